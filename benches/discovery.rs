@@ -17,12 +17,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-#[cfg(feature = "tool")]
-use pinwise::machine::linux::capture_folder;
-use pinwise::threads::Host;
-use pinwise::topology::CpuSet;
-#[cfg(feature = "tool")]
-use pinwise::topology::Topology;
+use pinwise_affinity::Host;
+use pinwise_machine::linux::capture_folder;
+use pinwise_topology::CpuSet;
+use pinwise_topology::Topology;
 
 const ROUNDS: usize = 41;
 const THREADS: usize = 96;
@@ -53,7 +51,7 @@ fn main() {
         "| discover and place {THREADS} threads, {cpus} CPUs, {files} files in memory | {few} |"
     );
     println!("| of this, placing | {place} |");
-    #[cfg(feature = "tool")]
+
     println!(
         "| the whole report instead | {:.0} |",
         whole_us(tree.path(), &host)
@@ -80,7 +78,6 @@ fn main() {
 }
 
 /// What the command reads: every file of every CPU.
-#[cfg(feature = "tool")]
 fn whole_us(tree: &Path, host: &Host) -> Times {
     let read = || Topology::from_capture(&capture_folder(tree).unwrap()).0;
     let whole = read();

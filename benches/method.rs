@@ -22,11 +22,11 @@ mod sessions;
 use std::io::Read;
 use std::path::Path;
 
-use pinwise::stats::confirm::Score;
-use pinwise::stats::judge::Judge;
-use pinwise::stats::welch;
-use pinwise::study::fleet::simulate::{Plan, SimulatedFleet};
-use pinwise::study::fleet::{Nodes, Side, diff, groups};
+use pinwise_stats::confirm::Score;
+use pinwise_stats::judge::Judge;
+use pinwise_stats::welch;
+use pinwise_study::fleet::simulate::{Plan, SimulatedFleet};
+use pinwise_study::fleet::{Nodes, Side, diff, groups};
 use replay::{Cell, Tally, independent, recorded, replay};
 
 /// Recordings of the project, and how loaded the machine was.

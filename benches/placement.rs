@@ -12,8 +12,8 @@
 
 use std::time::Instant;
 
-use pinwise::placement::space::Space;
-use pinwise::topology::Topology;
+use pinwise_placement::space::Space;
+use pinwise_topology::Topology;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 

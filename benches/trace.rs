@@ -18,8 +18,8 @@
 
 use std::time::Instant;
 
-use pinwise::topology::Topology;
-use pinwise::trace::{Analysis, Event, IDLE, Left, Tid, Tier, What};
+use pinwise_sched::{Analysis, Event, IDLE, Left, Tid, Tier, What};
+use pinwise_topology::Topology;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -30,7 +30,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use corpus::{Groups, Known, Score, found, read};
-use pinwise::topology::wiring::{Evidence, LevelKind, PairMatrix, infer};
+use pinwise_wiring::{Evidence, LevelKind, PairMatrix, infer};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -234,7 +234,7 @@ fn baseline(latency: &PairMatrix) -> Vec<(LevelKind, Groups)> {
                 .filter(|cluster| cluster.len() > 1)
                 .map(|cluster| cluster.iter().map(|&row| latency.cpus()[row]).collect())
                 .collect();
-            groups.sort_by_key(pinwise::topology::CpuSet::first);
+            groups.sort_by_key(pinwise_topology::CpuSet::first);
             levels.push((LevelKind::Other, groups));
         }
         height = f64::max(height, distance[a][b]);

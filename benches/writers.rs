@@ -19,12 +19,12 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
-use pinwise::machine::Machine;
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::record::{Comparison, RunRecord};
-use pinwise::store::{Filter, Location, Spool, Store};
-use pinwise::study::compare::{self, Plan, Tuning, Unwatched};
-use pinwise::workload::Command;
+use pinwise_machine::Machine;
+use pinwise_record::{Comparison, RunRecord};
+use pinwise_sim::SimulatedMachine;
+use pinwise_store::{Filter, Location, Spool, Store};
+use pinwise_study::compare::{self, Plan, Tuning, Unwatched};
+use pinwise_workload::Command;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -17,9 +17,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use pinwise::machine::linux::LinuxMachine;
-use pinwise::machine::{Machine, Port, Probe, Stream};
-use pinwise::topology::CpuSet;
+use pinwise_machine::linux::LinuxMachine;
+use pinwise_machine::{Machine, Port, Probe, Stream};
+use pinwise_topology::CpuSet;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

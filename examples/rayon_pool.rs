@@ -15,7 +15,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use pinwise::threads::{Host, current_cpu, current_mask};
+use pinwise_affinity::{Host, current_cpu, current_mask};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 fn main() -> ExitCode {

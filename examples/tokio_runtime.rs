@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pinwise::threads::{Host, current_cpu, current_mask};
+use pinwise_affinity::{Host, current_cpu, current_mask};
 
 fn main() -> ExitCode {
     match run() {

@@ -2,8 +2,8 @@
 //! draw: what is decided, in how many runs, at what regret, and how often what
 //! is said besides is true.
 
-use pinwise::machine::sim::world::{self, World, WorldNoise};
-use pinwise::record::{SearchAnswer, SearchRecord};
+use pinwise_record::{SearchAnswer, SearchRecord};
+use pinwise_sim::world::{self, World, WorldNoise};
 
 use crate::search_worlds::{self, SERIES, SERVER};
 use crate::table::{percent, quantile};

@@ -1,8 +1,8 @@
 //! One case: the search, and its rivals on the same candidates.
 
 use anyhow::Result;
-use pinwise::record::{SearchAnswer, SearchRecord};
-use pinwise::study::search::{self, Plan, Unwatched};
+use pinwise_record::{SearchAnswer, SearchRecord};
+use pinwise_study::search::{self, Plan, Unwatched};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 

@@ -24,7 +24,7 @@ mod worlds;
 
 use anyhow::{Result, bail};
 use contest::{Outcome, Rival};
-use pinwise::machine::sim::world::{self, World};
+use pinwise_sim::world::{self, World};
 use worlds::{Case, Noise};
 
 /// Seeds of each kind of world and noise.

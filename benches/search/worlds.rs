@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::machine::sim::world::{self, World, WorldNoise};
-use pinwise::machine::{End, Machine, Output, Request};
-use pinwise::placement::space::Space;
-use pinwise::placement::{Placement, Realised};
-use pinwise::topology::Topology;
-use pinwise::workload::{Command, Workload};
+use pinwise_machine::{End, Machine, Output, Request};
+use pinwise_placement::space::Space;
+use pinwise_placement::{Placement, Realised};
+use pinwise_sim::SimulatedMachine;
+use pinwise_sim::world::{self, World, WorldNoise};
+use pinwise_topology::Topology;
+use pinwise_workload::{Command, Workload};
 
 use crate::rivals::Arms;
 

@@ -1,6 +1,6 @@
 //! How often levels are right that are told with a confidence.
 
-use pinwise::topology::wiring::{Evidence, Grounds, Weights, infer};
+use pinwise_wiring::{Evidence, Grounds, Weights, infer};
 
 use crate::corpus::Known;
 use crate::proportion::wilson;

@@ -1,6 +1,6 @@
 //! Thresholds chosen without the machine that they are judged on.
 
-use pinwise::topology::wiring::{Thresholds, infer_by};
+use pinwise_wiring::{Thresholds, infer_by};
 
 use crate::corpus::{Known, Score, found};
 use crate::proportion::wilson;

@@ -2,7 +2,7 @@
 //! with narrower and wider gaps between levels, and parts of them as guests see
 //! them. A method that fits 55 recordings only does not fit these.
 
-use pinwise::topology::wiring::{PairMatrix, infer};
+use pinwise_wiring::{PairMatrix, infer};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -1,6 +1,6 @@
 //! The C interface: `pinwise.h`, `libpinwise.so` and `libpinwise.a`.
 //!
-//! A thin layer over `pinwise::threads`. Nothing unwinds into C: a panic would
+//! A thin layer over `pinwise_affinity`. Nothing unwinds into C: a panic would
 //! be an error like others. Sizes and pointers are checked as far as C allows.
 
 #![expect(
@@ -13,9 +13,9 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use pinwise_threads::placement::Placement;
-use pinwise_threads::threads::{self, Bound, Host, Places};
-use pinwise_threads::topology::{CpuSet, Level};
+use pinwise_affinity::{Bound, Host, Places};
+use pinwise_placement::Placement;
+use pinwise_topology::{CpuSet, Level};
 
 /// Number of this interface.
 pub const PINWISE_INTERFACE: c_int = 0;
@@ -340,8 +340,8 @@ pub extern "C" fn pinwise_unbind() -> c_int {
         let Some((before, now)) = bound.map_err(text)? else {
             return Ok(());
         };
-        if threads::current_mask().map_err(text)? == now {
-            threads::bind(&before).map_err(text)?.keep();
+        if pinwise_affinity::current_mask().map_err(text)? == now {
+            pinwise_affinity::bind(&before).map_err(text)?.keep();
         }
         Ok(())
     })
@@ -350,7 +350,7 @@ pub extern "C" fn pinwise_unbind() -> c_int {
 /// The CPU that the calling thread is on; -1 where the kernel does not tell.
 #[unsafe(no_mangle)]
 pub extern "C" fn pinwise_current_cpu() -> c_int {
-    number(threads::current_cpu())
+    number(pinwise_affinity::current_cpu())
 }
 
 /// Leaves a thread bound, and remembers its first mask for

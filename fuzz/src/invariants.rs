@@ -6,13 +6,13 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use pinwise::placement::{Placement, Realised};
-use pinwise::record::{HostRecord, Record, TopologyRecord, TraceRecord, TraceSource, TraceTier};
-use pinwise::report::{self, Palette, TraceCsv, TracePerfetto};
-use pinwise::study::trace::{About, Book};
-use pinwise::topology::{CpuSet, Level, Node, NodeKind, Topology};
-use pinwise::trace::import::{Import, ImportError, Whom};
-use pinwise::trace::{Event, What};
+use pinwise_placement::{Placement, Realised};
+use pinwise_record::{HostRecord, Record, TopologyRecord, TraceRecord, TraceSource, TraceTier};
+use pinwise_report::{Palette, TraceCsv, TracePerfetto};
+use pinwise_sched::import::{Import, ImportError, Whom};
+use pinwise_sched::{Event, What};
+use pinwise_study::trace::{About, Book};
+use pinwise_topology::{CpuSet, Level, Node, NodeKind, Topology};
 
 /// Larger machines are read, but not looked at from all sides: a target should
 /// make thousands of runs per second.
@@ -58,9 +58,13 @@ pub(crate) fn check_topology(topology: &Topology, warnings: &[String]) {
 /// A machine is shown by every face without control characters, and read again
 /// from hwloc's XML with the same CPUs.
 pub(crate) fn check_topology_faces(topology: &Topology, record: &TopologyRecord) {
-    check_shown(&report::topology(topology, record, Palette::default()));
-    check_shown(&report::topology_svg(topology, record));
-    let xml = report::topology_xml(topology, record);
+    check_shown(&pinwise_report::topology(
+        topology,
+        record,
+        Palette::default(),
+    ));
+    check_shown(&pinwise_report::topology_svg(topology, record));
+    let xml = pinwise_report::topology_xml(topology, record);
     check_shown(&xml);
     if !topology.online.is_empty() {
         let (read, _) = Topology::from_hwloc_xml(&xml).expect("pinwise reads what it writes");
@@ -87,7 +91,7 @@ pub(crate) fn check_placement(placement: &Placement, topology: &Topology) -> Opt
         assert_eq!(realised.cpus.len(), count, "{placement}");
     }
     assert_eq!(realised.used.cpus, realised.cpus.len());
-    check_shown(&report::explain(&realised, Palette::default()));
+    check_shown(&pinwise_report::explain(&realised, Palette::default()));
     Some(realised)
 }
 
@@ -101,7 +105,7 @@ pub(crate) fn check_shown(text: &str) {
 /// A record written down and read again.
 pub(crate) fn through_json<R: Record>(record: &R) -> R {
     let text = serde_json::to_string(record).expect("records are JSON");
-    pinwise::record::read(&text).expect("pinwise reads what it writes")
+    pinwise_record::read(&text).expect("pinwise reads what it writes")
 }
 
 /// A trace is refused in one line, or becomes events: not more than its bytes
@@ -164,7 +168,7 @@ fn about(notes: Vec<String>, topology: &Topology) -> About {
 /// What a trace comes to is written, read again as the same and shown.
 fn check_trace(record: &TraceRecord) {
     assert_eq!(&through_json(record), record);
-    check_shown(&report::trace(record, Palette::default()));
+    check_shown(&pinwise_report::trace(record, Palette::default()));
 }
 
 fn process_of(event: &Event) -> Option<i32> {

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::stats::judge::Judge;
+use pinwise_stats::judge::Judge;
 
 pub(super) use apply::{
     ApplyArgs, LiveArgs, RestoreArgs, RulesAction, RulesArgs, RulesCheckArgs, RulesRunArgs,

@@ -13,14 +13,13 @@ use super::kernel::found;
 use super::maps::measured_before;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store, plan};
-use crate::kernels::work::{Isa, Kernel};
-use crate::machine::Machine;
-use crate::placement::Placement;
-use crate::record::{Bench, Comparison, Stopped};
-use crate::report;
-use crate::study::bench::{self, Conductor, Ground, Plan, Suite, Wanted, cache_fit, smt};
-use crate::study::compare as comparing;
-use crate::topology::Topology;
+use pinwise_kernels::work::{Isa, Kernel};
+use pinwise_machine::Machine;
+use pinwise_placement::Placement;
+use pinwise_record::{Bench, Comparison, Stopped};
+use pinwise_study::bench::{self, Conductor, Ground, Plan, Suite, Wanted, cache_fit, smt};
+use pinwise_study::compare as comparing;
+use pinwise_topology::Topology;
 
 /// Without a budget every comparison gets time for so many blocks, all of them
 /// at least the usual budget and at most so many seconds.
@@ -73,7 +72,7 @@ pub(super) fn bench(
 
 /// Prints a bench, new or stored.
 pub(super) fn show(record: &Bench, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.show(record, report::bench)
+    terminal.show(record, pinwise_report::bench)
 }
 
 fn exit_of(record: &Bench) -> Exit {

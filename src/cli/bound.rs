@@ -2,9 +2,9 @@
 //! runtimes how many CPUs they have, and the words for what became of threads.
 
 use super::terminal::Terminal;
-use crate::machine::{Binding, Coverage};
-use crate::study::compare::coverage_record;
-use crate::workload::{Workload, missing_thread_variables};
+use pinwise_machine::{Binding, Coverage};
+use pinwise_study::compare::coverage_record;
+use pinwise_workload::{Workload, missing_thread_variables};
 
 /// The variables that a program needs whose threads are bound: those that
 /// neither the user nor this process's environment sets.

@@ -7,20 +7,19 @@ use super::maps::measured_before;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, apply, export, open_machine, open_store, plan, recipes, restore};
-use crate::format::percent;
-use crate::machine::Machine;
-use crate::machine::linux::LinuxMachine;
-use crate::placement::Placement;
-use crate::placement::emit::{self, Target};
-use crate::record::{
+use pinwise_format::percent;
+use pinwise_machine::Machine;
+use pinwise_machine::linux::LinuxMachine;
+use pinwise_placement::Placement;
+use pinwise_placement::emit::{self, Target};
+use pinwise_record::{
     Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, Stopped, VerdictKind,
 };
-use crate::report;
-use crate::study::bench::builds;
-use crate::study::compare::{self, CompareError, Plan};
-use crate::study::is_interrupt;
-use crate::study::noise;
-use crate::topology::Topology;
+use pinwise_study::bench::builds;
+use pinwise_study::compare::{self, CompareError, Plan};
+use pinwise_study::is_interrupt;
+use pinwise_study::noise;
+use pinwise_topology::Topology;
 
 pub(super) fn compare(
     global: &Global,
@@ -235,7 +234,7 @@ fn finish(record: &Comparison, results: &ResultArgs, terminal: &Terminal) -> any
     if terminal.is_json() {
         terminal.print_json(record)?;
     } else if record.stopped != Some(Stopped::Failed) {
-        terminal.print(&report::comparison(record, terminal.palette()))?;
+        terminal.print(&pinwise_report::comparison(record, terminal.palette()))?;
     }
     export::results(record, results)
 }

@@ -7,10 +7,9 @@ use super::Exit;
 use super::args::{DiffArgs, Global};
 use super::report::{Reported, reported};
 use super::terminal::Terminal;
-use crate::record::{AnyRecord, Kind, ProfileDiff, Record, TopologyDiff, read};
-use crate::report;
-use crate::store::Stored;
-use crate::study::change::{self, Side};
+use pinwise_record::{AnyRecord, Kind, ProfileDiff, Record, TopologyDiff, read};
+use pinwise_store::Stored;
+use pinwise_study::change::{self, Side};
 
 pub(super) fn diff(global: &Global, args: &DiffArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let (a, b) = (reported(global, &args.a)?, reported(global, &args.b)?);
@@ -18,7 +17,7 @@ pub(super) fn diff(global: &Global, args: &DiffArgs, terminal: &Terminal) -> any
     if terminal.is_json() {
         terminal.print(&format!("{}\n", changed.to_json()?))?;
     } else {
-        terminal.print(&report::text(&changed, terminal.palette()))?;
+        terminal.print(&pinwise_report::text(&changed, terminal.palette()))?;
     }
     Ok(Exit::Done)
 }

@@ -3,9 +3,9 @@
 
 use super::exit::Exit;
 use super::terminal::Terminal;
-use crate::record::StoredRecord;
-use crate::store::Store;
-use crate::study::is_interrupt;
+use pinwise_record::StoredRecord;
+use pinwise_store::Store;
+use pinwise_study::is_interrupt;
 
 /// What was made; `None`, told, where the user stopped it.
 ///

@@ -9,9 +9,9 @@ use super::Exit;
 use super::args::{ExportArgs, Global, ResultArgs};
 use super::history::needed_store;
 use super::terminal::Terminal;
-use crate::record::{AnyRecord, Bench, Comparison, StoredRecord};
-use crate::report::{self, Table};
-use crate::store::Stored;
+use pinwise_record::{AnyRecord, Bench, Comparison, StoredRecord};
+use pinwise_report::Table;
+use pinwise_store::Stored;
 
 pub(super) fn stored(
     global: &Global,
@@ -42,7 +42,7 @@ pub(super) fn stored(
 
 /// The rows of a record that has some.
 fn rows(record: &AnyRecord, id: &str) -> anyhow::Result<Table> {
-    report::rows(record)?.with_context(|| {
+    pinwise_report::rows(record)?.with_context(|| {
         let kind = record.kind().name();
         format!("record {id} is a {kind}, which has no rows: --json only")
     })
@@ -61,7 +61,7 @@ fn of_comparison(stored: &Stored) -> anyhow::Result<Comparison> {
 
 #[cfg(feature = "parquet")]
 fn as_parquet(rows: &Table) -> anyhow::Result<Vec<u8>> {
-    report::parquet(rows).context("writing Parquet")
+    pinwise_report::parquet(rows).context("writing Parquet")
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -82,10 +82,10 @@ impl Form {
     fn render(self, record: &Comparison) -> anyhow::Result<String> {
         Ok(match self {
             Self::Json => format!("{}\n", serde_json::to_string(record)?),
-            Self::Csv => report::run_rows(record).csv()?,
-            Self::Markdown => report::markdown(record),
+            Self::Csv => pinwise_report::run_rows(record).csv()?,
+            Self::Markdown => pinwise_report::markdown(record),
             Self::Hyperfine => {
-                let text = serde_json::to_string_pretty(&report::hyperfine(record))?;
+                let text = serde_json::to_string_pretty(&pinwise_report::hyperfine(record))?;
                 format!("{text}\n")
             }
         })
@@ -94,7 +94,7 @@ impl Form {
     fn render_bench(self, record: &Bench) -> anyhow::Result<String> {
         match self {
             Self::Json => Ok(format!("{}\n", serde_json::to_string(record)?)),
-            Self::Csv => Ok(report::bench_rows(record).csv()?),
+            Self::Csv => Ok(pinwise_report::bench_rows(record).csv()?),
             Self::Markdown | Self::Hyperfine => bail!(
                 "record {} is a bench of many comparisons: --json or --csv, or export a comparison of it (pinwise history)",
                 record.id

@@ -7,9 +7,9 @@ use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
 use super::report::Named;
 use super::terminal::Terminal;
 use super::{Exit, location, open_store_to_read, spool};
-use crate::record::{AnyRecord, Kind, Outline, SchemaName};
-use crate::report::{self, Line, page};
-use crate::store::{Filter, Listed, Store};
+use pinwise_record::{AnyRecord, Kind, Outline, SchemaName};
+use pinwise_report::{Line, page};
+use pinwise_store::{Filter, Listed, Store};
 
 /// Why there is no store to be read.
 const NOTHING: &str = "--store none: there is nothing to read";
@@ -82,7 +82,7 @@ pub(super) fn history(
         terminal.print("No record fits.\n")?;
         return Ok(Exit::Done);
     }
-    terminal.print(&report::history(&lines))?;
+    terminal.print(&pinwise_report::history(&lines))?;
     if found.total > lines.len() {
         terminal.note(&format!(
             "These are the newest {} of {} records; --limit shows more.",
@@ -118,7 +118,10 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
     let record = match &named.record {
         Ok(record) => record,
         Err(reason) => {
-            terminal.print(&report::partly(&named.entry, &Outline::of(&named.body)))?;
+            terminal.print(&pinwise_report::partly(
+                &named.entry,
+                &Outline::of(&named.body),
+            ))?;
             let id = &named.entry.id;
             terminal.warn(&format!(
                 "{id} is shown as far as it is understood: {reason}"
@@ -128,14 +131,14 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
     };
     let (id, kind) = (&named.entry.id, record.kind().name());
     let text = match (terminal.format(), record) {
-        (Format::Svg, _) => report::picture(record).with_context(|| {
+        (Format::Svg, _) => pinwise_report::picture(record).with_context(|| {
             format!("--format svg draws machines, searches and profiles; {id} is a {kind}")
         })?,
         (Format::Xml, AnyRecord::Topology(record)) => {
-            report::topology_xml(&record.to_topology(), record)
+            pinwise_report::topology_xml(&record.to_topology(), record)
         }
         (Format::Xml, _) => bail!("--format xml describes machines; {id} is a {kind}"),
-        (Format::Text | Format::Json, _) => report::text(record, terminal.palette()),
+        (Format::Text | Format::Json, _) => pinwise_report::text(record, terminal.palette()),
     };
     terminal.print(&text)?;
     Ok(Exit::Done)

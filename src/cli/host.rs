@@ -9,12 +9,11 @@ use super::Exit;
 use super::args::{Global, RunArgs};
 use super::bound;
 use super::terminal::Terminal;
-use crate::machine::linux::{self, BoundPlace, read_host_facts};
-use crate::machine::{Binding, Coverage, MachineError};
-use crate::placement::Placement;
-use crate::report;
-use crate::study::doctor::{Examined, diagnose};
-use crate::workload::Command;
+use pinwise_machine::linux::{self, BoundPlace, read_host_facts};
+use pinwise_machine::{Binding, Coverage, MachineError};
+use pinwise_placement::Placement;
+use pinwise_study::doctor::{Examined, diagnose};
+use pinwise_workload::Command;
 
 /// How long `doctor` watches the CPUs.
 const WATCH: Duration = Duration::from_millis(500);
@@ -34,7 +33,7 @@ pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exi
         usage,
     };
     let record = diagnose(&examined);
-    terminal.show(&record, report::doctor)?;
+    terminal.show(&record, pinwise_report::doctor)?;
     Ok(Exit::Done)
 }
 
@@ -46,7 +45,7 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
     let placement: Placement = args.place.parse().context("--place")?;
     let (topology, _) = linux::discover()?;
     let place = placement.realise(&topology).context("--place")?;
-    let warn = |granted: &crate::topology::CpuSet| {
+    let warn = |granted: &pinwise_topology::CpuSet| {
         if *granted != place.cpus {
             terminal.warn(&format!(
                 "{placement} asked for CPUs {} and was granted {granted}",
@@ -69,7 +68,7 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
         binding: &binding,
         variables: &variables,
     };
-    let granted = |cpus: &crate::topology::CpuSet| {
+    let granted = |cpus: &pinwise_topology::CpuSet| {
         bound::tell_variables(&variables, terminal);
         warn(cpus);
     };

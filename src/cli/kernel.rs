@@ -5,11 +5,10 @@ use anyhow::{Context, bail};
 use super::args::{Global, KernelArgs, SplitChoice};
 use super::terminal::Terminal;
 use super::{Exit, temporary_folder};
-use crate::kernels::work::{self, Amount, Isa, KERNELS, Kernel, Order, Outcome, Setup, Split};
-use crate::machine::linux::available_memory_bytes;
-use crate::record::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
-use crate::report;
-use crate::topology::CpuSet;
+use pinwise_kernels::work::{self, Amount, Isa, KERNELS, Kernel, Order, Outcome, Setup, Split};
+use pinwise_machine::linux::available_memory_bytes;
+use pinwise_record::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
+use pinwise_topology::CpuSet;
 
 /// Units of work without `--work`: about a second on one core.
 const DEFAULT_WORK: u64 = 100;
@@ -31,7 +30,7 @@ pub(super) fn kernel(
     if terminal.is_json() {
         terminal.print_json(&record)?;
     } else {
-        terminal.print(&report::kernel(&record))?;
+        terminal.print(&pinwise_report::kernel(&record))?;
     }
     Ok(Exit::Done)
 }
@@ -40,9 +39,9 @@ fn list(terminal: &Terminal) -> anyhow::Result<Exit> {
     if terminal.is_json() {
         bail!("--list is for people; it has no JSON");
     }
-    let rows: Vec<report::KernelRow> = KERNELS
+    let rows: Vec<pinwise_report::KernelRow> = KERNELS
         .iter()
-        .map(|kernel| report::KernelRow {
+        .map(|kernel| pinwise_report::KernelRow {
             name: kernel.name,
             group: kernel.group.name(),
             about: kernel.about,
@@ -52,7 +51,7 @@ fn list(terminal: &Terminal) -> anyhow::Result<Exit> {
             has_versions: kernel.has_versions,
         })
         .collect();
-    terminal.print(&report::kernels(&rows))?;
+    terminal.print(&pinwise_report::kernels(&rows))?;
     Ok(Exit::Done)
 }
 

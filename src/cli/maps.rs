@@ -3,10 +3,10 @@
 
 use super::args::Global;
 use super::open_store_to_read;
-use crate::machine::linux::boot_id;
-use crate::record::{TOPOLOGY_SCHEMA, TopologyRecord};
-use crate::store::{Filter, Store, StoreError};
-use crate::topology::Topology;
+use pinwise_machine::linux::boot_id;
+use pinwise_record::{TOPOLOGY_SCHEMA, TopologyRecord};
+use pinwise_store::{Filter, Store, StoreError};
+use pinwise_topology::Topology;
 
 /// Maps that are consulted: those of more than an hour of measuring, at one
 /// every few minutes.
@@ -44,7 +44,7 @@ pub(super) fn of_this_boot(
     let mut maps = Vec::new();
     store.each_body(&filter, |_, body| {
         // One that another version wrote is no map to go by.
-        let read = crate::record::read::<TopologyRecord>(body);
+        let read = pinwise_record::read::<TopologyRecord>(body);
         maps.extend(read.ok().filter(|map| is_of_this_boot(map, topology, spec)));
     })?;
     Ok(maps)

@@ -53,11 +53,11 @@ use clap::Parser;
 pub use args::Cli;
 pub use exit::Exit;
 
-use crate::machine::Machine;
-use crate::machine::linux::{LinuxMachine, Pins};
-use crate::machine::sim::SimulatedMachine;
-use crate::store::{Location, Spool, Store};
 use args::{Command, Format, Global};
+use pinwise_machine::Machine;
+use pinwise_machine::linux::{LinuxMachine, Pins};
+use pinwise_sim::SimulatedMachine;
+use pinwise_store::{Location, Spool, Store};
 use terminal::Terminal;
 
 /// Runs pinwise with these arguments, the program's name first.

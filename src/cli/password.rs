@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::named_folder;
 use super::terminal::Terminal;
-use crate::store::{Server, StoreError};
+use pinwise_store::{Server, StoreError};
 
 /// No password file is longer.
 const LONGEST: u64 = 1 << 20;

@@ -7,16 +7,15 @@ use super::history::needed_store;
 use super::search::{begun, beyond, default_threads, workload_of};
 use super::terminal::Terminal;
 use super::{Exit, open_machine};
-use crate::machine::{Machine, Output, Request};
-use crate::placement::Placement;
-use crate::placement::space::Space;
-use crate::record::{
+use pinwise_machine::{Machine, Output, Request};
+use pinwise_placement::Placement;
+use pinwise_placement::space::Space;
+use pinwise_record::{
     PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement, SEARCH_SCHEMA, SearchRecord,
 };
-use crate::report;
-use crate::study::search::predict::{Ask, Forecast, predict as foretell};
-use crate::topology::{CpuSet, Topology};
-use crate::workload::Workload;
+use pinwise_study::search::predict::{Ask, Forecast, predict as foretell};
+use pinwise_topology::{CpuSet, Topology};
+use pinwise_workload::Workload;
 
 pub(super) fn predict(
     global: &Global,
@@ -67,7 +66,7 @@ pub(super) fn predict(
         median_error: None,
     };
     prediction.check();
-    terminal.show(&prediction, report::prediction)?;
+    terminal.show(&prediction, pinwise_report::prediction)?;
     Ok(Exit::Done)
 }
 
@@ -151,7 +150,7 @@ fn named(places: &[String], topology: &Topology, threads: usize) -> anyhow::Resu
             if cpus < threads {
                 bail!(
                     "--place {name}: that is {}, for {threads} threads; every thread gets a CPU of its own (--threads says how many)",
-                    crate::format::count(cpus, "CPU")
+                    pinwise_format::count(cpus, "CPU")
                 );
             }
             let is_cut = cpus > threads && placement != Placement::os_default();

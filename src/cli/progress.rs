@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::format::duration;
-use crate::report::visible;
-use crate::stats::verdict::gain;
-use crate::study::compare::Progress;
-use crate::study::probe::Step;
-use crate::study::search::Progress as Searching;
+use pinwise_format::duration;
+use pinwise_report::visible;
+use pinwise_stats::verdict::gain;
+use pinwise_study::compare::Progress;
+use pinwise_study::probe::Step;
+use pinwise_study::search::Progress as Searching;
 
 /// Steps of the bar.
 const STEPS: u32 = 1000;

@@ -9,10 +9,10 @@ use super::args::{Global, PruneArgs};
 use super::history::{changed_store, filter, line};
 use super::terminal::Terminal;
 use super::{Exit, location};
-use crate::format::{bytes, count};
-use crate::machine::linux::time_of_day;
-use crate::report::{self, Line};
-use crate::store::{Listed, Location, Store, StoreError};
+use pinwise_format::{bytes, count};
+use pinwise_machine::linux::time_of_day;
+use pinwise_report::Line;
+use pinwise_store::{Listed, Location, Store, StoreError};
 
 /// Records of a list for people; of the rest only the number is told.
 const MOST_SHOWN: usize = 20;
@@ -24,7 +24,7 @@ pub(super) fn prune(
 ) -> anyhow::Result<Exit> {
     let mut store = changed_store(global)?;
     let found = store.find(&filter(&args.narrowing)?)?;
-    let all = store.find(&crate::store::Filter {
+    let all = store.find(&pinwise_store::Filter {
         limit: Some(0),
         ..Default::default()
     })?;
@@ -50,7 +50,7 @@ pub(super) fn prune(
         return Ok(Exit::Done);
     }
     let shown: Vec<Line<'_>> = going.iter().take(MOST_SHOWN).map(line).collect();
-    let mut text = report::history(&shown);
+    let mut text = pinwise_report::history(&shown);
     if going.len() > shown.len() {
         text.push_str(&format!("and {} more\n", going.len() - shown.len()));
     }

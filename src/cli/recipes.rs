@@ -10,10 +10,9 @@ use super::Exit;
 use super::args::{Global, RecipesArgs};
 use super::input::read_text;
 use super::terminal::Terminal;
-use crate::machine::linux::find_program;
-use crate::record::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
-use crate::report;
-use crate::workload::{Program, Recipe};
+use pinwise_machine::linux::find_program;
+use pinwise_record::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
+use pinwise_workload::{Program, Recipe};
 
 pub(super) use ready::{Ready, open};
 
@@ -75,7 +74,7 @@ fn list(terminal: &Terminal) -> anyhow::Result<()> {
         recipes.push(entry(&parse(name, text)?));
     }
     let list = RecipeList { recipes };
-    terminal.show(&list, report::recipes)
+    terminal.show(&list, pinwise_report::recipes)
 }
 
 fn entry(recipe: &Recipe) -> RecipeEntry {

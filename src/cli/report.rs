@@ -12,9 +12,9 @@ use super::export::{read_file, write_file};
 use super::history::needed_store;
 use super::terminal::Terminal;
 use super::{Exit, diff};
-use crate::record::{AnyRecord, Entry, Kind, Outline, RecordError, StoredRecord, completed};
-use crate::report::page::{Line, PAGE, Shown, ShownDiff, WITHOUT_PAGE, page};
-use crate::store::{StoreError, Stored};
+use pinwise_record::{AnyRecord, Entry, Kind, Outline, RecordError, StoredRecord, completed};
+use pinwise_report::page::{Line, PAGE, Shown, ShownDiff, WITHOUT_PAGE, page};
+use pinwise_store::{StoreError, Stored};
 
 /// A record, its line of the history, and what lists say of it.
 pub(super) struct Reported {

@@ -9,11 +9,10 @@ use super::ending::keep_and_show;
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
 use super::{Exit, open_machine, open_store, plan};
-use crate::machine::linux::discover;
-use crate::record::Reproduction;
-use crate::report;
-use crate::study::compare::{Observer, Progress};
-use crate::study::reproduce::{REPORTS, Report, Settings, run_here, simulate};
+use pinwise_machine::linux::discover;
+use pinwise_record::Reproduction;
+use pinwise_study::compare::{Observer, Progress};
+use pinwise_study::reproduce::{REPORTS, Report, Settings, run_here, simulate};
 
 /// Time for everything without `--budget`.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(120);
@@ -24,15 +23,15 @@ pub(super) fn reproduce(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     if args.list {
-        let rows: Vec<report::ReportRow> = REPORTS
+        let rows: Vec<pinwise_report::ReportRow> = REPORTS
             .iter()
-            .map(|report| report::ReportRow {
+            .map(|report| pinwise_report::ReportRow {
                 name: report.name,
                 machine: report.machine,
                 experiments: report.experiments,
             })
             .collect();
-        terminal.print(&report::reports(&rows))?;
+        terminal.print(&pinwise_report::reports(&rows))?;
         return Ok(Exit::Done);
     }
     let reports = wanted(args)?;
@@ -60,7 +59,7 @@ pub(super) fn reproduce(
 }
 
 fn finish(global: &Global, record: &Reproduction, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let show = || terminal.show(record, report::reproduction);
+    let show = || terminal.show(record, pinwise_report::reproduction);
     let exit = match record.interrupted {
         true => Exit::Interrupted,
         false => Exit::Done,

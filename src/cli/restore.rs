@@ -3,8 +3,8 @@
 use super::args::RestoreArgs;
 use super::terminal::Terminal;
 use super::{Exit, rules};
-use crate::format::count;
-use crate::machine::linux::{Leftover, LeftoverState, Outcome, journal_folders, leftovers};
+use pinwise_format::count;
+use pinwise_machine::linux::{Leftover, LeftoverState, Outcome, journal_folders, leftovers};
 
 pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let folders = journal_folders();

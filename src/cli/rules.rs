@@ -10,14 +10,13 @@ use super::args::{Global, RulesAction, RulesArgs, RulesCheckArgs, RulesRunArgs};
 use super::input::read_text;
 use super::terminal::Terminal;
 use super::{Exit, own_program, restore};
-use crate::machine::linux::{
+use pinwise_machine::linux::{
     self, LinuxProcesses, ProcessWatch, RulesJournal, may_set_any_nice, own_user_is_root, user_id,
     writable_by_others,
 };
-use crate::record::RuleChange;
-use crate::report;
-use crate::study::rules::{Keeper, Plan, Told, keep, survey};
-use crate::workload::rules::{Position, RulesError};
+use pinwise_record::RuleChange;
+use pinwise_study::rules::{Keeper, Plan, Told, keep, survey};
+use pinwise_workload::rules::{Position, RulesError};
 
 pub(super) fn rules(
     global: &Global,
@@ -80,7 +79,7 @@ fn check(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     warn(&plan, &args.file, terminal);
     let file = args.file.display().to_string();
     let record = survey(&plan, &file, &mut LinuxProcesses::open());
-    terminal.show(&record, report::rules)?;
+    terminal.show(&record, pinwise_report::rules)?;
     Ok(Exit::Done)
 }
 
@@ -92,7 +91,7 @@ fn unit(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let path = path
         .to_str()
         .with_context(|| format!("{}: the path is not UTF-8", args.file.display()))?;
-    terminal.print(&report::rules_unit(&own_program()?, path))?;
+    terminal.print(&pinwise_report::rules_unit(&own_program()?, path))?;
     Ok(Exit::Done)
 }
 
@@ -187,7 +186,7 @@ fn told_one(told: Told, log: &mut Log, is_dry: bool, terminal: &Terminal) -> any
             if terminal.is_json() {
                 terminal.print_json(&change)?;
             } else {
-                let line = report::rule_change(&change, terminal.palette());
+                let line = pinwise_report::rule_change(&change, terminal.palette());
                 terminal.print(&format!("{line}\n"))?;
             }
         }

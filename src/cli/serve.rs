@@ -15,9 +15,9 @@ use serde_json::json;
 use super::args::{Global, ServeArgs};
 use super::terminal::Terminal;
 use super::{Exit, location, named_folder, temporary_folder};
-use crate::machine::linux::{Scratch, own_user, owner_of_peer, random_bytes};
-use crate::store::Location;
-use crate::web::{Door, Secret, Site};
+use pinwise_machine::linux::{Scratch, own_user, owner_of_peer, random_bytes};
+use pinwise_serve::{Door, Secret, Site};
+use pinwise_store::Location;
 
 /// What opens an address in the user's browser.
 const OPENER: &str = "xdg-open";

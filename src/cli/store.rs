@@ -8,8 +8,8 @@ use serde_json::json;
 use super::args::{StoreAction, StoreArgs, StoreCopyArgs};
 use super::terminal::Terminal;
 use super::{Exit, parse_location, spool};
-use crate::format::count;
-use crate::store::{Filter, Growth, Location, Spool, Store, StoreError, Stored};
+use pinwise_format::count;
+use pinwise_store::{Filter, Growth, Location, Spool, Store, StoreError, Stored};
 
 /// Records that are copied together, and their bytes.
 const MOST_RECORDS: usize = 250;

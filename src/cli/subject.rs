@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 
 use super::bound;
-use crate::machine::linux::process_name;
-use crate::machine::{Binding, Machine, Output, Request, Subject};
-use crate::placement::{Placement, Realised};
-use crate::record::TraceSource;
-use crate::workload::{Command, Workload};
+use pinwise_machine::linux::process_name;
+use pinwise_machine::{Binding, Machine, Output, Request, Subject};
+use pinwise_placement::{Placement, Realised};
+use pinwise_record::TraceSource;
+use pinwise_workload::{Command, Workload};
 
 /// A command with where and how it runs.
 pub(super) struct Started {

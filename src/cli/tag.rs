@@ -6,9 +6,9 @@ use super::Exit;
 use super::args::{Global, TagArgs};
 use super::history::changed_store;
 use super::terminal::Terminal;
-use crate::record::Outline;
-use crate::report::visible;
-use crate::store::{Retagged, Store};
+use pinwise_record::Outline;
+use pinwise_report::visible;
+use pinwise_store::{Retagged, Store};
 
 pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let mut store = changed_store(global)?;

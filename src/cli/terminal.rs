@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::args::{ColorChoice, Format, Global};
-use crate::report::{Palette, visible};
+use pinwise_report::{Palette, visible};
 
 /// What is known of the streams, and the only way to write to them.
 #[derive(Debug, Clone, Copy)]

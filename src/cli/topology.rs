@@ -12,13 +12,12 @@ use anyhow::{Context, bail};
 use super::args::{Format, Global, TopologyAction, TopologyArgs};
 use super::terminal::Terminal;
 use super::{Exit, export, simulated};
-use crate::machine::Machine;
-use crate::machine::linux::{self, capture_folder, capture_host};
-use crate::machine::sim::SimulatedMachine;
-use crate::placement::Placement;
-use crate::record::TopologyRecord;
-use crate::report;
-use crate::topology::{Capture, Topology, Warning};
+use pinwise_machine::Machine;
+use pinwise_machine::linux::{self, capture_folder, capture_host};
+use pinwise_placement::Placement;
+use pinwise_record::TopologyRecord;
+use pinwise_sim::SimulatedMachine;
+use pinwise_topology::{Capture, Topology, Warning};
 
 pub(super) fn topology(
     global: &Global,
@@ -66,9 +65,13 @@ pub(super) fn show(
 ) -> anyhow::Result<()> {
     match terminal.format() {
         Format::Json => terminal.print_json(record),
-        Format::Text => terminal.print(&report::topology(topology, record, terminal.palette())),
-        Format::Svg => terminal.print(&report::topology_svg(topology, record)),
-        Format::Xml => terminal.print(&report::topology_xml(topology, record)),
+        Format::Text => terminal.print(&pinwise_report::topology(
+            topology,
+            record,
+            terminal.palette(),
+        )),
+        Format::Svg => terminal.print(&pinwise_report::topology_svg(topology, record)),
+        Format::Xml => terminal.print(&pinwise_report::topology_xml(topology, record)),
     }
 }
 
@@ -131,7 +134,7 @@ fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Resu
     let placement: Placement = name.parse().context("--explain")?;
     let realised = placement.realise(topology).context("--explain")?;
     if terminal.is_json() {
-        let equivalents: Vec<serde_json::Value> = crate::placement::equivalents(&realised)
+        let equivalents: Vec<serde_json::Value> = pinwise_placement::equivalents(&realised)
             .into_iter()
             .map(|e| serde_json::json!({"tool": e.tool, "setting": e.setting, "note": e.note}))
             .collect();
@@ -148,7 +151,7 @@ fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Resu
             "equivalents": equivalents,
         }))?;
     } else {
-        terminal.print(&report::explain(&realised, terminal.palette()))?;
+        terminal.print(&pinwise_report::explain(&realised, terminal.palette()))?;
     }
     Ok(Exit::Done)
 }

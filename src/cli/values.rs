@@ -20,7 +20,7 @@ pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
 
 /// Reads a label of records.
 pub(super) fn parse_tag(text: &str) -> Result<String, String> {
-    crate::record::check_tag(text).map(|()| text.to_owned())
+    pinwise_record::check_tag(text).map(|()| text.to_owned())
 }
 
 /// How long: a time, or a number of runs.

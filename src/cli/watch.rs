@@ -2,9 +2,9 @@
 
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
-use crate::record::{Comparison, RunRecord, SearchRecord};
-use crate::store::{Store, StoreError};
-use crate::study::{compare, search};
+use pinwise_record::{Comparison, RunRecord, SearchRecord};
+use pinwise_store::{Store, StoreError};
+use pinwise_study::{compare, search};
 
 /// The observer of `compare`, `aa` and `search`.
 pub(super) struct Watch<'a> {

@@ -1,11 +1,11 @@
 //! Pairs without a planned number on recorded noise: how often two arms that
 //! are the same are ever told apart, and whether a planted effect is found.
 
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::machine::{Machine, Output, Request};
-use pinwise::stats::anytime::Sequence;
-use pinwise::topology::CpuSet;
-use pinwise::workload::{Command, Workload};
+use pinwise_machine::{Machine, Output, Request};
+use pinwise_sim::SimulatedMachine;
+use pinwise_stats::anytime::Sequence;
+use pinwise_topology::CpuSet;
+use pinwise_workload::{Command, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

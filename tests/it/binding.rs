@@ -88,7 +88,7 @@ impl Bench {
         lines
             .map(|line| {
                 let (_, mask) = line.split_once(' ').expect(line);
-                let set = pinwise::topology::CpuSet::parse_mask(mask).expect(line);
+                let set = pinwise_topology::CpuSet::parse_mask(mask).expect(line);
                 assert_eq!(set.len(), 1, "not bound to one CPU: {line}");
                 set.first().unwrap()
             })
@@ -107,7 +107,7 @@ impl Bench {
 fn allowed() -> Vec<usize> {
     let record = crate::support::json(&["topology", "--format", "json"]);
     let allowed = record["allowed"].as_str().unwrap();
-    let set: pinwise::topology::CpuSet = allowed.parse().unwrap();
+    let set: pinwise_topology::CpuSet = allowed.parse().unwrap();
     set.iter().take(4).collect()
 }
 
@@ -360,7 +360,7 @@ fn threads_are_left_alone_after_the_settling_time() {
         .trim()
         .trim_start_matches("Cpus_allowed:\t")
         .replace(',', "");
-    let set = pinwise::topology::CpuSet::parse_mask(&mask).unwrap();
+    let set = pinwise_topology::CpuSet::parse_mask(&mask).unwrap();
     assert_eq!(set.iter().collect::<Vec<_>>(), bench.cpus);
 }
 

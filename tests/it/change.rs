@@ -1,7 +1,7 @@
 //! What `pinwise diff` says of two experiments whose truth is known: each is
 //! simulated with a seed of its own, as two that ran on different days.
 
-use pinwise::record::{ChangeVerdict, Comparison};
+use pinwise_record::{ChangeVerdict, Comparison};
 
 use crate::replay::recorded;
 use crate::sessions::{diff, experiment, tally};

@@ -11,7 +11,7 @@ use crate::support::{has_program, json, pinwise, run, skipped, texts};
 fn allowed() -> Vec<usize> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = allowed_list(&status);
-    pinwise::topology::CpuSet::parse_list(&list)
+    pinwise_topology::CpuSet::parse_list(&list)
         .unwrap()
         .iter()
         .collect()

@@ -1,6 +1,6 @@
 //! Made-up fleets, as the command stores and tells them.
 
-use pinwise::store::Store;
+use pinwise_store::Store;
 use serde_json::Value;
 
 use crate::support::{pinwise, texts};

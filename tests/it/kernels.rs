@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use pinwise::kernels::work::{Isa, KERNELS, Kernel, Setup, find};
+use pinwise_kernels::work::{Isa, KERNELS, Kernel, Setup, find};
 
 thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };

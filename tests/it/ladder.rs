@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::machine::{Machine, Probe};
-use pinwise::topology::ladder::{Ladder, Point, ReportedCache, next_sizes, read};
+use pinwise_machine::{Machine, Probe};
+use pinwise_sim::SimulatedMachine;
+use pinwise_wiring::ladder::{Ladder, Point, ReportedCache, next_sizes, read};
 
 const REPORTED: &str = "package:1 l3:1(size=32MB) l2:2(size=512KB) l1d:1(size=32KB) core:1 pu:2";
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use pinwise::machine::linux::capture_host;
-use pinwise::threads::Host;
-use pinwise::topology::{Capture, CpuSet, Level, Topology};
+use pinwise_affinity::Host;
+use pinwise_machine::linux::capture_host;
+use pinwise_topology::{Capture, CpuSet, Level, Topology};
 
 use crate::support::{has_program, root, skipped, texts};
 

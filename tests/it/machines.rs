@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use pinwise::topology::{Capture, CpuSet, Topology};
+use pinwise_topology::{Capture, CpuSet, Topology};
 
 use crate::support::{corpus, has_program, json, root, skipped};
 

@@ -2,10 +2,10 @@
 //! the code path of real ones. Numbers of replays are small here, seeds fixed
 //! and limits wide enough for chance; `benches/method.rs` has the full table.
 
-use pinwise::machine::sim::world::{self, World, WorldNoise};
-use pinwise::record::{SearchAnswer, SearchRecord};
-use pinwise::stats::describe::quantile;
-use pinwise::stats::judge::Judge;
+use pinwise_record::{SearchAnswer, SearchRecord};
+use pinwise_sim::world::{self, World, WorldNoise};
+use pinwise_stats::describe::quantile;
+use pinwise_stats::judge::Judge;
 
 use crate::replay::{Cell, Tally, independent, recorded, replay};
 use crate::search_worlds;

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use pinwise::record::{AnyRecord, Kind, Outline};
+use pinwise_record::{AnyRecord, Kind, Outline};
 use serde_json::Value;
 
 use crate::support::{pinwise, root, texts, unpacked};

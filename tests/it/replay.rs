@@ -4,14 +4,14 @@
 
 use std::path::Path;
 
-use pinwise::machine::Machine;
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::placement::Placement;
-use pinwise::record::{Comparison, ContrastVerdict};
-use pinwise::stats::confirm::Score;
-use pinwise::stats::judge::Judge;
-use pinwise::study::compare::{self, Plan, Tuning, Unwatched};
-use pinwise::workload::Command;
+use pinwise_machine::Machine;
+use pinwise_placement::Placement;
+use pinwise_record::{Comparison, ContrastVerdict};
+use pinwise_sim::SimulatedMachine;
+use pinwise_stats::confirm::Score;
+use pinwise_stats::judge::Judge;
+use pinwise_study::compare::{self, Plan, Tuning, Unwatched};
+use pinwise_workload::Command;
 
 /// One kind of experiment: `os-default` and `arms − 1` single CPUs, of which
 /// the last costs `effect` times as much as the others, which cost the same.

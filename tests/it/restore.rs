@@ -9,8 +9,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use pinwise::machine::linux::{Change, FAULT_POINTS, Ledger, LedgerOptions};
-use pinwise::topology::CpuSet;
+use pinwise_machine::linux::{Change, FAULT_POINTS, Ledger, LedgerOptions};
+use pinwise_topology::CpuSet;
 
 use crate::support::{heed_signals, pinwise, run, skipped, texts};
 

@@ -3,7 +3,7 @@
 //! Thompson sampling without a prior, sequential halving. They know no model of
 //! placements. Used by the tests here and by `benches/search`.
 
-use pinwise::stats::{halving, normal};
+use pinwise_stats::{halving, normal};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use statrs::distribution::{ContinuousCDF, StudentsT};

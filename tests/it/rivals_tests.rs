@@ -1,7 +1,7 @@
 //! The rivals of the search, held against arms of known truth: a comparison with
 //! rivals that are broken would be worth nothing.
 
-use pinwise::stats::normal;
+use pinwise_stats::normal;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use pinwise::machine::linux::LinuxProcesses;
-use pinwise::machine::processes::Processes;
+use pinwise_machine::linux::LinuxProcesses;
+use pinwise_machine::processes::Processes;
 
 use crate::support::{has_program, pinwise, root, run, skipped, texts};
 
@@ -610,7 +610,7 @@ fn the_rules_of_the_document_are_rules() {
     let mut seen = 0;
     for block in text.split("\n```toml\n").skip(1) {
         let rules = block.split("\n```").next().unwrap();
-        let read = pinwise::workload::rules::Rules::parse(rules);
+        let read = pinwise_workload::rules::Rules::parse(rules);
         let read = read.unwrap_or_else(|error| panic!("{error}: {rules}"));
         assert!(read.warnings.is_empty(), "{:?}", read.warnings);
         seen += 1;

@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use pinwise::machine::Output;
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::placement::space::Space;
-use pinwise::record::SearchRecord;
-use pinwise::study::search::{self, Plan, Unwatched};
-use pinwise::topology::Topology;
-use pinwise::workload::{Command, Metric, Workload};
+use pinwise_machine::Output;
+use pinwise_placement::space::Space;
+use pinwise_record::SearchRecord;
+use pinwise_sim::SimulatedMachine;
+use pinwise_study::search::{self, Plan, Unwatched};
+use pinwise_topology::Topology;
+use pinwise_workload::{Command, Metric, Workload};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

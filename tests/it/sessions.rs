@@ -4,13 +4,13 @@
 
 use std::ops::Range;
 
-use pinwise::machine::Machine;
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::placement::Placement;
-use pinwise::record::{ChangeVerdict, Comparison, DiffRecord, Outline, StoredRecord};
-use pinwise::study::change::{ChangeError, Side, between};
-use pinwise::study::compare::{self, Plan, Tuning, Unwatched};
-use pinwise::workload::Command;
+use pinwise_machine::Machine;
+use pinwise_placement::Placement;
+use pinwise_record::{ChangeVerdict, Comparison, DiffRecord, Outline, StoredRecord};
+use pinwise_sim::SimulatedMachine;
+use pinwise_study::change::{ChangeError, Side, between};
+use pinwise_study::compare::{self, Plan, Tuning, Unwatched};
+use pinwise_workload::Command;
 
 /// A comparison of `os-default` and `arms − 1` CPUs, of which the first takes
 /// `effect` times as long as the others.

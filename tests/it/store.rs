@@ -15,12 +15,12 @@ mod writers;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use pinwise::machine::Machine;
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::record::{Comparison, RunRecord};
-use pinwise::store::{Location, Spool, Store};
-use pinwise::study::compare::{self, Observer, Plan, Tuning};
-use pinwise::workload::Command;
+use pinwise_machine::Machine;
+use pinwise_record::{Comparison, RunRecord};
+use pinwise_sim::SimulatedMachine;
+use pinwise_store::{Location, Spool, Store};
+use pinwise_study::compare::{self, Observer, Plan, Tuning};
+use pinwise_workload::Command;
 
 /// A store of a test's own, not yet made.
 pub(crate) struct Place {
@@ -52,7 +52,7 @@ impl Place {
         }
     }
 
-    pub(crate) fn try_open(&self) -> Result<Store, pinwise::store::StoreError> {
+    pub(crate) fn try_open(&self) -> Result<Store, pinwise_store::StoreError> {
         let told = Arc::clone(&self.told);
         let spool = Spool {
             folder: self.path("spool"),

@@ -20,7 +20,7 @@ pub(crate) fn pinwise(store: &Path) -> Command {
         .env_remove("PINWISE_RUN")
         .env_remove("PINWISE_PAGE");
     // What is tested is what goes into a page; its own tests see the real one.
-    if pinwise::report::page::PAGE.is_none() {
+    if pinwise_report::page::PAGE.is_none() {
         command.env("PINWISE_PAGE", root().join("tests/data/page.html"));
     }
     heed_signals(&mut command);

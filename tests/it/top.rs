@@ -4,12 +4,12 @@
 mod live;
 mod pictures;
 
-use pinwise::record::{
+use pinwise_record::{
     MoveRates, ThreadState, TopCpu, TopRecord, TopSharing, TopThread, TraceTier, UsedCpu,
 };
-use pinwise::topology::Topology;
-use pinwise::trace::live::{Live, Watching};
-use pinwise::trace::{Event, Left, Tier, What};
+use pinwise_sched::live::{Live, Watching};
+use pinwise_sched::{Event, Left, Tier, What};
+use pinwise_topology::Topology;
 
 use crate::support::{json, run, texts};
 
@@ -47,7 +47,7 @@ fn desktop() -> TopRecord {
             5000 => "0-3,6-7",
             _ => "0-7",
         };
-        let cpus = Box::new(pinwise::topology::CpuSet::parse_list(cpus).unwrap());
+        let cpus = Box::new(pinwise_topology::CpuSet::parse_list(cpus).unwrap());
         events.push(event(0, 0, What::Mask { thread, cpus }));
     }
     for cpu in 2..8 {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
 
-use pinwise::trace::import::{Facts, Import, ImportError, Imported, Whom};
-use pinwise::trace::{Event, Left, Tid, What};
+use pinwise_sched::import::{Facts, Import, ImportError, Imported, Whom};
+use pinwise_sched::{Event, Left, Tid, What};
 
 use crate::support::{has_program, pinwise, recorded_trace as file, run, skipped, texts};
 

@@ -8,9 +8,9 @@
 
 use std::io::Cursor;
 
-use pinwise::topology::{CpuSet, Topology};
-use pinwise::trace::import::{Import, Whom};
-use pinwise::trace::{Analysis, Event, IDLE, Left, Summary, Tid, What};
+use pinwise_sched::import::{Import, Whom};
+use pinwise_sched::{Analysis, Event, IDLE, Left, Summary, Tid, What};
+use pinwise_topology::{CpuSet, Topology};
 
 use crate::support;
 

@@ -1,8 +1,8 @@
 //! The wiring inferred from latency and contention: on machines made up from a
 //! known structure, on recorded ones, and on anything at all.
 
-use pinwise::topology::CpuSet;
-use pinwise::topology::wiring::{Evidence, LevelKind, PairMatrix, Wiring, infer};
+use pinwise_topology::CpuSet;
+use pinwise_wiring::{Evidence, LevelKind, PairMatrix, Wiring, infer};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;

@@ -80,7 +80,7 @@ impl Tools {
 }
 
 fn folder() -> PathBuf {
-    root().join("src/machine/linux/trace/bpf")
+    root().join("crates/machine/src/linux/trace/bpf")
 }
 
 /// BTF stays, it is what makes the object fit other kernels; the rest of the

@@ -19,7 +19,7 @@ pub(crate) fn check() -> Result<()> {
         web::build,
         web::unit,
         lints,
-        lints_of_the_library_alone,
+        lints_without_features,
         tests,
         fuzz_targets,
         web::in_browser,
@@ -59,12 +59,11 @@ fn lints() -> Result<()> {
     ]))
 }
 
-/// As programs that place their own threads have it.
-fn lints_of_the_library_alone() -> Result<()> {
+/// Tracing without BPF, export without Parquet, PostgreSQL without TLS.
+fn lints_without_features() -> Result<()> {
     step(&mut cargo(&[
         "clippy",
         "--no-default-features",
-        "--lib",
         "--locked",
         "--quiet",
         "--",
@@ -85,7 +84,17 @@ fn fuzz_targets() -> Result<()> {
 }
 
 fn documentation() -> Result<()> {
-    let mut command = cargo(&["doc", "--no-deps", "--locked", "--quiet"]);
+    let mut command = cargo(&[
+        "doc",
+        "--workspace",
+        "--exclude",
+        "pinwise-fuzz",
+        "--exclude",
+        "xtask",
+        "--no-deps",
+        "--locked",
+        "--quiet",
+    ]);
     step(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 

@@ -22,7 +22,7 @@ const FIRST_LINES: &str =
 
 /// Writes the schema, and what is made from it.
 pub(crate) fn write() -> Result<()> {
-    let test = "record::schema_tests::the_schema_file_is_what_the_types_say";
+    let test = "schema_tests::the_schema_file_is_what_the_types_say";
     let mut types = cargo(&["test", "--workspace", "--quiet", "--locked", "--lib", test]);
     step(types.env("PINWISE_WRITE_SCHEMA", "1"))?;
     for (path, text) in made()? {

@@ -2,8 +2,8 @@
 //! consistent machine comes out.
 
 use crate::invariants::check_topology;
-use pinwise::threads::Host;
-use pinwise::topology::{Capture, Topology, wanted_cgroup_files};
+use pinwise_affinity::Host;
+use pinwise_topology::{Capture, Topology, wanted_cgroup_files};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

@@ -1,7 +1,7 @@
 //! A command line, and on the lines below it parameters such as
 //! `threads=1..8`: quoting round-trips, and sweeps multiply as they say.
 
-use pinwise::workload::{Command, Sweep};
+use pinwise_workload::{Command, Sweep};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

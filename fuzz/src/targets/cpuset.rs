@@ -1,7 +1,7 @@
 //! Lists such as `0,2-4:1/2` and masks such as `0x55`: what was read is printed
 //! and read again as the same set.
 
-use pinwise::topology::CpuSet;
+use pinwise_topology::CpuSet;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

@@ -1,8 +1,8 @@
 //! ELF files: refused with a reason, or code no larger than the file, whose
 //! loops lie in it.
 
-use pinwise::code::{demangled, elf};
-use pinwise::spin::scan::scan;
+use pinwise_code::{demangled, elf};
+use pinwise_spin::scan::scan;
 
 /// Reads any bytes.
 pub(crate) fn run(bytes: &[u8]) {

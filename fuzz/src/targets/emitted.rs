@@ -4,9 +4,9 @@
 use std::sync::LazyLock;
 
 use crate::invariants::check_shown;
-use pinwise::placement::emit::{Context, Target, Tool, emit};
-use pinwise::placement::{Kind, Placement, Wish, read};
-use pinwise::topology::{CpuSet, Topology};
+use pinwise_placement::emit::{Context, Target, Tool, emit};
+use pinwise_placement::{Kind, Placement, Wish, read};
+use pinwise_topology::{CpuSet, Topology};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

@@ -2,9 +2,9 @@
 //! and shown without control characters.
 
 use crate::invariants::{check_shown, through_json};
-use pinwise::fleet::state::status;
-use pinwise::record::{FleetRecord, read};
-use pinwise::report::{self, Palette};
+use pinwise_fleet::state::status;
+use pinwise_record::{FleetRecord, read};
+use pinwise_report::Palette;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
@@ -15,7 +15,7 @@ pub(crate) fn run(text: &[u8]) {
         return;
     };
     assert_eq!(through_json(&fleet), fleet);
-    check_shown(&report::fleet_plan(&fleet, Palette::default()));
+    check_shown(&pinwise_report::fleet_plan(&fleet, Palette::default()));
     let status = status(&fleet, &[], None, "2026-01-01T00:00:00Z");
-    check_shown(&report::fleet_status(&status, Palette::default()));
+    check_shown(&pinwise_report::fleet_status(&status, Palette::default()));
 }

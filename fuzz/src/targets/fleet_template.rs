@@ -1,6 +1,6 @@
 //! Templates of launchers: read, or refused in one line.
 
-use pinwise::fleet::template::Template;
+use pinwise_fleet::template::Template;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

@@ -4,8 +4,8 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::invariants::check_topology;
-use pinwise::machine::linux::{capture_folder, read_host_facts};
-use pinwise::topology::Topology;
+use pinwise_machine::linux::{capture_folder, read_host_facts};
+use pinwise_topology::Topology;
 
 /// More files or deeper folders only make a run slower.
 const MOST_FILES: usize = 24;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use pinwise::fleet::hostlist::{MOST_NODES, compress, expand, is_plain};
+use pinwise_fleet::hostlist::{MOST_NODES, compress, expand, is_plain};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

@@ -1,7 +1,7 @@
 //! hwloc's XML: refused with a reason, or a consistent machine with a CPU.
 
 use crate::invariants::check_topology;
-use pinwise::topology::Topology;
+use pinwise_topology::Topology;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

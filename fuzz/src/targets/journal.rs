@@ -7,12 +7,12 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use pinwise::machine::Machine;
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::record::{Comparison, RunRecord};
-use pinwise::store::Store;
-use pinwise::study::compare::{self, Plan, Tuning, Unwatched};
-use pinwise::workload::Command;
+use pinwise_machine::Machine;
+use pinwise_sim::SimulatedMachine;
+use pinwise_record::{Comparison, RunRecord};
+use pinwise_store::Store;
+use pinwise_study::compare::{self, Plan, Tuning, Unwatched};
+use pinwise_workload::Command;
 
 const ID: &str = "one";
 
@@ -53,7 +53,7 @@ pub(crate) fn run(bytes: &[u8]) {
         let last: serde_json::Value = serde_json::from_str(last).expect("a run");
         assert_eq!((*arm, &last), (0, &wanted["run"]));
         if let Ok(record) = stored.comparison() {
-            let runs = |arm: &pinwise::record::Arm| arm.runs.len() + arm.other_runs.len();
+            let runs = |arm: &pinwise_record::Arm| arm.runs.len() + arm.other_runs.len();
             let kept: usize = record.arms.iter().map(runs).sum();
             assert!((1..=stored.runs.len()).contains(&kept));
         }

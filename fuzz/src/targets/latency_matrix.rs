@@ -2,8 +2,8 @@
 //! disjoint and hold CPUs of the matrix, what was read is written and read
 //! again as the same.
 
-use pinwise::topology::CpuSet;
-use pinwise::topology::wiring::{Evidence, PairMatrix, infer};
+use pinwise_topology::CpuSet;
+use pinwise_wiring::{Evidence, PairMatrix, infer};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

@@ -1,7 +1,7 @@
 //! Journals of changes: whatever they say, what is read is written so that it
 //! is read the same, and every change in force is undone once.
 
-use pinwise::machine::linux::ChangeJournal as Journal;
+use pinwise_machine::linux::ChangeJournal as Journal;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

@@ -1,9 +1,9 @@
 //! Machine code: the first byte tells the architecture, two more the address
 //! that is asked for. Every address has its instructions and loops, or none.
 
-use pinwise::code::{Arch, Code, disassemble};
-use pinwise::spin::identify::{Evidence, identify};
-use pinwise::spin::loops::{begins_at, is_hint_function, loops_at};
+use pinwise_code::{Arch, Code, disassemble};
+use pinwise_spin::identify::{Evidence, identify};
+use pinwise_spin::loops::{begins_at, is_hint_function, loops_at};
 
 /// More than loops are looked for in.
 const LONGEST: usize = 12_000;

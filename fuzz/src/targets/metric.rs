@@ -2,7 +2,7 @@
 //! a program printed: a reading is a cost that ratios can be made of, or there
 //! is a reason why there is none.
 
-use pinwise::workload::{Measured, Metric};
+use pinwise_workload::{Measured, Metric};
 
 /// Reads any bytes.
 pub(crate) fn run(bytes: &[u8]) {

@@ -2,8 +2,8 @@
 //! says what: `f` a format, `t` records with a thread in each, anything else
 //! records without.
 
-use pinwise::trace::TracepointFormat;
-use pinwise::trace::perf::{Layout, Record, Records, sampled};
+use pinwise_sched::TracepointFormat;
+use pinwise_sched::perf::{Layout, Record, Records, sampled};
 
 /// Reads any bytes.
 pub(crate) fn run(bytes: &[u8]) {

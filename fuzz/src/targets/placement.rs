@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use crate::invariants::{check_placement, check_shown};
-use pinwise::placement::{Placement, equivalents, merge_equivalent};
-use pinwise::topology::{Capture, Topology};
+use pinwise_placement::{Placement, equivalents, merge_equivalent};
+use pinwise_topology::{Capture, Topology};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

@@ -2,7 +2,7 @@
 //! readings of a page, parted by a line `---`: a figure, or the reason why there
 //! is none.
 
-use pinwise::workload::{Query, two_readings};
+use pinwise_workload::{Query, two_readings};
 
 /// Reads any bytes.
 pub(crate) fn run(bytes: &[u8]) {

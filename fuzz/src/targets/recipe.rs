@@ -1,7 +1,7 @@
 //! Recipes: read or refused with a line of the text and one line of words; what
 //! was read makes commands, without values as well as with those asked for.
 
-use pinwise::workload::{Recipe, Sweep};
+use pinwise_workload::{Recipe, Sweep};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

@@ -2,8 +2,8 @@
 //! shown by every face without control characters.
 
 use crate::invariants::check_shown;
-use pinwise::record::{AnyRecord, Comparison, ProfileDiff, ProfileRecord, SchemaName};
-use pinwise::report::{self, Palette};
+use pinwise_record::{AnyRecord, Comparison, ProfileDiff, ProfileRecord, SchemaName};
+use pinwise_report::Palette;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
@@ -25,11 +25,11 @@ fn check_any(record: &AnyRecord) {
     let json = record.to_json().expect("records are JSON");
     let again = AnyRecord::read(json.get()).expect("pinwise reads what it writes");
     assert_eq!(&again, record);
-    check_shown(&report::text(record, Palette::default()));
-    if let Some(picture) = report::picture(record) {
+    check_shown(&pinwise_report::text(record, Palette::default()));
+    if let Some(picture) = pinwise_report::picture(record) {
         check_shown(&picture);
     }
-    if let Ok(Some(rows)) = report::rows(record) {
+    if let Ok(Some(rows)) = pinwise_report::rows(record) {
         rows.csv().expect("any rows are CSV");
     }
     match record {
@@ -40,23 +40,23 @@ fn check_any(record: &AnyRecord) {
 }
 
 fn check_profile(record: &ProfileRecord) {
-    check_shown(&report::folded(record));
+    check_shown(&pinwise_report::folded(record));
     if let Ok(diff) = ProfileDiff::between(record, record) {
-        check_shown(&report::profile_diff(&diff, 12, Palette::default()));
-        check_shown(&report::flame_graph_diff(&diff));
+        check_shown(&pinwise_report::profile_diff(&diff, 12, Palette::default()));
+        check_shown(&pinwise_report::flame_graph_diff(&diff));
     }
 }
 
 fn check_comparison(record: &Comparison) {
-    check_shown(&report::markdown(record));
-    assert!(report::hyperfine(record)["results"].is_array());
+    check_shown(&pinwise_report::markdown(record));
+    assert!(pinwise_report::hyperfine(record)["results"].is_array());
     let (host, title) = (record.host_name(), record.title());
-    let line = report::Line {
+    let line = pinwise_report::Line {
         id: &record.id,
         host: &host,
         title: &title,
         verdict: &record.verdict.sentence,
         tags: &record.tags,
     };
-    check_shown(&report::history(&[line]));
+    check_shown(&pinwise_report::history(&[line]));
 }

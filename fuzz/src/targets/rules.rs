@@ -1,7 +1,7 @@
 //! Files of rules: read, or refused with a place in the text and one line of
 //! words; what was read can be matched against any process.
 
-use pinwise::workload::rules::{Process, Rules};
+use pinwise_workload::rules::{Process, Rules};
 
 /// A process that is what the text says.
 struct Someone<'a>(&'a [u8]);

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use pinwise::code::{Arch, Code};
-use pinwise::machine::linux::{SampleRecord, SampleRecords};
-use pinwise::profile::{
+use pinwise_code::{Arch, Code};
+use pinwise_machine::linux::{SampleRecord, SampleRecords};
+use pinwise_profile::{
     Bounds, Event, Frame, Module, Profile, Samples, Stack, Stacks, Symbol, Thread, hint_before,
     waits_in_hint,
 };

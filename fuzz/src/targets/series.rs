@@ -1,10 +1,10 @@
 //! Recorded series as CSV. The first byte says how: `p` plain, `a` only the
 //! rows of arm 1, `x` packed by xz.
 
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::machine::{Machine, Output, Request};
-use pinwise::topology::CpuSet;
-use pinwise::workload::{Command, Workload};
+use pinwise_sim::SimulatedMachine;
+use pinwise_machine::{Machine, Output, Request};
+use pinwise_topology::CpuSet;
+use pinwise_workload::{Command, Workload};
 
 thread_local! {
     static FOLDER: tempfile::TempDir = crate::invariants::folder();

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::machine::{Machine, Output, Port, Probe, Request, Stream};
-use pinwise::placement::Placement;
-use pinwise::workload::{Command, Workload};
+use pinwise_sim::SimulatedMachine;
+use pinwise_machine::{Machine, Output, Port, Probe, Request, Stream};
+use pinwise_placement::Placement;
+use pinwise_workload::{Command, Workload};
 
 thread_local! {
     static FOLDER: tempfile::TempDir = crate::invariants::folder();

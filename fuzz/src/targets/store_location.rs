@@ -1,6 +1,6 @@
 //! What stands after `--store`.
 
-use pinwise::store::Location;
+use pinwise_store::Location;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

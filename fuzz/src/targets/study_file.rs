@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use pinwise::workload::study_file::{MOST_STEPS, check_name, parse};
+use pinwise_workload::study_file::{MOST_STEPS, check_name, parse};
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

@@ -1,7 +1,7 @@
 //! Descriptions such as `package:2 l3:2 core:4 pu:2`.
 
 use crate::invariants::check_topology;
-use pinwise::topology::Topology;
+use pinwise_topology::Topology;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {

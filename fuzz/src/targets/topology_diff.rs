@@ -3,9 +3,9 @@
 //! was measured.
 
 use crate::invariants::{check_shown, check_topology_faces};
-use pinwise::record::{TopologyDiff, TopologyRecord, read};
-use pinwise::report::{self, Palette};
-use pinwise::topology::Topology;
+use pinwise_record::{TopologyDiff, TopologyRecord, read};
+use pinwise_report::Palette;
+use pinwise_topology::Topology;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
@@ -28,6 +28,6 @@ pub(crate) fn run(text: &[u8]) {
         let there = TopologyDiff::between(["a", "b"], a, b);
         let back = TopologyDiff::between(["b", "a"], b, a);
         assert_eq!(there.differences.len(), back.differences.len());
-        check_shown(&report::topology_diff(&there, Palette::default()));
+        check_shown(&pinwise_report::topology_diff(&there, Palette::default()));
     }
 }

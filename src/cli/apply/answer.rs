@@ -2,10 +2,10 @@
 
 use anyhow::bail;
 
-use crate::record::{
+use pinwise_record::{
     AnyRecord, Bench, BenchCell, Comparison, HostRecord, SearchAnswer, SearchRecord, VerdictKind,
 };
-use crate::store::Stored;
+use pinwise_store::Stored;
 
 /// The best arm of a record.
 #[derive(Debug)]

@@ -8,10 +8,9 @@ use super::super::history::needed_store;
 use super::super::terminal::Terminal;
 use super::super::{Exit, open_machine};
 use super::answer::{Answer, of_record};
-use crate::placement::emit::{Context, Emission, Piece, Target, Tool, emit};
-use crate::placement::{Placement, Realised};
-use crate::report;
-use crate::topology::Topology;
+use pinwise_placement::emit::{Context, Emission, Piece, Target, Tool, emit};
+use pinwise_placement::{Placement, Realised};
+use pinwise_topology::Topology;
 
 pub(super) fn apply(
     global: &Global,
@@ -115,7 +114,7 @@ pub(in crate::cli) fn print(
     }
     let texts: Vec<String> = emissions
         .iter()
-        .map(|emission| report::emission(emission, terminal.palette()))
+        .map(|emission| pinwise_report::emission(emission, terminal.palette()))
         .collect();
     terminal.print(&texts.join("\n"))
 }

@@ -11,14 +11,14 @@ use super::super::history::needed_store;
 use super::super::terminal::Terminal;
 use super::super::{Exit, live_host, restore};
 use super::answer::of_record;
-use crate::machine::linux::LinuxMachine;
-use crate::machine::linux::live::{POLL, Returned, Service, Target, Wish};
-use crate::machine::{Machine, MachineError};
-use crate::placement::{Kind, Placement, Realised};
-use crate::record::{APPLIED_SCHEMA, Applied};
-use crate::report::{self, visible};
-use crate::study::live::service_record;
-use crate::topology::CpuSet;
+use pinwise_machine::linux::LinuxMachine;
+use pinwise_machine::linux::live::{POLL, Returned, Service, Target, Wish};
+use pinwise_machine::{Machine, MachineError};
+use pinwise_placement::{Kind, Placement, Realised};
+use pinwise_record::{APPLIED_SCHEMA, Applied};
+use pinwise_report::visible;
+use pinwise_study::live::service_record;
+use pinwise_topology::CpuSet;
 
 /// Looks before it is told where the threads run, and the time between them.
 const FIRST_LOOKS: usize = 5;
@@ -187,7 +187,7 @@ fn note(applied: &mut Applied, service: &Service) {
 
 /// Asked, granted, observed.
 fn tell(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.print(&report::applied(applied))?;
+    terminal.print(&pinwise_report::applied(applied))?;
     terminal.note(&format!(
         "new threads inherit the CPUs; new processes{} are looked for every {} ms. Ctrl-C gives all threads their old CPUs again",
         if applied.placement.contains("/bound") {

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::{ExperimentArgs, LiveArgs, WhatIfArgs};
 use crate::cli::values::parse_share;
-use crate::workload::Sweep;
+use pinwise_workload::Sweep;
 
 /// `pinwise compare`
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::sampling::SamplingArgs;
 use crate::cli::values::{parse_count, parse_duration, parse_whole};
-use crate::profile::Stacks;
+use pinwise_profile::Stacks;
 
 /// `pinwise profile`
 #[derive(Debug, Args)]

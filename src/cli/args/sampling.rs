@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::cli::values::parse_tag;
-use crate::profile::Event;
+use pinwise_profile::Event;
 
 /// How samples are made.
 #[derive(Debug, Args)]

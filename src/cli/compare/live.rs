@@ -9,15 +9,15 @@ use super::super::args::{CompareArgs, Global};
 use super::super::terminal::Terminal;
 use super::super::{Exit, export, live_host, plan, restore};
 use super::{carried_out, exit_of, finish, gates, interrupted};
-use crate::machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
-use crate::machine::linux::own_setting;
-use crate::machine::{Binding, Machine, MachineError};
-use crate::record::Comparison;
-use crate::report::visible;
-use crate::study::compare::{ArmPlan, Plan};
-use crate::study::live::{Told, service_record, tell};
-use crate::topology::{CpuSet, Topology};
-use crate::workload::{Command, Metric, Workload};
+use pinwise_machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
+use pinwise_machine::linux::own_setting;
+use pinwise_machine::{Binding, Machine, MachineError};
+use pinwise_record::Comparison;
+use pinwise_report::visible;
+use pinwise_study::compare::{ArmPlan, Plan};
+use pinwise_study::live::{Told, service_record, tell};
+use pinwise_topology::{CpuSet, Topology};
+use pinwise_workload::{Command, Metric, Workload};
 
 /// Time that does not count after a change of placement.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -201,7 +201,7 @@ fn planned(
         metric: metric.clone(),
         tuning: plan::tuning(&args.experiment.effort),
         seed,
-        output: crate::machine::Output::Keep,
+        output: pinwise_machine::Output::Keep,
         tags: args.experiment.results.tags.clone(),
         service: Some(record),
         ..Plan::default()

@@ -6,7 +6,7 @@ use super::launch;
 use crate::cli::Exit;
 use crate::cli::args::{FleetCancelArgs, Global};
 use crate::cli::terminal::Terminal;
-use crate::format::count;
+use pinwise_format::count;
 
 pub(super) fn cancel(
     global: &Global,

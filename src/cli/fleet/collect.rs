@@ -6,8 +6,8 @@ use super::launch;
 use crate::cli::args::{FleetCollectArgs, Global};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_store};
-use crate::fleet::gather::{gather, keep_fleet};
-use crate::format::count;
+use pinwise_fleet::gather::{gather, keep_fleet};
+use pinwise_format::count;
 
 pub(super) fn collect(
     global: &Global,

@@ -6,9 +6,8 @@ use super::nodes::{Loaded, is_folder, loaded};
 use crate::cli::Exit;
 use crate::cli::args::{FleetDiffArgs, Global};
 use crate::cli::terminal::Terminal;
-use crate::format::count;
-use crate::report;
-use crate::study::fleet::{Group, Side, diff as compare, groups};
+use pinwise_format::count;
+use pinwise_study::fleet::{Group, Side, diff as compare, groups};
 
 /// Groups named in an error.
 const MOST_NAMES: usize = 8;
@@ -34,7 +33,7 @@ pub(super) fn diff(
         );
     }
     let found = compare(a.side(), b.side())?;
-    terminal.show(&found, report::fleet_diff)?;
+    terminal.show(&found, pinwise_report::fleet_diff)?;
     Ok(Exit::Done)
 }
 

@@ -8,14 +8,14 @@ use anyhow::{Context, bail};
 use super::nodes;
 use crate::cli::args::Global;
 use crate::cli::open_store;
-use crate::fleet::folder::{FleetFolder, FolderError};
-use crate::fleet::launcher::{JobState, Launcher, Stage, Task};
-use crate::fleet::slurm::Slurm;
-use crate::fleet::submission::Submission;
-use crate::fleet::template::{self, Template};
-use crate::fleet::trust::Users;
-use crate::machine::linux::effective_user;
-use crate::record::FleetRecord;
+use pinwise_fleet::folder::{FleetFolder, FolderError};
+use pinwise_fleet::launcher::{JobState, Launcher, Stage, Task};
+use pinwise_fleet::slurm::Slurm;
+use pinwise_fleet::submission::Submission;
+use pinwise_fleet::template::{self, Template};
+use pinwise_fleet::trust::Users;
+use pinwise_machine::linux::effective_user;
+use pinwise_record::FleetRecord;
 
 /// The newest fleet of the user's, by name.
 pub(super) const LAST: &str = "last";

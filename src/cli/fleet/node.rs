@@ -10,15 +10,15 @@ use super::launch;
 use crate::cli::args::{FleetNodeArgs, Global};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, own_program, parse_location};
-use crate::fleet::folder::FleetFolder;
-use crate::fleet::node::{Outcome, Runner, StepEnd, run};
-use crate::fleet::node_folder::{Begun, NodeFolder, NodeTale};
-use crate::fleet::settings;
-use crate::machine::linux::{LinuxMachine, time_of_day};
-use crate::machine::{End, Machine, MachineError, Output, Request};
-use crate::record::{FleetStep, HostRecord};
-use crate::store::{Spool, Store};
-use crate::workload::{Command, Workload};
+use pinwise_fleet::folder::FleetFolder;
+use pinwise_fleet::node::{Outcome, Runner, StepEnd, run};
+use pinwise_fleet::node_folder::{Begun, NodeFolder, NodeTale};
+use pinwise_fleet::settings;
+use pinwise_machine::linux::{LinuxMachine, time_of_day};
+use pinwise_machine::{End, Machine, MachineError, Output, Request};
+use pinwise_record::{FleetStep, HostRecord};
+use pinwise_store::{Spool, Store};
+use pinwise_workload::{Command, Workload};
 
 pub(super) fn node(
     _global: &Global,

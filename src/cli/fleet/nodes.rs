@@ -8,11 +8,11 @@ use anyhow::{Context, bail};
 use super::launch::{self, Found, LAST};
 use crate::cli::args::Global;
 use crate::cli::history::needed_store;
-use crate::fleet::folder::{FleetFolder, FolderError};
-use crate::machine::linux::effective_user;
-use crate::record::{FLEET_NODE_SCHEMA, FLEET_SCHEMA, FleetNode, FleetRecord, SchemaName, read};
-use crate::store::{Filter, Store};
-use crate::study::fleet::Nodes;
+use pinwise_fleet::folder::{FleetFolder, FolderError};
+use pinwise_machine::linux::effective_user;
+use pinwise_record::{FLEET_NODE_SCHEMA, FLEET_SCHEMA, FleetNode, FleetRecord, SchemaName, read};
+use pinwise_store::{Filter, Store};
+use pinwise_study::fleet::Nodes;
 
 /// Fleets named where one must be chosen.
 const MOST_NAMES: usize = 8;

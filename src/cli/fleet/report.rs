@@ -9,11 +9,10 @@ use crate::cli::export::write_file;
 use crate::cli::report::of_record;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_store};
-use crate::format::count;
-use crate::machine::linux::{discover, time_of_day};
-use crate::record::{FleetReport, OutlierKind};
-use crate::report;
-use crate::study::fleet::{Asked, report as compare};
+use pinwise_format::count;
+use pinwise_machine::linux::{discover, time_of_day};
+use pinwise_record::{FleetReport, OutlierKind};
+use pinwise_study::fleet::{Asked, report as compare};
 
 pub(super) fn report(
     global: &Global,
@@ -39,13 +38,13 @@ pub(super) fn report(
         .transpose()?;
     let show = || {
         let (Some(path), Some(page)) = (&args.output, page) else {
-            return terminal.show(&found, report::fleet_report);
+            return terminal.show(&found, pinwise_report::fleet_report);
         };
         if path == Path::new("-") {
             return terminal.print(&page);
         }
         write_file(path, &page)?;
-        terminal.show(&found, report::fleet_report)?;
+        terminal.show(&found, pinwise_report::fleet_report)?;
         terminal.note(&format!("The page: {}", path.display()));
         Ok(())
     };

@@ -10,10 +10,10 @@ use super::submit::start;
 use crate::cli::Exit;
 use crate::cli::args::{FleetResumeArgs, Global};
 use crate::cli::terminal::Terminal;
-use crate::fleet::hostlist::compress;
-use crate::fleet::launcher::Wanted;
-use crate::format::count;
-use crate::record::{FleetStatus, NodeState};
+use pinwise_fleet::hostlist::compress;
+use pinwise_fleet::launcher::Wanted;
+use pinwise_format::count;
+use pinwise_record::{FleetStatus, NodeState};
 
 pub(super) fn resume(
     global: &Global,

@@ -9,12 +9,12 @@ use crate::cli::Exit;
 use crate::cli::args::{FleetSimulateArgs, Global};
 use crate::cli::open_store;
 use crate::cli::terminal::Terminal;
-use crate::fleet::check_id;
-use crate::format::count;
-use crate::machine::linux::{effective_user, time_of_day};
-use crate::record::FleetRecord;
-use crate::store::Store;
-use crate::study::fleet::simulate::{FIGURES_PER_NODE, Fault, Plan, SimulatedFleet};
+use pinwise_fleet::check_id;
+use pinwise_format::count;
+use pinwise_machine::linux::{effective_user, time_of_day};
+use pinwise_record::FleetRecord;
+use pinwise_store::Store;
+use pinwise_study::fleet::simulate::{FIGURES_PER_NODE, Fault, Plan, SimulatedFleet};
 
 /// Larger fleets than any.
 const MOST_NODES: usize = 1_000_000;

@@ -4,12 +4,11 @@ use super::launch::{self, Found};
 use crate::cli::Exit;
 use crate::cli::args::{FleetStatusArgs, Global};
 use crate::cli::terminal::Terminal;
-use crate::fleet::launcher::JobState;
-use crate::fleet::node_folder::NodeTale;
-use crate::fleet::state;
-use crate::machine::linux::time_of_day;
-use crate::record::FleetStatus;
-use crate::report;
+use pinwise_fleet::launcher::JobState;
+use pinwise_fleet::node_folder::NodeTale;
+use pinwise_fleet::state;
+use pinwise_machine::linux::time_of_day;
+use pinwise_record::FleetStatus;
 
 pub(super) fn status(
     global: &Global,
@@ -18,7 +17,7 @@ pub(super) fn status(
 ) -> anyhow::Result<Exit> {
     let found = launch::found(global, &args.fleet)?;
     let (status, _) = look(&found)?;
-    terminal.show(&status, report::fleet_status)?;
+    terminal.show(&status, pinwise_report::fleet_status)?;
     Ok(Exit::Done)
 }
 

@@ -9,9 +9,9 @@ use clap::Parser;
 use super::launch::read_text;
 use crate::cli::Cli;
 use crate::cli::args::{Command, Format, SpinAction};
-use crate::machine::sim::SimulatedMachine;
-use crate::record::FleetStep;
-use crate::workload::study_file::{MOST_STEPS, StudyStep, parse};
+use pinwise_record::FleetStep;
+use pinwise_sim::SimulatedMachine;
+use pinwise_workload::study_file::{MOST_STEPS, StudyStep, parse};
 
 /// Options that are pinwise's own affair on a node.
 const TAKEN: [&str; 4] = ["--store", "--format", "--quiet", "--color"];

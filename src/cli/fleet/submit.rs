@@ -9,15 +9,15 @@ use super::study::{self, FOLDER, Studies};
 use crate::cli::args::{FleetSubmitArgs, Global};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, location, open_store, own_program, plan};
-use crate::fleet::check_id;
-use crate::fleet::folder::{FleetFolder, Founding, canonical};
-use crate::fleet::gather::keep_fleet;
-use crate::fleet::launcher::{Choice, Launcher, Task, Wanted};
-use crate::fleet::submission::Submission;
-use crate::format::count;
-use crate::machine::linux::{discover, effective_user, group_id, time_of_day};
-use crate::record::{FLEET_SCHEMA, FleetJob, FleetRecord};
-use crate::store::Location;
+use pinwise_fleet::check_id;
+use pinwise_fleet::folder::{FleetFolder, Founding, canonical};
+use pinwise_fleet::gather::keep_fleet;
+use pinwise_fleet::launcher::{Choice, Launcher, Task, Wanted};
+use pinwise_fleet::submission::Submission;
+use pinwise_format::count;
+use pinwise_machine::linux::{discover, effective_user, group_id, time_of_day};
+use pinwise_record::{FLEET_SCHEMA, FleetJob, FleetRecord};
+use pinwise_store::Location;
 
 pub(super) fn submit(
     global: &Global,

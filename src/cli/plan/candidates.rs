@@ -4,9 +4,9 @@ use anyhow::{Context, bail};
 
 use crate::cli::args::{CompareArgs, ExperimentArgs, WorkloadArgs};
 use crate::cli::terminal::Terminal;
-use crate::format::count;
-use crate::machine::linux::find_program;
-use crate::workload::{Command, Sweep};
+use pinwise_format::count;
+use pinwise_machine::linux::find_program;
+use pinwise_workload::{Command, Sweep};
 
 /// A named command.
 pub(super) struct Candidate {

@@ -9,14 +9,14 @@ use crate::cli::args::{CompareArgs, KernelArgs, SplitChoice};
 use crate::cli::bench::{isas, program};
 use crate::cli::kernel::found;
 use crate::cli::one_line;
-use crate::kernels::work::Isa;
-use crate::machine::Machine;
-use crate::placement::Placement;
-use crate::record::{Finding, TopologyRecord};
-use crate::study::bench::cache_fit;
-use crate::study::bench::command::{Call, look};
-use crate::topology::Topology;
-use crate::workload::Workload;
+use pinwise_kernels::work::Isa;
+use pinwise_machine::Machine;
+use pinwise_placement::Placement;
+use pinwise_record::{Finding, TopologyRecord};
+use pinwise_study::bench::cache_fit;
+use pinwise_study::bench::command::{Call, look};
+use pinwise_topology::Topology;
+use pinwise_workload::Workload;
 
 /// Units of work a thread without `--work`: about 100 ms.
 const WORK_A_THREAD: usize = 10;

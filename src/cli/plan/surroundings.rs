@@ -5,7 +5,7 @@ use anyhow::Context;
 use super::candidates::parse_line;
 use crate::cli::args::WorkloadArgs;
 use crate::cli::values::parse_variable;
-use crate::workload::{Command, SuccessRule, Workload, thread_variables};
+use pinwise_workload::{Command, SuccessRule, Workload, thread_variables};
 
 pub(in crate::cli) fn workload(command: &Command, args: &WorkloadArgs) -> anyhow::Result<Workload> {
     let helper = |option: &str, line: &Option<String>| -> anyhow::Result<Option<Command>> {

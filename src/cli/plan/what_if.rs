@@ -3,10 +3,10 @@
 use anyhow::{Context, bail};
 
 use crate::cli::args::WhatIfArgs;
-use crate::machine::linux::{Ledger, LedgerOptions, discover};
-use crate::placement::{Placement, Realised, Wish};
-use crate::record::{Finding, Severity};
-use crate::topology::{CpuSet, Level, Topology};
+use pinwise_machine::linux::{Ledger, LedgerOptions, discover};
+use pinwise_placement::{Placement, Realised, Wish};
+use pinwise_record::{Finding, Severity};
+use pinwise_topology::{CpuSet, Level, Topology};
 
 /// A smaller machine.
 pub(super) struct Smaller {
@@ -136,14 +136,14 @@ pub(in crate::cli) fn ledger(
 /// Where a test wants pinwise to be ended.
 #[cfg(debug_assertions)]
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn fault() -> anyhow::Result<Option<crate::machine::linux::Fault>> {
+fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
     let text = std::env::var("PINWISE_FAULT").ok();
     let parsed = text.map(|text| text.parse().map_err(anyhow::Error::msg));
     parsed.transpose().context("PINWISE_FAULT")
 }
 
 #[cfg(not(debug_assertions))]
-fn fault() -> anyhow::Result<Option<crate::machine::linux::Fault>> {
+fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
     Ok(None)
 }
 

@@ -9,9 +9,8 @@ use crate::cli::args::{Global, ProfileDiffArgs};
 use crate::cli::history::needed_store;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, export};
-use crate::record::{PROFILE_SCHEMA, ProfileDiff, ProfileRecord};
-use crate::report;
-use crate::store::Store;
+use pinwise_record::{PROFILE_SCHEMA, ProfileDiff, ProfileRecord};
+use pinwise_store::Store;
 
 /// Records that `last~N` looks through.
 const MOST_LISTED: usize = 10_000;
@@ -35,10 +34,14 @@ pub(super) fn diff(
     if terminal.is_json() {
         terminal.print_json(&record)?;
     } else {
-        terminal.print(&report::profile_diff(&record, args.top, terminal.palette()))?;
+        terminal.print(&pinwise_report::profile_diff(
+            &record,
+            args.top,
+            terminal.palette(),
+        ))?;
     }
     if let Some(path) = &args.flame_graph {
-        export::write_file(path, &report::flame_graph_diff(&record))?;
+        export::write_file(path, &pinwise_report::flame_graph_diff(&record))?;
     }
     export::write_json(args.export_json.as_deref(), &record)?;
     Ok(Exit::Done)
@@ -49,7 +52,7 @@ fn named(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
     let path = Path::new(text);
     if path.is_file() {
         let content = export::read_file(path).with_context(|| text.to_owned())?;
-        return crate::record::read(&content).with_context(|| text.to_owned());
+        return pinwise_record::read(&content).with_context(|| text.to_owned());
     }
     if path
         .extension()

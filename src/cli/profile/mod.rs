@@ -13,13 +13,13 @@ use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store};
 use crate::cli::subject::{self, Started};
-use crate::machine::linux::random_seed;
-use crate::machine::{Machine, Output, Subject};
-use crate::record::ProfileRecord;
-use crate::report::{self, ProfileShown};
-use crate::store::Store;
-use crate::study::profile::{self as profiling, Plan, Units};
-use crate::workload::{Better, Metric};
+use pinwise_machine::linux::random_seed;
+use pinwise_machine::{Machine, Output, Subject};
+use pinwise_record::ProfileRecord;
+use pinwise_report::ProfileShown;
+use pinwise_store::Store;
+use pinwise_study::profile::{self as profiling, Plan, Units};
+use pinwise_workload::{Better, Metric};
 
 /// How long a process is profiled where nothing is said.
 const USUAL: Duration = Duration::from_secs(10);
@@ -61,7 +61,7 @@ fn finish(
     let show = || {
         let shown = shown(&args.view);
         terminal.show(&record, |record, palette| {
-            report::profile(record, &shown, palette)
+            pinwise_report::profile(record, &shown, palette)
         })?;
         write_files(&record, args)
     };
@@ -83,10 +83,10 @@ const fn shown(view: &ProfileView) -> ProfileShown {
 
 fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.files.flame_graph {
-        export::write_file(path, &report::flame_graph(record))?;
+        export::write_file(path, &pinwise_report::flame_graph(record))?;
     }
     if let Some(path) = &args.files.folded {
-        export::write_file(path, &report::folded(record))?;
+        export::write_file(path, &pinwise_report::folded(record))?;
     }
     export::write_json(args.sampling.export_json.as_deref(), record)
 }

@@ -7,9 +7,9 @@ use super::{locate, parse, text_of};
 use crate::cli::args::CompareArgs;
 use crate::cli::temporary_folder;
 use crate::cli::terminal::Terminal;
-use crate::machine::linux::Scratch;
-use crate::machine::{Machine, MachineError};
-use crate::workload::{Chosen, Command, Metric, Recipe, Workload};
+use pinwise_machine::linux::Scratch;
+use pinwise_machine::{Machine, MachineError};
+use pinwise_workload::{Chosen, Command, Metric, Recipe, Workload};
 
 /// A recipe that can be run.
 pub(in crate::cli) struct Ready {

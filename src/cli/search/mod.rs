@@ -10,11 +10,10 @@ use super::plan::seed_or_new;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, export, open_machine, open_store};
-use crate::machine::{Machine, MachineError};
-use crate::record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
-use crate::report;
-use crate::study::is_interrupt;
-use crate::study::search::{self as searching, Plan, SearchError};
+use pinwise_machine::{Machine, MachineError};
+use pinwise_record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
+use pinwise_study::is_interrupt;
+use pinwise_study::search::{self as searching, Plan, SearchError};
 pub(super) use plan::{default_threads, workload_of};
 pub(super) use threads::beyond;
 
@@ -160,14 +159,14 @@ fn finish(
     if terminal.is_json() {
         terminal.print_json(record)?;
     } else if record.stopped != Some(Stopped::Failed) {
-        terminal.print(&report::search(record, terminal.palette()))?;
+        terminal.print(&pinwise_report::search(record, terminal.palette()))?;
     }
     if let Some(path) = &results.picture {
-        export::write_file(path, &report::search_picture(record))?;
+        export::write_file(path, &pinwise_report::search_picture(record))?;
     }
     export::write_json(results.export_json.as_deref(), record)?;
     if let Some(path) = &results.export_csv {
-        export::write_file(path, &report::search_rows(record).csv()?)?;
+        export::write_file(path, &pinwise_report::search_rows(record).csv()?)?;
     }
     export::page(record, results.report.as_deref())
 }

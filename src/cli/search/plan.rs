@@ -10,11 +10,11 @@ use crate::cli::args::SearchArgs;
 use crate::cli::plan;
 use crate::cli::terminal::Terminal;
 use crate::cli::values::BudgetChoice;
-use crate::machine::Machine;
-use crate::record::{SearchPlanRecord, SearchRecord, Stopped};
-use crate::study::search::Plan;
-use crate::topology::Topology;
-use crate::workload::{Command, Metric, SuccessRule, Workload};
+use pinwise_machine::Machine;
+use pinwise_record::{SearchPlanRecord, SearchRecord, Stopped};
+use pinwise_study::search::Plan;
+use pinwise_topology::Topology;
+use pinwise_workload::{Command, Metric, SuccessRule, Workload};
 
 /// Runs where nothing is said of the budget.
 const USUAL_RUNS: usize = 200;

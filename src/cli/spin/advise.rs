@@ -9,9 +9,8 @@ use super::processor;
 use crate::cli::args::{Global, SpinAdviseArgs};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine};
-use crate::machine::linux::random_seed;
-use crate::report;
-use crate::study::spin::advise::{self as advising, Plan};
+use pinwise_machine::linux::random_seed;
+use pinwise_study::spin::advise::{self as advising, Plan};
 
 /// For wake-ups and switches, each.
 const TIME: Duration = Duration::from_millis(500);
@@ -41,6 +40,6 @@ pub(super) fn advise(
     };
     let record = advising::run(&plan, machine.as_mut())?
         .context("neither wake-ups nor switches could be measured here: there is nothing to hold spinning against")?;
-    terminal.show(&record, report::spin_advice)?;
+    terminal.show(&record, pinwise_report::spin_advice)?;
     Ok(Exit::Done)
 }

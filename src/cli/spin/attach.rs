@@ -10,10 +10,9 @@ use crate::cli::plan::name_and_time;
 use crate::cli::subject::{self, Started};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, export, open_machine, open_store};
-use crate::machine::{Machine, Subject};
-use crate::record::{SpinAttachRecord, TraceSource};
-use crate::report;
-use crate::study::spin::attach::{Plan, attach as watch};
+use pinwise_machine::{Machine, Subject};
+use pinwise_record::{SpinAttachRecord, TraceSource};
+use pinwise_study::spin::attach::{Plan, attach as watch};
 
 /// How long a process is sampled where nothing is said.
 const USUAL: Duration = Duration::from_secs(5);
@@ -35,7 +34,7 @@ pub(super) fn attach(
     };
     (record.id, record.started) = name_and_time();
     let show = || {
-        terminal.show(&record, report::spin_attach)?;
+        terminal.show(&record, pinwise_report::spin_attach)?;
         export::write_json(args.sampling.export_json.as_deref(), &record)
     };
     match keep_and_show(store, &record, terminal, show, Exit::Done)? {

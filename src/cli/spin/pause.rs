@@ -9,12 +9,11 @@ use crate::cli::ending::keep_and_show;
 use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine, open_store};
-use crate::machine::linux::random_seed;
-use crate::record::SpinPauseRecord;
-use crate::report;
-use crate::spin::prediction::Limits;
-use crate::study::spin::pause::{self as measuring, Plan};
-use crate::topology::{CpuSet, Topology};
+use pinwise_machine::linux::random_seed;
+use pinwise_record::SpinPauseRecord;
+use pinwise_spin::prediction::Limits;
+use pinwise_study::spin::pause::{self as measuring, Plan};
+use pinwise_topology::{CpuSet, Topology};
 
 /// Levels last for seconds; this sees some of that.
 const TIME: Duration = Duration::from_secs(2);
@@ -47,7 +46,7 @@ pub(super) fn pause(
     }
     let show = || match &record.check {
         Some(check) if !terminal.is_json() => {
-            terminal.print(&report::spin_check(check, terminal.palette()))
+            terminal.print(&pinwise_report::spin_check(check, terminal.palette()))
         }
         _ => show(&record, terminal),
     };
@@ -60,7 +59,7 @@ pub(super) fn pause(
 
 /// Prints a measurement, new or stored.
 pub(in crate::cli) fn show(record: &SpinPauseRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.show(record, report::spin_pause)
+    terminal.show(record, pinwise_report::spin_pause)
 }
 
 /// The CPUs of `--cpus`, all of which must be allowed ones.

@@ -6,13 +6,12 @@ use super::processor;
 use crate::cli::args::{Global, SpinPredictArgs};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine};
-use crate::machine::Machine;
-use crate::machine::linux::random_seed;
-use crate::record::ProcessorRecord;
-use crate::report;
-use crate::spin::algorithm::Algorithm;
-use crate::spin::table::{algorithm, algorithms};
-use crate::study::spin::predict::{self as predicting, Plan};
+use pinwise_machine::Machine;
+use pinwise_machine::linux::random_seed;
+use pinwise_record::ProcessorRecord;
+use pinwise_spin::algorithm::Algorithm;
+use pinwise_spin::table::{algorithm, algorithms};
+use pinwise_study::spin::predict::{self as predicting, Plan};
 
 /// More CPUs than any machine will have soon.
 const MOST_CPUS: u64 = 65_536;
@@ -46,7 +45,7 @@ pub(super) fn predict(
         from,
         cpus,
     });
-    terminal.show(&record, report::spin_prediction)?;
+    terminal.show(&record, pinwise_report::spin_prediction)?;
     Ok(Exit::Done)
 }
 

@@ -3,11 +3,11 @@
 use anyhow::{Context, bail};
 
 use crate::cli::args::ProcessorArgs;
-use crate::machine::Machine;
-use crate::record::ProcessorRecord;
-use crate::spin::chips::chip;
-use crate::spin::prediction::Processor;
-use crate::study::spin::pause::glance;
+use pinwise_machine::Machine;
+use pinwise_record::ProcessorRecord;
+use pinwise_spin::chips::chip;
+use pinwise_spin::prediction::Processor;
+use pinwise_study::spin::pause::glance;
 
 /// Figures that no processor has.
 const LARGEST_NS: f64 = 1e6;

@@ -10,12 +10,11 @@ use crate::cli::plan::name_and_time;
 use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine, open_store};
-use crate::machine::linux::random_seed;
-use crate::report;
-use crate::spin::algorithm::Algorithm;
-use crate::spin::chips::chip;
-use crate::spin::table::algorithm;
-use crate::study::spin::replay::{self as replaying, Experiment, FUTEX, Plan};
+use pinwise_machine::linux::random_seed;
+use pinwise_spin::algorithm::Algorithm;
+use pinwise_spin::chips::chip;
+use pinwise_spin::table::algorithm;
+use pinwise_study::spin::replay::{self as replaying, Experiment, FUTEX, Plan};
 
 /// More delays than this are a slip of the pen.
 const MOST_DELAYS: usize = 1000;
@@ -46,7 +45,7 @@ pub(super) fn replay(
         return Ok(Exit::Interrupted);
     };
     (record.id, record.started) = name_and_time();
-    let show = || terminal.show(&record, report::spin_replay);
+    let show = || terminal.show(&record, pinwise_report::spin_replay);
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 

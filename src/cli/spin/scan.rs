@@ -11,14 +11,13 @@ use anyhow::{Context, bail};
 use crate::cli::args::{Global, SpinScanArgs, UnknownGap};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine};
-use crate::code::Arch;
-use crate::code::elf::{self, Binary};
-use crate::machine::{Machine, Probe};
-use crate::record::{CodeArch, ScanChip, SkippedFile, SpinScan};
-use crate::report;
-use crate::spin::chips::{Chip, chip};
-use crate::study::spin::probed;
-use crate::study::spin::scan::{Limit, Question, assemble};
+use pinwise_code::Arch;
+use pinwise_code::elf::{self, Binary};
+use pinwise_machine::{Machine, Probe};
+use pinwise_record::{CodeArch, ScanChip, SkippedFile, SpinScan};
+use pinwise_spin::chips::{Chip, chip};
+use pinwise_study::spin::probed;
+use pinwise_study::spin::scan::{Limit, Question, assemble};
 
 /// Chips that gaps are told for where none is named: before PAUSE became long,
 /// the server that made it known, two that shortened it, and the longest.
@@ -72,7 +71,7 @@ pub(super) fn scan(
     let mut record = assemble(binaries, chips, Question { cpus, limit });
     record.skipped = skipped;
     tell_skipped(&record, terminal)?;
-    terminal.show(&record, report::spin_scan)?;
+    terminal.show(&record, pinwise_report::spin_scan)?;
     Ok(match record.passed {
         Some(false) => Exit::GateFailed,
         _ => Exit::Done,

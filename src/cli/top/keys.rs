@@ -7,8 +7,8 @@ use std::time::Duration;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::INTERVALS;
-use crate::record::TopRecord;
-use crate::report::top::{Focus, Prompt, PromptKind, View};
+use pinwise_record::TopRecord;
+use pinwise_report::top::{Focus, Prompt, PromptKind, View};
 
 /// Characters that are typed at most.
 const LONGEST: usize = 200;

@@ -1,8 +1,8 @@
 //! Keys pressed one after the other, and what comes of them.
 
 use super::*;
-use crate::record::TopThread;
-use crate::report::top::Order;
+use pinwise_record::TopThread;
+use pinwise_report::top::Order;
 use proptest::prelude::*;
 
 fn record() -> TopRecord {

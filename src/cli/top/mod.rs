@@ -18,13 +18,13 @@ use anyhow::{Context, anyhow, bail};
 use super::args::{Format, Global, TopArgs, TopSort};
 use super::terminal::Terminal;
 use super::{Exit, open_machine, restore};
-use crate::machine::linux::{Pins, random_seed};
-use crate::machine::{Listener, Machine, MachineError, Subject, TraceOrder, Traced};
-use crate::record::{TopRecord, TraceTier};
-use crate::report::top::{Order, View};
-use crate::topology::Topology;
-use crate::trace::live::{Live, Watching};
-use crate::trace::{Scope, Tid, Tier};
+use pinwise_machine::linux::{Pins, random_seed};
+use pinwise_machine::{Listener, Machine, MachineError, Subject, TraceOrder, Traced};
+use pinwise_record::{TopRecord, TraceTier};
+use pinwise_report::top::{Order, View};
+use pinwise_sched::live::{Live, Watching};
+use pinwise_sched::{Scope, Tid, Tier};
+use pinwise_topology::Topology;
 
 /// How long it may take until a key is seen: people feel more than this.
 const ROUND: Duration = Duration::from_millis(100);

@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::{Watch, Way, pinning, variable, watch};
 use crate::cli::Exit;
 use crate::cli::terminal::Terminal;
-use crate::machine::{Listener, Machine};
-use crate::record::TopRecord;
-use crate::report::top::{View, printed, text};
-use crate::trace::live::Live;
-use crate::trace::{Event, Tier};
+use pinwise_machine::{Listener, Machine};
+use pinwise_record::TopRecord;
+use pinwise_report::top::{View, printed, text};
+use pinwise_sched::live::Live;
+use pinwise_sched::{Event, Tier};
 
 /// Threads in a frame that is printed for people.
 const PRINTED: usize = 20;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::linux::thread_settings;
-use crate::placement::Placement;
-use crate::record::TopRecord;
-use crate::report::top::View;
-use crate::topology::{CpuSet, Topology};
+use pinwise_machine::linux::thread_settings;
+use pinwise_placement::Placement;
+use pinwise_record::TopRecord;
+use pinwise_report::top::View;
+use pinwise_topology::{CpuSet, Topology};
 
 /// Threads around the chosen one whose masks are asked for: more than any
 /// screen shows, few enough to cost nothing.

@@ -15,7 +15,7 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-use crate::report::top::{Row, Size, draw};
+use pinwise_report::top::{Row, Size, draw};
 
 /// The terminal on standard output.
 pub(super) struct Screen {

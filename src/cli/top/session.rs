@@ -11,12 +11,12 @@ use super::screen::Screen;
 use super::{ROUND, Watch, Way, pinning, watch};
 use crate::cli::Exit;
 use crate::cli::terminal::Terminal;
-use crate::machine::linux::{Pins, terminal_is_gone, thread_settings};
-use crate::machine::{Listener, Machine};
-use crate::record::TopRecord;
-use crate::report::top::{PromptKind, Size, View, hidden_cpu_rows, screen};
-use crate::trace::live::Live;
-use crate::trace::{Event, Tier};
+use pinwise_machine::linux::{Pins, terminal_is_gone, thread_settings};
+use pinwise_machine::{Listener, Machine};
+use pinwise_record::TopRecord;
+use pinwise_report::top::{PromptKind, Size, View, hidden_cpu_rows, screen};
+use pinwise_sched::live::Live;
+use pinwise_sched::{Event, Tier};
 
 /// The first frame comes after this time, however long the interval is.
 const FIRST: Duration = Duration::from_millis(250);

@@ -8,8 +8,7 @@ use super::read_machine;
 use crate::cli::args::Format;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, export};
-use crate::record::{self, TopologyDiff, TopologyRecord};
-use crate::report;
+use pinwise_record::{TopologyDiff, TopologyRecord};
 
 pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
     if matches!(terminal.format(), Format::Svg | Format::Xml) {
@@ -18,7 +17,7 @@ pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Ex
     let names = [a, b].map(|path| path.display().to_string());
     let (of_a, of_b) = (record_of("A", a)?, record_of("B", b)?);
     let found = TopologyDiff::between([&names[0], &names[1]], &of_a, &of_b);
-    terminal.show(&found, report::topology_diff)?;
+    terminal.show(&found, pinwise_report::topology_diff)?;
     Ok(Exit::Done)
 }
 
@@ -33,7 +32,7 @@ fn record_of(argument: &str, path: &Path) -> anyhow::Result<TopologyRecord> {
         .as_deref()
         .filter(|text| text.trim_start().starts_with('{'))
     {
-        return record::read(text).with_context(named);
+        return pinwise_record::read(text).with_context(named);
     }
     let (topology, warnings) = read_machine(argument, path, text)?;
     Ok(TopologyRecord::new(&topology, &warnings))

@@ -8,9 +8,9 @@ use crate::cli::plan::name_and_time;
 use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine, open_store};
-use crate::machine::linux::{boot_id, random_seed};
-use crate::record::SurveyRecord;
-use crate::study::probe::{self, Observer, Plan, Step};
+use pinwise_machine::linux::{boot_id, random_seed};
+use pinwise_record::SurveyRecord;
+use pinwise_study::probe::{self, Observer, Plan, Step};
 
 /// The progress line, where there is a terminal.
 struct Watch {

@@ -5,9 +5,8 @@ use anyhow::{Context, bail};
 use crate::cli::Exit;
 use crate::cli::args::Format;
 use crate::cli::terminal::Terminal;
-use crate::record::PlacementsRecord;
-use crate::report;
-use crate::topology::Topology;
+use pinwise_record::PlacementsRecord;
+use pinwise_topology::Topology;
 
 pub(super) fn placements(
     asked: Option<usize>,
@@ -25,7 +24,7 @@ pub(super) fn placements(
         bail!("--placements: this process may not use any CPU of this machine");
     }
     let record = PlacementsRecord::new(topology, &threads);
-    terminal.show(&record, report::placements)?;
+    terminal.show(&record, pinwise_report::placements)?;
     Ok(Exit::Done)
 }
 

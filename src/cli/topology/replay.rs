@@ -7,9 +7,8 @@ use anyhow::{Context, bail};
 use crate::cli::args::Format;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, export};
-use crate::record::ReplayRecord;
-use crate::report;
-use crate::topology::wiring::{Evidence, PairMatrix, infer};
+use pinwise_record::ReplayRecord;
+use pinwise_wiring::{Evidence, PairMatrix, infer};
 
 pub(super) fn replay(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
     if matches!(terminal.format(), Format::Svg | Format::Xml) {
@@ -24,6 +23,6 @@ pub(super) fn replay(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
         contention: None,
     });
     let record = ReplayRecord::new(cpus, &wiring);
-    terminal.show(&record, report::replay)?;
+    terminal.show(&record, pinwise_report::replay)?;
     Ok(Exit::Done)
 }

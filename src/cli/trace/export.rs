@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use crate::machine::Listener;
-use crate::record::TraceRecord;
-use crate::report::{TraceCsv, TracePerfetto};
-use crate::trace::Event;
+use pinwise_machine::Listener;
+use pinwise_record::TraceRecord;
+use pinwise_report::{TraceCsv, TracePerfetto};
+use pinwise_sched::Event;
 
 /// Files that events go to. What goes wrong with one is kept until the end: a
 /// command that runs is not ended by a full disk.

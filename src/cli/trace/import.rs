@@ -9,12 +9,11 @@ use super::export::Sinks;
 use crate::cli::args::{Global, TraceImportArgs};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_store, topology};
-use crate::record::{HostRecord, TraceSource};
-use crate::report;
-use crate::study::trace::{About, Book};
-use crate::topology::{CpuSet, Topology};
-use crate::trace::import::{Facts, Import, Imported, Whom};
-use crate::trace::{Event, What};
+use pinwise_record::{HostRecord, TraceSource};
+use pinwise_sched::import::{Facts, Import, Imported, Whom};
+use pinwise_sched::{Event, What};
+use pinwise_study::trace::{About, Book};
+use pinwise_topology::{CpuSet, Topology};
 
 pub(super) fn import(
     global: &Global,
@@ -138,7 +137,7 @@ fn notes(
     {
         notes.push(format!(
             "The trace was made on '{}', another machine; --topology names what that one is like.",
-            report::visible(host)
+            pinwise_report::visible(host)
         ));
     }
     if let Some(root) = imported.root

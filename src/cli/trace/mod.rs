@@ -14,14 +14,13 @@ use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::{Exit, export as export_text, open_machine, open_store};
 use crate::cli::subject::{self, Started};
-use crate::machine::linux::random_seed;
-use crate::machine::{Machine, Subject};
-use crate::record::{TraceRecord, TraceSource};
-use crate::report;
-use crate::store::Store;
-use crate::study::trace::{self as tracing, Plan};
-use crate::trace::Tier;
 use export::Sinks;
+use pinwise_machine::linux::random_seed;
+use pinwise_machine::{Machine, Subject};
+use pinwise_record::{TraceRecord, TraceSource};
+use pinwise_sched::Tier;
+use pinwise_store::Store;
+use pinwise_study::trace::{self as tracing, Plan};
 
 /// How long a process is traced where nothing is said.
 const USUAL: Duration = Duration::from_secs(10);
@@ -76,7 +75,7 @@ fn finish(
 
 /// Prints a trace, new or stored.
 pub(super) fn show(record: &TraceRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.show(record, report::trace)
+    terminal.show(record, pinwise_report::trace)
 }
 
 /// `--tier`, for all commands that take it.
@@ -91,7 +90,7 @@ fn tiers(global: &Global, time: Duration, terminal: &Terminal) -> anyhow::Result
     if terminal.is_json() {
         terminal.print_json(&serde_json::json!({ "tiers": records }))?;
     } else {
-        terminal.print(&report::tiers(&records, terminal.palette()))?;
+        terminal.print(&pinwise_report::tiers(&records, terminal.palette()))?;
     }
     Ok(Exit::Done)
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pinwise::record::{Contradiction, LevelName, TopologyDiff, TopologyRecord, read};
-use pinwise::topology::Topology;
+use pinwise_record::{Contradiction, LevelName, TopologyDiff, TopologyRecord, read};
+use pinwise_topology::Topology;
 
 use super::fixture::{self, Machine};
 use crate::support::{pinwise, root, texts};

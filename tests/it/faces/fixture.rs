@@ -4,13 +4,13 @@
 //! Latencies come from the true topology with a few per cent of noise from a
 //! fixed hash, so that every run and every host sees the same.
 
-use pinwise::record::{
+use pinwise_record::{
     Agreement, BandwidthRecord, CacheInclusion, ClockRecord, Contradiction, DriftPair, DriftRecord,
     DriftState, EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelName, LevelVerdict,
     LoadedLatencyRecord, Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord,
     PlateauRecord, SchedulingRecord, TopologyRecord,
 };
-use pinwise::topology::{CpuSet, Identity, Level, Topology};
+use pinwise_topology::{CpuSet, Identity, Level, Topology};
 
 /// A machine as reported, and the record of it with what was measured.
 pub(crate) struct Machine {

@@ -1,14 +1,14 @@
 //! Any record can be shown: ragged matrices, CPUs that do not exist, figures
 //! that are none, strings that try to be markup.
 
-use pinwise::record::{
+use pinwise_record::{
     Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
     EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
     SchedulingRecord, TopologyDiff, TopologyRecord,
 };
-use pinwise::report::{self, Palette};
-use pinwise::topology::Topology;
+use pinwise_report::Palette;
+use pinwise_topology::Topology;
 use proptest::prelude::*;
 use roxmltree::{Document, ParsingOptions};
 
@@ -281,9 +281,9 @@ proptest! {
 
     #[test]
     fn any_record_is_shown((topology, record) in any_record()) {
-        check_text(&report::topology(&topology, &record, Palette::default()))?;
-        check_markup(&report::topology_svg(&topology, &record))?;
-        let xml = report::topology_xml(&topology, &record);
+        check_text(&pinwise_report::topology(&topology, &record, Palette::default()))?;
+        check_markup(&pinwise_report::topology_svg(&topology, &record))?;
+        let xml = pinwise_report::topology_xml(&topology, &record);
         check_markup(&xml)?;
         let (read, _) = Topology::from_hwloc_xml(&xml).unwrap();
         prop_assert_eq!(read.shape_hash(), topology.shape_hash());
@@ -301,9 +301,9 @@ proptest! {
         let (there, back) = (TopologyDiff::between(["a", "b"], &a, &b), TopologyDiff::between(["b", "a"], &b, &a));
         prop_assert_eq!(there.differences.len(), back.differences.len());
         prop_assert_eq!(there.same, there.differences.is_empty());
-        check_text(&report::topology_diff(&there, Palette::default()))?;
+        check_text(&pinwise_report::topology_diff(&there, Palette::default()))?;
         let text = serde_json::to_string(&there).unwrap();
-        let again: TopologyDiff = pinwise::record::read(&text).unwrap();
+        let again: TopologyDiff = pinwise_record::read(&text).unwrap();
         prop_assert_eq!(again.differences.len(), there.differences.len());
     }
 }

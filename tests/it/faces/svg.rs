@@ -1,8 +1,7 @@
 //! The drawing: every CPU once and inside the page, no string becomes markup.
 
-use pinwise::record::TopologyRecord;
-use pinwise::report;
-use pinwise::topology::{Capture, Topology};
+use pinwise_record::TopologyRecord;
+use pinwise_topology::{Capture, Topology};
 use roxmltree::{Document, Node};
 
 use super::fixture;
@@ -12,7 +11,7 @@ use crate::support::root;
 const CPU_CLASSES: [&str; 5] = ["cpu", "cpu-e", "cpu-m", "barred", "offline"];
 
 fn drawn(topology: &Topology) -> String {
-    report::topology_svg(topology, &TopologyRecord::new(topology, &[]))
+    pinwise_report::topology_svg(topology, &TopologyRecord::new(topology, &[]))
 }
 
 fn attribute(node: Node<'_, '_>, name: &str) -> f64 {
@@ -93,7 +92,7 @@ fn machines_of_all_sizes_are_drawn() {
 #[test]
 fn the_matrix_is_drawn_whole() {
     let desktop = fixture::desktop();
-    let svg = report::topology_svg(&desktop.topology, &desktop.record);
+    let svg = pinwise_report::topology_svg(&desktop.topology, &desktop.record);
     let document = Document::parse(&svg).unwrap();
     let titles = document.descendants().filter(|n| n.has_tag_name("title"));
     let cells = titles.filter(|title| title.text().unwrap().contains(" and "));
@@ -101,7 +100,7 @@ fn the_matrix_is_drawn_whole() {
 
     // One run of cells of a colour is one line.
     let large = fixture::large();
-    let svg = report::topology_svg(&large.topology, &large.record);
+    let svg = pinwise_report::topology_svg(&large.topology, &large.record);
     let document = Document::parse(&svg).unwrap();
     let paths = document.descendants().filter_map(|n| n.attribute("d"));
     let runs = paths.flat_map(|path| path.split('h').skip(1));
@@ -115,7 +114,7 @@ fn the_matrix_is_drawn_whole() {
 #[test]
 fn contradictions_stand_out() {
     let machine = fixture::drifting();
-    let svg = report::topology_svg(&machine.topology, &machine.record);
+    let svg = pinwise_report::topology_svg(&machine.topology, &machine.record);
     for part in [
         "Contradicted: last-level caches (confidence 0.97)",
         "Reported: CPUs 0-1 share an L3 cache of 32 MiB.",
@@ -133,7 +132,7 @@ fn kinds_and_cpus_that_may_not_be_used_look_different() {
     let mut topology = Topology::from_synthetic("core:6 pu:1").unwrap();
     topology.allowed.remove(2);
     topology.cpus[2].allowed = false;
-    topology.cpus.push(pinwise::topology::Cpu {
+    topology.cpus.push(pinwise_topology::Cpu {
         id: 6,
         core: None,
         llc: None,
@@ -145,7 +144,7 @@ fn kinds_and_cpus_that_may_not_be_used_look_different() {
         allowed: false,
     });
     for (name, cpus) in [("E", "3-5"), ("P", "0-2")] {
-        topology.kinds.push(pinwise::topology::CpuKind {
+        topology.kinds.push(pinwise_topology::CpuKind {
             name: name.to_owned(),
             cpus: cpus.parse().unwrap(),
         });
@@ -179,7 +178,7 @@ fn strings_of_hosts_do_not_become_markup() {
     machine.record.machine.hostname = Some(hostile.to_owned());
     machine.record.contradictions[0].level = hostile.to_owned().into();
     machine.record.contradictions[0].claim = hostile.to_owned();
-    let svg = report::topology_svg(&machine.topology, &machine.record);
+    let svg = pinwise_report::topology_svg(&machine.topology, &machine.record);
     let document = Document::parse(&svg).unwrap();
     assert!(document.descendants().all(|n| !n.has_tag_name("script")));
     assert!(svg.contains("&lt;script&gt;alert(&#39;&amp;&#39;)"));

@@ -1,17 +1,20 @@
 //! What was measured, in a terminal.
 
-use pinwise::report::{self, Palette};
+use pinwise_report::Palette;
 
 use super::fixture::{self, Machine};
 
 fn text(machine: &Machine) -> String {
-    report::topology(&machine.topology, &machine.record, Palette::default())
+    pinwise_report::topology(&machine.topology, &machine.record, Palette::default())
 }
 
 #[track_caller]
 fn check_form(text: &str) {
     for line in text.lines() {
-        assert!(line.chars().count() <= report::WIDTH, "too wide: {line}");
+        assert!(
+            line.chars().count() <= pinwise_report::WIDTH,
+            "too wide: {line}"
+        );
         assert_eq!(line, line.trim_end(), "ends with spaces: {line}|");
         assert!(!line.chars().any(char::is_control), "{line:?}");
     }
@@ -33,7 +36,7 @@ fn measured_machines() {
 #[test]
 fn colour_only_adds_to_the_text() {
     let machine = fixture::desktop();
-    let colored = report::topology(&machine.topology, &machine.record, Palette::new(true));
+    let colored = pinwise_report::topology(&machine.topology, &machine.record, Palette::new(true));
     let escapes = regex_lite::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
     assert!(escapes.is_match(&colored));
     assert_eq!(escapes.replace_all(&colored, ""), text(&machine));

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pinwise::record::{Measured, MeasuredLevel, TopologyRecord};
-use pinwise::report;
-use pinwise::topology::{Capture, CpuSet, Topology};
+use pinwise_record::{Measured, MeasuredLevel, TopologyRecord};
+use pinwise_topology::{Capture, CpuSet, Topology};
 use roxmltree::{Document, ParsingOptions};
 
 use super::fixture;
@@ -25,7 +24,7 @@ const SYNTHETIC: [&str; 10] = [
 ];
 
 fn xml_of(topology: &Topology) -> String {
-    report::topology_xml(topology, &TopologyRecord::new(topology, &[]))
+    pinwise_report::topology_xml(topology, &TopologyRecord::new(topology, &[]))
 }
 
 /// Without what hwloc's XML cannot say: who restricts, and a quota.
@@ -69,7 +68,7 @@ fn what_is_written_is_read_again() {
         check_round_trip(&topology, &name);
     }
     for machine in [fixture::desktop(), fixture::drifting(), fixture::large()] {
-        let xml = report::topology_xml(&machine.topology, &machine.record);
+        let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
         let (read, _) = Topology::from_hwloc_xml(&xml).unwrap();
         assert_eq!(comparable(&read), comparable(&machine.topology));
     }
@@ -106,7 +105,7 @@ fn machines_with_kinds_and_cpus_out_of_reach_are_read_again() {
 /// since unpacking takes far longer than this.
 #[track_caller]
 pub(crate) fn check_snapshot(name: &str, folder: &Path) {
-    let capture = pinwise::machine::linux::capture_folder(folder).unwrap();
+    let capture = pinwise_machine::linux::capture_folder(folder).unwrap();
     let (topology, _) = Topology::from_capture(&capture);
     check_round_trip(&topology, name);
     if has_program("hwloc-calc") {
@@ -170,7 +169,7 @@ fn check_counts(topology: &Topology, name: &str) {
     assert_eq!(file.count("core"), counts.cores, "{name}");
     let l3 = topology.caches.iter().filter(|cache| {
         cache.level == 3
-            && cache.kind != pinwise::topology::CacheType::Instruction
+            && cache.kind != pinwise_topology::CacheType::Instruction
             && cache.cpus.intersects(&topology.allowed)
     });
     // hwloc-calc calls levels that are not there unavailable.
@@ -204,7 +203,10 @@ fn hwloc_shows_the_latencies() {
         return;
     }
     let machine = fixture::desktop();
-    let file = File::new(&report::topology_xml(&machine.topology, &machine.record));
+    let file = File::new(&pinwise_report::topology_xml(
+        &machine.topology,
+        &machine.record,
+    ));
     let shown = file.ask("lstopo-no-graphics", &["--distances"]);
     let (head, matrix) = shown.split_once('\n').unwrap();
     assert!(
@@ -235,7 +237,7 @@ fn regrouped(description: &str, kind: &str, groups: &[&str]) -> String {
         }],
         ..Measured::default()
     }));
-    report::topology_xml(&topology, &record)
+    pinwise_report::topology_xml(&topology, &record)
 }
 
 fn parsed(xml: &str) -> Document<'_> {
@@ -292,7 +294,7 @@ fn latencies_with_gaps_are_complete_where_they_are_told() {
     }
     measured.latency_ns[0][1] = Some(0.2);
     measured.latency_ns[2].truncate(1);
-    let xml = report::topology_xml(&machine.topology, &machine.record);
+    let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
     let document = parsed(&xml);
     let element = document
         .descendants()
@@ -317,14 +319,14 @@ fn latencies_with_gaps_are_complete_where_they_are_told() {
 fn measured_nothing() {
     let mut machine = fixture::desktop();
     machine.record.measured.as_mut().unwrap().latency_ns.clear();
-    let xml = report::topology_xml(&machine.topology, &machine.record);
+    let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
     assert!(!xml.contains("distances2 "));
 }
 
 #[test]
 fn contradictions_travel_with_the_file() {
     let machine = fixture::drifting();
-    let xml = report::topology_xml(&machine.topology, &machine.record);
+    let xml = pinwise_report::topology_xml(&machine.topology, &machine.record);
     assert!(xml.contains("name=\"PinwiseContradiction\" value=\"CPUs 0-1 share an L3 cache"));
     assert!(xml.contains("name=\"PinwiseLatencyUnit\""));
     if has_hwloc("contradictions_travel_with_the_file") {

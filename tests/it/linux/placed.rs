@@ -77,7 +77,7 @@ fn compare_records_what_was_granted() {
     let text = std::fs::read_to_string(&file).unwrap();
     let record: serde_json::Value = serde_json::from_str(&text).unwrap();
     let wanted = [&first, &second, &both].map(|cpus| {
-        let set: pinwise::topology::CpuSet = cpus.parse().unwrap();
+        let set: pinwise_topology::CpuSet = cpus.parse().unwrap();
         set.to_string()
     });
     for (arm, cpus) in record["arms"].as_array().unwrap().iter().zip(wanted) {

@@ -279,7 +279,7 @@ impl Ended {
 pub(super) fn allowed_cpus() -> Vec<usize> {
     let record = crate::support::json(&["topology", "--format", "json"]);
     let allowed = record["allowed"].as_str().unwrap();
-    let set: pinwise::topology::CpuSet = allowed.parse().unwrap();
+    let set: pinwise_topology::CpuSet = allowed.parse().unwrap();
     set.iter().collect()
 }
 

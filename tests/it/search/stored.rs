@@ -1,7 +1,7 @@
 //! Searches that stand in a store: listed, shown, drawn, exported, refused.
 
-use pinwise::record::SearchRecord;
-use pinwise::store::Store;
+use pinwise_record::SearchRecord;
+use pinwise_store::Store;
 use serde_json::{Value, json};
 
 use super::{MACHINE, Stage};

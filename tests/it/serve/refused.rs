@@ -198,7 +198,7 @@ fn what_cannot_be_had_is_told_at_the_start() {
             .unwrap(),
         "/no/page.html",
     );
-    if ::pinwise::report::page::PAGE.is_none() {
+    if ::pinwise_report::page::PAGE.is_none() {
         let output = place
             .pinwise(&["serve"])
             .env_remove("PINWISE_PAGE")

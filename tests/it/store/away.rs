@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pinwise::store::{Filter, Growth, Store, StoreError};
+use pinwise_store::{Filter, Growth, Store, StoreError};
 
 use super::server::{Server, select};
 use super::{Place, comparison, cut_off, run};

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use pinwise::record::Stopped;
-use pinwise::store::{Filter, Growth, Store, StoreError};
+use pinwise_record::Stopped;
+use pinwise_store::{Filter, Growth, Store, StoreError};
 
 use super::{Keeper, Place, comparison, cut_off, places, run, watched};
 

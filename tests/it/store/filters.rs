@@ -1,6 +1,6 @@
 //! What filters find, against a plain look at every line.
 
-use pinwise::store::{Filter, Listed, Store};
+use pinwise_store::{Filter, Listed, Store};
 use proptest::prelude::*;
 
 use super::{Place, comparison, places};

@@ -1,6 +1,6 @@
 //! A database that several users share.
 
-use pinwise::store::Store;
+use pinwise_store::Store;
 
 use super::server::{Server, execute, select};
 use super::{Place, comparison};

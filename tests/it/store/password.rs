@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use pinwise::store::StoreError;
+use pinwise_store::StoreError;
 
 use super::Place;
 

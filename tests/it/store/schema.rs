@@ -1,6 +1,6 @@
 //! The tables of a database, made once and never spoilt.
 
-use pinwise::store::{Location, StoreError};
+use pinwise_store::{Location, StoreError};
 
 use super::server::{Server, database, execute, select};
 use super::{Place, comparison};

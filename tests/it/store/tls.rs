@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-use pinwise::store::StoreError;
+use pinwise_store::StoreError;
 
 use super::Place;
 use super::server::{Server, execute, select};

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use pinwise::store::{Filter, Growth};
+use pinwise_store::{Filter, Growth};
 
 use tokio_postgres::error::SqlState;
 

@@ -1,8 +1,8 @@
 //! Pictures of fixed frames, and of any frame on any screen.
 
-use pinwise::record::{Busiest, TopCpu, TopRecord, TopThread, UsedCpu};
-use pinwise::report::Palette;
-use pinwise::report::top::{
+use pinwise_record::{Busiest, TopCpu, TopRecord, TopThread, UsedCpu};
+use pinwise_report::Palette;
+use pinwise_report::top::{
     Focus, Order, Prompt, PromptKind, Size, View, draw, hidden_cpu_rows, printed, screen, text,
 };
 use proptest::prelude::*;

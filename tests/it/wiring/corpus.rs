@@ -13,9 +13,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pinwise::record::LevelName;
-use pinwise::topology::CpuSet;
-use pinwise::topology::wiring::{Evidence, LevelKind, PairMatrix, Wiring};
+use pinwise_record::LevelName;
+use pinwise_topology::CpuSet;
+use pinwise_wiring::{Evidence, LevelKind, PairMatrix, Wiring};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

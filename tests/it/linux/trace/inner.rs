@@ -10,12 +10,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use pinwise::machine::linux::LinuxMachine;
-use pinwise::machine::{
+use pinwise_machine::linux::LinuxMachine;
+use pinwise_machine::{
     Listener, Machine, MachineError, Output as Kept, Request, Subject, TraceOrder, Traced,
 };
-use pinwise::trace::{Event, Left, Tier, What};
-use pinwise::workload::{Command as Line, Workload};
+use pinwise_sched::{Event, Left, Tier, What};
+use pinwise_workload::{Command as Line, Workload};
 use serde_json::{Value, json};
 
 /// Names the trace to be made, as JSON.

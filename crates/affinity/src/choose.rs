@@ -1,0 +1,122 @@
+//! Which CPUs threads get where nobody has measured.
+//!
+//! Core before sibling, the fastest kind first, close together as long as every
+//! thread has a core of its own, and even beyond. It looks at units only, never
+//! at numbers of CPUs.
+
+use std::collections::BTreeMap;
+
+use pinwise_topology::{CpuSet, Level, Topology};
+
+/// A CPU that a thread may get.
+#[derive(Debug, Clone)]
+struct Seat {
+    cpu: usize,
+    /// Position among the allowed CPUs of its core.
+    sibling: usize,
+    /// 0 for the fastest kind.
+    slowness: usize,
+    /// Position of its core among those of its kind and last-level cache.
+    turn: usize,
+    /// Positions of that cache in its NUMA node, of the node in its package.
+    cache: usize,
+    node: usize,
+    /// Package, NUMA node, last-level cache and core: neighbours are close.
+    path: [usize; 4],
+}
+
+/// The CPUs of so many threads, each once and no more than are allowed, those of
+/// neighbouring threads close together.
+pub(super) fn choose(topology: &Topology, threads: usize) -> Vec<usize> {
+    let cores = topology.allowed_units(Level::Core);
+    let within = smallest_that_fits(topology, &cores, threads);
+    let mut seats = seats(topology, &cores, &within);
+    // Even first: a round of the machine's caches before the next.
+    seats.sort_by_key(|s| (s.sibling, s.slowness, s.turn, s.cache, s.node, s.path));
+    seats.truncate(threads);
+    seats.sort_by_key(|s| (s.sibling, s.slowness, s.path));
+    seats.into_iter().map(|seat| seat.cpu).collect()
+}
+
+/// How much slower than the fastest kind that this process may use a CPU is.
+fn slowness(topology: &Topology, cpu: usize) -> usize {
+    let fastest = topology
+        .kinds
+        .iter()
+        .rposition(|kind| kind.cpus.intersects(&topology.allowed));
+    let own = topology.cpu(cpu).and_then(|cpu| cpu.kind);
+    match (fastest, own) {
+        (Some(fastest), Some(own)) => fastest.saturating_sub(own),
+        _ => 0,
+    }
+}
+
+/// The CPUs of the smallest unit that has a core of the fastest kind for every
+/// thread; all of them where none has.
+fn smallest_that_fits(topology: &Topology, cores: &[CpuSet], threads: usize) -> CpuSet {
+    let firsts: CpuSet = cores
+        .iter()
+        .filter_map(CpuSet::first)
+        .filter(|&cpu| slowness(topology, cpu) == 0)
+        .collect();
+    let llcs = topology.allowed_units(Level::Llc);
+    let units = [Level::Llc, Level::Numa, Level::Package].map(|l| topology.allowed_units(l));
+    let fitting = units
+        .into_iter()
+        .flatten()
+        .map(|unit| (unit.intersection(&firsts).len(), unit))
+        .filter(|&(cores, _)| cores >= threads)
+        .min_by_key(|(cores, unit)| {
+            // One cache comes before fewer cores of several.
+            let is_in_one = llcs.iter().any(|llc| unit.is_subset(llc));
+            (!is_in_one, *cores, unit.first())
+        });
+    fitting.map_or_else(|| topology.allowed.clone(), |(_, unit)| unit)
+}
+
+fn seats(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Seat> {
+    let mut turns: BTreeMap<([usize; 3], usize), usize> = BTreeMap::new();
+    let mut caches: Numbering = Numbering::default();
+    let mut nodes: Numbering = Numbering::default();
+    let mut seats = Vec::new();
+    for core in cores {
+        let core = core.intersection(within);
+        let Some(cpu) = core.first().and_then(|first| topology.cpu(first)) else {
+            continue;
+        };
+        let index = |unit: Option<usize>| unit.unwrap_or(0);
+        let [package, node, cache] = [cpu.package, cpu.numa_node, cpu.llc].map(index);
+        let slowness = slowness(topology, cpu.id);
+        let turn = turns.entry(([package, node, cache], slowness)).or_default();
+        for (sibling, id) in core.iter().enumerate() {
+            seats.push(Seat {
+                cpu: id,
+                sibling,
+                slowness,
+                turn: *turn,
+                cache: caches.number([package, node], cache),
+                node: nodes.number([package, 0], node),
+                path: [package, node, cache, index(cpu.core)],
+            });
+        }
+        *turn += 1;
+    }
+    seats
+}
+
+/// Numbers the units inside each unit around them, in the order of coming.
+#[derive(Default)]
+struct Numbering {
+    known: BTreeMap<([usize; 2], usize), usize>,
+    next: BTreeMap<[usize; 2], usize>,
+}
+
+impl Numbering {
+    fn number(&mut self, around: [usize; 2], unit: usize) -> usize {
+        *self.known.entry((around, unit)).or_insert_with(|| {
+            let next = self.next.entry(around).or_default();
+            *next += 1;
+            *next - 1
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! Loads and stores of arm64: what memory they touch, and what they move.
+
+use super::{FRAME, SP_OR_ZERO, field, register, signed, unless_zero, value};
+use crate::operation::{Access, Operand, Operation, Owner, Place, Registers, Step, Verb};
+
+/// Loads and stores.
+pub(super) fn memory(word: u32, operation: &mut Operation) {
+    let base = register(word, 5);
+    match field(word, 27, 3) {
+        0b001 if field(word, 26, 1) == 0 => exclusive(word, operation),
+        0b011 => literal(word, operation),
+        0b101 => pair(word, operation),
+        0b111 => single(word, operation),
+        _ => {
+            let loads = field(word, 22, 1) == 1;
+            touch(operation, base, loads, !loads);
+        }
+    }
+}
+
+/// Notes an access through a base register.
+fn touch(operation: &mut Operation, base: u8, reads: bool, writes: bool) {
+    let owner = match base {
+        SP_OR_ZERO | FRAME => Owner::Stack,
+        _ => Owner::Shared,
+    };
+    operation.access = Some(Access {
+        owner,
+        address: Registers::one(base),
+        reads,
+        writes,
+    });
+}
+
+/// Exclusives, CAS, and loads and stores with an order.
+fn exclusive(word: u32, operation: &mut Operation) {
+    let (value, second, status) = (register(word, 0), register(word, 10), register(word, 16));
+    let loads = field(word, 22, 1) == 1;
+    let (is_ordered, is_pair) = (field(word, 23, 1) == 1, field(word, 21, 1) == 1);
+    let is_swap = is_pair && (is_ordered || field(word, 31, 1) == 0);
+    operation.is_locked = is_swap || !is_ordered;
+    touch(
+        operation,
+        register(word, 5),
+        loads || is_swap,
+        !loads || is_swap,
+    );
+    if is_swap {
+        operation.read = unless_zero(value);
+        operation.written = unless_zero(status);
+    } else if loads {
+        operation.written = unless_zero(value);
+        if is_pair {
+            operation.written = operation.written.with(unless_zero(second));
+        }
+    } else {
+        operation.read = unless_zero(value);
+        if !is_ordered {
+            operation.written = unless_zero(status);
+        }
+    }
+}
+
+/// Loads of constants beside the code: nobody writes them.
+fn literal(word: u32, operation: &mut Operation) {
+    operation.written = loaded(word, register(word, 0));
+    operation.access = Some(Access {
+        owner: Owner::Thread,
+        address: Registers::NONE,
+        reads: true,
+        writes: false,
+    });
+}
+
+/// The register that is loaded, or the vector.
+fn loaded(word: u32, number: u8) -> Registers {
+    if field(word, 26, 1) == 1 {
+        Registers::one(32 + number % 32)
+    } else {
+        unless_zero(number)
+    }
+}
+
+fn pair(word: u32, operation: &mut Operation) {
+    let base = register(word, 5);
+    let both = loaded(word, register(word, 0)).with(loaded(word, register(word, 10)));
+    let loads = field(word, 22, 1) == 1;
+    touch(operation, base, loads, !loads);
+    if loads {
+        operation.written = both;
+    } else {
+        operation.read = both;
+    }
+    if field(word, 23, 1) == 1 {
+        operation.written = operation.written.with(Registers::one(base));
+    }
+}
+
+fn single(word: u32, operation: &mut Operation) {
+    let base = register(word, 5);
+    let is_scaled = field(word, 24, 1) == 1;
+    let by_register = !is_scaled && field(word, 21, 1) == 1;
+    match field(word, 10, 2) {
+        0b00 if by_register => return atomic(word, operation),
+        _ if by_register => return plain(word, operation, None),
+        _ => {}
+    }
+    let offset = if is_scaled {
+        i64::from(field(word, 10, 12)) << field(word, 30, 2)
+    } else {
+        signed(word, 12, 9)
+    };
+    plain(word, operation, Some(offset));
+    let moves_base = !is_scaled && field(word, 10, 1) == 1;
+    if moves_base {
+        operation.written = operation.written.with(Registers::one(base));
+        operation.step = None;
+    }
+}
+
+/// A load or store of one register.
+fn plain(word: u32, operation: &mut Operation, offset: Option<i64>) {
+    let (number, base) = (register(word, 0), register(word, 5));
+    let is_vector = field(word, 26, 1) == 1;
+    let kind = field(word, 22, 2);
+    let loads = if is_vector { kind & 1 == 1 } else { kind != 0 };
+    // PRFM moves nothing that a program could look at.
+    if !is_vector && kind == 0b10 && field(word, 30, 2) == 0b11 {
+        return;
+    }
+    touch(operation, base, loads, !loads);
+    if loads {
+        operation.written = loaded(word, number);
+    } else {
+        operation.read = loaded(word, number);
+    }
+    if offset.is_none() {
+        add_index(operation, register(word, 16));
+    }
+    operation.step = slot(word, base, offset)
+        .filter(|_| !is_vector && kind <= 1)
+        .map(|(slot, bits)| moved(number, slot, loads, bits));
+}
+
+/// The register that an address is added to.
+fn add_index(operation: &mut Operation, index: u8) {
+    if let Some(access) = &mut operation.access {
+        access.address = access.address.with(unless_zero(index));
+    }
+}
+
+/// A whole register's place on the stack, and its width.
+fn slot(word: u32, base: u8, offset: Option<i64>) -> Option<(Place, u32)> {
+    let bits = match field(word, 30, 2) {
+        0b10 => 32,
+        0b11 => 64,
+        _ => return None,
+    };
+    let is_own = matches!(base, SP_OR_ZERO | FRAME);
+    let offset = offset.filter(|_| is_own)?;
+    Some((Place::Slot { base, offset }, bits))
+}
+
+/// A register's move from or to a slot.
+fn moved(number: u8, slot: Place, loads: bool, bits: u32) -> Step {
+    let (to, from) = if loads {
+        let to = (number != SP_OR_ZERO).then_some(Place::Register(number));
+        (to, Operand::At(slot))
+    } else {
+        (Some(slot), value(number))
+    };
+    Step {
+        to,
+        verb: Verb::Move,
+        left: from,
+        right: from,
+        bits,
+    }
+}
+
+/// LSE: LDADD, SWP and their like; LDAPR only loads.
+fn atomic(word: u32, operation: &mut Operation) {
+    let is_plain_load = field(word, 12, 4) == 0b1100;
+    operation.is_locked = !is_plain_load;
+    touch(operation, register(word, 5), true, !is_plain_load);
+    operation.written = unless_zero(register(word, 0));
+    if !is_plain_load {
+        operation.read = unless_zero(register(word, 16));
+    }
+}

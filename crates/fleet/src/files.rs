@@ -1,0 +1,435 @@
+//! Opened folders, and the files in them. Whatever is read or written is
+//! reached from a folder's descriptor by one name, so that no symbolic link is
+//! followed and nothing can be exchanged between a look and the use; what
+//! waits for a writer, as a pipe does, is no file of a fleet's.
+//!
+//! Nothing half-written is ever seen under a name: a file is written beside,
+//! synchronised, and given its name by `link`, which refuses where the name is
+//! taken; or by `rename` where the newest counts.
+
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::folder::FolderError;
+use super::trust::Users;
+use pinwise_record::RecordError;
+
+/// Largest file that is read, bytes; a trace's record may be long.
+const LARGEST: u64 = 256 * 1024 * 1024;
+/// Names that are tried for a file that is being written.
+const MOST_TEMPORARY: usize = 10_000;
+/// Mode of folders that are made above a fleet's.
+const ABOVE: Mode = Mode::from_raw_mode(0o755);
+/// Bit of a mode: what is made in a folder has its group.
+const SETGID: u32 = 0o2000;
+
+/// What becomes of a file that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// It stays.
+    First,
+    /// It is replaced.
+    Replace,
+}
+
+/// Who may read what is made. Only the owner ever writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// The owner.
+    Owner,
+    /// The owner, who may start it, too.
+    OwnerStarts,
+    /// The owner, and the group that the fleet is shared with.
+    Group,
+}
+
+/// An opened folder.
+#[derive(Debug)]
+pub(super) struct Folder {
+    file: File,
+    path: PathBuf,
+    /// Where they are given, everything opened below must be theirs.
+    users: Option<Users>,
+    is_shared: bool,
+}
+
+impl Folder {
+    /// Opens a folder to read what lies there, whoever it belongs to.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(path, flags, Mode::empty())?;
+        Self::of(File::from(opened), path.to_owned(), None)
+    }
+
+    /// Opens a folder that only `users` can write or replace, step by step
+    /// from `/`: it then stays the one of this path.
+    pub(super) fn open_trusted(path: &Path, users: &Users) -> Result<Self, FolderError> {
+        let found = Self::descend(path, users, false)?;
+        let mut folder = found
+            .opened(".", OFlags::empty())
+            .map_err(|error| FolderError::file(path, error))?;
+        folder.path = path.to_owned();
+        folder.refuse(users.fault(&folder.metadata()?))?;
+        folder.users = Some(users.clone());
+        Ok(folder)
+    }
+
+    /// Opens a folder in which nobody but `users` can replace what they make;
+    /// it is made where it is missing. It can be looked up and made in only.
+    pub(super) fn above(path: &Path, users: &Users) -> Result<Self, FolderError> {
+        let folder = Self::descend(path, users, true)?;
+        folder.refuse(users.parent_fault(&folder.metadata()?, owner_of_root()?))?;
+        Ok(folder)
+    }
+
+    /// All folders above the last are checked, and none is left out.
+    fn descend(path: &Path, users: &Users, is_made: bool) -> Result<Self, FolderError> {
+        let owner = owner_of_root()?;
+        let root = Self::open(Path::new("/"));
+        let mut at = root.map_err(|error| FolderError::file(path, error))?;
+        for part in path.components() {
+            let name = match part {
+                Component::RootDir => continue,
+                Component::Normal(name) => name.to_str(),
+                _ => None,
+            };
+            let inner = at.path.join(part);
+            let name = name.ok_or_else(|| {
+                FolderError::damaged(&inner, "paths with '..', or not in UTF-8, are refused")
+            })?;
+            at.refuse(users.parent_fault(&at.metadata()?, owner))?;
+            let next = match at.opened(name, OFlags::PATH) {
+                Err(error) if is_made && error.kind() == io::ErrorKind::NotFound => {
+                    rustix::fs::mkdirat(&at.file, name, ABOVE)
+                        .map_err(io::Error::from)
+                        .and_then(|()| at.opened(name, OFlags::PATH))
+                }
+                opened => opened,
+            };
+            at = next.map_err(|error| FolderError::file(&inner, error))?;
+        }
+        Ok(at)
+    }
+
+    fn of(file: File, path: PathBuf, users: Option<Users>) -> io::Result<Self> {
+        let mode = file.metadata()?.mode();
+        Ok(Self {
+            file,
+            path,
+            users,
+            // Its group may look into it.
+            is_shared: mode & 0o050 == 0o050,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn metadata(&self) -> Result<Metadata, FolderError> {
+        let found = self.file.metadata();
+        found.map_err(|error| FolderError::file(&self.path, error))
+    }
+
+    /// Who owns it.
+    pub(super) fn owner(&self) -> Result<u32, FolderError> {
+        Ok(self.metadata()?.uid())
+    }
+
+    fn refuse(&self, fault: Option<String>) -> Result<(), FolderError> {
+        match fault {
+            Some(reason) => Err(FolderError::untrusted(&self.path, reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// A folder in this one.
+    pub(super) fn folder(&self, name: &str) -> Result<Self, FolderError> {
+        let path = self.path.join(name);
+        let folder = self
+            .open_in(name)
+            .map_err(|error| FolderError::file(&path, error))?;
+        if let Some(users) = &self.users {
+            folder.refuse(users.fault(&folder.metadata()?))?;
+        }
+        Ok(folder)
+    }
+
+    fn open_in(&self, name: &str) -> io::Result<Self> {
+        self.opened(one(name)?, OFlags::empty())
+    }
+
+    fn opened(&self, name: &str, more: OFlags) -> io::Result<Self> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | more;
+        let opened = rustix::fs::openat(&self.file, name, flags, Mode::empty())?;
+        let path = self.path.join(name);
+        Self::of(File::from(opened), path, self.users.clone())
+    }
+
+    /// Makes a folder in this one that was not there; `group`: may read in it,
+    /// with all that is shared.
+    pub(super) fn create(&self, name: &str, group: Option<u32>) -> Result<Self, FolderError> {
+        let path = self.path.join(name);
+        let wrong = |error| FolderError::file(&path, error);
+        let name = one(name).map_err(wrong)?;
+        rustix::fs::mkdirat(&self.file, name, Mode::RWXU).map_err(|error| wrong(error.into()))?;
+        let mut folder = self.open_in(name).map_err(wrong)?;
+        // Rights that the folder above hands on go beyond the mode.
+        for list in ["system.posix_acl_default", "system.posix_acl_access"] {
+            let _ = rustix::fs::fremovexattr(&folder.file, list);
+        }
+        folder.is_shared = group.is_some();
+        if let Some(group) = group {
+            fchown(&folder.file, None, Some(group)).map_err(|error| {
+                let reason = "it cannot be given to the group of --share-with";
+                FolderError::damaged(&path, format!("{reason} ({error}; are you a member?)"))
+            })?;
+        }
+        folder.permit(Readers::Group).map_err(wrong)?;
+        Ok(folder)
+    }
+
+    /// Makes a folder in this one, where it is missing.
+    pub(super) fn make(&self, name: &str, readers: Readers) -> Result<Self, FolderError> {
+        let path = self.path.join(name);
+        let wrong = |error| FolderError::file(&path, error);
+        let name = one(name).map_err(wrong)?;
+        match rustix::fs::mkdirat(&self.file, name, Mode::RWXU) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::EXIST) => return self.folder(name),
+            Err(error) => return Err(wrong(error.into())),
+        }
+        let mut folder = self.open_in(name).map_err(wrong)?;
+        folder.is_shared = self.is_shared && readers == Readers::Group;
+        self.give(&folder.file).map_err(wrong)?;
+        folder.permit(readers).map_err(wrong)?;
+        Ok(folder)
+    }
+
+    /// Its mode, whatever the umask.
+    fn permit(&self, readers: Readers) -> io::Result<()> {
+        let mode = match self.is_shared && readers == Readers::Group {
+            true => 0o750 | SETGID,
+            false => 0o700,
+        };
+        self.file.set_permissions(Permissions::from_mode(mode))
+    }
+
+    fn mode(&self, readers: Readers) -> u32 {
+        match readers {
+            Readers::Group if self.is_shared => 0o640,
+            Readers::Owner | Readers::Group => 0o600,
+            Readers::OwnerStarts => 0o700,
+        }
+    }
+
+    /// What root makes for another user, as in a container, is that user's.
+    fn give(&self, made: &File) -> io::Result<()> {
+        let (owner, maker) = (self.file.metadata()?.uid(), made.metadata()?.uid());
+        match maker == 0 && owner != 0 {
+            true => fchown(made, Some(owner), None),
+            false => Ok(()),
+        }
+    }
+
+    /// A plain file in it, opened for reading.
+    fn file(&self, name: &str) -> Result<File, FolderError> {
+        let path = self.path.join(name);
+        // A pipe would be waited for.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let opened = one(name).and_then(|name| {
+            let opened = rustix::fs::openat(&self.file, name, flags, Mode::empty());
+            opened.map_err(io::Error::from)
+        });
+        let file = opened.map(File::from).map_err(|error| {
+            match error.raw_os_error() == Some(libc::ELOOP) {
+                true => FolderError::damaged(&path, "it is no plain file"),
+                false => FolderError::file(&path, error),
+            }
+        })?;
+        let found = file.metadata().map_err(|e| FolderError::file(&path, e))?;
+        if !found.is_file() {
+            return Err(FolderError::damaged(&path, "it is no plain file"));
+        }
+        match self.users.as_ref().and_then(|users| users.fault(&found)) {
+            Some(reason) => Err(FolderError::untrusted(&path, reason)),
+            None => Ok(file),
+        }
+    }
+
+    /// Is this a plain file that is trusted?
+    pub(super) fn check(&self, name: &str) -> Result<(), FolderError> {
+        self.file(name).map(|_| ())
+    }
+
+    /// The text of a file.
+    pub(super) fn read(&self, name: &str) -> Result<String, FolderError> {
+        let file = self.file(name)?;
+        let path = self.path.join(name);
+        let mut text = Vec::new();
+        file.take(LARGEST + 1)
+            .read_to_end(&mut text)
+            .map_err(|error| FolderError::file(&path, error))?;
+        if text.len() as u64 > LARGEST {
+            let reason = format!("larger than {} MiB", LARGEST >> 20);
+            return Err(FolderError::damaged(&path, reason));
+        }
+        String::from_utf8(text).map_err(|_| FolderError::damaged(&path, "it is not UTF-8"))
+    }
+
+    pub(super) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T, FolderError> {
+        serde_json::from_str(&self.read(name)?).map_err(|error| {
+            FolderError::damaged(&self.path.join(name), RecordError::Damaged(error))
+        })
+    }
+
+    /// Names in it that are UTF-8 and not hidden, sorted.
+    pub(super) fn names(&self) -> Result<Vec<String>, FolderError> {
+        let wrong = |error: rustix::io::Errno| FolderError::file(&self.path, error.into());
+        let entries = Dir::read_from(&self.file).map_err(wrong)?;
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_str().ok()?.to_owned()))
+            .filter(|name| !name.starts_with('.'))
+            .collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Gives a file its content at once; false where it was there and stays.
+    pub(super) fn put(
+        &self,
+        name: &str,
+        content: &[u8],
+        how: How,
+        readers: Readers,
+    ) -> Result<bool, FolderError> {
+        let wrong = |error| FolderError::file(&self.path.join(name), error);
+        let beside = self.write_beside(name, content, readers).map_err(wrong)?;
+        let named = match how {
+            How::Replace => self.rename(&beside, name).map(|()| true),
+            How::First => self.link(&beside, name),
+        };
+        if how == How::First || named.is_err() {
+            self.remove(&beside);
+        }
+        named.map_err(wrong)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.file, from, &self.file, to)?)
+    }
+
+    fn link(&self, beside: &str, name: &str) -> io::Result<bool> {
+        let stat = |name: &str| rustix::fs::statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW);
+        let linked = rustix::fs::linkat(&self.file, beside, &self.file, name, AtFlags::empty());
+        let Err(error) = linked.map_err(io::Error::from) else {
+            return Ok(true);
+        };
+        // An answer of NFS may be lost and the link made all the same.
+        if stat(beside).is_ok_and(|found| found.st_nlink == 2) {
+            return Ok(true);
+        }
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => Ok(false),
+            // File systems without hard links: the first still counts, but for
+            // two that come at the same moment, of which one does.
+            io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => match stat(name) {
+                Ok(_) => Ok(false),
+                Err(_) => self.rename(beside, name).map(|()| true),
+            },
+            _ => Err(error),
+        }
+    }
+
+    fn write_beside(&self, name: &str, content: &[u8], readers: Readers) -> io::Result<String> {
+        let name = one(name)?;
+        for number in 0..MOST_TEMPORARY {
+            let beside = format!(".{name}.{}-{number}", std::process::id());
+            let mut file = match self.make_file(&beside, readers) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                made => made?,
+            };
+            let written = file.write_all(content).and_then(|()| file.sync_all());
+            if let Err(error) = written {
+                self.remove(&beside);
+                return Err(error);
+            }
+            return Ok(beside);
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Makes a file that was not there, to be written.
+    fn make_file(&self, name: &str, readers: Readers) -> io::Result<File> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let made = rustix::fs::openat(&self.file, one(name)?, flags, Mode::RUSR | Mode::WUSR)?;
+        let file = File::from(made);
+        self.give(&file)?;
+        file.set_permissions(Permissions::from_mode(self.mode(readers)))?;
+        Ok(file)
+    }
+
+    /// Makes an empty file, unless there is one, and opens it to be written.
+    pub(super) fn touch(&self, name: &str, readers: Readers) -> Result<File, FolderError> {
+        let made = match self.make_file(name, readers) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::WRONLY | OFlags::CLOEXEC;
+                let opened = rustix::fs::openat(&self.file, name, flags, Mode::empty());
+                opened.map(File::from).map_err(io::Error::from)
+            }
+            made => made,
+        };
+        made.map_err(|error| FolderError::file(&self.path.join(name), error))
+    }
+
+    /// Copies a file from elsewhere, to be started.
+    pub(super) fn copy_program(&self, name: &str, from: &Path) -> Result<(), FolderError> {
+        #[expect(clippy::disallowed_methods, reason = "the Edge reads its own program")]
+        let source = File::open(from);
+        let mut source = source.map_err(|error| FolderError::file(from, error))?;
+        let copied = self
+            .make_file(name, Readers::OwnerStarts)
+            .and_then(|mut file| {
+                io::copy(&mut source, &mut file)?;
+                file.sync_all()
+            });
+        copied.map_err(|error| FolderError::file(&self.path.join(name), error))
+    }
+
+    /// When a file was changed, by the clock of whoever keeps the folder.
+    pub(super) fn changed(&self, name: &str) -> Option<std::time::SystemTime> {
+        self.file(name).ok()?.metadata().ok()?.modified().ok()
+    }
+
+    /// Removes a file, which may be gone already.
+    pub(super) fn remove(&self, name: &str) {
+        let _ = rustix::fs::unlinkat(&self.file, name, AtFlags::empty());
+    }
+}
+
+/// Of types whose serialisation cannot fail.
+pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec(value).unwrap_or_default();
+    text.push(b'\n');
+    text
+}
+
+/// One name, not a path.
+fn one(name: &str) -> io::Result<&str> {
+    match name.is_empty() || name == "." || name == ".." || name.contains('/') {
+        true => Err(io::ErrorKind::InvalidInput.into()),
+        false => Ok(name),
+    }
+}
+
+fn owner_of_root() -> Result<u32, FolderError> {
+    let root = Path::new("/");
+    let found = std::fs::symlink_metadata(root).map_err(|e| FolderError::file(root, e))?;
+    Ok(found.uid())
+}

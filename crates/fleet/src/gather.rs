@@ -1,0 +1,154 @@
+//! From the folder into a store. Records have ids of their own, so that what
+//! is gathered twice, or was delivered by its node before, is there once.
+
+use std::collections::BTreeMap;
+
+use super::folder::{FleetFolder, FolderError};
+use super::node_folder::{NodeFolder, NodeTale};
+use pinwise_record::{FleetRecord, StepState};
+use pinwise_store::{Store, StoreError, Stored};
+
+/// What was gathered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gathered {
+    /// Nodes that something is there of.
+    pub nodes: usize,
+    /// Records of steps that the store did not have.
+    pub new: usize,
+    /// Records of steps that it had.
+    pub known: usize,
+    /// Files that cannot be used, each with the reason.
+    pub unusable: Vec<String>,
+}
+
+/// Why nothing more can be gathered.
+#[derive(Debug, thiserror::Error)]
+pub enum GatherError {
+    /// The folder cannot be read.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The store cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store has another fleet of this id.
+    #[error(
+        "the store has another fleet '{id}', submitted {started} from {host}: two fleets cannot share an id (choose another store with --store, or another id with --id)"
+    )]
+    OtherFleet {
+        /// The id.
+        id: String,
+        /// When it was submitted.
+        started: String,
+        /// From where.
+        host: String,
+    },
+}
+
+/// Takes in all that a folder has. `words`: what the scheduler says of nodes
+/// that lack something, by node.
+///
+/// # Errors
+/// [`GatherError`]; what was taken in before stays.
+pub fn gather(
+    folder: &FleetFolder,
+    fleet: &FleetRecord,
+    words: &BTreeMap<String, String>,
+    store: &mut Store,
+) -> Result<Gathered, GatherError> {
+    keep_fleet(fleet, store)?;
+    let (nodes, strange) = folder.nodes()?;
+    let mut gathered = Gathered {
+        unusable: strange,
+        ..Gathered::default()
+    };
+    for node in nodes {
+        let mut tale = node.tale(fleet)?;
+        gathered.unusable.append(&mut tale.unusable);
+        // A folder alone says nothing of the node.
+        if tale.newest.is_none() && tale.done.is_empty() {
+            continue;
+        }
+        gathered.nodes += 1;
+        explain(&mut tale, words.get(node.name()));
+        take_in(&node, &tale, store, &mut gathered)?;
+    }
+    Ok(gathered)
+}
+
+/// Says of steps that are missing what the scheduler says of the node.
+fn explain(tale: &mut NodeTale, words: Option<&String>) {
+    let ended = tale.ended.as_ref().and_then(|ended| ended.why.as_ref());
+    let why = words.or(ended);
+    let steps = tale.record.steps.iter_mut();
+    for step in steps.filter(|step| step.state == StepState::Missing) {
+        step.why = why.cloned();
+    }
+}
+
+/// Keeps the fleet's record, unless another fleet has its id.
+///
+/// # Errors
+/// [`GatherError`] where one has, or the store cannot be written.
+pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherError> {
+    let Some(there) = stored(&fleet.id, store)? else {
+        return Ok(store.keep(fleet)?);
+    };
+    let there: FleetRecord = match there.kept() {
+        Ok(there) => there,
+        Err(_) => {
+            return Err(GatherError::OtherFleet {
+                id: fleet.id.clone(),
+                started: there.entry.time,
+                host: there.entry.host,
+            });
+        }
+    };
+    if (&there.started, &there.host) != (&fleet.started, &fleet.host) {
+        return Err(GatherError::OtherFleet {
+            id: fleet.id.clone(),
+            started: there.started,
+            host: there.host,
+        });
+    }
+    // Labels may have been changed since.
+    let newer = FleetRecord {
+        tags: there.tags.clone(),
+        ..fleet.clone()
+    };
+    if newer != there {
+        store.keep(&newer)?;
+    }
+    Ok(())
+}
+
+/// Takes in what a node has.
+fn take_in(
+    node: &NodeFolder,
+    tale: &NodeTale,
+    store: &mut Store,
+    gathered: &mut Gathered,
+) -> Result<(), GatherError> {
+    for step in &tale.done {
+        let Some(body) = node.record(&tale.record.fleet, step)? else {
+            continue;
+        };
+        match store.create_json(&body) {
+            Ok(true) => gathered.new += 1,
+            Ok(false) => gathered.known += 1,
+            Err(StoreError::Record { id, reason }) => {
+                gathered.unusable.push(format!("{id}: {reason}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(store.keep(&tale.record)?)
+}
+
+/// The record of exactly this id.
+fn stored(id: &str, store: &Store) -> Result<Option<Stored>, StoreError> {
+    match store.load(id) {
+        Ok(found) => Ok((found.entry.id == id).then_some(found)),
+        Err(StoreError::Id(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

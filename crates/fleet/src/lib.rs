@@ -1,0 +1,59 @@
+//! The same studies on many machines: what submits them to the nodes of a
+//! cluster, runs them there, and gathers what they found.
+//!
+//! Scheduler and nodes meet in a folder that they share ([`folder`]): a node
+//! writes there what it finds, and whoever submitted reads it. Nothing here
+//! measures, nothing of a node is believed before it was checked, and nothing
+//! is run of a folder that others could have written ([`trust`]).
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests arrange the files they need"
+    )
+)]
+
+mod files;
+#[cfg(test)]
+mod fixture;
+pub mod folder;
+pub mod gather;
+pub mod hostlist;
+pub mod launcher;
+pub mod node;
+pub mod node_folder;
+pub mod settings;
+pub mod slurm;
+pub mod state;
+pub mod submission;
+pub mod template;
+pub mod trust;
+
+/// Longest id of a fleet: with its prefix it is a tag.
+const LONGEST_ID: usize = 50;
+
+/// Is this the id of a fleet: of letters, digits, `-` and `_`? A dot stands
+/// between fleet and node in ids of records.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn check_id(id: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let is_taken = id == "last";
+    if id.is_empty() || id.starts_with('-') || is_taken || !id.chars().all(is_plain) {
+        let reason = "the id of a fleet has letters, digits, - and _, and is not 'last'";
+        return Err(format!("'{id}': {reason}"));
+    }
+    if id.len() > LONGEST_ID {
+        return Err(format!("'{id}': longer than {LONGEST_ID} characters"));
+    }
+    Ok(())
+}
+
+/// The id of the record of a step: whoever makes it, and however often, it is
+/// the same record.
+#[must_use]
+pub fn record_id(fleet: &str, node: &str, step: &str) -> String {
+    format!("{fleet}.{node}~{step}")
+}

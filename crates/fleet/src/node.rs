@@ -1,0 +1,221 @@
+//! What runs on a node: the steps that have no record yet, one after the
+//! other.
+//!
+//! A step is a process of its own, started by a [`Runner`]. Its record counts
+//! from the moment at which it has its name in the folder; whatever ends the
+//! node before or after that, a step has one record or none. A step that fails
+//! does not stop those behind it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::folder::{FleetFolder, FolderError};
+use super::node_folder::{Begun, Ended, Failure, NodeFolder, NodeTale};
+use super::record_id;
+use super::trust::Users;
+use pinwise_record::{
+    FleetRecord, FleetStep, NodeFigure, Outline, StepState, id_of, with_id, with_tags,
+};
+
+/// Lines of standard error that are kept of a step that failed.
+const KEPT_LINES: usize = 20;
+/// Characters kept of each.
+const KEPT_CHARACTERS: usize = 500;
+
+/// How a step's process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepEnd {
+    /// With a status.
+    Status(i32),
+    /// In another way; how, in words.
+    Otherwise(String),
+    /// The node itself is to end; why, in words.
+    Interrupted(String),
+}
+
+/// Starts steps.
+pub trait Runner {
+    /// Runs a step to its end and says how long that took; standard output and
+    /// error go to `STEM.stdout` and `STEM.stderr`.
+    fn run(&mut self, step: &FleetStep, stem: &std::path::Path) -> (StepEnd, Duration);
+
+    /// Time of day, RFC 3339.
+    fn now(&self) -> String;
+
+    /// Hands on what is there by now; what cannot be handed on stays in the
+    /// folder.
+    fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale);
+
+    /// Tells what happens.
+    fn tell(&mut self, sentence: &str);
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every step has a record.
+    Whole,
+    /// Some step has none.
+    Lacking,
+    /// It was interrupted.
+    Interrupted,
+}
+
+/// Runs what has no record yet, of a folder that only `users` can have
+/// written.
+///
+/// # Errors
+/// [`FolderError`] where the folder cannot be written.
+pub fn run(
+    (folder, users): (&FleetFolder, &Users),
+    fleet: &FleetRecord,
+    node: &str,
+    begun: Begun,
+    runner: &mut dyn Runner,
+) -> Result<Outcome, FolderError> {
+    let place = folder.make_node(node)?;
+    let begun = place.claim(begun)?;
+    runner.tell(&format!(
+        "{}: attempt {} of node {node} of fleet {}",
+        begun.started, begun.attempt, fleet.id
+    ));
+    let mut attempt = Attempt {
+        fleet,
+        place: &place,
+        number: begun.attempt,
+        known: BTreeMap::new(),
+    };
+    // Of a node that is lost in its first step the machine is known, too.
+    let mut is_whole = attempt.write_node(runner)?;
+    let mut interrupted = None;
+    for step in &fleet.steps {
+        if place.record(&fleet.id, &step.name)?.is_some() {
+            continue;
+        }
+        // A folder that is gone is not made anew.
+        FleetFolder::own(folder.path(), users)?;
+        interrupted = attempt.step(step, runner)?;
+        is_whole = attempt.write_node(runner)?;
+        if interrupted.is_some() {
+            break;
+        }
+    }
+    // Another attempt may have done what was passed over.
+    if interrupted.is_none() && !is_whole {
+        is_whole = attempt.write_node(runner)?;
+    }
+    let outcome = match (&interrupted, is_whole) {
+        (Some(_), _) => Outcome::Interrupted,
+        (None, true) => Outcome::Whole,
+        (None, false) => Outcome::Lacking,
+    };
+    let ended = Ended {
+        ended: runner.now(),
+        why: interrupted,
+    };
+    place.end(begun.attempt, &ended)?;
+    Ok(outcome)
+}
+
+struct Attempt<'a> {
+    fleet: &'a FleetRecord,
+    place: &'a NodeFolder,
+    number: u32,
+    /// Figures of steps that are done.
+    known: BTreeMap<String, Vec<NodeFigure>>,
+}
+
+impl Attempt<'_> {
+    /// Runs a step; why the node is to end, where it is.
+    fn step(
+        &self,
+        step: &FleetStep,
+        runner: &mut dyn Runner,
+    ) -> Result<Option<String>, FolderError> {
+        runner.tell(&format!("{}: step {}", runner.now(), step.name));
+        let stem = self.place.output_stem(&step.name, self.number)?;
+        let (end, elapsed) = runner.run(step, &stem);
+        let [out, err] = self.place.take_output(&step.name, self.number);
+        let body = self.body(step, &end, out);
+        let stderr = last_lines(&err.unwrap_or_default());
+        let elapsed_s = elapsed.as_secs_f64();
+        let ended = runner.now();
+        let why = match body {
+            Ok(body) => {
+                let number = self.number;
+                let place = self.place;
+                let is_first = place.put_record(&step.name, &body, number, &ended, elapsed_s)?;
+                let words = if is_first { "done" } else { "was done already" };
+                runner.tell(&format!("{ended}: step {} {words}", step.name));
+                return Ok(None);
+            }
+            Err(why) => why,
+        };
+        let said = stderr.last().filter(|_| matches!(end, StepEnd::Status(_)));
+        let why = said.map_or_else(|| why.clone(), |said| format!("{said} ({why})"));
+        runner.tell(&format!("{ended}: step {} failed: {why}", step.name));
+        let failure = Failure {
+            attempt: self.number,
+            ended,
+            why: why.clone(),
+            elapsed_s,
+            stderr,
+        };
+        self.place.put_failure(&step.name, &failure)?;
+        Ok(matches!(end, StepEnd::Interrupted(_)).then_some(why))
+    }
+
+    /// The step's record, as it is kept; or why there is none.
+    fn body(
+        &self,
+        step: &FleetStep,
+        end: &StepEnd,
+        out: Result<String, FolderError>,
+    ) -> Result<String, String> {
+        match end {
+            // A gate that failed, or an open verdict, is a result.
+            StepEnd::Status(0 | 1 | 3) => {}
+            StepEnd::Status(status) => return Err(format!("exit status {status}")),
+            StepEnd::Otherwise(how) | StepEnd::Interrupted(how) => return Err(how.clone()),
+        }
+        let text = out.map_err(|error| error.to_string())?;
+        pinwise_record::Kind::of_text(&text)
+            .map_err(|error| format!("what it printed: {error}"))?;
+        if id_of(&text).is_none_or(|id| id.is_empty()) {
+            return Err("what it printed is no record that can be stored".to_owned());
+        }
+        let id = record_id(&self.fleet.id, self.place.name(), &step.name);
+        let mut tags = Outline::of(&text).tags;
+        tags.extend(self.fleet.tags.iter().cloned());
+        tags.push(FleetRecord::tag(&self.fleet.id));
+        tags.sort_unstable();
+        tags.dedup();
+        let damaged = |error: serde_json::Error| format!("what it printed: {error}");
+        let text = with_id(text.trim_end(), &id).map_err(damaged)?;
+        with_tags(&text, &tags).map_err(damaged)
+    }
+
+    /// Writes the node's record and hands everything on; is every step done?
+    fn write_node(&mut self, runner: &mut dyn Runner) -> Result<bool, FolderError> {
+        let tale = self.place.tale_beyond(self.fleet, &mut self.known)?;
+        self.place.put_node(&tale.record)?;
+        runner.deliver(self.place, &tale);
+        let steps = &tale.record.steps;
+        Ok(steps.iter().all(|step| step.state == StepState::Done))
+    }
+}
+
+/// The last lines of a text, each within bounds.
+fn last_lines(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    let from = lines.len().saturating_sub(KEPT_LINES);
+    let short = |line: &&str| {
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        line.chars().take(KEPT_CHARACTERS).collect()
+    };
+    lines[from..].iter().map(short).collect()
+}
+
+#[cfg(test)]
+#[path = "node_tests.rs"]
+mod tests;

@@ -1,0 +1,485 @@
+//! What one node has written: attempts, records, failures; and all of that as
+//! the node's record.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{Folder, How, Readers, json};
+use super::folder::FolderError;
+use super::record_id;
+use pinwise_record::{
+    FLEET_NODE_SCHEMA, FleetNode, FleetRecord, HostRecord, NodeFigure, NodeStep, StepState, id_of,
+};
+
+/// Attempts of one node; more are a mistake somewhere.
+const MOST_ATTEMPTS: u32 = 10_000;
+
+/// An attempt that has begun.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Begun {
+    /// From 1.
+    pub attempt: u32,
+    /// The job, in the scheduler's words.
+    pub job: Option<String>,
+    /// When, RFC 3339, by the node's clock.
+    pub started: String,
+    /// The process.
+    pub process: u32,
+    /// The machine.
+    pub host: Option<HostRecord>,
+    /// What it is set to.
+    pub settings: BTreeMap<String, String>,
+    /// How far its clock was ahead of the shared folder's, seconds.
+    pub clock_ahead_s: Option<f64>,
+}
+
+/// An attempt that has ended by itself, rather than with its node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ended {
+    /// When, RFC 3339, by the node's clock.
+    pub ended: String,
+    /// Why it ended early.
+    pub why: Option<String>,
+}
+
+/// A step that ended without a record that counts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Failure {
+    /// The attempt.
+    pub attempt: u32,
+    /// When it ended, RFC 3339.
+    pub ended: String,
+    /// Why, in one line.
+    pub why: String,
+    /// How long it took, seconds.
+    pub elapsed_s: f64,
+    /// The last lines that it told.
+    pub stderr: Vec<String>,
+}
+
+/// What goes with a record.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Done {
+    attempt: u32,
+    ended: String,
+    elapsed_s: f64,
+}
+
+/// What a step prints is nobody else's to change before it is a record.
+const OWN: &str = ".own";
+/// Of the files of what a step prints.
+const ENDINGS: [&str; 2] = ["stdout", "stderr"];
+
+/// A node's folder. It is opened anew for each thing that is done in it: a
+/// fleet may have more nodes than a process may have files open.
+#[derive(Debug, Clone)]
+pub struct NodeFolder {
+    nodes: Arc<Folder>,
+    name: String,
+}
+
+/// All that a node's folder tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeTale {
+    /// The node's record.
+    pub record: FleetNode,
+    /// Names of steps that have their record.
+    pub done: Vec<String>,
+    /// The newest attempt.
+    pub newest: Option<Begun>,
+    /// Whether and how the newest attempt ended by itself.
+    pub ended: Option<Ended>,
+    /// Files that cannot be used, each with the reason.
+    pub unusable: Vec<String>,
+}
+
+impl NodeFolder {
+    pub(super) fn new(nodes: Arc<Folder>, name: &str) -> Self {
+        Self {
+            nodes,
+            name: name.to_owned(),
+        }
+    }
+
+    fn folder(&self) -> Result<Folder, FolderError> {
+        self.nodes.folder(&self.name)
+    }
+
+    /// A folder in it that nobody else may look into, made where it is
+    /// missing.
+    fn own(&self) -> Result<Folder, FolderError> {
+        self.folder()?.make(OWN, Readers::Owner)
+    }
+
+    /// The node.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where a step's output goes while it runs: `STEM.stdout`, `STEM.stderr`.
+    ///
+    /// # Errors
+    /// [`FolderError`] where there is no place for it.
+    pub fn output_stem(&self, step: &str, attempt: u32) -> Result<PathBuf, FolderError> {
+        let own = self.own()?;
+        let stem = format!("{step}.{attempt}");
+        for ending in ENDINGS {
+            // Whoever opens it would leave its mode to the umask.
+            own.touch(&format!("{stem}.{ending}"), Readers::Owner)?;
+        }
+        Ok(own.path().join(stem))
+    }
+
+    /// What a step printed: output and error, which are then gone.
+    ///
+    /// # Errors
+    /// [`FolderError`] for each that cannot be read.
+    pub(super) fn take_output(&self, step: &str, attempt: u32) -> [Result<String, FolderError>; 2] {
+        ENDINGS.map(|ending| {
+            let own = self.own()?;
+            let name = format!("{step}.{attempt}.{ending}");
+            let text = own.read(&name);
+            own.remove(&name);
+            text
+        })
+    }
+
+    /// Where a store puts by what it could not take.
+    ///
+    /// # Errors
+    /// [`FolderError`] where there is no place for it.
+    pub fn spool(&self) -> Result<PathBuf, FolderError> {
+        Ok(self.own()?.path().join("spool"))
+    }
+
+    /// Makes the file for what the node tells, which a shell or a scheduler
+    /// then opens.
+    ///
+    /// # Errors
+    /// [`FolderError`] where it cannot be made.
+    pub fn make_log(&self) -> Result<(), FolderError> {
+        self.folder()?.touch("log", Readers::Group).map(|_| ())
+    }
+
+    /// Claims the next attempt. Two that come at the same moment get two.
+    ///
+    /// # Errors
+    /// [`FolderError`] where nothing can be written.
+    pub fn claim(&self, begun: Begun) -> Result<Begun, FolderError> {
+        let folder = self.folder()?;
+        let mut begun = Begun {
+            clock_ahead_s: clock_ahead_s(&folder),
+            ..begun
+        };
+        let newest = attempts(&folder)?.last().map_or(0, |&(attempt, _)| attempt);
+        for attempt in newest + 1..=MOST_ATTEMPTS {
+            begun.attempt = attempt;
+            let name = format!("begun-{attempt}.json");
+            if folder.put(&name, &json(&begun), How::First, Readers::Group)? {
+                return Ok(begun);
+            }
+        }
+        Err(FolderError::damaged(folder.path(), "too many attempts"))
+    }
+
+    /// Writes that an attempt ended.
+    ///
+    /// # Errors
+    /// [`FolderError`] where it cannot be written.
+    pub fn end(&self, attempt: u32, ended: &Ended) -> Result<(), FolderError> {
+        self.replace(&format!("ended-{attempt}.json"), &json(ended))
+    }
+
+    /// Puts the record of a step; false where there was one, which stays.
+    ///
+    /// # Errors
+    /// [`FolderError`] where it cannot be written.
+    pub fn put_record(
+        &self,
+        step: &str,
+        body: &str,
+        attempt: u32,
+        ended: &str,
+        elapsed_s: f64,
+    ) -> Result<bool, FolderError> {
+        let folder = self.folder()?;
+        let name = format!("{step}.json");
+        let is_first = folder.put(&name, body.as_bytes(), How::First, Readers::Group)?;
+        if is_first {
+            let done = Done {
+                attempt,
+                ended: ended.to_owned(),
+                elapsed_s,
+            };
+            self.replace(&format!("{step}.done.json"), &json(&done))?;
+        }
+        Ok(is_first)
+    }
+
+    /// Writes that a step failed.
+    ///
+    /// # Errors
+    /// [`FolderError`] where it cannot be written.
+    pub fn put_failure(&self, step: &str, failure: &Failure) -> Result<(), FolderError> {
+        let name = format!("{step}.failed-{}.json", failure.attempt);
+        self.replace(&name, &json(failure))
+    }
+
+    /// Writes the node's record anew.
+    ///
+    /// # Errors
+    /// [`FolderError`] where it cannot be written.
+    pub fn put_node(&self, record: &FleetNode) -> Result<(), FolderError> {
+        self.replace("node.json", &json(record))
+    }
+
+    fn replace(&self, name: &str, content: &[u8]) -> Result<(), FolderError> {
+        let folder = self.folder()?;
+        folder
+            .put(name, content, How::Replace, Readers::Group)
+            .map(|_| ())
+    }
+
+    /// The record of a step; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`FolderError`] where there is one that is damaged, newer, or of
+    /// another fleet, node or step.
+    pub fn record(&self, fleet: &str, step: &str) -> Result<Option<String>, FolderError> {
+        self.record_in(&self.folder()?, fleet, step)
+    }
+
+    fn record_in(
+        &self,
+        folder: &Folder,
+        fleet: &str,
+        step: &str,
+    ) -> Result<Option<String>, FolderError> {
+        let name = format!("{step}.json");
+        let path = folder.path().join(&name);
+        let text = match folder.read(&name) {
+            Err(error) => return none_or(error),
+            Ok(text) => text,
+        };
+        pinwise_record::Kind::of_text(&text).map_err(|error| FolderError::damaged(&path, error))?;
+        let id = id_of(&text);
+        let wanted = record_id(fleet, &self.name, step);
+        if id.as_deref() != Some(&wanted) {
+            let id = id.unwrap_or_default();
+            let reason = format!("it is record '{id}', not '{wanted}' of this fleet and node");
+            return Err(FolderError::damaged(&path, reason));
+        }
+        Ok(Some(text))
+    }
+
+    /// All that the folder tells. Files that cannot be used are told, too.
+    ///
+    /// # Errors
+    /// [`FolderError`] where the folder cannot be listed.
+    pub fn tale(&self, fleet: &FleetRecord) -> Result<NodeTale, FolderError> {
+        self.tale_beyond(fleet, &mut BTreeMap::new())
+    }
+
+    /// The same without reading records again whose figures are known; those
+    /// that are new are added.
+    ///
+    /// # Errors
+    /// As [`NodeFolder::tale`].
+    pub fn tale_beyond(
+        &self,
+        fleet: &FleetRecord,
+        known: &mut BTreeMap<String, Vec<NodeFigure>>,
+    ) -> Result<NodeTale, FolderError> {
+        let folder = &self.folder()?;
+        let mut unusable = Vec::new();
+        let attempts = attempts(folder)?;
+        let begun = begun(folder, &attempts, &mut unusable);
+        let mut done = Vec::new();
+        let mut steps = Vec::new();
+        let mut figures = Vec::new();
+        let mut last_end = None;
+        for step in &fleet.steps {
+            let name = &step.name;
+            if !known.contains_key(name) {
+                match self.record_in(folder, &fleet.id, name) {
+                    Ok(Some(body)) => {
+                        known.insert(name.clone(), NodeFigure::all_of(name, &body));
+                    }
+                    Ok(None) => {}
+                    Err(error) => unusable.push(error.to_string()),
+                }
+            }
+            let found = known.get(name);
+            let id = record_id(&fleet.id, &self.name, name);
+            let record = found.is_some().then_some(id);
+            let (step, end) = step_of(folder, name, record, &attempts, &mut unusable);
+            last_end = last_end.max(end);
+            steps.push(step);
+            if let Some(found) = found {
+                figures.extend(found.iter().cloned());
+                done.push(name.clone());
+            }
+        }
+        let is_whole = steps.iter().all(|step| step.state == StepState::Done);
+        let newest = begun.last().cloned();
+        let told = begun.iter().rev().find(|b| b.host.is_some());
+        let mut tags = fleet.tags.clone();
+        tags.push(FleetRecord::tag(&fleet.id));
+        tags.sort_unstable();
+        tags.dedup();
+        let record = FleetNode {
+            schema: FLEET_NODE_SCHEMA.to_owned(),
+            id: FleetNode::id_of(&fleet.id, &self.name),
+            fleet: fleet.id.clone(),
+            node: self.name.clone(),
+            started: begun
+                .first()
+                .map_or_else(|| fleet.started.clone(), |b| b.started.clone()),
+            ended: last_end.filter(|_| is_whole),
+            attempts: u32::try_from(attempts.len()).unwrap_or(u32::MAX),
+            host: told.and_then(|b| b.host.clone()),
+            settings: told.map(|b| b.settings.clone()).unwrap_or_default(),
+            steps,
+            figures,
+            clock_ahead_s: newest.as_ref().and_then(|b| b.clock_ahead_s),
+            tags,
+        };
+        let ended = ended(folder, newest.as_ref(), &mut unusable);
+        Ok(NodeTale {
+            record,
+            done,
+            newest,
+            ended,
+            unusable,
+        })
+    }
+}
+
+/// How far this host's clock is ahead of the one by which a folder's files get
+/// their times.
+fn clock_ahead_s(folder: &Folder) -> Option<f64> {
+    let name = format!(".clock.{}", std::process::id());
+    folder.put(&name, b"", How::Replace, Readers::Owner).ok()?;
+    let told = folder.changed(&name);
+    folder.remove(&name);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the node's clock is held against the folder's"
+    )]
+    let own = SystemTime::now();
+    let ahead = own
+        .duration_since(told?)
+        .map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
+    Some((ahead * 1e3).round() / 1e3)
+}
+
+/// Numbers of attempts and whether each ended by itself, ascending.
+fn attempts(folder: &Folder) -> Result<Vec<(u32, bool)>, FolderError> {
+    let names = folder.names()?;
+    let number = |name: &str, prefix: &str| {
+        let digits = name.strip_prefix(prefix)?.strip_suffix(".json")?;
+        digits.parse::<u32>().ok().filter(|n| *n <= MOST_ATTEMPTS)
+    };
+    let has_ended = |n: u32| names.contains(&format!("ended-{n}.json"));
+    let begun = names.iter().filter_map(|name| number(name, "begun-"));
+    let mut found: Vec<(u32, bool)> = begun.map(|n| (n, has_ended(n))).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn begun(folder: &Folder, attempts: &[(u32, bool)], unusable: &mut Vec<String>) -> Vec<Begun> {
+    let mut found = Vec::new();
+    for (attempt, _) in attempts {
+        match folder.read_json::<Begun>(&format!("begun-{attempt}.json")) {
+            Ok(begun) => found.push(Begun {
+                attempt: *attempt,
+                ..begun
+            }),
+            Err(error) => unusable.push(error.to_string()),
+        }
+    }
+    found
+}
+
+fn ended(folder: &Folder, newest: Option<&Begun>, unusable: &mut Vec<String>) -> Option<Ended> {
+    let name = format!("ended-{}.json", newest?.attempt);
+    told(folder.read_json(&name), unusable)
+}
+
+/// A step, and when it ended. `record`: its record's id, where it has one.
+fn step_of(
+    folder: &Folder,
+    step: &str,
+    record: Option<String>,
+    attempts: &[(u32, bool)],
+    unusable: &mut Vec<String>,
+) -> (NodeStep, Option<String>) {
+    let newest = attempts.last().map_or(0, |&(attempt, _)| attempt);
+    let base = NodeStep {
+        name: step.to_owned(),
+        state: StepState::Missing,
+        record: None,
+        attempt: newest,
+        why: None,
+        elapsed_s: None,
+    };
+    if record.is_some() {
+        let done: Option<Done> = told(folder.read_json(&format!("{step}.done.json")), unusable);
+        let found = NodeStep {
+            state: StepState::Done,
+            record,
+            attempt: done.as_ref().map_or(newest, |done| done.attempt),
+            elapsed_s: done.as_ref().map(|done| done.elapsed_s),
+            ..base
+        };
+        return (found, done.map(|done| done.ended));
+    }
+    let failure = attempts.iter().rev().find_map(|(attempt, _)| {
+        let name = format!("{step}.failed-{attempt}.json");
+        let failure = told::<Failure>(folder.read_json(&name), unusable);
+        failure.map(|failure| (*attempt, failure))
+    });
+    match failure {
+        None => (base, None),
+        Some((attempt, failure)) => (
+            NodeStep {
+                state: StepState::Failed,
+                attempt,
+                why: Some(failure.why),
+                elapsed_s: Some(failure.elapsed_s),
+                ..base
+            },
+            None,
+        ),
+    }
+}
+
+/// What could be read; what is there and could not be is told.
+fn told<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
+    match read {
+        Ok(value) => Some(value),
+        Err(error) => {
+            if let Err(error) = none_or::<T>(error) {
+                unusable.push(error.to_string());
+            }
+            None
+        }
+    }
+}
+
+fn none_or<T>(error: FolderError) -> Result<Option<T>, FolderError> {
+    match error {
+        FolderError::File { reason, .. } if reason.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => Err(other),
+    }
+}

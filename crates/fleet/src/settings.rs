@@ -1,0 +1,366 @@
+//! What a node is set to: firmware, memory, SMT, NUMA, clocks, and what its
+//! kernel was told.
+//!
+//! Reads only, all of it below a folder that tests choose. Every file may be
+//! missing, and then its setting is: nothing is guessed. Values are text of
+//! others, shortened and with control characters replaced; what differs between
+//! hosts by nature (UUIDs, addresses, names) is left out, so that settings of
+//! equal nodes are equal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use pinwise_topology::Topology;
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;
+
+/// Longest file that is read, bytes.
+const LONGEST_FILE: u64 = 16 * 1024;
+/// Longest value, characters.
+const LONGEST: usize = 400;
+/// Values of CPUs that are named where they are mixed.
+const MOST_MIXED: usize = 4;
+/// Names in a folder that are looked at.
+const MOST_NAMES: usize = 65_536;
+/// Idle states that are looked at.
+const MOST_STATES: usize = 16;
+
+const GIB: u64 = 1 << 30;
+const CPU: &str = "sys/devices/system/cpu";
+const DMI: &str = "sys/class/dmi/id";
+
+/// The settings of a node by name; `root` is `/` but in tests.
+///
+/// | name | from |
+/// |---|---|
+/// | `bios`, `bios-date`, `board`, `product` | DMI; clouds tell the type of an instance as product |
+/// | `memory`, `memory-per-node` | memory blocks, or else what the kernel has; rounded |
+/// | `smt`, `numa-nodes-per-package` | SMT control; the topology |
+/// | `governor`, `frequency-driver`, `energy-preference`, `boost` | cpufreq and `intel_pstate` |
+/// | `deepest-idle-state` | cpuidle: the last state that is not disabled |
+/// | `transparent-hugepages`, `numa-balancing`, `clocksource` | the kernel's switches |
+/// | `kernel`, `kernel-command-line`, `microcode`, `mitigations`, `hypervisor` | what runs |
+///
+/// Of what each CPU has, one value where all agree, else `mixed: A (12), B (4)`.
+#[must_use]
+pub fn read(root: &Path, topology: &Topology) -> BTreeMap<String, String> {
+    let node = Node { root, topology };
+    let identity = &topology.identity;
+    let settings = [
+        ("bios", node.dmi(&["bios_vendor", "bios_version"])),
+        ("bios-date", node.dmi(&["bios_date"])),
+        ("board", node.dmi(&["board_vendor", "board_name"])),
+        ("product", node.dmi(&["sys_vendor", "product_name"])),
+        ("memory", node.memory()),
+        ("memory-per-node", node.memory_per_node()),
+        ("smt", node.smt()),
+        ("numa-nodes-per-package", node.nodes_per_package()),
+        ("governor", node.of_cpus("cpufreq/scaling_governor")),
+        ("frequency-driver", node.of_cpus("cpufreq/scaling_driver")),
+        (
+            "energy-preference",
+            node.of_cpus("cpufreq/energy_performance_preference"),
+        ),
+        ("boost", node.boost()),
+        ("deepest-idle-state", node.idle_state()),
+        (
+            "transparent-hugepages",
+            node.chosen("sys/kernel/mm/transparent_hugepage/enabled"),
+        ),
+        ("numa-balancing", node.numa_balancing()),
+        (
+            "clocksource",
+            node.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        ),
+        ("kernel", identity.kernel.clone()),
+        ("kernel-command-line", node.command_line()),
+        (
+            "microcode",
+            { node.of_cpus("microcode/version") }.or_else(|| identity.microcode.clone()),
+        ),
+        ("mitigations", node.mitigations()),
+        ("hypervisor", identity.hypervisor.clone()),
+    ];
+    { settings.into_iter() }
+        .filter_map(|(name, value)| Some((name.to_owned(), plain(&value?)?)))
+        .collect()
+}
+
+struct Node<'a> {
+    root: &'a Path,
+    topology: &'a Topology,
+}
+
+impl Node<'_> {
+    /// A file's content without its ends; `None` where it is empty or missing.
+    fn text(&self, path: &str) -> Option<String> {
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+            .open(self.root.join(path))
+            .ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut content = Vec::new();
+        file.take(LONGEST_FILE).read_to_end(&mut content).ok()?;
+        let text = String::from_utf8_lossy(&content).trim().to_owned();
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// Names in a folder, ascending.
+    fn names(&self, path: &str) -> Vec<String> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the Edge lists folders of /sys and of what tests arrange"
+        )]
+        let Ok(entries) = std::fs::read_dir(self.root.join(path)) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> = entries
+            .take(MOST_NAMES)
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Facts of the firmware's tables, in one line. Makers who fill in nothing
+    /// say so in several ways.
+    fn dmi(&self, files: &[&str]) -> Option<String> {
+        let is_said = |text: &String| {
+            let text = text.to_ascii_lowercase();
+            let nothing = ["to be filled", "default string", "not specified", "unknown"];
+            !nothing.iter().any(|n| text.starts_with(n))
+        };
+        let texts = files.iter().map(|file| self.text(&format!("{DMI}/{file}")));
+        let texts: Vec<String> = texts.flatten().filter(is_said).collect();
+        Some(texts.join(" ")).filter(|text| !text.is_empty())
+    }
+
+    /// What all online CPUs have in a file of theirs.
+    fn of_cpus(&self, file: &str) -> Option<String> {
+        self.agreed(|cpu| self.text(&format!("{CPU}/cpu{cpu}/{file}")))
+    }
+
+    fn agreed(&self, of: impl Fn(usize) -> Option<String>) -> Option<String> {
+        let mut values: BTreeMap<String, usize> = BTreeMap::new();
+        for value in self.topology.online.iter().filter_map(of) {
+            *values.entry(value).or_default() += 1;
+        }
+        if values.len() <= 1 {
+            return values.into_keys().next();
+        }
+        let shown = values.iter().take(MOST_MIXED);
+        let shown: Vec<String> = shown
+            .map(|(text, cpus)| format!("{text} ({cpus})"))
+            .collect();
+        let others = if values.len() > MOST_MIXED {
+            ", …"
+        } else {
+            ""
+        };
+        Some(format!("mixed: {}{others}", shown.join(", ")))
+    }
+
+    /// Installed memory. The kernel's own total lacks what it took at boot,
+    /// which differs from boot to boot; blocks are whole.
+    fn memory(&self) -> Option<String> {
+        let blocks = || {
+            let folder = "sys/devices/system/memory";
+            let size = self.text(&format!("{folder}/block_size_bytes"))?;
+            let size = u64::from_str_radix(size.trim_start_matches("0x"), 16).ok()?;
+            let is_block = |name: &&String| {
+                let number = name.strip_prefix("memory");
+                number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+            };
+            let blocks = self.names(folder).iter().filter(is_block).count() as u64;
+            size.checked_mul(blocks).filter(|bytes| *bytes > 0)
+        };
+        let total = || {
+            let text = self.text("proc/meminfo")?;
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix("MemTotal:"))?;
+            let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+            Some(rounded(kib.checked_mul(1024)?))
+        };
+        let bytes = blocks().or_else(total)?;
+        Some(format!("{} GiB", bytes.saturating_add(GIB / 2) / GIB))
+    }
+
+    /// `2 x 256 GiB`, or each node's: tells where a DIMM is missing.
+    fn memory_per_node(&self) -> Option<String> {
+        let sizes = { self.topology.numa_nodes.iter() }.filter_map(|node| node.memory_bytes);
+        let sizes: Vec<u64> = sizes
+            .filter(|bytes| *bytes > 0)
+            .map(|bytes| (rounded(bytes) / GIB).max(1))
+            .collect();
+        let (first, rest) = sizes.split_first()?;
+        if rest.iter().all(|size| size == first) {
+            return Some(format!("{} x {first} GiB", sizes.len()));
+        }
+        let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+        Some(format!("{} GiB", sizes.join(" + ")))
+    }
+
+    fn smt(&self) -> Option<String> {
+        let told = self.text(&format!("{CPU}/smt/control"));
+        // Old kernels and guests tell nothing; that a core has two threads
+        // stands in the topology.
+        told.or_else(|| self.topology.has_smt().then(|| "on".to_owned()))
+    }
+
+    /// NPS of AMD's firmware, SNC of Intel's: nodes with CPUs over packages.
+    fn nodes_per_package(&self) -> Option<String> {
+        let with_cpus = |node: &&pinwise_topology::NumaNode| !node.cpus.is_empty();
+        let nodes = self.topology.numa_nodes.iter().filter(with_cpus).count();
+        let packages = self.topology.packages.len();
+        if nodes == 0 || packages == 0 {
+            return None;
+        }
+        Some(match nodes % packages {
+            0 => (nodes / packages).to_string(),
+            // One node over several packages, or packages that are cut unlike.
+            _ => format!("{nodes}/{packages}"),
+        })
+    }
+
+    fn boost(&self) -> Option<String> {
+        let switch = |path: &str, on: &str| {
+            let text = self.text(&format!("{CPU}/{path}"))?;
+            Some(if text == on { "on" } else { "off" }.to_owned())
+        };
+        switch("intel_pstate/no_turbo", "0")
+            .or_else(|| switch("cpufreq/boost", "1"))
+            .or_else(|| self.agreed(|cpu| switch(&format!("cpu{cpu}/cpufreq/boost"), "1")))
+    }
+
+    fn idle_state(&self) -> Option<String> {
+        self.agreed(|cpu| {
+            let state = |number: usize, file: &str| {
+                self.text(&format!("{CPU}/cpu{cpu}/cpuidle/state{number}/{file}"))
+            };
+            let mut deepest = None;
+            for number in 0..MOST_STATES {
+                let Some(name) = state(number, "name") else {
+                    break;
+                };
+                if state(number, "disable").is_none_or(|text| text == "0") {
+                    deepest = Some(name);
+                }
+            }
+            deepest
+        })
+    }
+
+    /// The word in brackets of `always [madvise] never`.
+    fn chosen(&self, path: &str) -> Option<String> {
+        let text = self.text(path)?;
+        let (_, rest) = text.split_once('[')?;
+        let (word, _) = rest.split_once(']')?;
+        Some(word.to_owned())
+    }
+
+    fn numa_balancing(&self) -> Option<String> {
+        let text = self.text("proc/sys/kernel/numa_balancing")?;
+        Some(match text.as_str() {
+            "0" => "off".to_owned(),
+            "1" => "on".to_owned(),
+            // A set of bits: 2 is memory tiering.
+            _ => text,
+        })
+    }
+
+    /// The kernel's command line, sorted, without what belongs to this host or
+    /// image alone.
+    fn command_line(&self) -> Option<String> {
+        let text = self.text("proc/cmdline")?;
+        let words: BTreeSet<&str> = text.split_whitespace().filter(|w| !is_own(w)).collect();
+        let words: Vec<&str> = words.into_iter().collect();
+        Some(words.join(" "))
+    }
+
+    /// Weaknesses of the processor that the kernel works around, and those
+    /// that it leaves.
+    fn mitigations(&self) -> Option<String> {
+        let folder = format!("{CPU}/vulnerabilities");
+        let mut words = Vec::new();
+        let names = self.names(&folder);
+        for name in &names {
+            let Some(text) = self.text(&format!("{folder}/{name}")) else {
+                continue;
+            };
+            if text.starts_with("Vulnerable") {
+                words.push(format!("{name} (vulnerable)"));
+            } else if !text.starts_with("Not affected") {
+                words.push(name.clone());
+            }
+        }
+        if words.is_empty() {
+            return (!names.is_empty()).then(|| "none".to_owned());
+        }
+        Some(words.join(", "))
+    }
+}
+
+/// Does a word of the kernel's command line name something of one host only?
+fn is_own(word: &str) -> bool {
+    const OWN: [&str; 13] = [
+        "root",
+        "BOOT_IMAGE",
+        "initrd",
+        "resume",
+        "resume_offset",
+        "ip",
+        "nfsroot",
+        "BOOTIF",
+        "hostname",
+        "systemd.hostname",
+        "systemd.machine_id",
+        "ostree",
+        "crashkernel",
+    ];
+    let key = word.split('=').next().unwrap_or(word);
+    OWN.contains(&key) || word.split(['=', ':', '/', ',']).any(is_uuid) || has_address(word)
+}
+
+/// 8-4-4-4-12 hexadecimal digits.
+fn is_uuid(text: &str) -> bool {
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    lengths == [8, 4, 4, 4, 12] && text.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
+}
+
+/// Six pairs of hexadecimal digits between colons: a network card's address.
+fn has_address(text: &str) -> bool {
+    let is_pair = |part: &&str| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit());
+    let value = text.split_once('=').map_or(text, |(_, value)| value);
+    let pairs: Vec<&str> = value.split(':').collect();
+    pairs.len() == 6 && pairs.iter().all(is_pair)
+}
+
+/// Memory as it is sold: up to the next 32nd part of the next power of two,
+/// and whole GiB. What a kernel has lacks up to some 2 %.
+fn rounded(bytes: u64) -> u64 {
+    let power = bytes.checked_next_power_of_two().unwrap_or(1 << 63);
+    let step = (power / 32).max(GIB);
+    bytes.div_ceil(step).saturating_mul(step)
+}
+
+/// A value in one line, without control characters, not too long; `None` of
+/// nothing.
+fn plain(text: &str) -> Option<String> {
+    let line: Vec<&str> = text.split_whitespace().collect();
+    let line = line.join(" ");
+    let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut short: String = line.chars().map(clean).take(LONGEST).collect();
+    if line.chars().nth(LONGEST).is_some() {
+        short.push('…');
+    }
+    Some(short).filter(|text| !text.is_empty())
+}

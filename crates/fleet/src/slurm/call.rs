@@ -1,0 +1,139 @@
+//! Slurm's commands, started. What they print is read elsewhere.
+
+use std::io::ErrorKind;
+use std::process::{Command, Stdio};
+
+use crate::launcher::LaunchError;
+
+/// Longest words of Slurm that are told, characters.
+const LONGEST_WORDS: usize = 400;
+
+/// Variables by which a user's or a site's shell changes what the commands do.
+/// What pinwise says on the command line wins over most; these filter, wait, or
+/// take CPUs away, and have no counterpart there. Defaults that charge or choose
+/// (account, partition, QOS, reservation …) stay. From sbatch(1), squeue(1),
+/// sinfo(1), scancel(1) and sacct(1).
+const UNWANTED: [&str; 36] = [
+    "SBATCH_ARRAY_INX",
+    "SBATCH_CORE_SPEC",
+    "SBATCH_DISTRIBUTION",
+    "SBATCH_GET_USER_ENV",
+    "SBATCH_HINT",
+    "SBATCH_IGNORE_PBS",
+    "SBATCH_INPUT",
+    "SBATCH_MEM_BIND",
+    "SBATCH_MEM_PER_CPU",
+    "SBATCH_MEM_PER_GPU",
+    "SBATCH_NO_KILL",
+    "SBATCH_NO_REQUEUE",
+    "SBATCH_OVERCOMMIT",
+    "SBATCH_SIGNAL",
+    "SBATCH_THREADS_PER_CORE",
+    "SBATCH_THREAD_SPEC",
+    "SBATCH_WAIT",
+    "SBATCH_CONTAINER",
+    "SQUEUE_ACCOUNT",
+    "SQUEUE_LICENSES",
+    "SQUEUE_NAMES",
+    "SQUEUE_PARTITION",
+    "SQUEUE_QOS",
+    "SQUEUE_SORT",
+    "SQUEUE_STATES",
+    "SQUEUE_USERS",
+    "SINFO_PARTITION",
+    "SINFO_SORT",
+    "SCANCEL_ACCOUNT",
+    "SCANCEL_BATCH",
+    "SCANCEL_INTERACTIVE",
+    "SCANCEL_PARTITION",
+    "SCANCEL_QOS",
+    "SCANCEL_STATE",
+    "SCANCEL_USER",
+    "SCANCEL_WCKEY",
+];
+
+/// What a command said.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// Its standard output.
+    pub(super) out: String,
+    /// Its standard error, in one line.
+    pub(super) words: String,
+    /// Did it exit with 0?
+    pub(super) is_success: bool,
+}
+
+impl Said {
+    /// The standard output of a command that did what it was asked.
+    pub(super) fn output(self, program: &str) -> Result<String, LaunchError> {
+        if self.is_success {
+            return Ok(self.out);
+        }
+        Err(LaunchError::Refused {
+            program: program.to_owned(),
+            words: self.words,
+        })
+    }
+}
+
+/// Starts a command of Slurm and waits for it.
+pub(super) fn call(program: &str, arguments: &[String]) -> Result<Said, LaunchError> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the Edge starts Slurm's commands"
+    )]
+    let mut command = Command::new(program);
+    for name in UNWANTED {
+        command.env_remove(name);
+    }
+    let ended = command.args(arguments).stdin(Stdio::null()).output();
+    let ended = ended.map_err(|reason| match reason.kind() {
+        ErrorKind::NotFound => LaunchError::Absent {
+            program: program.to_owned(),
+            hint: "load Slurm's module or run this on a login node of the cluster; \
+                   without Slurm, --launcher ssh takes a list of hosts"
+                .to_owned(),
+        },
+        _ => LaunchError::System {
+            what: program.to_owned(),
+            reason,
+        },
+    })?;
+    let words = one_line(&String::from_utf8_lossy(&ended.stderr), program);
+    let words = match words.is_empty() {
+        true => format!("{}, without a word", ended.status),
+        false => words,
+    };
+    Ok(Said {
+        out: String::from_utf8_lossy(&ended.stdout).into_owned(),
+        words,
+        is_success: ended.status.success(),
+    })
+}
+
+/// What Slurm said, in one line: `sbatch: error: ` before each line says
+/// nothing, and control characters are shown, not obeyed.
+pub(super) fn one_line(text: &str, program: &str) -> String {
+    let prefix = format!("{program}: ");
+    let lines = text.lines().map(|line| {
+        let line = line.trim();
+        let line = line.strip_prefix(&prefix).unwrap_or(line);
+        line.strip_prefix("error: ").unwrap_or(line)
+    });
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let mut words = plain(&lines.join("; "));
+    if let Some((end, _)) = words.char_indices().nth(LONGEST_WORDS) {
+        words.truncate(end);
+        words.push('…');
+    }
+    words
+}
+
+/// A text in which control characters are written out.
+pub(super) fn plain(text: &str) -> String {
+    let shown = text.chars().map(|c| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    });
+    shown.collect()
+}

@@ -1,0 +1,216 @@
+//! Jobs as `squeue` and `sacct` list them.
+
+use std::collections::BTreeMap;
+
+use super::call::plain;
+use crate::hostlist;
+use crate::launcher::{JobState, LaunchError, Stage};
+use pinwise_record::FleetJob;
+
+/// `squeue --format`: id, state in full, nodes, name, reason. Name and reason
+/// stand last, for others choose what is in them.
+pub(super) const FORMAT: &str = "%i|%T|%N|%j|%r";
+/// `squeue --Format` of what `--format` cannot tell: id, restarts.
+pub(super) const RESTARTS: &str = "JobArrayID:64,RestartCnt:16";
+/// `sacct --format`, with `--parsable2`.
+pub(super) const ACCOUNTED: &str = "JobID,State,NodeList,JobName";
+
+/// Job states of squeue(1) and sacct(1), JOB STATE CODES.
+const QUEUED: [&str; 7] = [
+    "PENDING",
+    "REQUEUED",
+    "REQUEUE_FED",
+    "REQUEUE_HOLD",
+    "RESV_DEL_HOLD",
+    "SPECIAL_EXIT",
+    "EXPEDITING",
+];
+const RUNNING: [&str; 9] = [
+    "RUNNING",
+    "CONFIGURING",
+    "COMPLETING",
+    "RESIZING",
+    "SIGNALING",
+    "STAGE_OUT",
+    "STOPPED",
+    "SUSPENDED",
+    "POWER_UP_NODE",
+];
+const FAILED: [&str; 11] = [
+    "FAILED",
+    "TIMEOUT",
+    "PREEMPTED",
+    "NODE_FAIL",
+    "CANCELLED",
+    "OUT_OF_MEMORY",
+    "BOOT_FAIL",
+    "DEADLINE",
+    "REVOKED",
+    "LAUNCH_FAILED",
+    "RECONFIG_FAIL",
+];
+
+/// A job, or a task of an array, as it was listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Listed {
+    /// `12`, or `12_3` of an array.
+    pub(super) id: String,
+    /// The job that this is a task of, or itself.
+    pub(super) job: String,
+    nodes: Vec<String>,
+    pub(super) stage: Stage,
+    words: String,
+}
+
+/// How far a job in this state is.
+fn stage(state: &str) -> Stage {
+    let is_in = |states: &[&str]| states.contains(&state);
+    if is_in(&QUEUED) {
+        Stage::Queued
+    } else if is_in(&RUNNING) {
+        Stage::Running
+    } else if state == "COMPLETED" {
+        Stage::Ended
+    } else if is_in(&FAILED) {
+        Stage::Failed
+    } else {
+        Stage::Unknown
+    }
+}
+
+/// What `squeue --noheader --array --states=all --format FORMAT` printed, jobs
+/// of other names left out: a controller that lost its state numbers jobs anew.
+pub(super) fn parse(text: &str, name: &str) -> Result<Vec<Listed>, LaunchError> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let listed = lines.map(|line| {
+        parse_line(line, name).ok_or_else(|| LaunchError::Strange {
+            program: "squeue".to_owned(),
+            words: plain(line),
+        })
+    });
+    let listed: Result<Vec<_>, _> = listed.collect();
+    Ok(listed?.into_iter().flatten().collect())
+}
+
+fn parse_line(line: &str, name: &str) -> Option<Option<Listed>> {
+    let mut words = line.trim().splitn(4, '|');
+    let (id, state, nodes) = (words.next()?, words.next()?, words.next()?);
+    let rest = words.next()?;
+    let Some(reason) = rest
+        .strip_prefix(name)
+        .and_then(|rest| rest.strip_prefix('|'))
+    else {
+        return Some(None);
+    };
+    let told = match reason {
+        "None" | "" => plain(state),
+        reason => format!("{} ({})", plain(state), plain(reason)),
+    };
+    listed(id, state, nodes, told).map(Some)
+}
+
+/// What `sacct --noheader --parsable2 --allocations --format ACCOUNTED`
+/// printed; jobs of other names left out.
+pub(super) fn parse_accounted(text: &str, name: &str) -> Result<Vec<Listed>, LaunchError> {
+    let mut found = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let strange = || LaunchError::Strange {
+            program: "sacct".to_owned(),
+            words: plain(line),
+        };
+        let mut words = line.trim().splitn(4, '|');
+        let mut word = || words.next().ok_or_else(strange);
+        let (id, state, nodes, called) = (word()?, word()?, word()?, word()?);
+        if called != name {
+            continue;
+        }
+        // `CANCELLED by 1000`
+        let bare = state.split_whitespace().next().unwrap_or_default();
+        let nodes = match nodes {
+            "None assigned" => "",
+            nodes => nodes,
+        };
+        found.push(listed(id, bare, nodes, plain(state)).ok_or_else(strange)?);
+    }
+    Ok(found)
+}
+
+fn listed(id: &str, state: &str, nodes: &str, words: String) -> Option<Listed> {
+    let job = id.split('_').next().unwrap_or(id);
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    if !is_number(job) {
+        return None;
+    }
+    // The tasks of an array that wait may stand in one line: 12_[3-8].
+    let is_task = |c: char| c.is_ascii_alphanumeric() || "_[]-,%+.".contains(c);
+    if !id.chars().all(is_task) {
+        return None;
+    }
+    let nodes = match nodes {
+        "" | "(null)" => Vec::new(),
+        nodes => hostlist::expand(nodes).ok()?,
+    };
+    Some(Listed {
+        id: id.to_owned(),
+        job: job.to_owned(),
+        nodes,
+        stage: stage(state),
+        words,
+    })
+}
+
+/// What `squeue --noheader --array --states=all --Format RESTARTS` printed:
+/// restarts by id. What is no number is left out: it says nothing that matters
+/// enough to fail.
+pub(super) fn parse_restarts(text: &str) -> BTreeMap<String, u32> {
+    let pair = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (id, count) = (words.next()?, words.next()?);
+        Some((id.to_owned(), count.parse().ok()?))
+    };
+    text.lines().filter_map(pair).collect()
+}
+
+/// What became of jobs: what Slurm lists, and those that it has forgotten.
+pub(super) fn states(
+    jobs: &[FleetJob],
+    listed: &[Listed],
+    restarts: &BTreeMap<String, u32>,
+) -> Vec<JobState> {
+    let mut by_job: BTreeMap<&str, Vec<&Listed>> = BTreeMap::new();
+    for one in listed {
+        by_job.entry(one.job.as_str()).or_default().push(one);
+    }
+    let mut states = Vec::new();
+    for job in jobs {
+        let Some(tasks) = by_job.get(job.id.as_str()) else {
+            states.push(JobState {
+                job: job.id.clone(),
+                node: job.node.clone(),
+                stage: Stage::Unknown,
+                words: "Slurm does not know this job any more".to_owned(),
+                restarts: 0,
+            });
+            continue;
+        };
+        for task in tasks {
+            states.extend(of_task(job, task, restarts));
+        }
+    }
+    states
+}
+
+/// One state for each node of a task.
+fn of_task(job: &FleetJob, task: &Listed, restarts: &BTreeMap<String, u32>) -> Vec<JobState> {
+    let state = |node: Option<String>| JobState {
+        job: task.id.clone(),
+        node,
+        stage: task.stage,
+        words: task.words.clone(),
+        restarts: restarts.get(&task.id).copied().unwrap_or(0),
+    };
+    match task.nodes.as_slice() {
+        [] => vec![state(job.node.clone())],
+        nodes => nodes.iter().map(|node| state(Some(node.clone()))).collect(),
+    }
+}

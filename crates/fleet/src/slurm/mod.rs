@@ -1,0 +1,202 @@
+//! Slurm: a job for each node, one job over several nodes, or an array of jobs,
+//! through its commands `sinfo`, `sbatch`, `squeue`, `sacct` and `scancel`.
+//!
+//! The commands' `--format` is read, which is the same since Slurm 15.08, not
+//! their JSON, which changes. A job never counts as done here: what a node has
+//! done is told by its files, and Slurm only tells why it has not.
+
+mod call;
+mod jobs;
+mod nodes;
+mod script;
+#[cfg(test)]
+mod slurm_tests;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use self::call::{call, plain};
+use self::jobs::Listed;
+use super::files::{Folder, How, Readers};
+use super::folder::FolderError;
+use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted};
+use pinwise_record::FleetJob;
+
+/// Most jobs that one command is asked about: command lines have an end.
+const MOST_AT_ONCE: usize = 500;
+/// Commands of [`Launcher::plan`] that are shown in full.
+const MOST_SHOWN: usize = 3;
+
+/// Starts nodes through Slurm, whose commands are on the path.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Slurm;
+
+impl Launcher for Slurm {
+    fn name(&self) -> &'static str {
+        "slurm"
+    }
+
+    fn choose(&self, wanted: &Wanted) -> Result<Choice, LaunchError> {
+        let format = format!("--format={}", nodes::FORMAT);
+        let arguments = words(&["--noheader", "--Node", "--all", &format]);
+        let known = call("sinfo", &arguments)?.output("sinfo")?;
+        nodes::choose(wanted, &nodes::parse(&known)?)
+    }
+
+    fn plan(&self, task: &Task, wanted: &Wanted, choice: &Choice) -> Result<String, LaunchError> {
+        let jobs = script::jobs(task, wanted, choice)?;
+        let mut told = script::script(task)?;
+        told.push('\n');
+        for (_, words) in jobs.iter().take(MOST_SHOWN) {
+            let quoted: Vec<String> = words.iter().map(|word| script::quoted(word)).collect();
+            told.push_str(&format!("sbatch {}\n", quoted.join(" ")));
+        }
+        if jobs.len() > MOST_SHOWN {
+            let more = jobs.len() - MOST_SHOWN;
+            told.push_str(&format!(
+                "… and {more} more like these, one for each node\n"
+            ));
+        }
+        Ok(told)
+    }
+
+    fn submit(
+        &self,
+        task: &Task,
+        wanted: &Wanted,
+        choice: &Choice,
+        submitted: &str,
+        told: &mut dyn FnMut(FleetJob),
+    ) -> Result<(), LaunchError> {
+        let jobs = script::jobs(task, wanted, choice)?;
+        write_script(&task.folder, &script::script(task)?)?;
+        for (node, words) in jobs {
+            let said = call("sbatch", &words)?.output("sbatch")?;
+            told(FleetJob {
+                id: job_id(&said)?,
+                node,
+                submitted: submitted.to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
+        let mut states = Vec::new();
+        for some in jobs.chunks(MOST_AT_ONCE) {
+            states.extend(states_of(task, some)?);
+        }
+        Ok(states)
+    }
+
+    fn cancel(&self, task: &Task, jobs: &[FleetJob]) -> Result<(), LaunchError> {
+        let name = script::job_name(&task.fleet);
+        for some in jobs.chunks(MOST_AT_ONCE) {
+            // scancel fails where one of the jobs is not known, and would end
+            // a job of another name where numbers were given anew.
+            let listed = queue(&name, some)?;
+            let open = listed
+                .iter()
+                .filter(|one| matches!(one.stage, Stage::Queued | Stage::Running));
+            let open: BTreeSet<String> = open.map(|one| one.job.clone()).collect();
+            if open.is_empty() {
+                continue;
+            }
+            let mut arguments = words(&["--quiet"]);
+            arguments.extend(open);
+            call("scancel", &arguments)?.output("scancel")?;
+        }
+        Ok(())
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn states_of(task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
+    let name = script::job_name(&task.fleet);
+    let mut listed = queue(&name, jobs)?;
+    let restarts = squeue(&format!("--Format={}", jobs::RESTARTS), jobs)?;
+    let known: BTreeSet<String> = listed.iter().map(|one| one.job.clone()).collect();
+    let forgotten: Vec<&FleetJob> = jobs.iter().filter(|job| !known.contains(&job.id)).collect();
+    listed.extend(accounted(&name, &forgotten)?);
+    Ok(jobs::states(
+        jobs,
+        &listed,
+        &jobs::parse_restarts(&restarts),
+    ))
+}
+
+/// What the queue knows of jobs.
+fn queue(name: &str, jobs: &[FleetJob]) -> Result<Vec<Listed>, LaunchError> {
+    jobs::parse(&squeue(&format!("--format={}", jobs::FORMAT), jobs)?, name)
+}
+
+fn squeue(format: &str, jobs: &[FleetJob]) -> Result<String, LaunchError> {
+    let ids: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
+    let of = format!("--jobs={}", ids.join(","));
+    let arguments = words(&[
+        "--noheader",
+        "--array",
+        "--all",
+        "--states=all",
+        &of,
+        format,
+    ]);
+    let said = call("squeue", &arguments)?;
+    // So it answers where it was asked for one job and has forgotten it; of
+    // several it leaves out those that it does not know.
+    if !said.is_success && said.words.contains("Invalid job id") {
+        return Ok(String::new());
+    }
+    said.output("squeue")
+}
+
+/// What accounting knows of jobs that the queue has forgotten; nothing where
+/// there is no accounting.
+fn accounted(name: &str, jobs: &[&FleetJob]) -> Result<Vec<Listed>, LaunchError> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
+    let of = format!("--jobs={}", ids.join(","));
+    let format = format!("--format={}", jobs::ACCOUNTED);
+    let arguments = words(&["--noheader", "--parsable2", "--allocations", &of, &format]);
+    match call("sacct", &arguments) {
+        Ok(said) if said.is_success => jobs::parse_accounted(&said.out, name),
+        Ok(_) | Err(LaunchError::Absent { .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What `sbatch --parsable` printed: `12` or `12;cluster`. A site's own checks
+/// may print before it.
+fn job_id(said: &str) -> Result<String, LaunchError> {
+    let line = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let id = line
+        .and_then(|line| line.split(';').next())
+        .unwrap_or_default();
+    if id.is_empty() || id.len() > 20 || !id.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(LaunchError::Strange {
+            program: "sbatch".to_owned(),
+            words: plain(said.trim()),
+        });
+    }
+    Ok(id.to_owned())
+}
+
+/// Writes `FOLDER/job.sh`, and makes the folder of logs: Slurm fails a job
+/// without a word where it cannot write its output.
+fn write_script(path: &Path, script: &str) -> Result<(), LaunchError> {
+    let written = Folder::open(path)
+        .map_err(|error| FolderError::file(path, error))
+        .and_then(|folder| {
+            folder.make("log", Readers::Owner)?;
+            let script = script.as_bytes();
+            folder.put("job.sh", script, How::Replace, Readers::OwnerStarts)
+        });
+    written
+        .map(|_| ())
+        .map_err(|error| LaunchError::Wanted(error.to_string()))
+}

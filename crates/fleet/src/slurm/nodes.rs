@@ -1,0 +1,262 @@
+//! The nodes of a cluster as `sinfo` lists them, and which of them are asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::call::plain;
+use crate::hostlist;
+use crate::launcher::{Choice, LaunchError, Wanted};
+
+/// `sinfo --format`: name, state in full, partition, features, reason. The
+/// reason is an administrator's text and stands last.
+pub(super) const FORMAT: &str = "%N|%T|%P|%f|%E";
+
+/// States in which a node gets no job until someone sees to it: sinfo(1), NODE
+/// STATE CODES.
+const UNUSABLE: [&str; 10] = [
+    "down", "drained", "draining", "drain", "drng", "error", "fail", "failing", "future", "inval",
+];
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) name: String,
+    /// Its state, without the sign behind it.
+    state: String,
+    /// Does it not answer slurmctld?
+    is_silent: bool,
+    partitions: Vec<String>,
+    is_default: bool,
+    features: Vec<String>,
+    reason: String,
+}
+
+impl Node {
+    /// Why it cannot be asked.
+    fn refusal(&self) -> Option<String> {
+        let name = &self.name;
+        if UNUSABLE.contains(&self.state.as_str()) {
+            let reason = match self.reason.as_str() {
+                "none" | "" => String::new(),
+                reason => format!(": {}", plain(reason)),
+            };
+            return Some(format!("{name}: {}{reason}", self.state));
+        }
+        self.is_silent
+            .then(|| format!("{name}: does not answer Slurm"))
+    }
+}
+
+/// What `sinfo --noheader --Node --all --format FORMAT` printed: a line for each
+/// node and partition.
+pub(super) fn parse(text: &str) -> Result<Vec<Node>, LaunchError> {
+    let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
+    let mut order = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let node = parse_line(line).ok_or_else(|| LaunchError::Strange {
+            program: "sinfo".to_owned(),
+            words: plain(line),
+        })?;
+        if let Some(known) = nodes.get_mut(&node.name) {
+            known.is_default |= node.is_default;
+            known.partitions.extend(node.partitions);
+        } else {
+            order.push(node.name.clone());
+            nodes.insert(node.name.clone(), node);
+        }
+    }
+    Ok(order.iter().filter_map(|name| nodes.remove(name)).collect())
+}
+
+fn parse_line(line: &str) -> Option<Node> {
+    let mut words = line.trim().splitn(5, '|');
+    let mut word = || words.next();
+    let (name, state, partition, features) = (word()?, word()?, word()?, word()?);
+    let reason = word()?;
+    if !hostlist::is_plain(name) {
+        return None;
+    }
+    let bare = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    let is_default = partition.ends_with('*');
+    let partition = partition.trim_end_matches('*');
+    let features = features
+        .split(',')
+        .filter(|word| !word.is_empty() && *word != "(null)");
+    Some(Node {
+        name: name.to_owned(),
+        state: bare.to_ascii_lowercase(),
+        is_silent: state.contains('*'),
+        partitions: vec![partition.to_owned()],
+        is_default,
+        features: features.map(str::to_owned).collect(),
+        reason: reason.trim().to_owned(),
+    })
+}
+
+/// Which nodes are asked, of those that there are.
+pub(super) fn choose(wanted: &Wanted, nodes: &[Node]) -> Result<Choice, LaunchError> {
+    if let Some(list) = &wanted.list {
+        return by_name(wanted, list, nodes);
+    }
+    if let Some(count) = wanted.count {
+        return by_count(wanted, count, nodes);
+    }
+    if wanted.partition.is_none() && wanted.constraint.is_none() {
+        let hint = "which nodes? Name them with --nodelist, take all of a --partition or all \
+                    with a --constraint, or let Slurm choose with --nodes N";
+        return Err(LaunchError::Wanted(hint.to_owned()));
+    }
+    let fitting = fitting(wanted, nodes)?;
+    if fitting.is_empty() {
+        return Err(none_fits(wanted, nodes));
+    }
+    sorted_out(fitting)
+}
+
+/// Nodes by name: all must be known.
+fn by_name(wanted: &Wanted, list: &str, nodes: &[Node]) -> Result<Choice, LaunchError> {
+    let refused =
+        |error: hostlist::HostlistError| LaunchError::Wanted(format!("--nodelist {error}"));
+    let names = hostlist::expand(list).map_err(refused)?;
+    let known: BTreeMap<&str, &Node> = nodes.iter().map(|n| (n.name.as_str(), n)).collect();
+    let mut chosen = Vec::new();
+    for name in &names {
+        let node = known.get(name.as_str()).ok_or_else(|| {
+            let hint = "sinfo -N lists those that there are";
+            LaunchError::Wanted(format!("--nodelist: Slurm knows no node {name} ({hint})"))
+        })?;
+        chosen.push(*node);
+    }
+    let fitting = fitting_of(wanted, &chosen)?;
+    let fits: BTreeSet<&str> = fitting.iter().map(|node| node.name.as_str()).collect();
+    let others = names.iter().filter(|name| !fits.contains(name.as_str()));
+    let why = "not in the partition, or without the features, that were asked for";
+    let others: Vec<String> = others.map(|name| format!("{name}: {why}")).collect();
+    let mut named = sorted_out(fitting)?;
+    named.left_out.extend(others);
+    Ok(named)
+}
+
+/// So many nodes: Slurm chooses, but would wait for ever for more than there are.
+fn by_count(wanted: &Wanted, count: usize, nodes: &[Node]) -> Result<Choice, LaunchError> {
+    let choice = Choice {
+        count,
+        ..Choice::default()
+    };
+    if alternatives(wanted.constraint.as_deref().unwrap_or_default()).is_none() {
+        return Ok(choice);
+    }
+    let fitting = fitting(wanted, nodes)?;
+    if fitting.is_empty() {
+        // Slurm says better than we why.
+        return Ok(choice);
+    }
+    if fitting.len() < count {
+        let there = fitting.len();
+        return Err(LaunchError::Wanted(format!(
+            "--nodes {count}: only {there} nodes fit what was asked for"
+        )));
+    }
+    Ok(choice)
+}
+
+/// Nodes of the partition, with the features.
+fn fitting<'a>(wanted: &Wanted, nodes: &'a [Node]) -> Result<Vec<&'a Node>, LaunchError> {
+    let all: Vec<&Node> = nodes.iter().collect();
+    fitting_of(wanted, &all)
+}
+
+fn fitting_of<'a>(wanted: &Wanted, nodes: &[&'a Node]) -> Result<Vec<&'a Node>, LaunchError> {
+    let constraint = wanted.constraint.as_deref().unwrap_or_default();
+    let groups = alternatives(constraint).ok_or_else(|| {
+        LaunchError::Wanted(format!(
+            "--constraint '{}': only names joined by & or by | are understood here; \
+             with --nodes N Slurm itself reads it",
+            plain(constraint)
+        ))
+    })?;
+    let is_in = |node: &Node| match &wanted.partition {
+        Some(partitions) => partitions
+            .split(',')
+            .any(|one| node.partitions.iter().any(|p| p == one)),
+        None => node.is_default || wanted.list.is_some(),
+    };
+    let has = |node: &Node| {
+        let of = |group: &Vec<&str>| {
+            group
+                .iter()
+                .all(|f| node.features.iter().any(|has| has == f))
+        };
+        groups.iter().any(of)
+    };
+    let is_excluded = |node: &Node| wanted.exclude.contains(&node.name);
+    let fitting = nodes
+        .iter()
+        .copied()
+        .filter(|node| is_in(node) && has(node) && !is_excluded(node));
+    Ok(fitting.collect())
+}
+
+/// `a&b|c` as alternatives of features that must all be there; one empty
+/// alternative for no constraint. `None`: brackets, counts, or what else Slurm
+/// may know.
+fn alternatives(constraint: &str) -> Option<Vec<Vec<&str>>> {
+    if constraint.is_empty() {
+        return Some(vec![Vec::new()]);
+    }
+    let is_name = |word: &str| {
+        let is_plain = |c: char| c.is_alphanumeric() || "-_.:=+".contains(c);
+        !word.is_empty() && word.chars().all(is_plain)
+    };
+    let mut groups = Vec::new();
+    for group in constraint.split('|') {
+        let names: Vec<&str> = group.split(['&', ',']).map(str::trim).collect();
+        if !names.iter().all(|name| is_name(name)) {
+            return None;
+        }
+        groups.push(names);
+    }
+    Some(groups)
+}
+
+/// Those that can be asked, and the others with their reasons.
+fn sorted_out(nodes: Vec<&Node>) -> Result<Choice, LaunchError> {
+    let mut choice = Choice::default();
+    for node in nodes {
+        match node.refusal() {
+            Some(why) => choice.left_out.push(why),
+            None => choice.nodes.push(node.name.clone()),
+        }
+    }
+    if choice.nodes.is_empty() {
+        let why = match choice.left_out.is_empty() {
+            true => "none fits what was asked for".to_owned(),
+            false => choice.left_out.join("; "),
+        };
+        return Err(LaunchError::Wanted(format!("no node can be asked: {why}")));
+    }
+    choice.count = choice.nodes.len();
+    Ok(choice)
+}
+
+fn none_fits(wanted: &Wanted, nodes: &[Node]) -> LaunchError {
+    let partition = wanted.partition.as_deref().unwrap_or_default();
+    let is_known = |one: &str| nodes.iter().any(|n| n.partitions.iter().any(|p| p == one));
+    if let Some(unknown) = partition
+        .split(',')
+        .find(|one| !one.is_empty() && !is_known(one))
+    {
+        let mut known: Vec<&str> = nodes
+            .iter()
+            .flat_map(|n| n.partitions.iter().map(String::as_str))
+            .collect();
+        known.sort_unstable();
+        known.dedup();
+        let known = plain(&known.join(", "));
+        return LaunchError::Wanted(format!(
+            "--partition: Slurm has no partition '{}' with nodes (there are {known})",
+            plain(unknown)
+        ));
+    }
+    let constraint = plain(wanted.constraint.as_deref().unwrap_or_default());
+    LaunchError::Wanted(format!("--constraint: no node has '{constraint}'"))
+}

@@ -1,0 +1,165 @@
+//! What is handed to `sbatch`: one script, and the options of each job.
+//!
+//! A node runs its task under `srun --cpu-bind=none`, also where the job has
+//! one node: Slurm binds the batch shell itself to the CPUs that it counts, and
+//! pinwise would find itself on a part of the machine.
+
+use std::path::Path;
+
+use crate::hostlist::compress;
+use crate::launcher::{Choice, LaunchError, Task, Wanted};
+
+/// What the environment of a shell in another job would do to `srun`: sbatch
+/// hands the submitter's whole environment on. From srun(1), INPUT ENVIRONMENT
+/// VARIABLES.
+const UNWANTED: &str = "\
+unset SLURM_CPU_BIND SLURM_CPU_BIND_LIST SLURM_CPU_BIND_TYPE SLURM_CPU_BIND_VERBOSE
+unset SLURM_MEM_BIND SLURM_MEM_BIND_LIST SLURM_MEM_BIND_TYPE SLURM_MEM_BIND_VERBOSE
+unset SLURM_MEM_BIND_PREFER SLURM_MEM_BIND_SORT SLURM_HINT SLURM_DISTRIBUTION
+unset SLURM_THREADS_PER_CORE SLURM_CPUS_PER_TASK SLURM_NTASKS_PER_CORE SLURM_EXACT
+unset SLURM_CORE_SPEC SLURM_THREAD_SPEC SLURM_EXPORT_ENV SLURM_OVERCOMMIT
+unset SLURM_KILL_BAD_EXIT SLURM_WAIT SLURM_MPI_TYPE";
+
+/// The name of a fleet's jobs.
+pub(super) fn job_name(fleet: &str) -> String {
+    format!("pinwise-{fleet}")
+}
+
+/// The script of all jobs of a fleet.
+pub(super) fn script(task: &Task) -> Result<String, LaunchError> {
+    let folder = quoted(checked(&task.folder)?);
+    let fleet = &task.fleet;
+    Ok(format!(
+        r#"#!/bin/sh
+# Fleet {fleet}, written by pinwise: one task on each node of the job. A node
+# that has done a step leaves it as it is.
+set -eu
+
+{UNWANTED}
+folder={folder}
+job=$SLURM_JOB_ID
+if [ -n "${{SLURM_ARRAY_JOB_ID:-}}" ]; then
+  job=${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID
+fi
+nodes=$SLURM_JOB_NUM_NODES
+
+# Each task is told its own node by the slurmd that starts it.
+exec srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 \
+  --cpu-bind=none --mem-bind=none --mpi=none --kill-on-bad-exit=0 --no-kill \
+  --wait=0 --input=none \
+  /bin/sh -c 'exec "$1/pinwise" fleet node "$1" --node "$SLURMD_NODENAME" --job "$2"' \
+  sh "$folder" "$job"
+"#
+    ))
+}
+
+/// A job: the node that it is bound to, and the words behind `sbatch`.
+pub(super) type Job = (Option<String>, Vec<String>);
+
+/// The options of each job: its node, where it is bound to one, and the words
+/// behind `sbatch`.
+pub(super) fn jobs(task: &Task, wanted: &Wanted, choice: &Choice) -> Result<Vec<Job>, LaunchError> {
+    let folder = checked(&task.folder)?;
+    let common = common(task, wanted, folder);
+    let job = |node: Option<&String>, size: &[String]| {
+        let mut words = common.clone();
+        words.extend_from_slice(size);
+        words.extend(node.map(|node| format!("--nodelist={node}")));
+        words.push(format!("{folder}/job.sh"));
+        (node.cloned(), words)
+    };
+    let nodes_are = |count: usize| [format!("--nodes={count}"), format!("--ntasks={count}")];
+    if !choice.nodes.is_empty() {
+        let one = nodes_are(1);
+        return Ok(choice
+            .nodes
+            .iter()
+            .map(|node| job(Some(node), &one))
+            .collect());
+    }
+    let count = choice.count;
+    if wanted.is_array {
+        let [nodes, tasks] = nodes_are(1);
+        return Ok(vec![job(
+            None,
+            &[nodes, tasks, format!("--array=1-{count}")],
+        )]);
+    }
+    let [nodes, tasks] = nodes_are(count);
+    let all = [
+        nodes,
+        tasks,
+        "--ntasks-per-node=1".to_owned(),
+        "--no-kill".to_owned(),
+    ];
+    Ok(vec![job(None, &all)])
+}
+
+/// Options of all jobs. `--exclusive` gives all CPUs of a node but only the
+/// memory that was asked for, hence `--mem=0`: sbatch(1).
+fn common(task: &Task, wanted: &Wanted, folder: &str) -> Vec<String> {
+    let log = match wanted.is_array {
+        true => "%A_%a",
+        false => "%j",
+    };
+    let mut words = vec![
+        "--parsable".to_owned(),
+        format!("--job-name={}", job_name(&task.fleet)),
+        format!("--output={}/log/{log}.txt", folder.replace('%', "%%")),
+        "--open-mode=append".to_owned(),
+        "--exclusive".to_owned(),
+        "--mem=0".to_owned(),
+        "--requeue".to_owned(),
+        "--export=ALL".to_owned(),
+    ];
+    let option =
+        |name: &str, value: &Option<String>| value.as_ref().map(|v| format!("--{name}={v}"));
+    words.extend(option("partition", &wanted.partition));
+    if !wanted.exclude.is_empty() {
+        words.push(format!("--exclude={}", compress(&wanted.exclude)));
+    }
+    words.extend(option("constraint", &wanted.constraint));
+    words.extend(option("account", &wanted.account));
+    words.extend(
+        wanted
+            .time
+            .map(|time| format!("--time={}", clock(time.as_secs()))),
+    );
+    words
+}
+
+/// `H:MM:SS`, which Slurm rounds up to minutes.
+fn clock(seconds: u64) -> String {
+    let seconds = seconds.max(1);
+    format!(
+        "{}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
+/// A folder that can stand in a script and in a name of Slurm's, in which `\`
+/// switches patterns off.
+fn checked(folder: &Path) -> Result<&str, LaunchError> {
+    let path = folder.to_str().filter(|path| {
+        let is_odd = |c: char| c.is_control() || c == '\\';
+        path.starts_with('/') && !path.contains(is_odd)
+    });
+    path.ok_or_else(|| {
+        LaunchError::Wanted(format!(
+            "{}: Slurm takes no folder with \\ or control characters in its name, or that is not absolute \
+             (choose another with --dir)",
+            folder.display().to_string().escape_default()
+        ))
+    })
+}
+
+/// A word as a POSIX shell reads it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

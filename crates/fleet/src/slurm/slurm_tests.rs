@@ -1,0 +1,361 @@
+//! What Slurm 22.05.8 printed on the cluster of `tests/env/slurm`, read.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::call::one_line;
+use super::{job_id, jobs, nodes, script};
+use crate::launcher::{Choice, JobState, Launcher, Stage, Task, Wanted};
+use pinwise_record::FleetJob;
+
+const SINFO: &str = include_str!("golden/sinfo.txt");
+const SQUEUE: &str = include_str!("golden/squeue.txt");
+const RESTARTS: &str = include_str!("golden/restarts.txt");
+const NAME: &str = "pinwise-f";
+
+fn choose(wanted: &Wanted) -> Result<Choice, String> {
+    nodes::choose(wanted, &nodes::parse(SINFO).unwrap()).map_err(|error| error.to_string())
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn of_partition(name: &str) -> Wanted {
+    Wanted {
+        partition: Some(name.to_owned()),
+        ..Wanted::default()
+    }
+}
+
+fn of_list(list: &str) -> Wanted {
+    Wanted {
+        list: Some(list.to_owned()),
+        ..Wanted::default()
+    }
+}
+
+#[test]
+fn drained_and_dead_nodes_are_not_asked_and_told() {
+    let choice = choose(&of_partition("all")).unwrap();
+    assert_eq!(choice.nodes, names(&["n1", "n3"]));
+    assert_eq!(choice.count, 2);
+    assert_eq!(
+        choice.left_out,
+        names(&["n2: draining: bad DIMM | \"x", "n4: down: Not responding"])
+    );
+    let named = choose(&of_list("n[1-2]")).unwrap();
+    assert_eq!(named.nodes, names(&["n1"]));
+    assert_eq!(named.left_out.len(), 1);
+    let error = choose(&of_list("n2,n4")).unwrap_err();
+    assert!(
+        error.starts_with("no node can be asked: n2: draining"),
+        "{error}"
+    );
+}
+
+#[test]
+fn states_with_a_sign_are_those_without() {
+    let check = |state: &str, is_asked: bool| {
+        let found = nodes::parse(&format!("a|{state}|p*|(null)|none\n")).unwrap();
+        let choice = nodes::choose(&of_partition("p"), &found);
+        assert_eq!(choice.is_ok(), is_asked, "{state}");
+    };
+    for state in [
+        "idle",
+        "idle~",
+        "idle#",
+        "mixed-",
+        "IDLE",
+        "reserved",
+        "planned",
+        "maint",
+        "powered_down",
+    ] {
+        check(state, true);
+    }
+    for state in [
+        "down",
+        "down*",
+        "drained*",
+        "idle*",
+        "fail",
+        "DRAINED",
+        "inval",
+        "draining@",
+    ] {
+        check(state, false);
+    }
+}
+
+#[test]
+fn nodes_that_do_not_fit_are_named() {
+    let check = |wanted: &Wanted, words: &str| {
+        let error = choose(wanted).unwrap_err();
+        assert!(error.contains(words), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    };
+    check(&Wanted::default(), "which nodes?");
+    check(&of_list("n[1-9]"), "Slurm knows no node n5");
+    check(&of_list("n["), "--nodelist 'n[': a bracket is not closed");
+    check(
+        &of_partition("nope"),
+        "no partition 'nope' with nodes (there are all, short)",
+    );
+    let constraint = |text: &str| Wanted {
+        constraint: Some(text.to_owned()),
+        ..Wanted::default()
+    };
+    check(&constraint("gpu"), "--constraint: no node has 'gpu'");
+    check(
+        &constraint("[f1|f2]*2"),
+        "with --nodes N Slurm itself reads it",
+    );
+    check(&constraint("f1&\u{1b}[2J"), "\\u{1b}[2J");
+    assert_eq!(
+        choose(&constraint("f1|f3&any")).unwrap().nodes,
+        names(&["n1", "n3"])
+    );
+    let mut both = of_list("n1,n3");
+    both.constraint = Some("f3".to_owned());
+    let choice = choose(&both).unwrap();
+    assert_eq!(choice.nodes, names(&["n3"]));
+    assert!(choice.left_out[0].starts_with("n1: not in the partition"));
+}
+
+#[test]
+fn slurm_is_not_asked_for_more_nodes_than_there_are() {
+    let wanted = |count| Wanted {
+        count: Some(count),
+        ..Wanted::default()
+    };
+    let choice = choose(&wanted(4)).unwrap();
+    assert_eq!((choice.count, choice.nodes.len()), (4, 0));
+    let error = choose(&wanted(5)).unwrap_err();
+    assert_eq!(error, "--nodes 5: only 4 nodes fit what was asked for");
+    let mut unknown = of_partition("nope");
+    unknown.count = Some(5);
+    assert_eq!(choose(&unknown).unwrap().count, 5, "sbatch tells better");
+}
+
+fn submitted(jobs: &[(&str, Option<&str>)]) -> Vec<FleetJob> {
+    let job = |(id, node): &(&str, Option<&str>)| FleetJob {
+        id: (*id).to_owned(),
+        node: node.map(str::to_owned),
+        submitted: "2026-11-23T02:33:10Z".to_owned(),
+    };
+    jobs.iter().map(job).collect()
+}
+
+#[test]
+fn jobs_are_told_by_node_with_slurms_words() {
+    let of = submitted(&[
+        ("10", Some("n1")),
+        ("11", Some("n1")),
+        ("12", None),
+        ("13", None),
+        ("14", Some("n4")),
+        ("15", Some("n4")),
+        ("4711", Some("n3")),
+    ]);
+    let listed = jobs::parse(SQUEUE, NAME).unwrap();
+    let states = jobs::states(&of, &listed, &jobs::parse_restarts(RESTARTS));
+    let told = |state: &JobState| {
+        let node = state.node.as_deref().unwrap_or("-");
+        format!(
+            "{} {node} {:?} {} {}",
+            state.job, state.stage, state.restarts, state.words
+        )
+    };
+    let told: Vec<String> = states.iter().map(told).collect();
+    assert_eq!(
+        told,
+        [
+            "10 n1 Ended 0 COMPLETED",
+            "11 n1 Failed 0 FAILED (NonZeroExitCode)",
+            "12 n1 Running 0 RUNNING",
+            "12 n3 Running 0 RUNNING",
+            "13_3 - Queued 0 PENDING (JobArrayTaskLimit)",
+            "13_1 - Queued 1 PENDING (JobArrayTaskLimit)",
+            "13_2 n2 Running 0 RUNNING",
+            // A job of another name: the number was given anew.
+            "14 n4 Unknown 0 Slurm does not know this job any more",
+            "15 n4 Failed 0 NODE_FAIL (NodeDown)",
+            "4711 n3 Unknown 0 Slurm does not know this job any more",
+        ]
+    );
+}
+
+#[test]
+fn accounting_is_read_as_its_man_page_has_it() {
+    let text = "7|CANCELLED by 1000|n[1-2]|pinwise-f\n8_2|NODE_FAIL|None assigned|pinwise-f\n\
+                9|COMPLETED|n1|other|name\n";
+    let listed = jobs::parse_accounted(text, NAME).unwrap();
+    let of = submitted(&[("7", None), ("8", None), ("9", None)]);
+    let states = jobs::states(&of, &listed, &std::collections::BTreeMap::new());
+    let stages: Vec<Stage> = states.iter().map(|state| state.stage).collect();
+    assert_eq!(
+        stages,
+        [Stage::Failed, Stage::Failed, Stage::Failed, Stage::Unknown]
+    );
+    assert_eq!(states[0].words, "CANCELLED by 1000");
+}
+
+#[test]
+fn slurms_own_words_stand_in_one_line() {
+    let check = |text: &str, wanted: &str| assert_eq!(one_line(text, "sbatch"), wanted);
+    check(
+        "sbatch: error: invalid partition specified: nope\n\
+         sbatch: error: Batch job submission failed: Invalid partition name specified\n",
+        "invalid partition specified: nope; \
+         Batch job submission failed: Invalid partition name specified",
+    );
+    check(
+        "slurm_load_jobs error: Invalid job id specified\n",
+        "slurm_load_jobs error: Invalid job id specified",
+    );
+    check("sbatch: \u{1b}]0;x\u{7}\n\n", "\\u{1b}]0;x\\u{7}");
+    assert!(one_line(&"ä".repeat(5000), "sbatch").chars().count() < 500);
+}
+
+#[test]
+fn the_number_of_a_job_is_read() {
+    for (said, wanted) in [
+        ("12\n", "12"),
+        ("12;east\n", "12"),
+        ("site: hello\n12\n\n", "12"),
+    ] {
+        assert_eq!(job_id(said).unwrap(), wanted);
+    }
+    for bad in [
+        "",
+        "\n",
+        "Submitted batch job 12",
+        "-1",
+        "123456789012345678901",
+        "\u{1b}[2J",
+    ] {
+        let error = job_id(bad).unwrap_err().to_string();
+        assert!(!error.contains('\u{1b}'), "{error:?}");
+    }
+}
+
+fn task(folder: &str) -> Task {
+    Task {
+        fleet: "f".to_owned(),
+        folder: PathBuf::from(folder),
+        owner: 1000,
+    }
+}
+
+#[test]
+fn each_named_node_has_a_job_of_its_own() {
+    let wanted = Wanted {
+        partition: Some("all".to_owned()),
+        account: Some("a b".to_owned()),
+        time: Some(Duration::from_secs(3725)),
+        ..Wanted::default()
+    };
+    let choice = Choice {
+        nodes: names(&["n1", "n2", "n3", "n4", "n5"]),
+        count: 5,
+        left_out: Vec::new(),
+    };
+    let plan = super::Slurm
+        .plan(&task("/shared/my 'fleet'/100%"), &wanted, &choice)
+        .unwrap();
+    insta::assert_snapshot!(plan);
+}
+
+#[test]
+fn several_nodes_are_one_job_or_an_array() {
+    let choice = Choice {
+        count: 16,
+        ..Choice::default()
+    };
+    let words = |is_array| {
+        let wanted = Wanted {
+            count: Some(16),
+            is_array,
+            ..Wanted::default()
+        };
+        let jobs = script::jobs(&task("/f"), &wanted, &choice).unwrap();
+        assert_eq!(jobs.len(), 1);
+        jobs[0].1.join(" ")
+    };
+    let common = "--open-mode=append --exclusive --mem=0 --requeue --export=ALL";
+    assert_eq!(
+        words(false),
+        format!(
+            "--parsable --job-name=pinwise-f --output=/f/log/%j.txt {common} --nodes=16 \
+             --ntasks=16 --ntasks-per-node=1 --no-kill /f/job.sh"
+        )
+    );
+    assert_eq!(
+        words(true),
+        format!(
+            "--parsable --job-name=pinwise-f --output=/f/log/%A_%a.txt {common} --nodes=1 \
+             --ntasks=1 --array=1-16 /f/job.sh"
+        )
+    );
+}
+
+#[test]
+fn folders_that_slurm_would_misread_are_refused() {
+    for bad in ["/a\\b", "/a\nb", "a/b", "/a\u{1b}b"] {
+        let error = script::script(&task(bad)).unwrap_err().to_string();
+        assert!(error.contains("--dir"), "{error}");
+        assert!(!error.contains(char::is_control), "{error:?}");
+    }
+}
+
+/// Lines such as a listing has, and such as none has.
+fn hostile() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "\\PC{0,40}",
+        "([0-9_\\[\\],n|*A-Z()\u{1b}-]{0,30}\n){0,4}",
+        "[0-9]{1,3}\\|[A-Z_]{1,9}\\|n\\[[0-9,-]{1,12}\\]\\|pinwise-f\\|[^\n]{0,9}",
+        "n[0-9]\\|[a-z*~]{1,9}\\|[a-z*]{1,5}\\|[a-z,]{0,9}\\|[^\n]{0,20}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_listing_breaks_a_reader(text in hostile()) {
+        let of = submitted(&[("1", Some("n1")), ("22", None)]);
+        let plain = |words: &str| !words.contains(char::is_control);
+        match (jobs::parse(&text, NAME), jobs::parse_accounted(&text, NAME)) {
+            (Ok(listed), Ok(more)) => {
+                let all: Vec<_> = listed.into_iter().chain(more).collect();
+                let states = jobs::states(&of, &all, &jobs::parse_restarts(&text));
+                prop_assert!(states.iter().all(|state| plain(&state.words)));
+            }
+            (first, second) => {
+                let first = first.err().map(|error| error.to_string());
+                let second = second.err().map(|error| error.to_string());
+                prop_assert!(first.iter().chain(&second).all(|words| plain(words)));
+            }
+        }
+        match nodes::parse(&text) {
+            Ok(found) => {
+                if let Ok(choice) = nodes::choose(&of_partition("all"), &found) {
+                    prop_assert!(choice.left_out.iter().all(|words| plain(words)));
+                }
+            }
+            Err(error) => prop_assert!(plain(&error.to_string())),
+        }
+        prop_assert!(plain(&one_line(&text, "sbatch")));
+    }
+
+    #[test]
+    fn a_shell_reads_a_quoted_word_as_it_was(word in "[^\u{0}]{0,40}") {
+        let quoted = script::quoted(&word);
+        let ended = std::process::Command::new("sh")
+            .args(["-c", &format!("printf %s {quoted}")])
+            .output()
+            .unwrap();
+        prop_assert_eq!(String::from_utf8_lossy(&ended.stdout), word);
+    }
+}

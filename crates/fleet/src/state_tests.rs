@@ -1,0 +1,184 @@
+use super::super::fixture::fleet;
+use super::super::node_folder::{Begun, Ended};
+use super::*;
+use pinwise_record::{FLEET_NODE_SCHEMA, FleetNode, NodeStep};
+
+/// A node with steps in these states, whose newest attempt ended so.
+fn tale(node: &str, states: [StepState; 2], ended: Option<Ended>) -> NodeTale {
+    let step = |(name, state): (&str, StepState)| NodeStep {
+        name: name.to_owned(),
+        state,
+        record: None,
+        attempt: 1,
+        why: (state == StepState::Failed).then(|| "no room".to_owned()),
+        elapsed_s: None,
+    };
+    let record = FleetNode {
+        schema: FLEET_NODE_SCHEMA.to_owned(),
+        id: FleetNode::id_of("f", node),
+        fleet: "f".to_owned(),
+        node: node.to_owned(),
+        started: String::new(),
+        ended: None,
+        attempts: 1,
+        host: None,
+        settings: BTreeMap::new(),
+        steps: ["a", "b"].into_iter().zip(states).map(step).collect(),
+        figures: Vec::new(),
+        clock_ahead_s: None,
+        tags: Vec::new(),
+    };
+    NodeTale {
+        record,
+        done: Vec::new(),
+        newest: Some(Begun {
+            attempt: 1,
+            started: "then".to_owned(),
+            clock_ahead_s: Some(7.0),
+            ..Begun::default()
+        }),
+        ended,
+        unusable: Vec::new(),
+    }
+}
+
+fn job(node: Option<&str>, stage: Stage, words: &str) -> JobState {
+    JobState {
+        job: "7".to_owned(),
+        node: node.map(str::to_owned),
+        stage,
+        words: words.to_owned(),
+        restarts: 0,
+    }
+}
+
+#[test]
+fn folder_and_scheduler_together_tell_what_a_node_is_at() {
+    use StepState::{Done, Failed, Missing};
+    let ended = || Some(Ended::default());
+    let check = |tale: Option<NodeTale>, jobs: Option<&[JobState]>, state, why: &str| {
+        let tales: Vec<NodeTale> = tale.into_iter().collect();
+        let found = status(&fleet(&["n1"]), &tales, jobs, "now");
+        assert_eq!(found.nodes.len(), 1);
+        let node = &found.nodes[0];
+        assert_eq!(node.state, state, "{node:?}");
+        assert!(
+            node.why.as_deref().unwrap_or_default().contains(why),
+            "{node:?}"
+        );
+        let all = [
+            found.done,
+            found.running,
+            found.queued,
+            found.failed,
+            found.missing,
+        ];
+        assert_eq!(all.iter().sum::<usize>(), 1);
+    };
+    let of = |stage, words| [job(Some("n1"), stage, words)];
+    let lost = "did not end by itself";
+    check(None, Some(&[]), NodeState::Missing, "");
+    check(None, None, NodeState::Missing, "");
+    check(
+        None,
+        Some(&of(Stage::Queued, "Priority")),
+        NodeState::Queued,
+        "Priority",
+    );
+    check(
+        None,
+        Some(&of(Stage::Failed, "NODE_FAIL")),
+        NodeState::Failed,
+        "NODE_FAIL",
+    );
+    let begins = of(Stage::Running, "");
+    check(None, Some(&begins), NodeState::Queued, "has not begun");
+    let whole = || Some(tale("n1", [Done, Done], ended()));
+    check(whole(), Some(&of(Stage::Failed, "x")), NodeState::Done, "");
+    let half = || Some(tale("n1", [Done, Missing], None));
+    check(
+        half(),
+        Some(&of(Stage::Running, "")),
+        NodeState::Running,
+        "",
+    );
+    check(half(), None, NodeState::Running, "");
+    check(half(), Some(&of(Stage::Ended, "")), NodeState::Failed, lost);
+    check(
+        half(),
+        Some(&of(Stage::Failed, "TIMEOUT")),
+        NodeState::Failed,
+        "TIMEOUT; attempt 1",
+    );
+    check(half(), Some(&[]), NodeState::Failed, lost);
+    let failed = || Some(tale("n1", [Failed, Done], ended()));
+    check(
+        failed(),
+        Some(&of(Stage::Ended, "")),
+        NodeState::Failed,
+        "no room",
+    );
+    check(failed(), None, NodeState::Failed, "no room");
+    check(
+        failed(),
+        Some(&of(Stage::Queued, "Resources")),
+        NodeState::Queued,
+        "Resources",
+    );
+    // A resumption that waits counts before the job that failed.
+    let two = [
+        job(Some("n1"), Stage::Queued, "new"),
+        job(Some("n1"), Stage::Failed, "old"),
+    ];
+    check(failed(), Some(&two), NodeState::Queued, "new");
+}
+
+#[test]
+fn nodes_that_nobody_knows_yet_are_counted() {
+    let mut record = fleet(&[]);
+    record.asked = 3;
+    let waiting = [job(None, Stage::Queued, "")];
+    let found = status(&record, &[], Some(&waiting), "now");
+    assert_eq!((found.queued, found.missing), (3, 0));
+    let found = status(&record, &[], Some(&[]), "now");
+    assert_eq!((found.queued, found.missing), (0, 3));
+}
+
+#[test]
+fn clocks_are_told() {
+    let tales = [tale("n1", [StepState::Done; 2], None)];
+    let notes = status(&fleet(&["n1"]), &tales, None, "now").notes;
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(
+        notes[0].contains("clock of n1 is 7 s ahead of"),
+        "{notes:?}"
+    );
+}
+
+/// A folder may be called anything, and what is missing is submitted again.
+#[test]
+fn folders_that_no_node_of_the_fleet_made_are_no_nodes() {
+    let done = || tale("n1", [StepState::Done; 2], Some(Ended::default()));
+    let planted = tale("evil", [StepState::Missing; 2], None);
+    let nodes = |fleet: &FleetRecord, tales: &[NodeTale]| {
+        let found = status(fleet, tales, Some(&[]), "now");
+        let told = found.notes.iter().any(|note| note.contains("nodes/evil"));
+        let names: Vec<String> = found.nodes.into_iter().map(|node| node.node).collect();
+        (names, told)
+    };
+    let tales = [done(), planted.clone()];
+    let found = nodes(&fleet(&["n1"]), &tales);
+    assert_eq!(found, (vec!["n1".to_owned()], true));
+    // Where the scheduler chose, a node is one that has begun.
+    let both = vec!["evil".to_owned(), "n1".to_owned()];
+    assert_eq!(nodes(&fleet(&[]), &tales), (both, false));
+    let tales = [
+        done(),
+        NodeTale {
+            newest: None,
+            ..planted
+        },
+    ];
+    let found = nodes(&fleet(&[]), &tales);
+    assert_eq!(found, (vec!["n1".to_owned()], true));
+}

@@ -1,0 +1,362 @@
+//! Launchers described by a file: what starts pinwise on one node, tells what
+//! became of it, and ends it, as commands for a shell.
+//!
+//! ```toml
+//! name = "ssh"
+//! [submit]
+//! command = "ssh -n {node} …"   # prints the job's id
+//! job = "^([0-9]+)$"            # which stands in the first group
+//! [status]
+//! command = "…"
+//! states = [{ pattern = "^running", stage = "running" }]
+//! [cancel]
+//! command = "…"
+//! [limits]
+//! parallel = 8
+//! ```
+//!
+//! The built-in ones are such files. Values are quoted where they are put in:
+//! whatever a node or a folder is called, it is one word of the command.
+
+mod fill;
+mod parse;
+mod run;
+
+use std::path::Path;
+use std::sync::Arc;
+
+pub use fill::{PLACEHOLDERS, Quoting};
+pub use parse::{Template, TemplateError};
+
+use fill::{Values, fill};
+
+use super::files::{Folder, How, Readers};
+use super::folder::FolderError;
+use super::hostlist;
+use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted, is_job_id};
+use super::node_folder::NodeFolder;
+use pinwise_record::FleetJob;
+
+/// Templates that are always there: name and text.
+pub const BUILT_IN: [(&str, &str); 4] = [
+    ("local", include_str!("builtin/local.toml")),
+    ("ssh", include_str!("builtin/ssh.toml")),
+    ("pbs", include_str!("builtin/pbs.toml")),
+    ("kubernetes", include_str!("builtin/kubernetes.toml")),
+];
+
+/// The text of a built-in template.
+#[must_use]
+pub fn built_in(name: &str) -> Option<&'static str> {
+    let found = BUILT_IN.iter().find(|(other, _)| *other == name);
+    found.map(|(_, text)| *text)
+}
+
+/// What one node gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Order {
+    node: String,
+    /// A file to be written among the scripts, and what it holds.
+    script: Option<(String, String)>,
+    /// What is run then; `None` where only files are written.
+    command: Option<String>,
+}
+
+impl Template {
+    fn values(&self, task: &Task, wanted: &Wanted, node: &str) -> Values {
+        let text = |path: &Path| path.display().to_string();
+        let program = text(&task.folder.join("pinwise"));
+        let folder = text(&task.folder);
+        let owner = task.owner.to_string();
+        let words = [&program, "fleet", "node", &folder, "--owner", &owner];
+        let mut argv: Vec<String> = words.map(str::to_owned).to_vec();
+        argv.extend(["--node", node].map(str::to_owned));
+        argv.extend(self.arguments.iter().cloned());
+        let seconds = wanted.time.map(|time| time.as_secs().max(1));
+        let label = format!("pinwise-{}-{node}", task.fleet);
+        Values {
+            node: node.to_owned(),
+            fleet: task.fleet.clone(),
+            name: format!("pinwise-{}", task.fleet),
+            label: dns_label(&label),
+            folder,
+            program,
+            argv,
+            log: text(&task.folder.join("nodes").join(node).join("log")),
+            script: None,
+            job: None,
+            time: seconds.map(clock_time),
+            seconds: seconds.map(|seconds| seconds.to_string()),
+            partition: wanted.partition.clone(),
+            constraint: wanted.constraint.clone(),
+            account: wanted.account.clone(),
+        }
+    }
+
+    fn order(&self, task: &Task, wanted: &Wanted, node: &str) -> Order {
+        let mut values = self.values(task, wanted, node);
+        let script = self.script.as_ref().map(|script| {
+            let name = format!("{node}{}", self.ending);
+            (name, fill(script, &values, self.quoting))
+        });
+        let path = |name: &str| task.folder.join("jobs").join(name).display().to_string();
+        values.script = script.as_ref().map(|(name, _)| path(name));
+        let command = self.submit.as_ref();
+        Order {
+            node: node.to_owned(),
+            script,
+            command: command.map(|text| fill(text, &values, Quoting::Shell)),
+        }
+    }
+
+    fn of_job(&self, text: &str, task: &Task, job: &FleetJob) -> String {
+        let node = job.node.as_deref().unwrap_or_default();
+        let mut values = self.values(task, &Wanted::default(), node);
+        values.job = Some(job.id.clone());
+        fill(text, &values, Quoting::Shell)
+    }
+
+    fn refuse_unused(&self, wanted: &Wanted) -> Result<(), LaunchError> {
+        let refused = [
+            ("--partition", "partition", wanted.partition.is_some()),
+            ("--constraint", "constraint", wanted.constraint.is_some()),
+            ("--account", "account", wanted.account.is_some()),
+            ("--time", "time", wanted.time.is_some()),
+        ];
+        for (option, placeholder, is_given) in refused {
+            if is_given && !self.uses(placeholder) {
+                return Err(LaunchError::Wanted(format!(
+                    "{option}: the launcher {} has no use for it (its template lacks {{{placeholder}}})",
+                    self.name
+                )));
+            }
+        }
+        if wanted.is_array {
+            return Err(LaunchError::Wanted(format!(
+                "--array: the launcher {} starts one job a node; leave it away",
+                self.name
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Launcher for Template {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn choose(&self, wanted: &Wanted) -> Result<Choice, LaunchError> {
+        self.refuse_unused(wanted)?;
+        let nodes = match (&wanted.list, wanted.count, &self.prefix) {
+            (Some(list), _, _) => {
+                let nodes = hostlist::expand(list);
+                nodes.map_err(|error| LaunchError::Wanted(format!("--nodelist {error}")))?
+            }
+            (None, Some(count), Some(prefix)) if count <= hostlist::MOST_NODES => {
+                (1..=count).map(|n| format!("{prefix}{n}")).collect()
+            }
+            (None, count, _) => {
+                let option = if count.is_some() { "--nodes: " } else { "" };
+                return Err(LaunchError::Wanted(format!(
+                    "{option}the launcher {} knows no nodes: name them with --nodelist",
+                    self.name
+                )));
+            }
+        };
+        Ok(Choice {
+            count: nodes.len(),
+            nodes,
+            left_out: Vec::new(),
+        })
+    }
+
+    fn plan(&self, task: &Task, wanted: &Wanted, choice: &Choice) -> Result<String, LaunchError> {
+        let mut text = String::new();
+        for node in &choice.nodes {
+            let order = self.order(task, wanted, node);
+            if let Some((name, script)) = &order.script {
+                let path = task.folder.join("jobs").join(name);
+                text.push_str(&format!("# {}\n{}\n", path.display(), script.trim_end()));
+            }
+            if let Some(command) = &order.command {
+                text.push_str(command.trim_end());
+                text.push('\n');
+            }
+        }
+        Ok(text)
+    }
+
+    fn submit(
+        &self,
+        task: &Task,
+        wanted: &Wanted,
+        choice: &Choice,
+        submitted: &str,
+        told: &mut dyn FnMut(FleetJob),
+    ) -> Result<(), LaunchError> {
+        refuse_odd(choice.nodes.iter())?;
+        let orders: Vec<Order> = { choice.nodes.iter() }
+            .map(|node| self.order(task, wanted, node))
+            .collect();
+        let jobs = make_folders(task, &orders).map_err(unwritten)?;
+        run::each(
+            &orders,
+            self.parallel,
+            |order| self.submit_one(&jobs, order),
+            |order, id| {
+                told(FleetJob {
+                    id,
+                    node: Some(order.node.clone()),
+                    submitted: submitted.to_owned(),
+                });
+            },
+        )
+    }
+
+    fn states(&self, task: &Task, jobs: &[FleetJob]) -> Result<Vec<JobState>, LaunchError> {
+        let mut states = Vec::new();
+        let Some(status) = &self.status else {
+            return Ok(states);
+        };
+        refuse_odd(jobs.iter().filter_map(|job| job.node.as_ref()))?;
+        run::each(
+            jobs,
+            self.parallel,
+            |job| {
+                let done = run::shell(&self.name, &self.of_job(status, task, job))?;
+                let (stage, words) = self.stage(&done.all());
+                Ok(JobState {
+                    job: job.id.clone(),
+                    node: job.node.clone(),
+                    stage,
+                    words,
+                    restarts: 0,
+                })
+            },
+            |_, state| states.push(state),
+        )?;
+        // Threads answer in any order; of a node the newest job stands last.
+        let place = |state: &JobState| jobs.iter().position(|job| job.id == state.job);
+        states.sort_by_key(place);
+        Ok(states)
+    }
+
+    fn cancel(&self, task: &Task, jobs: &[FleetJob]) -> Result<(), LaunchError> {
+        let Some(cancel) = &self.cancel else {
+            return Err(LaunchError::Wanted(format!(
+                "the template {} does not say how a job is cancelled ([cancel] command)",
+                self.name
+            )));
+        };
+        refuse_odd(jobs.iter().filter_map(|job| job.node.as_ref()))?;
+        let states = self.states(task, jobs)?;
+        let ended = |job: &&FleetJob| {
+            let state = states.iter().find(|state| state.job == job.id);
+            !state.is_some_and(|s| matches!(s.stage, Stage::Ended | Stage::Failed))
+        };
+        let alive: Vec<FleetJob> = jobs.iter().filter(ended).cloned().collect();
+        run::each(
+            &alive,
+            self.parallel,
+            |job| {
+                let done = run::shell(&self.name, &self.of_job(cancel, task, job))?;
+                done.succeeded(&self.name).map(|_| ())
+            },
+            |_, ()| {},
+        )
+    }
+}
+
+impl Template {
+    fn submit_one(&self, jobs: &Folder, order: &Order) -> Result<String, LaunchError> {
+        if let Some((name, script)) = &order.script {
+            let script = script.as_bytes();
+            jobs.put(name, script, How::Replace, Readers::OwnerStarts)
+                .map_err(unwritten)?;
+        }
+        let Some(command) = &order.command else {
+            return Ok(order.node.clone());
+        };
+        let done = run::shell(&self.name, command)?;
+        let out = done.succeeded(&self.name)?;
+        let strange = || LaunchError::Strange {
+            program: self.name.clone(),
+            words: run::in_one_line(&out),
+        };
+        let job = self.job.as_ref().ok_or_else(strange)?;
+        let found = { out.lines() }.find_map(|line| job.captures(line.trim_end()));
+        let found = found.ok_or_else(strange)?;
+        let id = found.get(1).map_or("", |id| id.as_str());
+        match is_job_id(id) {
+            true => Ok(id.to_owned()),
+            false => Err(strange()),
+        }
+    }
+
+    /// What a scheduler's answer means.
+    fn stage(&self, answer: &str) -> (Stage, String) {
+        for (pattern, stage) in &self.states {
+            if let Some(found) = pattern.captures(answer) {
+                let words = found.get(1).or(found.get(0));
+                let words = words.map_or("", |words| words.as_str());
+                return (*stage, run::in_one_line(words));
+            }
+        }
+        (Stage::Unknown, run::in_one_line(answer))
+    }
+}
+
+/// Makes the folder of scripts, and a log of each node, which the shell opens
+/// before pinwise is there.
+fn make_folders(task: &Task, orders: &[Order]) -> Result<Folder, FolderError> {
+    let folder = Folder::open(&task.folder).map_err(|e| FolderError::file(&task.folder, e))?;
+    let nodes = Arc::new(folder.make("nodes", Readers::Group)?);
+    for order in orders {
+        nodes.make(&order.node, Readers::Group)?;
+        NodeFolder::new(nodes.clone(), &order.node).make_log()?;
+    }
+    folder.make("jobs", Readers::Owner)
+}
+
+fn unwritten(error: FolderError) -> LaunchError {
+    LaunchError::Wanted(error.to_string())
+}
+
+/// Whatever wrote them down, only names of nodes get into commands: ssh takes
+/// a host that begins with `-` for an option.
+fn refuse_odd<'a>(mut nodes: impl Iterator<Item = &'a String>) -> Result<(), LaunchError> {
+    match nodes.find(|node| !hostlist::is_plain(node)) {
+        Some(odd) => Err(LaunchError::Wanted(format!("'{odd}' is no name of a node"))),
+        None => Ok(()),
+    }
+}
+
+/// `HH:MM:SS`.
+fn clock_time(seconds: u64) -> String {
+    let (minutes, seconds) = (seconds / 60, seconds % 60);
+    format!("{:02}:{:02}:{seconds:02}", minutes / 60, minutes % 60)
+}
+
+/// A name as RFC 1123 has labels: lower case, digits and `-`, at most 63; names
+/// that become alike so are told apart by a number made from them.
+fn dns_label(name: &str) -> String {
+    let plain = |c: char| match c.to_ascii_lowercase() {
+        c if c.is_ascii_lowercase() || c.is_ascii_digit() => c,
+        _ => '-',
+    };
+    let label: String = name.chars().map(plain).collect();
+    if label == name && label.len() <= 63 && !label.ends_with('-') {
+        return label;
+    }
+    // FNV-1a (Fowler, Noll, Vo), 32 bits.
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    let cut: String = label.chars().take(54).collect();
+    format!("{cut}-{hash:08x}")
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,315 @@
+//! From TOML to a template. Every mistake is told with line and column.
+
+use regex_lite::{Regex, RegexBuilder};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::fill::{ACCOUNT, PLACEHOLDERS, Piece, Quoting, pieces};
+use crate::launcher::Stage;
+
+/// Largest file, bytes.
+const LARGEST: usize = 256 * 1024;
+/// Compiled size of a regular expression, bytes.
+const LARGEST_REGEX: usize = 64 * 1024;
+/// Most commands at a time.
+const MOST_PARALLEL: i64 = 256;
+
+/// A launcher that a file describes.
+#[derive(Debug, Clone)]
+pub struct Template {
+    pub(super) name: String,
+    pub(super) submit: Option<String>,
+    pub(super) job: Option<Regex>,
+    pub(super) script: Option<String>,
+    pub(super) ending: String,
+    pub(super) quoting: Quoting,
+    pub(super) status: Option<String>,
+    pub(super) states: Vec<(Regex, Stage)>,
+    pub(super) cancel: Option<String>,
+    pub(super) parallel: usize,
+    pub(super) prefix: Option<String>,
+    pub(super) arguments: Vec<String>,
+}
+
+/// What is wrong with a template, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {reason}")]
+pub struct TemplateError {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// What.
+    pub reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTemplate {
+    name: Spanned<String>,
+    submit: Spanned<RawSubmit>,
+    status: Option<RawStatus>,
+    cancel: Option<RawCancel>,
+    #[serde(default)]
+    limits: RawLimits,
+    #[serde(default)]
+    nodes: RawNodes,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSubmit {
+    command: Option<Spanned<String>>,
+    job: Option<Spanned<String>>,
+    script: Option<Spanned<String>>,
+    ending: Option<Spanned<String>>,
+    quote: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawStatus {
+    command: Spanned<String>,
+    #[serde(default)]
+    states: Vec<RawState>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawState {
+    pattern: Spanned<String>,
+    stage: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCancel {
+    command: Spanned<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawLimits {
+    parallel: Option<Spanned<i64>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawNodes {
+    prefix: Option<Spanned<String>>,
+    take_turns: Option<bool>,
+}
+
+impl Template {
+    /// Reads a template.
+    ///
+    /// # Errors
+    /// [`TemplateError`] where it is none.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let source = Source(text);
+        if text.len() > LARGEST {
+            let reason = format!("larger than {} KiB: this is no template", LARGEST / 1024);
+            return Err(source.error_at(0, reason));
+        }
+        let raw: RawTemplate = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            source.error_at(at, error.message().to_owned())
+        })?;
+        let submit = raw.submit.get_ref();
+        if submit.command.is_none() && submit.script.is_none() {
+            let reason = "[submit]: it has neither command nor script".to_owned();
+            return Err(source.error(&raw.submit, reason));
+        }
+        let job = source.job(&raw.submit)?;
+        let status = raw.status.as_ref();
+        let cancel = raw.cancel.as_ref().map(|cancel| &cancel.command);
+        let turns = raw.nodes.take_turns.unwrap_or_default();
+        Ok(Self {
+            name: source.name(&raw.name)?,
+            job,
+            submit: source.text(submit.command.as_ref(), &["job"])?,
+            script: source.text(submit.script.as_ref(), &["job", "script"])?,
+            ending: source.ending(submit.ending.as_ref())?,
+            quoting: source.quoting(submit.quote.as_ref())?,
+            status: source.text(status.map(|status| &status.command), &["script"])?,
+            states: source.states(status.map_or(&[], |status| &status.states))?,
+            cancel: source.text(cancel, &["script"])?,
+            parallel: source.parallel(raw.limits.parallel.as_ref())?,
+            prefix: source.prefix(raw.nodes.prefix.as_ref())?,
+            arguments: turns.then(|| "--turn".to_owned()).into_iter().collect(),
+        })
+    }
+
+    /// Does a placeholder stand in what submits?
+    pub(super) fn uses(&self, placeholder: &str) -> bool {
+        let texts = [&self.submit, &self.script];
+        let seconds = placeholder == "time";
+        texts
+            .into_iter()
+            .flatten()
+            .flat_map(|t| pieces(t))
+            .any(|piece| {
+                piece == Piece::Placeholder(placeholder)
+                    || (seconds && piece == Piece::Placeholder("seconds"))
+            })
+    }
+}
+
+/// The text, to tell where in it something stands.
+struct Source<'a>(&'a str);
+
+impl Source<'_> {
+    fn error_at(&self, at: usize, reason: String) -> TemplateError {
+        let mut at = at.min(self.0.len());
+        while !self.0.is_char_boundary(at) {
+            at -= 1;
+        }
+        let before = &self.0[..at];
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        TemplateError {
+            line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
+            column: before[start..].chars().count() + 1,
+            reason: reason.trim().replace(['\n', '\r'], " "),
+        }
+    }
+
+    fn error<T>(&self, value: &Spanned<T>, reason: String) -> TemplateError {
+        self.error_at(value.span().start, reason)
+    }
+
+    fn name(&self, value: &Spanned<String>) -> Result<String, TemplateError> {
+        let name = value.get_ref();
+        match crate::hostlist::is_plain(name) {
+            true => Ok(name.clone()),
+            false => {
+                let reason = "name: it has to be of letters, digits, -, _ and .";
+                Err(self.error(value, reason.to_owned()))
+            }
+        }
+    }
+
+    /// A text whose placeholders are known, and which has none of `refused`.
+    fn text(
+        &self,
+        value: Option<&Spanned<String>>,
+        refused: &[&str],
+    ) -> Result<Option<String>, TemplateError> {
+        let Some(value) = value else {
+            return Ok(None);
+        };
+        let text = value.get_ref();
+        if text.trim().is_empty() || text.contains('\0') {
+            let reason = "it is empty, or holds a NUL byte".to_owned();
+            return Err(self.error(value, reason));
+        }
+        for piece in pieces(text) {
+            let Piece::Placeholder(name) = piece else {
+                continue;
+            };
+            let is_known = name == ACCOUNT || PLACEHOLDERS.iter().any(|(n, _)| *n == name);
+            if is_known && !refused.contains(&name) {
+                continue;
+            }
+            // The line within the value, where it is written as it is read.
+            let span = value.span();
+            let written = self.0.get(span.clone()).unwrap_or_default();
+            let within = written.find(&format!("{{{name}}}")).unwrap_or(0);
+            let reason = match is_known {
+                true => format!("{{{name}}} has no value here"),
+                false => format!(
+                    "there is no placeholder {{{name}}} (for braces of a shell write {{{{{name}}}}})"
+                ),
+            };
+            return Err(self.error_at(span.start + within, reason));
+        }
+        Ok(Some(text.clone()))
+    }
+
+    fn regex(&self, value: &Spanned<String>) -> Result<Regex, TemplateError> {
+        let built = RegexBuilder::new(value.get_ref())
+            .size_limit(LARGEST_REGEX)
+            .multi_line(true)
+            .build();
+        built.map_err(|error| self.error(value, format!("no regular expression: {error}")))
+    }
+
+    fn job(&self, submit: &Spanned<RawSubmit>) -> Result<Option<Regex>, TemplateError> {
+        let raw = submit.get_ref();
+        match (&raw.command, &raw.job) {
+            (Some(_), Some(value)) => {
+                let regex = self.regex(value)?;
+                if regex.captures_len() < 2 {
+                    let reason = "job: it has no group for the id, such as ^([0-9]+)$";
+                    return Err(self.error(value, reason.to_owned()));
+                }
+                Ok(Some(regex))
+            }
+            (Some(command), None) => {
+                let reason = "job is missing: how the id stands in what the command prints";
+                Err(self.error(command, reason.to_owned()))
+            }
+            (None, Some(value)) => {
+                let reason = "job: without a command nothing tells an id";
+                Err(self.error(value, reason.to_owned()))
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn states(&self, raw: &[RawState]) -> Result<Vec<(Regex, Stage)>, TemplateError> {
+        let state = |state: &RawState| {
+            let stage = match state.stage.get_ref().as_str() {
+                "queued" => Stage::Queued,
+                "running" => Stage::Running,
+                "ended" => Stage::Ended,
+                "failed" => Stage::Failed,
+                _ => {
+                    let reason = "stage: queued, running, ended or failed".to_owned();
+                    return Err(self.error(&state.stage, reason));
+                }
+            };
+            Ok((self.regex(&state.pattern)?, stage))
+        };
+        raw.iter().map(state).collect()
+    }
+
+    fn quoting(&self, value: Option<&Spanned<String>>) -> Result<Quoting, TemplateError> {
+        let Some(value) = value else {
+            return Ok(Quoting::Shell);
+        };
+        match value.get_ref().as_str() {
+            "shell" => Ok(Quoting::Shell),
+            "json" => Ok(Quoting::Json),
+            _ => Err(self.error(value, "quote: shell or json".to_owned())),
+        }
+    }
+
+    fn ending(&self, value: Option<&Spanned<String>>) -> Result<String, TemplateError> {
+        let Some(value) = value else {
+            return Ok(".sh".to_owned());
+        };
+        let ending = value.get_ref();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
+        match ending.starts_with('.') && ending.len() <= 10 && ending.chars().all(is_plain) {
+            true => Ok(ending.clone()),
+            false => {
+                let reason = "ending: a dot and letters, such as .yaml".to_owned();
+                Err(self.error(value, reason))
+            }
+        }
+    }
+
+    fn parallel(&self, value: Option<&Spanned<i64>>) -> Result<usize, TemplateError> {
+        let Some(value) = value else {
+            return Ok(1);
+        };
+        let number = Some(*value.get_ref()).filter(|n| (1..=MOST_PARALLEL).contains(n));
+        let number = number.and_then(|number| usize::try_from(number).ok());
+        let reason = format!("parallel: a number from 1 to {MOST_PARALLEL}");
+        number.ok_or_else(|| self.error(value, reason))
+    }
+
+    fn prefix(&self, value: Option<&Spanned<String>>) -> Result<Option<String>, TemplateError> {
+        value.map(|value| self.name(value)).transpose()
+    }
+}

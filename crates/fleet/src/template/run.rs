@@ -1,0 +1,107 @@
+//! Commands of a template, several at a time.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use crate::launcher::LaunchError;
+
+/// Characters of a program's words that are told.
+const TOLD: usize = 400;
+
+/// What a command printed and how it ended.
+#[derive(Debug)]
+pub(super) struct Finished(Output);
+
+impl Finished {
+    /// Both streams.
+    pub(super) fn all(&self) -> String {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        text(&self.0.stdout) + &text(&self.0.stderr)
+    }
+
+    /// Standard output of one that succeeded.
+    pub(super) fn succeeded(&self, launcher: &str) -> Result<String, LaunchError> {
+        if self.0.status.success() {
+            return Ok(String::from_utf8_lossy(&self.0.stdout).into_owned());
+        }
+        let words = String::from_utf8_lossy(&self.0.stderr);
+        let words = match words.trim() {
+            "" => format!("its command failed: {}", self.0.status),
+            words => in_one_line(words),
+        };
+        Err(LaunchError::Refused {
+            program: launcher.to_owned(),
+            words,
+        })
+    }
+}
+
+/// Runs a command line, in a process group of its own: what it leaves running
+/// is not ended by the user's terminal.
+pub(super) fn shell(launcher: &str, line: &str) -> Result<Finished, LaunchError> {
+    #[expect(clippy::disallowed_methods, reason = "a launcher starts jobs")]
+    let mut command = Command::new("sh");
+    let output = command
+        .args(["-c", line])
+        .stdin(Stdio::null())
+        .process_group(0)
+        .output();
+    output.map(Finished).map_err(|reason| LaunchError::System {
+        what: format!("the shell for {launcher}"),
+        reason,
+    })
+}
+
+/// Lines as one, within bounds.
+pub(super) fn in_one_line(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    lines.join("; ").chars().take(TOLD).collect()
+}
+
+/// Works on items, so many at a time, and tells each result as it comes. After
+/// an error nothing new is begun, and the first one is returned.
+pub(super) fn each<T: Sync, R: Send>(
+    items: &[T],
+    parallel: usize,
+    work: impl Fn(&T) -> Result<R, LaunchError> + Sync,
+    mut told: impl FnMut(&T, R),
+) -> Result<(), LaunchError> {
+    let next = AtomicUsize::new(0);
+    let has_failed = AtomicBool::new(false);
+    let (sender, results) = mpsc::channel();
+    let mut first_error = None;
+    std::thread::scope(|scope| {
+        for _ in 0..parallel.clamp(1, items.len().max(1)) {
+            let sender = sender.clone();
+            let (next, has_failed, work) = (&next, &has_failed, &work);
+            scope.spawn(move || {
+                while !has_failed.load(Ordering::SeqCst) {
+                    let Some(item) = items.get(next.fetch_add(1, Ordering::SeqCst)) else {
+                        return;
+                    };
+                    let result = work(item);
+                    if result.is_err() {
+                        has_failed.store(true, Ordering::SeqCst);
+                    }
+                    if sender.send((item, result)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (item, result) in results {
+            match result {
+                Ok(value) => told(item, value),
+                Err(error) => first_error = first_error.take().or(Some(error)),
+            }
+        }
+    });
+    first_error.map_or(Ok(()), Err)
+}

@@ -1,0 +1,320 @@
+//! Numbers as people read them: the only place that gives them digits, units,
+//! signs and plurals. The page has the same functions (`web/src/format.ts`);
+//! both are tested on `tests/data/formats.json`.
+
+use std::time::Duration;
+
+/// What stands for a number that is none.
+const NONE: &str = "–";
+
+/// From here on a number has too many digits to be read.
+const TOO_LONG: f64 = 1e15;
+
+/// A value with three digits that count: `1.23`, `12.3`, `123`, `1234`,
+/// `1.23e-5`.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        NONE.to_owned()
+    } else if size >= TOO_LONG {
+        format!("{value:.2e}")
+    } else if size >= 99.95 {
+        format!("{value:.0}")
+    } else if size >= 9.995 {
+        format!("{value:.1}")
+    } else if size >= 0.9995 {
+        format!("{value:.2}")
+    } else if size >= 0.099_95 {
+        format!("{value:.3}")
+    } else if size >= 0.009_995 {
+        format!("{value:.4}")
+    } else if value == 0.0 {
+        "0".to_owned()
+    } else {
+        format!("{value:.2e}")
+    }
+}
+
+/// A ratio; close to 1 with a digit more: `1.81`, `0.982`, `1.023`.
+#[must_use]
+pub fn ratio(value: f64) -> String {
+    match (value - 1.0).abs() < 0.05 {
+        true => format!("{value:.3}"),
+        false => three_digits(value),
+    }
+}
+
+/// A value with at most two decimals and no zeros at its end: `2`, `2.5`.
+#[must_use]
+pub fn trimmed(value: f64) -> String {
+    without_zeros(&format!("{value:.2}")).to_owned()
+}
+
+fn without_zeros(number: &str) -> &str {
+    match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    }
+}
+
+/// A time with three digits that count: `1.23 s`, `66.4 ms`, `850 µs`,
+/// `12.0 ns`.
+#[must_use]
+pub fn seconds(value: f64) -> String {
+    let size = value.abs();
+    let (scaled, unit) = if !value.is_finite() {
+        return NONE.to_owned();
+    } else if size >= 0.9995 || size == 0.0 {
+        (value, "s")
+    } else if size >= 0.9995e-3 {
+        (value * 1e3, "ms")
+    } else if size >= 0.9995e-6 {
+        (value * 1e6, "µs")
+    } else {
+        (value * 1e9, "ns")
+    };
+    format!("{} {unit}", three_digits(scaled))
+}
+
+/// A time of the machine's own, in nanoseconds as long as they have four
+/// digits: `14.2 ns`, `1793 ns`, `25.3 µs`.
+#[must_use]
+pub fn nanoseconds(value: f64) -> String {
+    if value.abs() < 1e4 {
+        format!("{} ns", three_digits(value))
+    } else {
+        seconds(value * 1e-9)
+    }
+}
+
+/// A time as people say it: `40 s`, `3 min`, `2.5 h`.
+#[must_use]
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 1.0 {
+        format!("{:.0} ms", (seconds * 1e3).ceil())
+    } else if seconds < 90.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 90.0 * 60.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else if seconds < 72.0 * 3600.0 {
+        format!("{:.1} h", seconds / 3600.0)
+    } else {
+        format!("{:.0} days", seconds / 86_400.0)
+    }
+}
+
+/// A size in binary units: `1.50 MiB`.
+#[must_use]
+pub fn bytes(value: f64) -> String {
+    let (number, unit) = binary(value);
+    format!("{number} {unit}")
+}
+
+/// A size without zeros at its end, as caches and memory have it: `1.5 MiB`.
+#[must_use]
+pub fn round_bytes(value: u64) -> String {
+    let (number, unit) = binary(value as f64);
+    format!("{} {unit}", without_zeros(&number))
+}
+
+fn binary(value: f64) -> (String, &'static str) {
+    let mut value = value;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if value.abs() < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = larger;
+    }
+    (three_digits(value), unit)
+}
+
+/// A value of a metric with its unit: seconds and bytes get a fitting prefix,
+/// other units a letter: `289G /s`.
+#[must_use]
+pub fn quantity(value: f64, unit: &str) -> String {
+    match unit {
+        "s" => seconds(value),
+        "ns" => nanoseconds(value),
+        "bytes" | "B" => bytes(value),
+        "" => three_digits(value),
+        other => format!("{} {other}", scaled(value)),
+    }
+}
+
+/// A large number with a letter: `5.82G`.
+#[must_use]
+pub fn scaled(value: f64) -> String {
+    for (limit, letter) in [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
+        if value.abs() >= limit * 0.9995 {
+            return format!("{}{letter}", three_digits(value / limit));
+        }
+    }
+    three_digits(value)
+}
+
+/// A share as `12.3 %`, `0.05 %`, `140 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    match share.is_finite() {
+        true => format!("{} %", hundredths(share)),
+        false => NONE.to_owned(),
+    }
+}
+
+/// A share that somebody chose, without zeros at its end: `95 %`, `0.5 %`.
+#[must_use]
+pub fn round_percent(share: f64) -> String {
+    format!("{} %", without_zeros(&hundredths(share)))
+}
+
+/// A share with its sign, as `+1.3 %`, `−20.0 %`; one that rounds to nothing
+/// has none.
+#[must_use]
+pub fn signed_percent(share: f64) -> String {
+    if !share.is_finite() {
+        return NONE.to_owned();
+    }
+    let digits = hundredths(share.abs());
+    let sign = match share {
+        _ if matches!(digits.as_str(), "0" | "0.00") => '±',
+        share if share < 0.0 => '−',
+        _ => '+',
+    };
+    format!("{sign}{digits} %")
+}
+
+/// A ratio as a change: `+1.3 %`.
+#[must_use]
+pub fn change(ratio: f64) -> String {
+    signed_percent(ratio - 1.0)
+}
+
+/// Two shares with their signs, as `−2.0 to +1.3 %`.
+#[must_use]
+pub fn signed_range(low: f64, high: f64) -> String {
+    let low = signed_percent(low);
+    format!("{} to {}", low.trim_end_matches(" %"), signed_percent(high))
+}
+
+/// Two shares, as `1.0–1.3 %`.
+#[must_use]
+pub fn percent_range(low: f64, high: f64) -> String {
+    let (low, high) = (hundredths(low), hundredths(high));
+    if low == high {
+        format!("{low} %")
+    } else {
+        format!("{low}–{high} %")
+    }
+}
+
+fn hundredths(share: f64) -> String {
+    let value = share * 100.0;
+    if value == 0.0 {
+        "0".to_owned()
+    } else if value.abs() >= TOO_LONG {
+        format!("{value:.2e}")
+    } else if value.abs() >= 99.95 {
+        format!("{value:.0}")
+    } else if value.abs() < 0.095 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+/// `1 block`, `2 blocks`, `12,000 blocks`.
+#[must_use]
+pub fn count(number: usize, noun: &str) -> String {
+    count_of(number as u64, noun, &format!("{noun}s"))
+}
+
+/// A number of things whose plural is not the noun with an `s`.
+#[must_use]
+pub fn count_of(number: u64, one: &str, many: &str) -> String {
+    format!(
+        "{} {}",
+        grouped(number),
+        if number == 1 { one } else { many }
+    )
+}
+
+/// Digits in groups of three: `1,234,567`.
+#[must_use]
+pub fn grouped(value: u64) -> String {
+    grouped_digits(&value.to_string())
+}
+
+/// The digits of a number of any size in groups of three.
+#[must_use]
+pub fn grouped_digits(digits: &str) -> String {
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// `[function, value, …, text]`.
+    fn said(case: &[Value]) -> String {
+        let function = case[0].as_str().unwrap();
+        let value = case[1].as_f64().unwrap();
+        let word = |at: usize| case[at].as_str().unwrap();
+        match function {
+            "three_digits" => three_digits(value),
+            "seconds" => seconds(value),
+            "nanoseconds" => nanoseconds(value),
+            "ratio" => ratio(value),
+            "bytes" => bytes(value),
+            "quantity" => quantity(value, word(2)),
+            "percent" => percent(value),
+            "signed_percent" => signed_percent(value),
+            "change" => change(value),
+            "count" => count_of(case[1].as_u64().unwrap(), word(2), word(3)),
+            other => panic!("{other} is no function of this module"),
+        }
+    }
+
+    #[test]
+    fn numbers_are_said_as_the_page_says_them() {
+        let cases = include_str!("../../../tests/data/formats.json");
+        let cases: Vec<Vec<Value>> = serde_json::from_str(cases).unwrap();
+        for case in cases {
+            assert_eq!(
+                said(&case),
+                case.last().unwrap().as_str().unwrap(),
+                "{case:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_only_text_says() {
+        assert_eq!(round_bytes(1_572_864), "1.5 MiB");
+        assert_eq!(round_bytes(100), "100 B");
+        assert_eq!(trimmed(2.50), "2.5");
+        assert_eq!(trimmed(100.0), "100");
+        assert_eq!(round_percent(0.95), "95 %");
+        assert_eq!(round_percent(0.005), "0.5 %");
+        assert_eq!(signed_range(-0.02, 0.013), "−2.0 to +1.3 %");
+        assert_eq!(percent_range(0.01, 0.013), "1.0–1.3 %");
+        assert_eq!(percent_range(0.01, 0.010_01), "1.0 %");
+        assert_eq!(scaled(289e9), "289G");
+        assert_eq!(duration(Duration::from_millis(3)), "3 ms");
+        assert_eq!(duration(Duration::from_secs(89)), "89 s");
+        assert_eq!(duration(Duration::from_secs(180)), "3 min");
+        assert_eq!(duration(Duration::from_secs(9000)), "2.5 h");
+    }
+}

@@ -1,0 +1,455 @@
+//! Loops that only compute: what a spin-wait hint costs, how long a cycle is,
+//! and work that fills one kind of a core's ports.
+//!
+//! They touch no memory, so that nothing but the core is measured.
+
+#![cfg_attr(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    expect(
+        unsafe_code,
+        reason = "the exact instructions are what is measured; none touches memory"
+    )
+)]
+
+/// Hints in one call of [`pause`].
+pub const PAUSES: u32 = 256;
+
+/// Additions in one call of [`chain`]: that many core cycles, on every CPU of
+/// the x86-64 rows of `InstLatx64` and on arm64's cores.
+pub const CHAIN: u32 = 16_384;
+
+/// Executes [`PAUSES`] spin-wait hints: PAUSE on x86, ISB on arm64 (what Rust,
+/// browsers and databases use there: YIELD is a no-operation on most of its cores).
+#[inline(always)]
+pub fn pause() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: only the named register and the flags change.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            ".rept 64",
+            "pause",
+            ".endr",
+            "dec {rounds:e}",
+            "jnz 2b",
+            rounds = inout(reg) PAUSES / 64 => _,
+            options(nomem, nostack)
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: only the named register and the flags change.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            ".rept 64",
+            "isb",
+            ".endr",
+            "subs {rounds:w}, {rounds:w}, #1",
+            "b.ne 2b",
+            rounds = inout(reg) PAUSES / 64 => _,
+            options(nomem, nostack)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    for _ in 0..PAUSES {
+        std::hint::spin_loop();
+    }
+}
+
+/// Is YIELD something else than what [`pause`] executes?
+pub const HAS_YIELD: bool = cfg!(target_arch = "aarch64");
+
+/// Executes [`PAUSES`] YIELDs on arm64, and nothing elsewhere.
+pub fn yield_hint() {
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: only the named register and the flags change.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            ".rept 64",
+            "yield",
+            ".endr",
+            "subs {rounds:w}, {rounds:w}, #1",
+            "b.ne 2b",
+            rounds = inout(reg) PAUSES / 64 => _,
+            options(nomem, nostack)
+        );
+    }
+}
+
+/// Does the CPU have TPAUSE and UMWAIT (leaf 7, ECX bit 5: WAITPKG)?
+#[must_use]
+pub fn has_user_waits() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{__cpuid, __cpuid_count};
+        const FEATURES: u32 = 7;
+        #[allow(
+            unused_unsafe,
+            reason = "unsafe in the oldest Rust supported, safe in newer ones"
+        )]
+        // SAFETY: every x86-64 CPU has the instruction; the leaf is asked for
+        // only where there is one of its number.
+        unsafe {
+            __cpuid(0).eax >= FEATURES && __cpuid_count(FEATURES, 0).ecx & (1 << 5) != 0
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// Executes [`PAUSES`] TPAUSEs until a moment that has passed, in the lighter
+/// state: their least cost. Only where [`has_user_waits`]; nothing elsewhere
+/// than on x86-64.
+pub fn timed_pause() {
+    #[cfg(target_arch = "x86_64")]
+    for _ in 0..PAUSES {
+        // SAFETY: the CPU has the instruction, as the caller made sure; without,
+        // it is a signal and no undefined behaviour. Only the flags change.
+        unsafe {
+            std::arch::asm!(
+                "tpause ecx",
+                in("ecx") 1u32,
+                in("eax") 0u32,
+                in("edx") 0u32,
+                options(nomem, nostack)
+            );
+        }
+    }
+}
+
+/// Likewise UMONITOR and UMWAIT on a line of the stack.
+pub fn monitored_wait() {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let line = 0u64;
+        for _ in 0..PAUSES {
+            // SAFETY: as above; the monitored address is that of a variable that
+            // lives, and is only read.
+            unsafe {
+                std::arch::asm!(
+                    "umonitor {line}",
+                    "umwait ecx",
+                    line = in(reg) &raw const line,
+                    in("ecx") 1u32,
+                    in("eax") 0u32,
+                    in("edx") 0u32,
+                    options(nostack)
+                );
+            }
+        }
+    }
+}
+
+/// [`CHAIN`] additions, each of the one before. Register to register: some
+/// cores add small constants at renaming, in no time.
+#[inline(always)]
+pub fn chain() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: only the named registers and the flags change.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            ".rept 64",
+            "add {sum}, {term}",
+            ".endr",
+            "dec {rounds:e}",
+            "jnz 2b",
+            sum = inout(reg) 1u64 => _,
+            term = in(reg) 3u64,
+            rounds = inout(reg) CHAIN / 64 => _,
+            options(nomem, nostack)
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: only the named registers and the flags change.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            ".rept 64",
+            "add {sum}, {sum}, {term}",
+            ".endr",
+            "subs {rounds:w}, {rounds:w}, #1",
+            "b.ne 2b",
+            sum = inout(reg) 1u64 => _,
+            term = in(reg) 3u64,
+            rounds = inout(reg) CHAIN / 64 => _,
+            options(nomem, nostack)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let mut sum = 1u64;
+        for _ in 0..CHAIN {
+            sum = std::hint::black_box(sum.wrapping_add(3));
+        }
+    }
+}
+
+/// A counting loop, as a thread that spins: two instructions and a taken
+/// branch a round. Siblings share the one taken branch a cycle.
+#[inline(always)]
+pub fn count() {
+    const ROUNDS: u32 = 8192;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: only the named register and the flags change.
+    unsafe {
+        std::arch::asm!(
+            ".p2align 5",
+            "2:",
+            "dec {rounds:e}",
+            "jnz 2b",
+            rounds = inout(reg) ROUNDS => _,
+            options(nomem, nostack)
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: only the named register and the flags change.
+    unsafe {
+        std::arch::asm!(
+            ".p2align 5",
+            "2:",
+            "subs {rounds:w}, {rounds:w}, #1",
+            "b.ne 2b",
+            rounds = inout(reg) ROUNDS => _,
+            options(nomem, nostack)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    for round in 0..ROUNDS {
+        std::hint::black_box(round);
+    }
+}
+
+/// Integer additions of eight independent chains: more than any core has ports
+/// for, so that they are full.
+#[inline(always)]
+pub fn integers() {
+    const ROUNDS: u32 = 512;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: only the named registers and the flags change.
+    unsafe {
+        std::arch::asm!(
+            ".p2align 5",
+            "2:",
+            ".rept 8",
+            "add {a}, {t}",
+            "add {b}, {t}",
+            "add {c}, {t}",
+            "add {d}, {t}",
+            "add {e}, {t}",
+            "add {f}, {t}",
+            "add {g}, {t}",
+            "add {h}, {t}",
+            ".endr",
+            "dec {rounds:e}",
+            "jnz 2b",
+            a = inout(reg) 1u64 => _, b = inout(reg) 2u64 => _,
+            c = inout(reg) 3u64 => _, d = inout(reg) 4u64 => _,
+            e = inout(reg) 5u64 => _, f = inout(reg) 6u64 => _,
+            g = inout(reg) 7u64 => _, h = inout(reg) 8u64 => _,
+            t = in(reg) 9u64,
+            rounds = inout(reg) ROUNDS => _,
+            options(nomem, nostack)
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: only the named registers and the flags change.
+    unsafe {
+        std::arch::asm!(
+            ".p2align 5",
+            "2:",
+            ".rept 8",
+            "add {a}, {a}, {t}",
+            "add {b}, {b}, {t}",
+            "add {c}, {c}, {t}",
+            "add {d}, {d}, {t}",
+            "add {e}, {e}, {t}",
+            "add {f}, {f}, {t}",
+            "add {g}, {g}, {t}",
+            "add {h}, {h}, {t}",
+            ".endr",
+            "subs {rounds:w}, {rounds:w}, #1",
+            "b.ne 2b",
+            a = inout(reg) 1u64 => _, b = inout(reg) 2u64 => _,
+            c = inout(reg) 3u64 => _, d = inout(reg) 4u64 => _,
+            e = inout(reg) 5u64 => _, f = inout(reg) 6u64 => _,
+            g = inout(reg) 7u64 => _, h = inout(reg) 8u64 => _,
+            t = in(reg) 9u64,
+            rounds = inout(reg) ROUNDS => _,
+            options(nomem, nostack)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let mut sums = [1u64, 2, 3, 4, 5, 6, 7, 8];
+        for _ in 0..8 * ROUNDS {
+            sums = std::hint::black_box(sums.map(|sum| sum.wrapping_add(9)));
+        }
+    }
+}
+
+/// Floating-point work of twelve independent chains, so that latency (4 or 5
+/// cycles, two a cycle) does not keep the ports idle: multiply-adds of four
+/// numbers where the CPU has them, else multiplications of two.
+#[inline(always)]
+pub fn floats() {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("fma") {
+        fused();
+    } else {
+        multiplied();
+    }
+    #[cfg(target_arch = "aarch64")]
+    fused();
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let mut products = [1.0f64, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7];
+        for _ in 0..2048 {
+            products = std::hint::black_box(products.map(|product| product * 1.0));
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn fused() {
+    const ROUNDS: u32 = 384;
+    // SAFETY: called where FMA is there, which includes AVX and its registers
+    // in use by the system; only the named registers and the flags change.
+    // All start at zero: no denormal, no exception.
+    unsafe {
+        std::arch::asm!(
+            "vpxor xmm0, xmm0, xmm0", "vpxor xmm1, xmm1, xmm1",
+            "vpxor xmm2, xmm2, xmm2", "vpxor xmm3, xmm3, xmm3",
+            "vpxor xmm4, xmm4, xmm4", "vpxor xmm5, xmm5, xmm5",
+            "vpxor xmm6, xmm6, xmm6", "vpxor xmm7, xmm7, xmm7",
+            "vpxor xmm8, xmm8, xmm8", "vpxor xmm9, xmm9, xmm9",
+            "vpxor xmm10, xmm10, xmm10", "vpxor xmm11, xmm11, xmm11",
+            "vpxor xmm12, xmm12, xmm12",
+            ".p2align 5",
+            "2:",
+            ".rept 2",
+            "vfmadd231pd ymm0, ymm12, ymm12", "vfmadd231pd ymm1, ymm12, ymm12",
+            "vfmadd231pd ymm2, ymm12, ymm12", "vfmadd231pd ymm3, ymm12, ymm12",
+            "vfmadd231pd ymm4, ymm12, ymm12", "vfmadd231pd ymm5, ymm12, ymm12",
+            "vfmadd231pd ymm6, ymm12, ymm12", "vfmadd231pd ymm7, ymm12, ymm12",
+            "vfmadd231pd ymm8, ymm12, ymm12", "vfmadd231pd ymm9, ymm12, ymm12",
+            "vfmadd231pd ymm10, ymm12, ymm12", "vfmadd231pd ymm11, ymm12, ymm12",
+            ".endr",
+            "dec {rounds:e}",
+            "jnz 2b",
+            "vzeroupper",
+            rounds = inout(reg) ROUNDS => _,
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _,
+            options(nomem, nostack)
+        );
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn multiplied() {
+    const ROUNDS: u32 = 384;
+    // SAFETY: SSE2 is in every x86-64 CPU; only the named registers and the
+    // flags change. All start at zero: no denormal, no exception.
+    unsafe {
+        std::arch::asm!(
+            "xorps xmm0, xmm0", "xorps xmm1, xmm1", "xorps xmm2, xmm2",
+            "xorps xmm3, xmm3", "xorps xmm4, xmm4", "xorps xmm5, xmm5",
+            "xorps xmm6, xmm6", "xorps xmm7, xmm7", "xorps xmm8, xmm8",
+            "xorps xmm9, xmm9", "xorps xmm10, xmm10", "xorps xmm11, xmm11",
+            "xorps xmm12, xmm12",
+            ".p2align 5",
+            "2:",
+            ".rept 2",
+            "mulpd xmm0, xmm12", "mulpd xmm1, xmm12", "mulpd xmm2, xmm12",
+            "mulpd xmm3, xmm12", "mulpd xmm4, xmm12", "mulpd xmm5, xmm12",
+            "mulpd xmm6, xmm12", "mulpd xmm7, xmm12", "mulpd xmm8, xmm12",
+            "mulpd xmm9, xmm12", "mulpd xmm10, xmm12", "mulpd xmm11, xmm12",
+            ".endr",
+            "dec {rounds:e}",
+            "jnz 2b",
+            rounds = inout(reg) ROUNDS => _,
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _,
+            options(nomem, nostack)
+        );
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn fused() {
+    const ROUNDS: u32 = 384;
+    // SAFETY: only the named registers and the flags change; vector registers
+    // are part of the architecture. All start at zero.
+    unsafe {
+        std::arch::asm!(
+            "movi v0.2d, #0", "movi v1.2d, #0", "movi v2.2d, #0",
+            "movi v3.2d, #0", "movi v4.2d, #0", "movi v5.2d, #0",
+            "movi v6.2d, #0", "movi v7.2d, #0", "movi v16.2d, #0",
+            "movi v17.2d, #0", "movi v18.2d, #0", "movi v19.2d, #0",
+            "movi v20.2d, #0",
+            ".p2align 5",
+            "2:",
+            ".rept 2",
+            "fmla v0.2d, v20.2d, v20.2d", "fmla v1.2d, v20.2d, v20.2d",
+            "fmla v2.2d, v20.2d, v20.2d", "fmla v3.2d, v20.2d, v20.2d",
+            "fmla v4.2d, v20.2d, v20.2d", "fmla v5.2d, v20.2d, v20.2d",
+            "fmla v6.2d, v20.2d, v20.2d", "fmla v7.2d, v20.2d, v20.2d",
+            "fmla v16.2d, v20.2d, v20.2d", "fmla v17.2d, v20.2d, v20.2d",
+            "fmla v18.2d, v20.2d, v20.2d", "fmla v19.2d, v20.2d, v20.2d",
+            ".endr",
+            "subs {rounds:w}, {rounds:w}, #1",
+            "b.ne 2b",
+            rounds = inout(reg) ROUNDS => _,
+            out("v0") _, out("v1") _, out("v2") _, out("v3") _,
+            out("v4") _, out("v5") _, out("v6") _, out("v7") _,
+            out("v16") _, out("v17") _, out("v18") _, out("v19") _,
+            out("v20") _,
+            options(nomem, nostack)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loops::clock::Clock;
+
+    /// The fastest of many: what the work takes when nothing disturbs.
+    fn fastest_ns(clock: &Clock, work: impl Fn()) -> f64 {
+        let times = (0..2000).map(|_| {
+            let from = clock.ticks();
+            work();
+            clock.ticks().wrapping_sub(from)
+        });
+        clock.ns(times.min().unwrap())
+    }
+
+    #[test]
+    fn a_chain_has_as_many_cycles_as_it_says() {
+        let clock = Clock::calibrate();
+        let cycle = fastest_ns(&clock, chain) / f64::from(CHAIN);
+        // From 0.2 to 8 GHz.
+        assert!((0.125..5.0).contains(&cycle), "{cycle} ns");
+    }
+
+    #[test]
+    fn ports_are_fuller_than_a_chain_leaves_them() {
+        let clock = Clock::calibrate();
+        let cycle = fastest_ns(&clock, chain) / f64::from(CHAIN);
+        let additions = 512.0 * 64.0;
+        let each = fastest_ns(&clock, integers) / additions;
+        assert!(each < cycle, "{each} against {cycle}");
+        for work in [count, floats, pause] {
+            assert!(fastest_ns(&clock, work) > 0.0);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The kernels: a stored picture is decoded, changed and stored again.
+//!
+//! Each unit's pixels are held against those that the baseline's loop gave
+//! when the job was prepared, and stored pictures against what was stored.
+
+use super::blur::{blur, padded_row};
+use super::codec::{Format, decode, encode};
+use super::picture::{Extent, LEAST_BYTES, MOST_BYTES, make};
+use super::rotate::{by_angle, quarter};
+use crate::work::digest::Digest;
+use crate::work::isa::Version;
+use crate::work::{Group, Isa, Job, Kernel, KernelError, Setup, Size, Worker, Wrong, mixed};
+
+const TURNS: &str = "the definition; a picture as of a camera, four wide to three high, made up";
+const BLURS: &str = "the definition of the Gaussian filter, as two passes; a picture made up";
+
+const fn kernel(
+    name: &'static str,
+    about: &'static str,
+    source: &'static str,
+    default: u64,
+    prepare: fn(&Setup) -> Result<Box<dyn Job>, KernelError>,
+) -> Kernel {
+    Kernel {
+        name,
+        group: Group::Images,
+        about,
+        source,
+        operation: "pixels",
+        size: Some(Size {
+            of: "bytes of the picture's pixels, three each",
+            default,
+            least: LEAST_BYTES,
+            most: MOST_BYTES,
+        }),
+        has_versions: true,
+        // Stored before and after, decoded, changed, half-way, in the codecs.
+        footprint_bytes: |size, threads| size.saturating_mul(7 * (threads as u64 + 1)),
+        prepare,
+    }
+}
+
+pub(in crate::work) const TIFF_ROTATE90: Kernel = kernel(
+    "tiff-rotate90",
+    "decodes a TIFF, turns it by 90°, encodes it, in memory that the codec takes and frees",
+    TURNS,
+    8_000_000,
+    |setup| prepare(setup, "tiff-rotate90", Format::Tiff, Change::Quarter),
+);
+pub(in crate::work) const TIFF_ROTATE: Kernel = kernel(
+    "tiff-rotate",
+    "decodes a TIFF, turns it by 37° (bilinear), encodes it, in memory that the codec takes and frees",
+    TURNS,
+    3_000_000,
+    |setup| prepare(setup, "tiff-rotate", Format::Tiff, Change::Angle),
+);
+pub(in crate::work) const TIFF_BLUR: Kernel = kernel(
+    "tiff-blur",
+    "decodes a TIFF, blurs it (Gaussian, radius 10), encodes it, in memory that the codec takes and frees",
+    BLURS,
+    5_000_000,
+    |setup| prepare(setup, "tiff-blur", Format::Tiff, Change::Blur),
+);
+pub(in crate::work) const PNG_ROTATE90: Kernel = kernel(
+    "png-rotate90",
+    "decodes a PNG, turns it by 90°, encodes it fast, in memory that the codec takes and frees",
+    TURNS,
+    2_000_000,
+    |setup| prepare(setup, "png-rotate90", Format::Png, Change::Quarter),
+);
+pub(in crate::work) const PNG_ROTATE: Kernel = kernel(
+    "png-rotate",
+    "decodes a PNG, turns it by 37° (bilinear), encodes it fast, in memory that the codec takes and frees",
+    TURNS,
+    1_500_000,
+    |setup| prepare(setup, "png-rotate", Format::Png, Change::Angle),
+);
+pub(in crate::work) const PNG_BLUR: Kernel = kernel(
+    "png-blur",
+    "decodes a PNG, blurs it (Gaussian, radius 10), encodes it fast, in memory that the codec takes and frees",
+    BLURS,
+    2_000_000,
+    |setup| prepare(setup, "png-blur", Format::Png, Change::Blur),
+);
+
+/// What is done with the pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Quarter,
+    Angle,
+    Blur,
+}
+
+impl Change {
+    const fn extent(self, extent: Extent) -> Extent {
+        match self {
+            Self::Quarter => extent.turned(),
+            Self::Angle | Self::Blur => extent,
+        }
+    }
+}
+
+struct Edit {
+    format: Format,
+    change: Change,
+    extent: Extent,
+    version: Version,
+    /// The picture before, as it is stored.
+    stored: Vec<u8>,
+    /// Digest of the pixels after.
+    expected: u64,
+}
+
+fn prepare(
+    setup: &Setup,
+    kernel: &'static str,
+    format: Format,
+    change: Change,
+) -> Result<Box<dyn Job>, KernelError> {
+    keep_memory();
+    let extent = Extent::of_bytes(setup.size);
+    let mut edit = Edit {
+        format,
+        change,
+        extent,
+        version: Isa::V1.version(),
+        stored: Vec::new(),
+        expected: 0,
+    };
+    edit.measure_up()
+        .map_err(|what| KernelError::Wrong { kernel, what })?;
+    edit.version = setup.isa.version();
+    Ok(Box::new(edit))
+}
+
+impl Edit {
+    /// Stores the picture and learns what must come out, with the baseline's
+    /// loop.
+    fn measure_up(&mut self) -> Result<(), Wrong> {
+        let pixels = make(self.extent);
+        encode(self.format, &pixels, self.extent, &mut self.stored)?;
+        let mut editor = Editor::new(self);
+        editor.edit()?;
+        if editor.before != pixels {
+            return Err("a picture came back changed from being stored");
+        }
+        let mut after = vec![0; editor.after.len()];
+        decode(self.format, &editor.stored, &mut after)?;
+        if editor.after != after {
+            return Err("a picture came back changed from being stored");
+        }
+        self.expected = Digest::of(&after);
+        Ok(())
+    }
+}
+
+/// Keeps freed memory in the process: large pieces would else be given back to
+/// the system and taken again in every unit, and threads would wait for each
+/// other where the system changes the process's memory.
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "std has no say in the C library's memory")]
+fn keep_memory() {
+    const LARGEST_BYTES: libc::c_int = 32 << 20;
+    // SAFETY: both change thresholds only; a refusal does no harm.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGEST_BYTES);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, libc::c_int::MAX);
+    }
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn keep_memory() {}
+
+impl Job for Edit {
+    fn operations_per_unit(&self) -> u64 {
+        self.extent.pixels() as u64
+    }
+
+    fn working_set_bytes(&self) -> u64 {
+        let pixels = self.extent.bytes() * if self.change == Change::Blur { 3 } else { 2 };
+        (pixels + 2 * self.stored.len()) as u64
+    }
+
+    fn worker(&self, _thread: usize) -> Result<Box<dyn Worker + '_>, KernelError> {
+        Ok(Box::new(Editor::new(self)))
+    }
+}
+
+/// A worker's memory.
+struct Editor<'a> {
+    edit: &'a Edit,
+    before: Vec<u8>,
+    row: Vec<u8>,
+    middle: Vec<u8>,
+    after: Vec<u8>,
+    stored: Vec<u8>,
+}
+
+impl<'a> Editor<'a> {
+    fn new(edit: &'a Edit) -> Self {
+        let bytes = edit.extent.bytes();
+        // Written to, so that the pages are there.
+        let of = |bytes: usize| vec![1; bytes];
+        let (row, middle) = match edit.change {
+            Change::Blur => (of(padded_row(edit.extent)), of(bytes)),
+            Change::Quarter | Change::Angle => (Vec::new(), Vec::new()),
+        };
+        Self {
+            edit,
+            before: of(bytes),
+            row,
+            middle,
+            after: of(bytes),
+            // What compresses badly grows a little.
+            stored: of(bytes + bytes / 8 + 4096),
+        }
+    }
+
+    fn edit(&mut self) -> Result<(), Wrong> {
+        let Edit {
+            format,
+            change,
+            extent,
+            version,
+            ref stored,
+            ..
+        } = *self.edit;
+        decode(format, stored, &mut self.before)?;
+        match change {
+            Change::Quarter => quarter(version, &self.before, extent, &mut self.after),
+            Change::Angle => by_angle(version, &self.before, extent, &mut self.after),
+            Change::Blur => blur(
+                version,
+                &self.before,
+                extent,
+                &mut self.row,
+                &mut self.middle,
+                &mut self.after,
+            ),
+        }
+        encode(format, &self.after, change.extent(extent), &mut self.stored)
+    }
+}
+
+impl Worker for Editor<'_> {
+    fn unit(&mut self, _unit: u64) -> Result<u64, Wrong> {
+        self.edit()?;
+        let pixels = Digest::of(&self.after);
+        if pixels != self.edit.expected {
+            return Err("the pixels are not those of the baseline's loop");
+        }
+        Ok(mixed(pixels, Digest::of(&self.stored)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pixels_that_are_not_as_expected_are_told() {
+        let mut edit = Edit {
+            format: Format::Png,
+            change: Change::Blur,
+            extent: Extent::of_bytes(LEAST_BYTES),
+            version: Isa::V1.version(),
+            stored: Vec::new(),
+            expected: 0,
+        };
+        edit.measure_up().unwrap();
+        assert!(Editor::new(&edit).unit(0).is_ok());
+        edit.expected ^= 1;
+        assert!(Editor::new(&edit).unit(0).is_err());
+        edit.stored.truncate(100);
+        assert!(Editor::new(&edit).unit(0).unwrap_err().contains("decoded"));
+    }
+}

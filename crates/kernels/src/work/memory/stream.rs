@@ -1,0 +1,549 @@
+//! Streams through arrays: read, write, copy, triad, a mix, and the same read
+//! in arrays that fit a cache.
+//!
+//! Each worker tries all loops that its instruction set allows in its own
+//! arrays, while the others do the same, and keeps the fastest. Nothing is
+//! decided by CPU model.
+
+#![expect(unsafe_code, reason = "loops over memory that was mapped for them")]
+
+use std::collections::BTreeSet;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use super::area::{Area, BEYOND_BYTES};
+use crate::loops::stream::{Arrays, BLOCK, Instructions, Pattern, SCALAR, Variant, variants};
+use crate::work::{Group, Isa, Job, Kernel, KernelError, Random, Setup, Size, Worker, Wrong};
+
+const STREAM: &str = "McCalpin 1995, STREAM: arrays at least four times the last-level cache, bytes without write-allocate traffic";
+const LIKWID: &str =
+    "Treibig, Hager and Wellein 2010, likwid-bench's load kernels and their default sizes";
+
+/// Default bytes of all arrays of a memory kernel.
+const LARGE: u64 = 256 << 20;
+
+/// A kernel on large arrays.
+const fn in_memory(
+    name: &'static str,
+    about: &'static str,
+    prepare: fn(&Setup) -> Result<Box<dyn Job>, KernelError>,
+) -> Kernel {
+    Kernel {
+        name,
+        group: Group::Memory,
+        about,
+        source: STREAM,
+        operation: "numbers",
+        size: Some(Size {
+            of: "bytes of all arrays of all threads together; take four times the last-level caches",
+            default: LARGE,
+            least: 1 << 20,
+            most: 1 << 50,
+        }),
+        has_versions: true,
+        footprint_bytes: |size, threads| {
+            size.saturating_add((threads as u64).saturating_mul(2 * BEYOND_BYTES))
+        },
+        prepare,
+    }
+}
+
+/// A kernel on an array per thread that fits a cache.
+const fn in_cache(
+    name: &'static str,
+    about: &'static str,
+    default: u64,
+    prepare: fn(&Setup) -> Result<Box<dyn Job>, KernelError>,
+) -> Kernel {
+    Kernel {
+        name,
+        group: Group::Cache,
+        about,
+        source: LIKWID,
+        operation: "numbers",
+        size: Some(Size {
+            of: "bytes of each thread's array",
+            default,
+            least: BLOCK as u64,
+            most: 1 << 50,
+        }),
+        has_versions: true,
+        footprint_bytes: |size, threads| {
+            (threads as u64).saturating_mul(size.saturating_add(2 * BEYOND_BYTES))
+        },
+        prepare,
+    }
+}
+
+pub(in crate::work) const READ: Kernel =
+    in_memory("read", "reads an array of f64 and sums it", |setup| {
+        prepare(setup, READING)
+    });
+pub(in crate::work) const WRITE: Kernel = in_memory(
+    "write",
+    "fills an array of f64, with non-temporal stores where they are faster",
+    |setup| prepare(setup, WRITING),
+);
+pub(in crate::work) const COPY: Kernel = in_memory(
+    "copy",
+    "copies an array of f64, with non-temporal stores where they are faster",
+    |setup| prepare(setup, COPYING),
+);
+pub(in crate::work) const TRIAD: Kernel = in_memory(
+    "triad",
+    "a = b + 3c over arrays of f64, with non-temporal stores where they are faster",
+    |setup| prepare(setup, TRIADS),
+);
+pub(in crate::work) const READ_WRITE: Kernel = in_memory(
+    "read-write",
+    "reads 64 KiB of one array, writes 64 KiB of another, in turn",
+    |setup| prepare(setup, MIXED),
+);
+pub(in crate::work) const CACHE_L1: Kernel = in_cache(
+    "cache-l1",
+    "reads an array that fits a first-level cache again and again",
+    24 << 10,
+    |setup| prepare(setup, IN_L1),
+);
+pub(in crate::work) const CACHE_L2: Kernel = in_cache(
+    "cache-l2",
+    "reads an array that fits a second-level cache again and again",
+    256 << 10,
+    |setup| prepare(setup, IN_L2),
+);
+pub(in crate::work) const CACHE_L3: Kernel = in_cache(
+    "cache-l3",
+    "reads an array that fits a third-level cache again and again",
+    6 << 20,
+    |setup| prepare(setup, IN_L3),
+);
+
+/// What is done with which arrays.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    /// Done in turn on pieces of `piece` bytes.
+    patterns: &'static [Pattern],
+    /// How many arrays there are.
+    arrays: usize,
+    /// Bytes of one array that a call goes through at most.
+    piece: usize,
+    /// Bytes of one array that a unit goes through: about 10 ms on one core.
+    unit: usize,
+    /// Is `--size` for each thread, instead of all together?
+    is_per_thread: bool,
+}
+
+const READING: Form = Form {
+    patterns: &[Pattern::Sum],
+    arrays: 1,
+    piece: 1 << 20,
+    unit: 256 << 20,
+    is_per_thread: false,
+};
+const WRITING: Form = Form {
+    patterns: &[Pattern::Fill],
+    ..READING
+};
+const COPYING: Form = Form {
+    patterns: &[Pattern::Copy],
+    arrays: 2,
+    unit: 192 << 20,
+    ..READING
+};
+const TRIADS: Form = Form {
+    patterns: &[Pattern::Triad],
+    arrays: 3,
+    unit: 128 << 20,
+    ..READING
+};
+const MIXED: Form = Form {
+    patterns: &[Pattern::Sum, Pattern::Fill],
+    arrays: 2,
+    piece: 64 << 10,
+    unit: 144 << 20,
+    is_per_thread: false,
+};
+const IN_L3: Form = Form {
+    unit: 768 << 20,
+    is_per_thread: true,
+    ..READING
+};
+const IN_L2: Form = Form {
+    unit: 1024 << 20,
+    ..IN_L3
+};
+const IN_L1: Form = Form {
+    unit: 2048 << 20,
+    ..IN_L3
+};
+
+impl Form {
+    /// Arrays that its patterns name, each once for each time it is named.
+    fn named(&self) -> usize {
+        let counted = |&pattern| crate::loops::stream::counted(pattern);
+        self.patterns.iter().map(counted).sum()
+    }
+}
+
+fn prepare(setup: &Setup, form: Form) -> Result<Box<dyn Job>, KernelError> {
+    let parts = if form.is_per_thread { 1 } else { setup.threads };
+    let share = setup.size / (parts * form.arrays) as u64;
+    let share = usize::try_from(share).unwrap_or(usize::MAX);
+    let array_bytes = share / BLOCK * BLOCK;
+    if array_bytes == 0 {
+        return Err(KernelError::Size(format!(
+            "--size {}: {} threads with {} arrays of {BLOCK} bytes need {} or more",
+            setup.size,
+            setup.threads,
+            form.arrays,
+            parts * form.arrays * BLOCK
+        )));
+    }
+    Ok(Box::new(Streams {
+        form,
+        array_bytes,
+        isa: setup.isa,
+        chosen: Mutex::new(BTreeSet::new()),
+    }))
+}
+
+struct Streams {
+    form: Form,
+    /// Of each array of each thread, a multiple of [`BLOCK`].
+    array_bytes: usize,
+    isa: Isa,
+    /// Names of the loops that workers chose.
+    chosen: Mutex<BTreeSet<&'static str>>,
+}
+
+impl Job for Streams {
+    fn operations_per_unit(&self) -> u64 {
+        (self.form.unit * self.form.named() / 8) as u64
+    }
+
+    fn bytes_per_unit(&self) -> Option<u64> {
+        Some((self.form.unit * self.form.named()) as u64)
+    }
+
+    fn working_set_bytes(&self) -> u64 {
+        (self.array_bytes * self.form.arrays) as u64
+    }
+
+    fn chosen(&self) -> Option<String> {
+        let chosen = self.chosen.lock().ok()?;
+        let names: Vec<&str> = chosen.iter().copied().collect();
+        Some(names.join("; "))
+    }
+
+    fn worker(&self, _thread: usize) -> Result<Box<dyn Worker + '_>, KernelError> {
+        let mut walk = Walk {
+            memory: Memory::new(self.form, self.array_bytes)?,
+            form: self.form,
+            ways: Vec::with_capacity(self.form.patterns.len()),
+            at: 0,
+        };
+        for &pattern in self.form.patterns {
+            let way = walk.fastest(pattern, self.isa)?;
+            walk.ways.push(way);
+            if let Ok(mut chosen) = self.chosen.lock() {
+                chosen.insert(way.1.name);
+            }
+        }
+        Ok(Box::new(walk))
+    }
+}
+
+/// Numbers of a block.
+const NUMBERS: usize = BLOCK / 8;
+/// The sum of a block of `b`: 1 + 2 + … + 512. All sums of a unit stay far below
+/// 2^53, where every whole number is an `f64`.
+const BLOCK_SUM: f64 = (NUMBERS * (NUMBERS + 1) / 2) as f64;
+/// What is never a result.
+const POISON: f64 = -1.0;
+
+/// Number `at` of every block of `b`: 1 to 512, each once, not in order.
+fn number_of_b(at: usize) -> f64 {
+    (at * 37 % NUMBERS + 1) as f64
+}
+
+/// The same of `c`, in another order.
+fn number_of_c(at: usize) -> f64 {
+    (at * 101 % NUMBERS + 1) as f64
+}
+
+/// The arrays of one thread.
+struct Memory {
+    area: Area,
+    /// From the start of an array to that of the next.
+    apart: usize,
+    arrays: usize,
+    array_bytes: usize,
+}
+
+impl Memory {
+    /// Maps and fills them; the pages are where this thread is.
+    fn new(form: Form, array_bytes: usize) -> Result<Self, KernelError> {
+        // Not a multiple of large powers of two, so that arrays do not fall on
+        // the same sets and banks.
+        let apart = array_bytes + BLOCK + 512;
+        let memory = Self {
+            area: Area::new(apart.saturating_mul(form.arrays))?,
+            apart,
+            arrays: form.arrays,
+            array_bytes,
+        };
+        let on = memory.at(0, array_bytes);
+        for at in 0..array_bytes / 8 {
+            // SAFETY: within arrays that only this thread uses; where there
+            // are less than three, the same is written twice.
+            unsafe {
+                on.a.add(at).write(POISON);
+                on.c.cast_mut().add(at).write(number_of_c(at % NUMBERS));
+                on.b.cast_mut().add(at).write(number_of_b(at % NUMBERS));
+            }
+        }
+        Ok(memory)
+    }
+
+    /// `bytes` of each array, from `offset` on. What is read alone or written
+    /// alone is the first array.
+    fn at(&self, offset: usize, bytes: usize) -> Arrays {
+        debug_assert!(offset + bytes <= self.array_bytes, "within the arrays");
+        let array = |number: usize| -> NonNull<f64> {
+            let number = number.min(self.arrays - 1);
+            // SAFETY: the area holds all arrays and what is between them.
+            unsafe { self.area.start().add(number * self.apart + offset) }.cast()
+        };
+        Arrays {
+            a: array(0).as_ptr(),
+            b: array(1).as_ptr(),
+            c: array(2).as_ptr(),
+            bytes,
+        }
+    }
+}
+
+/// A worker: its arrays, its loops, and where it is.
+struct Walk {
+    memory: Memory,
+    form: Form,
+    ways: Vec<(Pattern, Variant)>,
+    at: usize,
+}
+
+/// Times that each loop is tried, and bytes of an array each time.
+const TRIALS: usize = 4;
+const TRIAL_BYTES: usize = 4 << 20;
+
+impl Walk {
+    /// The loop that goes through some memory fastest, of those allowed.
+    fn fastest(&mut self, pattern: Pattern, isa: Isa) -> Result<(Pattern, Variant), KernelError> {
+        let allowed = match isa {
+            Isa::V1 | Isa::V2 => Instructions::Baseline,
+            Isa::V3 => Instructions::Avx,
+            Isa::V4 | Isa::Native => Instructions::Avx512,
+        };
+        let mut found = variants(pattern);
+        found.retain(|variant| variant.instructions <= allowed);
+        let mut best = vec![f64::INFINITY; found.len()];
+        for _ in 0..TRIALS {
+            for (variant, best) in found.iter().zip(&mut best) {
+                self.ways.push((pattern, *variant));
+                let start = now();
+                let trial = self.pass(TRIAL_BYTES, 0);
+                let took = start.elapsed().as_secs_f64();
+                self.ways.pop();
+                trial.map_err(|what| KernelError::Wrong {
+                    kernel: "a loop that was tried",
+                    what,
+                })?;
+                *best = best.min(took);
+            }
+        }
+        let fastest = found
+            .into_iter()
+            .zip(best)
+            .min_by(|a, b| a.1.total_cmp(&b.1));
+        fastest
+            .map(|(variant, _)| (pattern, variant))
+            .ok_or_else(|| KernelError::Isa(format!("--isa {isa}: there is no loop for it")))
+    }
+
+    /// Goes through so many bytes of the arrays, from where it is, and round.
+    /// Number `spot` of a block in every piece is looked at. Returns the sum of
+    /// what was read.
+    fn pass(&mut self, bytes: usize, spot: usize) -> Result<f64, Wrong> {
+        let (mut left, mut sum) = (bytes, 0.0);
+        while left > 0 {
+            let piece = self.form.piece.min(left);
+            let piece = piece.min(self.memory.array_bytes - self.at);
+            let on = self.memory.at(self.at, piece);
+            for (pattern, variant) in &self.ways {
+                sum += go(*pattern, variant, on, spot)?;
+            }
+            left -= piece;
+            self.at += piece;
+            if self.at == self.memory.array_bytes {
+                self.at = 0;
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// Runs a loop on a piece. A number of what is written is spoilt before and
+/// looked at afterwards, in another block of the piece each time.
+#[inline]
+fn go(pattern: Pattern, variant: &Variant, on: Arrays, spot: usize) -> Result<f64, Wrong> {
+    let expected = match pattern {
+        // SAFETY: the arrays are mapped, of this length, and this thread's.
+        Pattern::Sum => return Ok(unsafe { variant.run(on) }),
+        Pattern::Fill => SCALAR,
+        Pattern::Copy => number_of_b(spot),
+        Pattern::Triad => number_of_b(spot) + SCALAR * number_of_c(spot),
+    };
+    let block = spot % (on.bytes / BLOCK);
+    // SAFETY: this number is within the piece; the arrays are as above.
+    let found = unsafe {
+        let number = on.a.add(block * NUMBERS + spot);
+        number.write_volatile(POISON);
+        variant.run(on);
+        number.read_volatile()
+    };
+    if found.to_bits() == expected.to_bits() {
+        return Ok(0.0);
+    }
+    Err("what was written is not what stands there")
+}
+
+impl Worker for Walk {
+    fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
+        let spot = usize::try_from(Random::of_unit(unit).next() % NUMBERS as u64);
+        let spot = spot.unwrap_or(0);
+        let sum = self.pass(self.form.unit, spot)?;
+        let is_read = self.form.patterns.contains(&Pattern::Sum);
+        let blocks = (self.form.unit / BLOCK) as f64;
+        let expected = if is_read { blocks * BLOCK_SUM } else { 0.0 };
+        if sum.to_bits() != expected.to_bits() {
+            return Err("the sum is not that of the numbers in the array");
+        }
+        // What was read, and which numbers were looked at.
+        Ok(sum.to_bits() ^ spot as u64)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "loops are tried against each other"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walk(form: Form, array_bytes: usize, ways: Vec<(Pattern, Variant)>) -> Walk {
+        Walk {
+            memory: Memory::new(form, array_bytes).unwrap(),
+            form,
+            ways,
+            at: 0,
+        }
+    }
+
+    #[test]
+    fn every_loop_leaves_the_same_in_every_array() {
+        for form in [READING, WRITING, COPYING, TRIADS, IN_L1] {
+            let pattern = form.patterns[0];
+            for variant in variants(pattern) {
+                let form = Form {
+                    unit: 7 * BLOCK,
+                    ..form
+                };
+                let mut walk = walk(form, 3 * BLOCK, vec![(pattern, variant)]);
+                let digests: Vec<u64> = (0..3).map(|unit| walk.unit(unit).unwrap()).collect();
+                let on = walk.memory.at(0, 3 * BLOCK);
+                for at in 0..3 * NUMBERS {
+                    let expected = match pattern {
+                        Pattern::Sum => number_of_b(at % NUMBERS),
+                        Pattern::Fill => SCALAR,
+                        Pattern::Copy => number_of_b(at % NUMBERS),
+                        Pattern::Triad => {
+                            number_of_b(at % NUMBERS) + 3.0 * number_of_c(at % NUMBERS)
+                        }
+                    };
+                    // SAFETY: within the array.
+                    let found = unsafe { on.a.add(at).read() };
+                    assert_eq!(found.to_bits(), expected.to_bits(), "{}", variant.name);
+                }
+                assert!(digests[0] != digests[1] && digests[1] != digests[2]);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_hold_every_number_once() {
+        for number in [number_of_b, number_of_c] {
+            let mut seen: Vec<f64> = (0..NUMBERS).map(number).collect();
+            seen.sort_by(f64::total_cmp);
+            let expected: Vec<f64> = (1..=NUMBERS).map(|n| n as f64).collect();
+            assert_eq!(seen, expected);
+        }
+    }
+
+    #[test]
+    fn a_number_changed_in_the_array_is_found() {
+        let plain = variants(Pattern::Sum)[0];
+        let form = Form {
+            unit: 6 * BLOCK,
+            ..READING
+        };
+        let mut walk = walk(form, 3 * BLOCK, vec![(Pattern::Sum, plain)]);
+        walk.unit(0).unwrap();
+        let on = walk.memory.at(0, BLOCK);
+        // SAFETY: within the array.
+        unsafe { on.a.add(77).write(0.0) };
+        assert!(walk.unit(1).unwrap_err().contains("sum"));
+    }
+
+    #[test]
+    fn a_loop_that_writes_something_else_is_found() {
+        let fill = variants(Pattern::Fill)[0];
+        let form = Form {
+            unit: 2 * BLOCK,
+            ..COPYING
+        };
+        let mut walk = walk(form, 3 * BLOCK, vec![(Pattern::Copy, fill)]);
+        assert!((0..3).any(|unit| walk.unit(unit).is_err()));
+    }
+
+    #[test]
+    fn an_instruction_set_bounds_the_loops_tried() {
+        let mut walk = walk(READING, 3 * BLOCK, Vec::new());
+        for pattern in [Pattern::Sum, Pattern::Fill] {
+            let (_, variant) = walk.fastest(pattern, Isa::V1).unwrap();
+            assert_eq!(variant.instructions, Instructions::Baseline);
+            let (_, variant) = walk.fastest(pattern, Isa::V3).unwrap();
+            assert!(variant.instructions <= Instructions::Avx);
+        }
+    }
+
+    #[test]
+    fn too_little_for_so_many_threads_is_refused() {
+        let setup = Setup {
+            size: 1 << 20,
+            threads: 300,
+            isa: Isa::V1,
+            folder: std::path::PathBuf::new(),
+        };
+        let error = prepare(&setup, TRIADS).err().unwrap().to_string();
+        assert!(
+            error.contains("--size 1048576") && error.contains("3686400"),
+            "{error}"
+        );
+        assert!(prepare(&setup, IN_L1).is_ok());
+    }
+}

@@ -1,0 +1,132 @@
+//! How many threads a run kept busy, from its CPU time.
+//!
+//! Threads that are alive do not tell: `gcc -c` is a driver that waits for the
+//! compiler, and a JVM starts a dozen threads that hardly ever run. CPU time
+//! over wall-clock time counts what ran. It refuses to guess what a program
+//! would have used on CPUs that others took: on a busy machine it is a lower
+//! bound.
+
+use super::Run;
+use pinwise_format::count;
+
+/// Where this share of the threads that were alive was busy on average, all of
+/// them work and the rest is waiting at barriers and serial stretches: 16
+/// threads of an `OpenMP` loop keep 14 CPUs busy.
+const ALL_AT_WORK: f64 = 0.75;
+
+/// What a run says of its threads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Busy {
+    /// CPU time of the whole tree over wall-clock time.
+    pub cpus: f64,
+    /// Largest number of threads seen at once, over the whole tree; `None`
+    /// where the run was too short to look.
+    pub alive: Option<u32>,
+}
+
+impl Busy {
+    /// What this run says; `None` where its CPU time is not known.
+    #[must_use]
+    pub fn of(run: &Run) -> Option<Self> {
+        let cpu = run.user?.checked_add(run.system?)?;
+        let cpus = cpu.as_secs_f64() / run.wall.as_secs_f64();
+        let alive = run.threads;
+        cpus.is_finite().then_some(Self { cpus, alive })
+    }
+
+    /// The nearest whole number, at least 1; where nearly all that were alive
+    /// were busy, all.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number of CPUs; `as` saturates"
+    )]
+    pub fn threads(&self) -> usize {
+        let nearest = self.cpus.round().max(1.0) as usize;
+        let alive = self.alive.unwrap_or(0);
+        if self.cpus >= ALL_AT_WORK * f64::from(alive) {
+            return nearest.max(usize::try_from(alive).unwrap_or(nearest));
+        }
+        nearest
+    }
+
+    /// `keeps 1 CPU busy with 16 threads (CPU time over wall time of one run:
+    /// 1.12)`, after the program.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let threads = self.threads();
+        let alive = self.alive.and_then(|alive| usize::try_from(alive).ok());
+        let with = alive
+            .filter(|&alive| alive > threads)
+            .map_or_else(String::new, |alive| {
+                format!(" with {}", count(alive, "thread"))
+            });
+        format!(
+            "keeps {} busy{with} (CPU time over wall time of one run: {:.2})",
+            count(threads, "CPU"),
+            self.cpus
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::End;
+
+    #[track_caller]
+    fn check(cpus: f64, alive: Option<u32>, threads: usize) {
+        let busy = Busy { cpus, alive };
+        assert_eq!(busy.threads(), threads, "{busy:?}");
+    }
+
+    #[test]
+    fn threads_that_wait_do_not_count() {
+        check(0.98, Some(2), 1); // gcc -c: the driver waits for cc1.
+        check(1.31, Some(16), 1); // java -version.
+        check(1.93, Some(3), 2); // Two workers, and who started them.
+        check(0.001, Some(1), 1); // sleep.
+        check(0.8, None, 1);
+        check(3.6, None, 4);
+    }
+
+    #[test]
+    fn barriers_hide_no_thread() {
+        check(14.1, Some(16), 16);
+        check(1.6, Some(2), 2);
+        check(6.9, Some(8), 8);
+    }
+
+    #[test]
+    fn a_run_is_read_and_told() {
+        let run = |cpu_ms, threads| Run {
+            user: Some(Duration::from_millis(cpu_ms)),
+            system: Some(Duration::from_millis(20)),
+            threads,
+            ..Run::of(Duration::from_secs(1), End::Status(0))
+        };
+        let words = |cpu_ms, threads| Busy::of(&run(cpu_ms, threads)).unwrap().words();
+        assert_eq!(
+            words(1_100, Some(16)),
+            "keeps 1 CPU busy with 16 threads (CPU time over wall time of one run: 1.12)"
+        );
+        assert_eq!(
+            words(1_960, Some(2)),
+            "keeps 2 CPUs busy (CPU time over wall time of one run: 1.98)"
+        );
+        let unknown = Run::of(Duration::from_secs(1), End::Status(0));
+        assert_eq!(Busy::of(&unknown), None);
+        let empty = Run::of(Duration::ZERO, End::Status(0));
+        assert_eq!(
+            Busy::of(&Run {
+                user: Some(Duration::ZERO),
+                system: Some(Duration::ZERO),
+                ..empty
+            }),
+            None
+        );
+    }
+}

@@ -1,0 +1,450 @@
+//! The seam to the host: a machine that can be discovered and that runs
+//! commands where it is told.
+//!
+//! Everything above this trait runs on a real Linux host ([`linux`]) and on a
+//! simulated machine ([`sim`]) alike; the method is tested on known truth
+//! through the same code that users run.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests arrange the files they need"
+    )
+)]
+
+mod busy;
+pub mod linux;
+pub mod probe;
+pub mod processes;
+pub mod replay;
+pub mod sample;
+pub mod trace;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use busy::Busy;
+pub use probe::{Batches, Hint, Port, Probe, Stream};
+pub use replay::{
+    ContendOrder, Contended, Contender, HandOver, HandOverOrder, HandedOver, HintFound, HintMade,
+    Waiter,
+};
+pub use sample::{SampleOrder, Sampled};
+pub use trace::{Listener, Subject, Throttling, TierCost, TraceOrder, Traced};
+
+use pinwise_placement::{Kind, MemoryBinding, Realised};
+use pinwise_sched::{Availability, Tier};
+use pinwise_topology::{CpuSet, Topology, Warning};
+use pinwise_workload::{Command, Workload};
+
+/// A place where commands can be run.
+pub trait Machine {
+    /// `local`, or what stood behind `sim:`.
+    fn label(&self) -> String;
+
+    /// Is every figure made up?
+    fn is_simulated(&self) -> bool;
+
+    /// The machine as its system reports it, with what is odd about it.
+    ///
+    /// # Errors
+    /// [`MachineError`] where not even the CPUs can be found.
+    fn topology(&mut self) -> Result<(Topology, Vec<Warning>), MachineError>;
+
+    /// Time since some fixed moment; only differences mean something.
+    fn now(&self) -> Duration;
+
+    /// Runs a command to its end, where the request says.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the run could not be started or was interrupted.
+    /// A command that fails is no error here: see [`Run::end`].
+    fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError>;
+
+    /// What a run would cost without noise, on average over what its scheduler
+    /// may do, s of wall-clock time; `None` where nobody knows the truth.
+    /// Asking changes nothing: the runs to come are the same.
+    fn true_cost(&self, _request: &Request<'_>) -> Option<f64> {
+        None
+    }
+
+    /// Runs a preparation or clean-up command, unplaced and unmeasured.
+    ///
+    /// # Errors
+    /// [`MachineError`] where it could not be started, was interrupted, or
+    /// failed.
+    fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError>;
+
+    /// CPU time used on the whole machine so far; `None` where not told.
+    fn usage(&mut self) -> Option<Usage>;
+
+    /// Lets so much time pass.
+    ///
+    /// # Errors
+    /// [`MachineError::Interrupted`] where the user interrupts.
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError>;
+
+    /// Makes these probes, all at the same time, until each has so many good
+    /// batches or `limit` has passed. They must not share a CPU. The answer
+    /// has one entry per probe, in order.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started or placed, or the user
+    /// interrupted. A probe that this machine cannot make is no error: see
+    /// [`Batches::unavailable`].
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError>;
+
+    /// The ways of tracing the scheduler, and what stands in the way of those
+    /// that cannot be had here.
+    fn tiers(&mut self) -> Vec<Availability>;
+
+    /// Traces the scheduler while a command runs, or a process that runs
+    /// already, or everything.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the tier asked for cannot be had, the process is
+    /// gone, the command cannot be started, or the user interrupts a trace
+    /// without a limit of a command (a trace of a process ends by it).
+    fn trace(
+        &mut self,
+        order: &TraceOrder<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError>;
+
+    /// What tiers cost a switch, measured for about so long each, in turns
+    /// with untraced switches. Tiers that cannot be had are left out, and so
+    /// is everything on a machine where time is made up.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started, or the user
+    /// interrupts.
+    fn tracing_cost(
+        &mut self,
+        tiers: &[Tier],
+        time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError>;
+
+    /// Samples where a command's or process's CPU time goes.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the event asked for cannot be had, the process is
+    /// gone, the command cannot be started, code is not executed (a simulated
+    /// machine), or the user interrupts a command. A process that ends, or that
+    /// the user no longer wants to watch, ends the sampling without an error.
+    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError>;
+
+    /// Hands a lock from a thread to one that waits for it, item after item,
+    /// until so many went undisturbed or time is over.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started or placed, real-time
+    /// priority is not permitted, hints cannot have that length here, or the
+    /// user interrupts.
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError>;
+
+    /// Lets threads contend for a lock.
+    ///
+    /// # Errors
+    /// As [`Machine::hand_over`]; and where code is not executed (a simulated
+    /// machine).
+    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError>;
+}
+
+/// What becomes of the command's output.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Output {
+    /// Standard output is thrown away; of standard error the end is kept, to
+    /// be shown if the run fails.
+    #[default]
+    Discard,
+    /// Both are kept in memory (bounded), for a metric to be read from.
+    Keep,
+    /// Both go to files `STEM.stdout` and `STEM.stderr`.
+    Files(PathBuf),
+    /// Both go where pinwise's own go.
+    Inherit,
+}
+
+impl Output {
+    /// `discard`, `keep`, `inherit`, or the folder.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Discard => "discard".to_owned(),
+            Self::Keep => "keep".to_owned(),
+            Self::Inherit => "inherit".to_owned(),
+            Self::Files(folder) => folder.display().to_string(),
+        }
+    }
+}
+
+/// One run to be done.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// What is run.
+    pub workload: &'a Workload,
+    /// The mask that all threads start with.
+    pub cpus: &'a CpuSet,
+    /// Memory policy.
+    pub memory: Option<&'a MemoryBinding>,
+    /// What becomes of the output.
+    pub output: Output,
+    /// Bytes by which the environment is padded: its size moves the stack and
+    /// with it alignments (Mytkowicz et al. 2009), so every run of every arm
+    /// draws it anew from the same law.
+    pub environment_padding: usize,
+    /// Look often for the number of threads (costs the run a little).
+    pub count_threads_closely: bool,
+    /// One CPU for each thread, in the order in which they begin, round and
+    /// round; `None`: all threads share the mask.
+    pub bound: Option<&'a Binding>,
+    /// CPUs that are switched off while it runs, and only then; `None`: the
+    /// host stays as it is.
+    pub offline: Option<&'a CpuSet>,
+}
+
+/// How the threads of a command are bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// The CPU of each thread, in the order in which threads begin, round and
+    /// round. Never empty.
+    pub order: Vec<usize>,
+    /// Threads that begin later than this after the command are not bound any
+    /// more; `None`: all are, to the end.
+    pub settle: Option<Duration>,
+}
+
+impl Binding {
+    /// What a placement asks for; `None` where it is confined.
+    #[must_use]
+    pub fn of(place: &Realised, settle: Option<Duration>) -> Option<Self> {
+        (place.placement.kind == Kind::Bound).then(|| Self {
+            order: place.order.clone(),
+            settle,
+        })
+    }
+}
+
+/// What became of threads that were bound: threads that moved themselves count
+/// as moved from their first moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Coverage {
+    /// Threads that were bound and whose end, or the end of binding, was seen.
+    pub threads: u64,
+    /// Of these, threads that had another mask by then.
+    pub moved: u64,
+    /// CPU time of these threads.
+    pub cpu: Duration,
+    /// CPU time of those that had not moved.
+    pub where_asked: Duration,
+    /// Programs whose threads had moved; the first few.
+    pub movers: Vec<Mover>,
+}
+
+/// A program that places its own threads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mover {
+    /// Name of its executable file.
+    pub program: String,
+    /// The setting by which it does so, where that is known.
+    pub knob: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// With an exit status.
+    Status(i32),
+    /// By a signal.
+    Signal(i32),
+    /// It took longer than its time-out and was killed.
+    TimedOut,
+    /// Its main process ended and left others running, which were killed; who
+    /// they were.
+    LeftBehind(Vec<String>),
+    /// A service that ran already could not be measured; why, as told.
+    NoFigure(String),
+}
+
+/// What a run was and cost. What could not be measured is `None`, never 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Wall-clock time until the last process of the tree ended.
+    pub wall: Duration,
+    /// CPU time in user mode of the whole tree.
+    pub user: Option<Duration>,
+    /// CPU time in the kernel of the whole tree.
+    pub system: Option<Duration>,
+    /// Largest resident set of any process of the tree, bytes.
+    pub max_rss_bytes: Option<u64>,
+    /// Page faults served without I/O.
+    pub minor_faults: Option<u64>,
+    /// Page faults that waited for I/O.
+    pub major_faults: Option<u64>,
+    /// Context switches because the program waited.
+    pub voluntary_switches: Option<u64>,
+    /// Context switches because it was pushed aside.
+    pub involuntary_switches: Option<u64>,
+    /// Moves of threads between CPUs.
+    pub migrations: Option<u64>,
+    /// Core cycles.
+    pub cycles: Option<u64>,
+    /// Instructions.
+    pub instructions: Option<u64>,
+    /// Largest number of threads seen at once, over the whole tree.
+    pub threads: Option<u32>,
+    /// The mask that the kernel really gave the command.
+    pub granted: CpuSet,
+    /// What became of threads that were bound; `None` where none were.
+    pub coverage: Option<Coverage>,
+    /// CPU seconds that all others used meanwhile.
+    pub foreign_cpu: Option<Duration>,
+    /// CPU seconds that the hypervisor gave to others meanwhile.
+    pub steal: Option<Duration>,
+    /// Times the cgroup's quota stopped its processes meanwhile.
+    pub throttled: Option<u64>,
+    /// Processes that the command left running, and that still run.
+    pub left_running: Vec<String>,
+    /// How it ended.
+    pub end: End,
+    /// Standard output and standard error where they were kept.
+    pub output: Option<Vec<u8>>,
+    /// The end of standard error.
+    pub stderr_tail: Vec<u8>,
+}
+
+impl Run {
+    /// A run of which only time and end are known.
+    #[must_use]
+    pub fn of(wall: Duration, end: End) -> Self {
+        Self {
+            wall,
+            user: None,
+            system: None,
+            max_rss_bytes: None,
+            minor_faults: None,
+            major_faults: None,
+            voluntary_switches: None,
+            involuntary_switches: None,
+            migrations: None,
+            cycles: None,
+            instructions: None,
+            threads: None,
+            granted: CpuSet::new(),
+            coverage: None,
+            foreign_cpu: None,
+            steal: None,
+            throttled: None,
+            left_running: Vec::new(),
+            end,
+            output: None,
+            stderr_tail: Vec::new(),
+        }
+    }
+}
+
+/// Cumulative CPU time of the whole machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// When it was read, as [`Machine::now`].
+    pub at: Duration,
+    /// Busy time per CPU, as (CPU, time).
+    pub busy: Vec<(usize, Duration)>,
+    /// Time the hypervisor gave to others, all CPUs together.
+    pub steal: Duration,
+}
+
+/// Why a machine could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The program does not exist.
+    #[error("{program}: no such program{}", in_parentheses(.hint.as_deref()))]
+    NotFound {
+        /// As it was written.
+        program: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// The program is there but cannot be executed.
+    #[error("{program}: cannot be executed: {reason}")]
+    NotExecutable {
+        /// As it was written.
+        program: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// The file for standard input cannot be opened.
+    #[error("--input {path}: {reason}")]
+    Input {
+        /// The file.
+        path: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// The kernel refused the mask or the memory policy.
+    #[error("the kernel refuses {what}: {reason}")]
+    Refused {
+        /// What was asked for.
+        what: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// A tier of tracing cannot be had.
+    #[error("tier {tier} cannot be had: {reason}{}", or_try(.remedy.as_deref()))]
+    Untraceable {
+        /// The tier.
+        tier: &'static str,
+        /// What stands in the way.
+        reason: String,
+        /// The command that would permit it.
+        remedy: Option<String>,
+    },
+    /// The process to be traced is not there, or no longer.
+    #[error("process {pid}: {reason}")]
+    Process {
+        /// Its id.
+        pid: i32,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A preparation or clean-up command failed.
+    #[error("--{role} '{command}' failed: {reason}")]
+    Helper {
+        /// `prepare` or `cleanup`.
+        role: &'static str,
+        /// The command.
+        command: String,
+        /// How it ended, and its last words.
+        reason: String,
+    },
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// Something else the system would not do.
+    #[error("{action}: {reason}")]
+    System {
+        /// What was tried.
+        action: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// A simulated machine's description is wrong.
+    #[error(transparent)]
+    Description(Box<dyn std::error::Error + Send + Sync>),
+}
+
+fn or_try(remedy: Option<&str>) -> String {
+    remedy
+        .map(|command| format!(" (permit it with: {command})"))
+        .unwrap_or_default()
+}
+
+fn in_parentheses(hint: Option<&str>) -> String {
+    hint.map(|text| format!(" ({text})")).unwrap_or_default()
+}

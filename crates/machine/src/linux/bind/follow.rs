@@ -1,0 +1,227 @@
+//! `pinwise run` with a bound placement: the command takes this process's place
+//! as without, and a process beside it binds its threads.
+//!
+//! So process id, parent, terminal, job control, signals and exit status are the
+//! command's own, and who kills the process beside it ends the binding and
+//! nothing else. It is no child of the command, sleeps while no thread begins
+//! or ends, and ends with the last thread of the tree, or when the settling
+//! time is over.
+
+#![expect(unsafe_code, reason = "fork has no safe form")]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use super::super::signals::Signals;
+use super::super::spawn;
+use super::super::start::{c_strings, locate, place_self, start_error};
+use super::super::{search_path, sys, whole_environment};
+use super::ptrace::{self, Next, Orphans};
+use super::{Binder, calls, refusal};
+use crate::{Binding, Coverage, MachineError};
+use pinwise_placement::MemoryBinding;
+use pinwise_topology::CpuSet;
+use pinwise_workload::Command;
+
+/// Where a command runs whose threads are bound.
+#[derive(Debug, Clone, Copy)]
+pub struct BoundPlace<'a> {
+    /// All its CPUs.
+    pub cpus: &'a CpuSet,
+    /// Memory policy.
+    pub memory: Option<&'a MemoryBinding>,
+    /// The CPU of each thread.
+    pub binding: &'a Binding,
+    /// Variables that are added to the environment.
+    pub variables: &'a [(String, String)],
+}
+
+/// Replaces this process by a command and binds its threads, from a process
+/// beside it. That calls `told` when the command has ended, before anybody who
+/// waits for it learns so, unless the settling time was over before. `granted`:
+/// as for [`execute`](super::super::execute). Returns only errors.
+///
+/// # Errors
+/// [`MachineError`] says what the kernel refused.
+pub fn execute_bound(
+    command: &Command,
+    place: &BoundPlace<'_>,
+    granted: impl FnOnce(&CpuSet),
+    told: impl FnOnce(&Coverage),
+) -> MachineError {
+    match prepare(command, place, granted, told) {
+        Err(error) => error,
+        Ok(program) => {
+            let environment = environment_with(place.variables);
+            let error = spawn::replace_with(&program, &c_strings(command), &environment);
+            start_error(
+                spawn::Step::Execute,
+                &error,
+                command,
+                place.cpus,
+                place.memory,
+            )
+        }
+    }
+}
+
+/// Everything before the command takes this process's place.
+fn prepare(
+    command: &Command,
+    place: &BoundPlace<'_>,
+    granted: impl FnOnce(&CpuSet),
+    told: impl FnOnce(&Coverage),
+) -> Result<CString, MachineError> {
+    let program = locate(command, &search_path())?;
+    refusal::check_program(&program, command)?;
+    // Before this process is placed: the one beside it shall not be.
+    match start_binder(place.binding, told) {
+        Ok(()) => {}
+        Err(NotStarted::Refused(error)) => return Err(refusal::refused(&error, command)),
+        Err(NotStarted::System(error)) => {
+            return Err(MachineError::System {
+                action: "starting the process that binds threads".to_owned(),
+                reason: error.to_string(),
+            });
+        }
+    }
+    place_self(command, place.cpus, place.memory, granted)?;
+    Ok(program)
+}
+
+/// Why nobody binds.
+enum NotStarted {
+    /// It may not trace this process.
+    Refused(io::Error),
+    System(io::Error),
+}
+
+impl From<io::Error> for NotStarted {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+/// Starts the process beside this one and waits until it traces it.
+fn start_binder(binding: &Binding, told: impl FnOnce(&Coverage)) -> Result<(), NotStarted> {
+    let (read, write) = sys::pipe(0)?;
+    calls::permit_tracer(true);
+    let started = sys::monotonic();
+    // SAFETY: this process has a single thread, so the child may run ordinary
+    // code; both children leave by _exit.
+    unsafe {
+        let command = libc::getpid();
+        let middle = sys::check(libc::fork())?;
+        if middle == 0 {
+            // An orphan, so that the command has no child that it did not
+            // start.
+            if libc::fork() == 0 {
+                drop(read);
+                follow(command, binding, started, write, told);
+            }
+            libc::_exit(0);
+        }
+        let mut status = 0;
+        libc::waitpid(middle, &raw mut status, 0);
+    }
+    drop(write);
+    let answer = calls::read_number(&read)?;
+    calls::permit_tracer(false);
+    match answer {
+        0 => Ok(()),
+        code => Err(NotStarted::Refused(io::Error::from_raw_os_error(code))),
+    }
+}
+
+/// The life of the process beside.
+fn follow(
+    command: libc::pid_t,
+    binding: &Binding,
+    started: Duration,
+    answer: OwnedFd,
+    told: impl FnOnce(&Coverage),
+) -> ! {
+    stand_aside(&answer);
+    let seized = ptrace::seize(command, Orphans::GoOn);
+    let code = seized.map_or_else(|error| error.raw_os_error().unwrap_or(libc::EPERM), |()| 0);
+    // SAFETY: the buffer is as long as said; a reader that is gone needs no
+    // answer.
+    unsafe { libc::write(answer.as_raw_fd(), code.to_ne_bytes().as_ptr().cast(), 4) };
+    drop(answer);
+    if code == 0 {
+        let binder = Binder::new(binding, command, started, Orphans::GoOn);
+        bind_to_the_end(binder, command, told);
+    }
+    // SAFETY: ends this process only.
+    unsafe { libc::_exit(0) }
+}
+
+/// Holds nothing of pinwise's but standard error and the descriptor, and gets
+/// none of the terminal's signals.
+fn stand_aside(answer: &OwnedFd) {
+    // SAFETY: plain integers; the descriptors that are closed are copies which
+    // only this process holds.
+    unsafe {
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"pinwise-binder".as_ptr(), 0, 0, 0);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+    // A thread that begins waits for this process, which has a moment's work:
+    // where it is permitted, that does not queue behind busy threads.
+    let _ = sys::become_realtime(1);
+    calls::silence(&[libc::STDIN_FILENO, libc::STDOUT_FILENO]);
+    calls::close_others(answer.as_raw_fd());
+}
+
+fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, told: impl FnOnce(&Coverage)) {
+    let mut told = Some(told);
+    let signals = Signals::take(&[libc::SIGCHLD]).ok();
+    loop {
+        // Without a moment to wait for, waiting for threads is all there is.
+        let sleeps = binder.wake() == Duration::MAX || signals.is_none();
+        match binder.step(sleeps) {
+            Err(_) => return tell(&binder, &mut told),
+            Ok(Next::Stop(_)) => {}
+            Ok(Next::End(pid)) => {
+                // Who waits for the command learns of its end when it is taken.
+                if pid == command {
+                    tell(&binder, &mut told);
+                }
+                binder.bury(pid);
+            }
+            Ok(Next::Nothing) => {
+                if let Some(signals) = &signals {
+                    let left = binder.wake().saturating_sub(sys::monotonic());
+                    sys::poll([signals.as_raw_fd()], Some(left));
+                    while signals.next().is_some() {}
+                }
+            }
+        }
+    }
+}
+
+/// Tells once what became of the threads, and then holds nobody's standard
+/// error open.
+fn tell(binder: &Binder, told: &mut Option<impl FnOnce(&Coverage)>) {
+    let Some(told) = told.take() else { return };
+    if binder.has_executed() {
+        told(&binder.coverage());
+    }
+    calls::silence(&[libc::STDERR_FILENO]);
+}
+
+/// What this process inherited, with these in place of or beside it.
+fn environment_with(variables: &[(String, String)]) -> Vec<CString> {
+    let is_replaced = |name: &String| variables.iter().any(|(other, _)| other == name);
+    let inherited = whole_environment();
+    let kept = inherited.filter(|(name, _)| !is_replaced(name));
+    let own = variables.iter();
+    let own = own.filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok());
+    kept.map(|(_, entry)| entry).chain(own).collect()
+}

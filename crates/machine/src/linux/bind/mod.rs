@@ -1,0 +1,374 @@
+//! Binds every thread of a command to a CPU of its own before the thread's
+//! first instruction: threads are traced, and a new one stops before it
+//! begins.
+//!
+//! ```text
+//! creator   ──clone──┤ event: tells the new thread's id ├──────────────►
+//! new thread         └─┤ stopped; sched_setaffinity ├── first instruction
+//! ```
+//!
+//! The whole tree is followed, through fork, vfork, clone and exec, static and
+//! Go programs included; no system call is traced, and a thread that runs is
+//! not touched. Threads get the CPUs of [`Binding::order`] in the order in which
+//! they are begun, round and round; the first is the command's own.
+//!
+//! It does not poll: ptrace tells its stops by SIGCHLD. It must be used by the
+//! thread that seized the command.
+
+mod calls;
+pub(super) mod coverage;
+pub(super) mod follow;
+pub(super) mod ptrace;
+pub(super) mod refusal;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::time::Duration;
+
+use super::sys;
+use crate::{Binding, Coverage};
+use coverage::Tally;
+use pinwise_topology::CpuSet;
+use ptrace::{Next, Orphans, Stop};
+
+/// One thread that is traced.
+#[derive(Debug, Clone, Copy)]
+struct Thread {
+    /// The CPU that it was bound to; `None`: it began when no more were bound.
+    cpu: Option<usize>,
+    /// Has its creator told of it? Its own first stop can come before that.
+    is_announced: bool,
+    /// Has it stopped in front of its first instruction?
+    has_arrived: bool,
+    /// Has it started others?
+    is_creator: bool,
+    /// Its process, which is itself where it is the first; `None`: not known
+    /// before its creator tells.
+    process: Option<libc::pid_t>,
+}
+
+impl Thread {
+    const UNKNOWN: Self = Self {
+        cpu: None,
+        is_announced: false,
+        has_arrived: false,
+        is_creator: false,
+        process: None,
+    };
+}
+
+/// A child that has ended.
+#[derive(Debug)]
+pub(super) struct Gone {
+    pub(super) pid: libc::pid_t,
+    pub(super) status: libc::c_int,
+    pub(super) usage: libc::rusage,
+    /// Is it a process of ours, rather than a thread, or a process whose own
+    /// parent will take it, too?
+    pub(super) is_own: bool,
+}
+
+/// Binds the threads of one command.
+#[derive(Debug)]
+pub(super) struct Binder {
+    order: Vec<usize>,
+    all: CpuSet,
+    next: usize,
+    threads: BTreeMap<libc::pid_t, Thread>,
+    /// Threads that ended before their creator told of them.
+    unannounced: BTreeSet<libc::pid_t>,
+    tally: Tally,
+    orphans: Orphans,
+    /// When it ends; `None`: with the last thread.
+    until: Option<Duration>,
+    is_leaving: bool,
+    has_executed: bool,
+}
+
+impl Binder {
+    /// Takes over a command that was seized and has yet to execute. It began
+    /// at `started`.
+    pub(super) fn new(
+        binding: &Binding,
+        first: libc::pid_t,
+        started: Duration,
+        orphans: Orphans,
+    ) -> Self {
+        let thread = Thread {
+            is_announced: true,
+            has_arrived: true,
+            process: Some(first),
+            ..Thread::UNKNOWN
+        };
+        Self {
+            order: binding.order.clone(),
+            all: binding.order.iter().copied().collect(),
+            next: 0,
+            threads: BTreeMap::from([(first, thread)]),
+            unannounced: BTreeSet::new(),
+            tally: Tally::default(),
+            orphans,
+            until: binding.settle.map(|settle| started.saturating_add(settle)),
+            is_leaving: false,
+            has_executed: false,
+        }
+    }
+
+    /// Has the command become the program that was asked for?
+    pub(super) const fn has_executed(&self) -> bool {
+        self.has_executed
+    }
+
+    /// When it wants to be woken at the latest.
+    pub(super) fn wake(&self) -> Duration {
+        self.until
+            .filter(|_| !self.is_leaving)
+            .unwrap_or(Duration::MAX)
+    }
+
+    /// Takes one child that has ended; `None`: there is none for now. `sleeps`:
+    /// waits for one. An error where nobody is left.
+    pub(super) fn next_gone(&mut self, sleeps: bool) -> io::Result<Option<Gone>> {
+        loop {
+            match self.step(sleeps)? {
+                Next::Stop(_) => {}
+                Next::Nothing => return Ok(None),
+                Next::End(pid) => {
+                    if let Some(gone) = self.bury(pid) {
+                        return Ok(Some(gone));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what is to be done next, but takes nobody who has ended.
+    pub(super) fn step(&mut self, sleeps: bool) -> io::Result<Next> {
+        if self.wake() != Duration::MAX && sys::monotonic() >= self.wake() {
+            self.leave();
+        }
+        let next = ptrace::next(sleeps)?;
+        if let Next::Stop(thread) = next
+            && let Some(stop) = ptrace::take_stop(thread)
+        {
+            self.answer(stop);
+        }
+        Ok(next)
+    }
+
+    /// Takes a child that has ended.
+    pub(super) fn bury(&mut self, pid: libc::pid_t) -> Option<Gone> {
+        let ended = self.threads.get(&pid).copied();
+        // A traced process is told of twice, first to us and then to its own
+        // parent; where that is us as well, once.
+        let is_own = match ended.map(|thread| thread.process) {
+            Some(Some(process)) if process != pid => false,
+            Some(_) => is_child(pid),
+            None => true,
+        };
+        if let Some(thread) = ended {
+            self.look(pid, thread);
+        }
+        let (status, usage) = ptrace::take(pid)?;
+        self.forget(pid);
+        Some(Gone {
+            pid,
+            status,
+            usage,
+            is_own,
+        })
+    }
+
+    /// A thread is there no more. Its creator may still tell of it.
+    fn forget(&mut self, id: libc::pid_t) {
+        let ended = self.threads.remove(&id);
+        if ended.is_some_and(|thread| !thread.is_announced) {
+            self.unannounced.insert(id);
+        }
+    }
+
+    /// What became of the threads so far, those that still run among them.
+    pub(super) fn coverage(&self) -> Coverage {
+        let mut tally = self.tally.clone();
+        for (&id, thread) in &self.threads {
+            if let Some(cpu) = thread.cpu {
+                tally.look(id, cpu, thread.process);
+            }
+        }
+        tally.coverage()
+    }
+
+    /// Does what a stop is for, and lets the thread go on.
+    fn answer(&mut self, stop: Stop) {
+        if !stop.is_traced {
+            return;
+        }
+        let thread = stop.thread;
+        match stop.event {
+            0 => return self.go_on(thread, stop.signal),
+            libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+                self.created(thread, stop.event == libc::PTRACE_EVENT_CLONE);
+            }
+            libc::PTRACE_EVENT_EXEC => self.executed(thread),
+            libc::PTRACE_EVENT_EXIT => self.process_ends(thread),
+            libc::PTRACE_EVENT_STOP => {
+                self.arrive(thread);
+                if is_stopping(stop.signal) && !self.is_leaving {
+                    return ptrace::listen(thread);
+                }
+            }
+            _ => {}
+        }
+        self.go_on(thread, 0);
+    }
+
+    fn go_on(&mut self, thread: libc::pid_t, signal: libc::c_int) {
+        if !self.is_leaving {
+            return ptrace::go_on(thread, signal);
+        }
+        if let Some(left) = self.threads.remove(&thread) {
+            self.release(thread, left);
+        }
+        ptrace::detach(thread, signal);
+    }
+
+    /// A thread has created another, which is numbered now.
+    fn created(&mut self, creator: libc::pid_t, is_thread: bool) {
+        if let Some(new) = ptrace::message(creator) {
+            self.announce(creator, new, is_thread);
+        }
+    }
+
+    fn announce(&mut self, creator: libc::pid_t, new: libc::pid_t, is_thread: bool) {
+        let mut process = None;
+        if let Some(thread) = self.threads.get_mut(&creator) {
+            thread.is_creator = true;
+            process = thread.process;
+        }
+        if self.unannounced.remove(&new) {
+            return;
+        }
+        if !is_thread {
+            process = Some(new);
+        }
+        let thread = self.known(new);
+        thread.is_announced = true;
+        thread.process = process;
+    }
+
+    /// What is known of a thread; a new one is numbered.
+    fn known(&mut self, id: libc::pid_t) -> &mut Thread {
+        let is_known = self.threads.contains_key(&id);
+        let cpu = if is_known { None } else { self.next_cpu() };
+        self.threads.entry(id).or_insert(Thread {
+            cpu,
+            ..Thread::UNKNOWN
+        })
+    }
+
+    /// A thread has stopped, where it is new in front of its first instruction:
+    /// now it gets its CPU. While it sleeps that is cheap; one that ran would
+    /// have to be pushed off its creator's CPU.
+    fn arrive(&mut self, id: libc::pid_t) {
+        let thread = self.known(id);
+        if std::mem::replace(&mut thread.has_arrived, true) {
+            return;
+        }
+        let thread = *thread;
+        // One that the kernel does not bind shows in the coverage. Where no
+        // more are bound, it has inherited the one CPU of its creator.
+        let own = thread.cpu.map(CpuSet::single);
+        let _ = sys::set_affinity_of(id, own.as_ref().unwrap_or(&self.all));
+        if let Some(process) = thread.process {
+            ptrace::set_kind(id, process == id, self.orphans);
+        }
+    }
+
+    /// The CPU of the next thread; `None` where no more are bound.
+    fn next_cpu(&mut self) -> Option<usize> {
+        if self.is_leaving || self.order.is_empty() {
+            return None;
+        }
+        let cpu = self.order[self.next % self.order.len()];
+        self.next += 1;
+        Some(cpu)
+    }
+
+    /// A process is about to end, with all that it can still tell of itself.
+    fn process_ends(&mut self, id: libc::pid_t) {
+        let own = self.threads.iter().filter(|(_, t)| t.process == Some(id));
+        let own = own.filter_map(|(&thread, known)| Some((thread, known.cpu?)));
+        self.tally.name(id, own);
+    }
+
+    /// Looks at a thread for the last time.
+    fn look(&mut self, id: libc::pid_t, thread: Thread) {
+        if let Some(cpu) = thread.cpu {
+            self.tally.look(id, cpu, thread.process);
+        }
+    }
+
+    /// A thread has executed a program. If it was not its process's first, it
+    /// is that from now on, under its id.
+    fn executed(&mut self, id: libc::pid_t) {
+        if let Some(former) = ptrace::message(id)
+            && former != id
+            && let Some(thread) = self.threads.remove(&former)
+        {
+            let process = Some(id);
+            self.threads.insert(id, Thread { process, ..thread });
+            ptrace::set_kind(id, true, self.orphans);
+        }
+        if !std::mem::replace(&mut self.has_executed, true) {
+            let cpu = self.next_cpu();
+            if let Some(cpu) = cpu {
+                let _ = sys::set_affinity_of(id, &CpuSet::single(cpu));
+            }
+            if let Some(first) = self.threads.get_mut(&id) {
+                first.cpu = cpu;
+            }
+            self.tally.begin(id);
+        }
+    }
+
+    /// Lets all threads go, each as soon as it stops.
+    fn leave(&mut self) {
+        self.is_leaving = true;
+        for &thread in self.threads.keys() {
+            ptrace::interrupt(thread);
+        }
+    }
+
+    /// A thread is left alone from now on. What one that creates others still
+    /// creates would inherit its one CPU: it gets all of them back.
+    fn release(&mut self, id: libc::pid_t, thread: Thread) {
+        let Some(cpu) = thread.cpu else { return };
+        self.look(id, thread);
+        if thread.is_creator && sys::affinity_of(id).is_ok_and(|mask| mask == CpuSet::single(cpu)) {
+            let _ = sys::set_affinity_of(id, &self.all);
+        }
+    }
+}
+
+/// Signals that stop a process rather than end it.
+const fn is_stopping(signal: libc::c_int) -> bool {
+    matches!(
+        signal,
+        libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU
+    )
+}
+
+/// Is this process the parent of that one?
+fn is_child(pid: libc::pid_t) -> bool {
+    let path = format!("/proc/{pid}/stat");
+    let stat = super::capture::read_file(std::path::Path::new(&path)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&stat);
+    // A name may hold anything but ends with the last parenthesis.
+    let parent = text
+        .rsplit_once(')')
+        .and_then(|(_, after)| after.split_ascii_whitespace().nth(1)?.parse::<u32>().ok());
+    parent == Some(std::process::id())
+}

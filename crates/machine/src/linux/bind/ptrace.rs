@@ -1,0 +1,215 @@
+//! Requests to traced threads, each of them one system call.
+//!
+//! `ptrace(2)` has the terms: a thread is *seized* (no signal tells it), stops
+//! at events and before signals, and is let go on, left to listen, or detached.
+
+#![expect(
+    unsafe_code,
+    reason = "system calls have no safe form; each block says why it is sound"
+)]
+
+use std::io;
+use std::mem::MaybeUninit;
+
+use super::super::sys;
+
+/// Events at which traced threads stop.
+const EVENTS: libc::c_int = libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_TRACEEXIT;
+/// … and at which further threads of a process need not stop: they can be looked
+/// at until they are taken.
+const NOT_OF_THREADS: libc::c_int = libc::PTRACE_O_TRACEEXIT;
+
+/// What becomes of the traced when their tracer ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::linux) enum Orphans {
+    /// They go on untraced.
+    GoOn,
+    /// They are killed.
+    Die,
+}
+
+impl Orphans {
+    const fn options(self) -> libc::c_int {
+        match self {
+            Self::GoOn => EVENTS,
+            Self::Die => EVENTS | libc::PTRACE_O_EXITKILL,
+        }
+    }
+}
+
+/// A thread that stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stop {
+    pub(super) thread: libc::pid_t,
+    /// Is it one that this process traces, rather than a child that a signal
+    /// stopped?
+    pub(super) is_traced: bool,
+    pub(super) signal: libc::c_int,
+    /// One of `PTRACE_EVENT_*`; 0: a signal is about to be delivered.
+    pub(super) event: libc::c_int,
+}
+
+/// Begins to trace a process and all threads and processes that it starts.
+pub(in crate::linux) fn seize(pid: libc::pid_t, orphans: Orphans) -> io::Result<()> {
+    request(libc::PTRACE_SEIZE.into(), pid, orphans.options().into())
+}
+
+/// Spares a stopped thread the stops that its kind does not need.
+pub(super) fn set_kind(thread: libc::pid_t, is_process: bool, orphans: Orphans) {
+    let spared = if is_process { 0 } else { NOT_OF_THREADS };
+    let options = orphans.options() & !spared;
+    let _ = request(libc::PTRACE_SETOPTIONS.into(), thread, options.into());
+}
+
+/// Lets a stopped thread go on; a signal other than 0 is delivered to it. One
+/// that was killed meanwhile is no error, here and below.
+pub(super) fn go_on(thread: libc::pid_t, signal: libc::c_int) {
+    let _ = request(libc::PTRACE_CONT.into(), thread, signal.into());
+}
+
+/// Leaves a thread stopped, as the signal wanted that stopped it, until one
+/// wakes it.
+pub(super) fn listen(thread: libc::pid_t) {
+    let _ = request(libc::PTRACE_LISTEN.into(), thread, 0);
+}
+
+/// Makes a thread stop soon.
+pub(super) fn interrupt(thread: libc::pid_t) {
+    let _ = request(libc::PTRACE_INTERRUPT.into(), thread, 0);
+}
+
+/// Traces a stopped thread no more.
+pub(super) fn detach(thread: libc::pid_t, signal: libc::c_int) {
+    let _ = request(libc::PTRACE_DETACH.into(), thread, signal.into());
+}
+
+/// What the event says at which a thread stopped: the thread that was begun,
+/// the former id of one that executed.
+pub(super) fn message(thread: libc::pid_t) -> Option<libc::pid_t> {
+    let mut message: libc::c_ulong = 0;
+    // SAFETY: the kernel writes one word to the pointer, which is valid.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_ptrace,
+            libc::c_long::from(libc::PTRACE_GETEVENTMSG),
+            thread,
+            0,
+            &raw mut message,
+        )
+    };
+    (result == 0).then(|| libc::pid_t::try_from(message).ok())?
+}
+
+fn request(operation: libc::c_long, thread: libc::pid_t, data: libc::c_long) -> io::Result<()> {
+    // SAFETY: the operations above take plain integers and touch no memory of
+    // this process.
+    let result = unsafe { libc::syscall(libc::SYS_ptrace, operation, thread, 0, data) };
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the stop of a thread, if it has stopped.
+pub(super) fn take_stop(of: libc::pid_t) -> Option<Stop> {
+    let info = wait(Some(of), libc::WSTOPPED | libc::WNOHANG).ok()?;
+    // SAFETY: waitid filled it in for a child that stopped.
+    let (thread, status) = unsafe { (info.si_pid(), info.si_status()) };
+    (thread != 0).then_some(Stop {
+        thread,
+        is_traced: info.si_code == libc::CLD_TRAPPED,
+        signal: status & 0xff,
+        event: status >> 8,
+    })
+}
+
+/// What is to be done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::linux) enum Next {
+    /// This thread has stopped.
+    Stop(libc::pid_t),
+    /// A thread or process has ended and is still to be taken.
+    End(libc::pid_t),
+    /// Nothing, for now.
+    Nothing,
+}
+
+/// Looks what is to be done, and takes nothing; `sleeps`: waits for it. An error
+/// where nobody is left who could stop or end.
+pub(super) fn next(sleeps: bool) -> io::Result<Next> {
+    let how = if sleeps { 0 } else { libc::WNOHANG };
+    // Of the traced it tells stops whether they are asked for or not.
+    let options = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | how;
+    let info = loop {
+        match wait(None, options) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => break other?,
+        }
+    };
+    // SAFETY: waitid filled it in, or left it zero.
+    let pid = unsafe { info.si_pid() };
+    Ok(match info.si_code {
+        _ if pid == 0 => Next::Nothing,
+        libc::CLD_TRAPPED | libc::CLD_STOPPED => Next::Stop(pid),
+        _ => Next::End(pid),
+    })
+}
+
+fn wait(of: Option<libc::pid_t>, options: libc::c_int) -> io::Result<libc::siginfo_t> {
+    let (kind, id) = match of.map(libc::id_t::try_from) {
+        Some(Ok(id)) => (libc::P_PID, id),
+        _ => (libc::P_ALL, 0),
+    };
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    // SAFETY: the pointer is valid; the structure is plain integers, for which
+    // zeros are valid.
+    unsafe {
+        sys::check(libc::waitid(
+            kind,
+            id,
+            info.as_mut_ptr(),
+            options | libc::__WALL,
+        ))?;
+        Ok(info.assume_init())
+    }
+}
+
+/// Waits until a seized process stops in front of the first instruction of a
+/// program that it executes, or has exited; neither is taken.
+pub(in crate::linux) fn wait_for_program(pid: libc::pid_t) {
+    let options = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT;
+    loop {
+        match wait(Some(pid), options) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+            Ok(info) if info.si_code != libc::CLD_TRAPPED => return,
+            // SAFETY: waitid filled it in for a child that stopped.
+            Ok(info) if unsafe { info.si_status() } >> 8 == libc::PTRACE_EVENT_EXEC => return,
+            Ok(_) => {}
+        }
+        if let Some(stop) = take_stop(pid) {
+            match stop.event {
+                0 => go_on(pid, stop.signal),
+                libc::PTRACE_EVENT_STOP if stop.signal != libc::SIGTRAP => listen(pid),
+                _ => go_on(pid, 0),
+            }
+        }
+    }
+}
+
+/// Takes a thread or process that has ended, of which `/proc` told until then:
+/// how, and what it used.
+pub(super) fn take(pid: libc::pid_t) -> Option<(libc::c_int, libc::rusage)> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    let options = libc::WNOHANG | libc::__WALL;
+    // SAFETY: both pointers are valid; rusage is plain integers.
+    unsafe {
+        let taken = libc::wait4(pid, &raw mut status, options, usage.as_mut_ptr());
+        (taken == pid).then(|| (status, usage.assume_init()))
+    }
+}

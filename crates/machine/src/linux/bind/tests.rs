@@ -1,0 +1,137 @@
+use std::time::Duration;
+
+use proptest::prelude::{Just, Strategy, prop, proptest};
+
+use super::ptrace::Orphans;
+use super::{Binder, Thread, is_child, is_stopping};
+use crate::Binding;
+
+/// Ids that no thread of a Linux system has (`PID_MAX_LIMIT` is 2^22): what is
+/// asked of them is refused, and nobody is touched.
+const NOBODY: libc::pid_t = 1 << 23;
+
+fn binder(order: &[usize]) -> Binder {
+    let binding = Binding {
+        order: order.to_vec(),
+        settle: None,
+    };
+    Binder::new(&binding, NOBODY, Duration::ZERO, Orphans::GoOn)
+}
+
+fn cpu(binder: &Binder, id: libc::pid_t) -> Option<usize> {
+    binder.threads.get(&id).and_then(|thread| thread.cpu)
+}
+
+#[test]
+fn threads_get_cpus_in_the_order_in_which_they_are_begun() {
+    let mut binder = binder(&[4, 2, 7]);
+    binder.executed(NOBODY);
+    assert!(binder.has_executed());
+    assert_eq!(cpu(&binder, NOBODY), Some(4));
+    // The event may come before the new thread's own stop, or after.
+    binder.announce(NOBODY, NOBODY + 1, true);
+    binder.arrive(NOBODY + 1);
+    binder.arrive(NOBODY + 2);
+    binder.announce(NOBODY, NOBODY + 2, false);
+    binder.announce(NOBODY + 2, NOBODY + 3, true);
+    binder.arrive(NOBODY + 3);
+    let cpus: Vec<_> = (1..4).map(|id| cpu(&binder, NOBODY + id)).collect();
+    assert_eq!(cpus, [Some(2), Some(7), Some(4)]);
+    let process = |id| binder.threads[&(NOBODY + id)].process;
+    assert_eq!(process(1), Some(NOBODY));
+    assert_eq!(process(2), Some(NOBODY + 2));
+    assert_eq!(process(3), Some(NOBODY + 2));
+    assert!(binder.threads[&NOBODY].is_creator);
+    assert!(!binder.threads[&(NOBODY + 1)].is_creator);
+    // A stop that is not its first changes nothing.
+    binder.arrive(NOBODY + 1);
+    assert_eq!(cpu(&binder, NOBODY + 1), Some(2));
+}
+
+#[test]
+fn a_thread_that_ended_before_it_was_told_of_is_not_begun_again() {
+    let mut binder = binder(&[0, 1]);
+    binder.executed(NOBODY);
+    binder.arrive(NOBODY + 1);
+    binder.forget(NOBODY + 1);
+    binder.announce(NOBODY, NOBODY + 1, true);
+    assert!(!binder.threads.contains_key(&(NOBODY + 1)));
+    assert!(binder.unannounced.is_empty());
+    // The same id again is another thread.
+    binder.announce(NOBODY, NOBODY + 1, true);
+    assert_eq!(cpu(&binder, NOBODY + 1), Some(0));
+}
+
+#[test]
+fn nobody_is_bound_once_it_is_over() {
+    let mut binder = binder(&[0, 1]);
+    binder.executed(NOBODY);
+    binder.leave();
+    binder.announce(NOBODY, NOBODY + 1, true);
+    binder.arrive(NOBODY + 1);
+    assert_eq!(cpu(&binder, NOBODY + 1), None);
+    binder.go_on(NOBODY + 1, 0);
+    binder.go_on(NOBODY, 0);
+    assert!(binder.threads.is_empty());
+    assert_eq!(binder.coverage().threads, 0);
+}
+
+#[test]
+fn the_end_of_binding_is_counted_from_the_start() {
+    let binding = Binding {
+        order: vec![0],
+        settle: Some(Duration::from_secs(2)),
+    };
+    let mut binder = Binder::new(&binding, NOBODY, Duration::from_secs(5), Orphans::Die);
+    assert_eq!(binder.wake(), Duration::from_secs(7));
+    binder.leave();
+    assert_eq!(binder.wake(), Duration::MAX);
+}
+
+#[test]
+fn a_parent_is_told_from_others() {
+    assert!(!is_child(NOBODY));
+    assert!(!is_child(1));
+    assert!(is_stopping(libc::SIGTTOU));
+    assert!(!is_stopping(libc::SIGTRAP));
+}
+
+/// What may come of a thread, in any order: (thread, told of or first stop).
+fn any_order() -> impl Strategy<Value = Vec<(libc::pid_t, bool)>> {
+    let all: Vec<_> = (1..9).flat_map(|id| [(id, false), (id, true)]).collect();
+    Just(all).prop_shuffle()
+}
+
+proptest! {
+    /// Whatever comes first, each thread is numbered once, when it is first
+    /// heard of, and none is left when all have ended.
+    #[test]
+    fn each_thread_is_numbered_once(
+        order in any_order(),
+        cpus in prop::collection::vec(0usize..64, 1..5),
+    ) {
+        let mut binder = binder(&cpus);
+        binder.executed(NOBODY);
+        let mut seen: Vec<libc::pid_t> = Vec::new();
+        for (id, is_told) in order {
+            if !seen.contains(&id) {
+                seen.push(id);
+            }
+            if is_told {
+                binder.announce(NOBODY, NOBODY + id, true);
+            } else {
+                binder.arrive(NOBODY + id);
+            }
+        }
+        for (number, &id) in seen.iter().enumerate() {
+            assert_eq!(cpu(&binder, NOBODY + id), Some(cpus[(number + 1) % cpus.len()]));
+        }
+        let ids: Vec<libc::pid_t> = binder.threads.keys().copied().collect();
+        for id in ids {
+            let thread: Thread = binder.threads[&id];
+            assert!(thread.is_announced && thread.has_arrived);
+            binder.forget(id);
+        }
+        assert!(binder.unannounced.is_empty());
+    }
+}

@@ -1,0 +1,285 @@
+//! Fills a [`Capture`] from a running system or from a folder that holds a
+//! copy of its `/sys` and `/proc`.
+//!
+//! Only known paths are opened, none deeper than the kernel's own; links that
+//! loop, pipes and devices in a folder given by the user are passed over. No
+//! file is read beyond 64 KiB.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{hypervisor, sys};
+use pinwise_topology::{Capture, Mount, wanted_cgroup_files};
+
+/// How many folders may stand around a captured system.
+const DEEPEST_ROOT: usize = 4;
+/// Longest file read.
+const LONGEST: u64 = 64 * 1024;
+
+const CPU_DIR: &str = "sys/devices/system/cpu";
+const NODE_DIR: &str = "sys/devices/system/node";
+
+/// Single files.
+const FILES: [&str; 15] = [
+    "sys/devices/system/cpu/online",
+    "sys/devices/cpu_core/cpus",
+    "sys/devices/cpu_atom/cpus",
+    "sys/devices/cpu_lowpower/cpus",
+    "sys/hypervisor/type",
+    "sys/class/dmi/id/sys_vendor",
+    "sys/class/dmi/id/product_name",
+    "proc/cpuinfo",
+    "proc/version",
+    "proc/mounts",
+    "proc/self/cgroup",
+    "proc/self/cpuset",
+    "proc/sys/kernel/hostname",
+    "proc/sys/kernel/osrelease",
+    "proc/device-tree/hypervisor/compatible",
+];
+
+/// Files of each CPU.
+const CPU_FILES: [&str; 13] = [
+    "online",
+    "cpu_capacity",
+    "cpufreq/cpuinfo_max_freq",
+    "regs/identification/midr_el1",
+    "topology/core_id",
+    "topology/core_cpus",
+    "topology/core_cpus_list",
+    "topology/thread_siblings",
+    "topology/thread_siblings_list",
+    "topology/package_cpus",
+    "topology/package_cpus_list",
+    "topology/core_siblings",
+    "topology/core_siblings_list",
+];
+
+/// Files of each cache.
+const CACHE_FILES: [&str; 5] = ["level", "type", "size", "shared_cpu_map", "shared_cpu_list"];
+
+/// Why a folder holds no machine.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {reason}")]
+pub struct CaptureReadError {
+    /// The folder or file.
+    pub path: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Captures the system at hand, with what only a running process can tell:
+/// its affinity mask, the architecture, the hypervisor's signature.
+///
+/// # Errors
+/// [`CaptureReadError`] where not even the affinity mask can be read.
+pub fn capture_host() -> Result<Capture, CaptureReadError> {
+    let mut reader = Reader {
+        root: PathBuf::from("/"),
+        capture: Capture::new(),
+    };
+    let affinity = sys::affinity().map_err(|error| CaptureReadError {
+        path: "sched_getaffinity".to_owned(),
+        reason: error.to_string(),
+    })?;
+    reader.read_all();
+    let mut capture = reader.capture;
+    capture.insert("pinwise/affinity", affinity.to_string());
+    if let Some(arch) = sys::architecture() {
+        capture.insert("pinwise/arch", arch);
+    }
+    if let Some(name) = hypervisor::signature() {
+        capture.insert("pinwise/hypervisor", name);
+    }
+    Ok(capture)
+}
+
+/// Captures from a folder that holds `sys` (and perhaps `proc`), directly, in
+/// `fsroot`, or in its only subfolder.
+///
+/// # Errors
+/// [`CaptureReadError`] where there is no such folder.
+pub fn capture_folder(folder: &Path) -> Result<Capture, CaptureReadError> {
+    let root = find_root(folder).ok_or_else(|| CaptureReadError {
+        path: folder.display().to_string(),
+        reason: if folder.is_dir() {
+            "there is no sys/devices/system/cpu in it".to_owned()
+        } else {
+            "there is no such folder".to_owned()
+        },
+    })?;
+    let mut reader = Reader {
+        root,
+        capture: Capture::new(),
+    };
+    reader.read_all();
+    Ok(reader.capture)
+}
+
+/// The folder itself, its `fsroot` (as hwloc's archives have it), or the same
+/// of its only subfolder.
+fn find_root(folder: &Path) -> Option<PathBuf> {
+    let mut folder = folder.to_owned();
+    for _ in 0..DEEPEST_ROOT {
+        let candidates = [folder.clone(), folder.join("fsroot")];
+        if let Some(root) = candidates.into_iter().find(|c| c.join(CPU_DIR).is_dir()) {
+            return Some(root);
+        }
+        let inside = names(&folder).into_iter().map(|name| folder.join(name));
+        let mut folders = inside.filter(|path| path.is_dir());
+        let only = folders.next()?;
+        if folders.next().is_some() {
+            return None;
+        }
+        folder = only;
+    }
+    None
+}
+
+struct Reader {
+    root: PathBuf,
+    capture: Capture,
+}
+
+impl Reader {
+    fn read_all(&mut self) {
+        for file in FILES {
+            self.read(file);
+        }
+        self.read_cpus();
+        self.read_nodes();
+        self.read_folders("sys/devices/system/cpu/types", &["cpumap", "cpulist"]);
+        self.read_folders("proc/driver/nvidia/gpus", &["numa_status"]);
+        for file in wanted_cgroup_files(&self.capture) {
+            self.read(&file);
+        }
+    }
+
+    fn read_cpus(&mut self) {
+        for name in self.numbered(CPU_DIR, "cpu") {
+            let dir = format!("{CPU_DIR}/{name}");
+            for file in CPU_FILES {
+                self.read_wanted(&dir, file);
+            }
+            for index in self.numbered(&format!("{dir}/cache"), "index") {
+                for file in CACHE_FILES {
+                    self.read_wanted(&format!("{dir}/cache/{index}"), file);
+                }
+            }
+        }
+    }
+
+    fn read_nodes(&mut self) {
+        for name in self.numbered(NODE_DIR, "node") {
+            for file in ["cpumap", "cpulist", "meminfo"] {
+                self.read_wanted(&format!("{NODE_DIR}/{name}"), file);
+            }
+        }
+    }
+
+    fn read_folders(&mut self, dir: &str, files: &[&str]) {
+        for name in names(&self.root.join(dir)) {
+            for file in files {
+                self.read(&format!("{dir}/{name}/{file}"));
+            }
+        }
+    }
+
+    /// Reads a file unless the same fact is already there in a better form:
+    /// the new name before the old, the mask (which all kernels have) before
+    /// the list.
+    fn read_wanted(&mut self, dir: &str, file: &str) {
+        let better: &[&str] = match file {
+            "topology/core_cpus_list" | "topology/thread_siblings" => &["topology/core_cpus"],
+            "topology/thread_siblings_list" => &["topology/core_cpus", "topology/thread_siblings"],
+            "topology/package_cpus_list" | "topology/core_siblings" => &["topology/package_cpus"],
+            "topology/core_siblings_list" => &["topology/package_cpus", "topology/core_siblings"],
+            "shared_cpu_list" => &["shared_cpu_map"],
+            "cpulist" => &["cpumap"],
+            _ => &[],
+        };
+        let is_known = better
+            .iter()
+            .any(|name| self.capture.contains(&format!("{dir}/{name}")));
+        if !is_known {
+            self.read(&format!("{dir}/{file}"));
+        }
+    }
+
+    fn read(&mut self, path: &str) {
+        if let Some(content) = read_file(&self.root.join(path)) {
+            self.capture.insert(path, relevant(path, content));
+        }
+    }
+
+    fn numbered(&self, dir: &str, stem: &str) -> Vec<String> {
+        let is_numbered = |name: &String| {
+            name.strip_prefix(stem)
+                .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        };
+        let mut found = names(&self.root.join(dir));
+        found.retain(is_numbered);
+        found
+    }
+}
+
+/// What of a file says something of the CPUs. Captures are passed on: other
+/// mounts would tell of network shares and homes, and the rest of `meminfo`
+/// differs from one moment to the next.
+fn relevant(path: &str, content: Vec<u8>) -> Vec<u8> {
+    let is_wanted: fn(&str) -> bool = if path == "proc/mounts" {
+        |line| {
+            let kind = line.split_ascii_whitespace().nth(2);
+            kind.is_some_and(|kind| ["cgroup", "cgroup2", "cpuset"].contains(&kind))
+        }
+    } else if path.ends_with("/meminfo") {
+        |line| line.contains("MemTotal")
+    } else {
+        return content;
+    };
+    let text = String::from_utf8_lossy(&content);
+    let kept = text.lines().filter(|line| is_wanted(line));
+    kept.flat_map(|line| [line, "\n"])
+        .collect::<String>()
+        .into_bytes()
+}
+
+/// Content of a regular file, at most [`LONGEST`] bytes; opened so that a
+/// pipe cannot block.
+pub(super) fn read_file(path: &Path) -> Option<Vec<u8>> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path)
+        .ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut content = Vec::new();
+    file.take(LONGEST).read_to_end(&mut content).ok()?;
+    Some(content)
+}
+
+/// The file systems of cgroups that are mounted.
+pub(super) fn mounts() -> Vec<Mount> {
+    let table = read_file(Path::new("/proc/mounts")).unwrap_or_default();
+    pinwise_topology::mounts(&String::from_utf8_lossy(&table)).collect()
+}
+
+/// Names in a folder; none where it cannot be listed.
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the Edge lists folders of /sys and of captures"
+    )]
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut found: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    found.sort_unstable();
+    found
+}

@@ -1,0 +1,239 @@
+//! Kernel counters of a whole process tree, where permitted and cheap.
+//!
+//! Each counter is opened once on pinwise itself, switched off, to be
+//! inherited: a child's copy switches on when the child executes, its
+//! children inherit it, and every ended process adds to the total that pinwise
+//! reads. Nothing is opened or attached per run.
+//!
+//! Hardware counters of a task cost up to half a millisecond per context
+//! switch in virtual machines (measured: 63, 235 and 518 µs for 1, 2 and 4
+//! counters). They are probed first and left alone unless cheap or asked for.
+//! Even the cheapest counter costs 15 to 30 µs per process, for which the
+//! kernel makes a copy: commands shorter than [`SHORT`] are not counted.
+
+#![expect(unsafe_code, reason = "perf_event_open and fork have no safe form")]
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use perf_event_open_sys::bindings as perf;
+
+use super::sys;
+
+/// A hardware counter may cost this much per context switch.
+const CHEAP: Duration = Duration::from_micros(2);
+/// Context switches of the probe.
+const PROBE_SWITCHES: u32 = 100;
+
+/// Counters would cost more than half a per cent of a command as short as this.
+pub(super) const SHORT: Duration = Duration::from_millis(5);
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counted {
+    Migrations,
+    Cycles,
+    Instructions,
+}
+
+/// The open counters.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    migrations: Option<OwnedFd>,
+    cycles: Option<OwnedFd>,
+    instructions: Option<OwnedFd>,
+    /// Asked for, whatever they cost.
+    are_wanted: bool,
+}
+
+/// Totals at a moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub(super) migrations: Option<u64>,
+    pub(super) cycles: Option<u64>,
+    pub(super) instructions: Option<u64>,
+}
+
+impl Totals {
+    /// What was added since `before`.
+    pub(super) fn since(self, before: Self) -> Self {
+        let difference = |now: Option<u64>, then: Option<u64>| {
+            now.zip(then).map(|(now, then)| now.saturating_sub(then))
+        };
+        Self {
+            migrations: difference(self.migrations, before.migrations),
+            cycles: difference(self.cycles, before.cycles),
+            instructions: difference(self.instructions, before.instructions),
+        }
+    }
+}
+
+impl Counters {
+    /// Opens what is permitted; hardware counters only if cheap, or if
+    /// `insist`.
+    pub(super) fn open(insist: bool) -> Self {
+        let mut counters = Self {
+            migrations: open(Counted::Migrations).ok(),
+            cycles: open(Counted::Cycles).ok(),
+            instructions: open(Counted::Instructions).ok(),
+            are_wanted: insist,
+        };
+        if !insist && counters.cycles.is_some() && !counters.are_cheap() {
+            counters.cycles = None;
+            counters.instructions = None;
+        }
+        counters
+    }
+
+    /// Stops counting, unless it was asked for.
+    pub(super) fn give_up(&mut self) {
+        if !self.are_wanted {
+            *self = Self::default();
+        }
+    }
+
+    /// Closes all counters, so that what is started from now on has none;
+    /// returns which there were.
+    pub(super) fn set_aside(&mut self) -> Vec<Counted> {
+        let taken = [
+            (Counted::Migrations, self.migrations.take()),
+            (Counted::Cycles, self.cycles.take()),
+            (Counted::Instructions, self.instructions.take()),
+        ];
+        let open = taken.into_iter().filter(|(_, counter)| counter.is_some());
+        open.map(|(counted, _)| counted).collect()
+    }
+
+    /// Opens counters that were set aside.
+    pub(super) fn reopen(&mut self, aside: &[Counted]) {
+        for &counted in aside {
+            let counter = open(counted).ok();
+            match counted {
+                Counted::Migrations => self.migrations = counter,
+                Counted::Cycles => self.cycles = counter,
+                Counted::Instructions => self.instructions = counter,
+            }
+        }
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        Totals {
+            migrations: self.migrations.as_ref().and_then(read),
+            cycles: self.cycles.as_ref().and_then(read),
+            instructions: self.instructions.as_ref().and_then(read),
+        }
+    }
+
+    /// Do context switches with the hardware counters on take about as long
+    /// as without?
+    fn are_cheap(&self) -> bool {
+        let hardware: Vec<&OwnedFd> = self.cycles.iter().chain(&self.instructions).collect();
+        let Ok(without) = time_switches() else {
+            return false;
+        };
+        set_running(&hardware, true);
+        let with = time_switches();
+        set_running(&hardware, false);
+        with.is_ok_and(|with| with.saturating_sub(without) / PROBE_SWITCHES <= CHEAP)
+    }
+}
+
+fn open(counted: Counted) -> io::Result<OwnedFd> {
+    match (open_as(counted, false), counted) {
+        (Ok(fd), _) => Ok(fd),
+        // Without the kernel this counter reads 0 for ever: not available.
+        (Err(error), Counted::Migrations) => Err(error),
+        (Err(_), _) => open_as(counted, true),
+    }
+}
+
+fn open_as(counted: Counted, user_only: bool) -> io::Result<OwnedFd> {
+    let mut attributes = perf::perf_event_attr::default();
+    attributes.size = u32::try_from(size_of_val(&attributes)).unwrap_or(0);
+    let (kind, event): (u32, u64) = match counted {
+        Counted::Migrations => (
+            perf::PERF_TYPE_SOFTWARE,
+            perf::PERF_COUNT_SW_CPU_MIGRATIONS.into(),
+        ),
+        Counted::Cycles => (
+            perf::PERF_TYPE_HARDWARE,
+            perf::PERF_COUNT_HW_CPU_CYCLES.into(),
+        ),
+        Counted::Instructions => (
+            perf::PERF_TYPE_HARDWARE,
+            perf::PERF_COUNT_HW_INSTRUCTIONS.into(),
+        ),
+    };
+    attributes.type_ = kind;
+    attributes.config = event;
+    attributes.set_disabled(1);
+    attributes.set_inherit(1);
+    attributes.set_enable_on_exec(1);
+    attributes.set_exclude_hv(1);
+    attributes.set_exclude_kernel(u64::from(user_only));
+    sys::perf_event(&attributes, 0, -1)
+}
+
+fn read(counter: &OwnedFd) -> Option<u64> {
+    let mut bytes = [0u8; 8];
+    (sys::read_some(counter, &mut bytes) == bytes.len()).then(|| u64::from_ne_bytes(bytes))
+}
+
+fn set_running(counters: &[&OwnedFd], run: bool) {
+    const ENABLE: libc::c_ulong = 0x2400;
+    const DISABLE: libc::c_ulong = 0x2401;
+    for counter in counters {
+        // SAFETY: a perf descriptor and a request without argument.
+        unsafe {
+            libc::ioctl(counter.as_raw_fd(), if run { ENABLE } else { DISABLE }, 0);
+        }
+    }
+}
+
+/// Time of ping-pong between this process and a forked one on one CPU, which
+/// forces a context switch for every byte.
+fn time_switches() -> io::Result<Duration> {
+    let before = sys::affinity()?;
+    let (ping_read, ping_write) = sys::pipe(0)?;
+    let (pong_read, pong_write) = sys::pipe(0)?;
+    let one = before
+        .first()
+        .map(pinwise_topology::CpuSet::single)
+        .unwrap_or_default();
+    sys::set_affinity(&one)?;
+    // SAFETY: the child only reads, writes and leaves by _exit.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        drop(ping_write);
+        while pass(&ping_read, &pong_write) {}
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(0) };
+    }
+    let start = sys::monotonic();
+    for _ in 0..PROBE_SWITCHES / 2 {
+        write_byte(&ping_write);
+        read_byte(&pong_read);
+    }
+    let took = sys::monotonic().saturating_sub(start);
+    drop(ping_write);
+    let mut status = 0;
+    // SAFETY: the pointer is valid; the child ends when its pipe closes.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    sys::set_affinity(&before)?;
+    sys::check(child).map(|_| took)
+}
+
+fn pass(from: &OwnedFd, to: &OwnedFd) -> bool {
+    read_byte(from) && write_byte(to)
+}
+
+fn read_byte(from: &OwnedFd) -> bool {
+    sys::read_some(from, &mut [0]) == 1
+}
+
+fn write_byte(to: &OwnedFd) -> bool {
+    let byte = [1u8];
+    // SAFETY: the buffer holds the one byte said.
+    unsafe { libc::write(to.as_raw_fd(), byte.as_ptr().cast(), 1) == 1 }
+}

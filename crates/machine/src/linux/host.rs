@@ -1,0 +1,253 @@
+//! What the host's settings are, for `doctor`.
+//!
+//! Reads only; every fact may be missing. The folder to read from is a
+//! parameter, so that tests describe hosts nobody owns.
+
+use std::path::Path;
+
+use super::capture::{names, read_file};
+use super::sys;
+use pinwise_topology::CpuSet;
+
+/// Settings and state of a host; `None` where the system does not tell.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HostFacts {
+    /// Runs as root?
+    pub is_root: bool,
+    /// `on`, `off`, `notsupported` … of SMT control.
+    pub smt_control: Option<String>,
+    /// Frequency governors in use, each once.
+    pub governors: Vec<String>,
+    /// May the CPUs go beyond their nominal frequency?
+    pub turbo: Option<bool>,
+    /// The chosen word of transparent huge pages.
+    pub huge_pages: Option<String>,
+    /// Swap in use, bytes.
+    pub swap_used_bytes: Option<u64>,
+    /// Load average over a minute.
+    pub load_average: Option<f64>,
+    /// Level of address-space randomisation.
+    pub aslr: Option<u32>,
+    /// `kernel.perf_event_paranoid`.
+    pub perf_paranoid: Option<i32>,
+    /// Is automatic NUMA balancing on?
+    pub numa_balancing: Option<bool>,
+    /// CPUs kept from the scheduler at boot.
+    pub isolated: CpuSet,
+    /// Names of running programs that move other programs' threads.
+    pub tuners: Vec<String>,
+    /// The `sched_ext` scheduler in charge.
+    pub sched_ext: Option<String>,
+    /// Thermal throttling events since boot, all CPUs together.
+    pub thermal_throttles: Option<u64>,
+    /// Is the machine on battery?
+    pub on_battery: Option<bool>,
+    /// The clock that times are read from.
+    pub clock_source: Option<String>,
+    /// Share of the last minute in which some task waited for a CPU, from PSI.
+    pub cpu_pressure: Option<f64>,
+}
+
+/// Daemons that move threads or memory of others.
+const TUNERS: [&str; 8] = [
+    "irqbalance",
+    "numad",
+    "tuned",
+    "intel_lpmd",
+    "ananicy-cpp",
+    "auto-cpufreq",
+    "gamemoded",
+    "power-profiles-daemon",
+];
+
+/// Reads the facts below `root` (`/` for this host).
+#[must_use]
+pub fn read_host_facts(root: &Path) -> HostFacts {
+    let host = Host { root };
+    let cpu = "sys/devices/system/cpu";
+    HostFacts {
+        is_root: sys::is_root(),
+        smt_control: host.text(&format!("{cpu}/smt/control")),
+        governors: host.per_cpu("cpufreq/scaling_governor"),
+        turbo: host.turbo(),
+        huge_pages: host
+            .text("sys/kernel/mm/transparent_hugepage/enabled")
+            .and_then(|text| chosen(&text)),
+        swap_used_bytes: host.swap_used(),
+        load_average: host.text("proc/loadavg").and_then(|t| first_number(&t)),
+        aslr: host.number("proc/sys/kernel/randomize_va_space"),
+        perf_paranoid: host.number("proc/sys/kernel/perf_event_paranoid"),
+        numa_balancing: host
+            .number::<u32>("proc/sys/kernel/numa_balancing")
+            .map(|v| v > 0),
+        isolated: host
+            .text(&format!("{cpu}/isolated"))
+            .and_then(|t| CpuSet::parse_list(&t).ok())
+            .unwrap_or_default(),
+        tuners: host.tuners(),
+        sched_ext: host.sched_ext(),
+        thermal_throttles: host.thermal_throttles(),
+        on_battery: host.on_battery(),
+        clock_source: host.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        cpu_pressure: host.cpu_pressure(),
+    }
+}
+
+struct Host<'a> {
+    root: &'a Path,
+}
+
+impl Host<'_> {
+    fn text(&self, path: &str) -> Option<String> {
+        let bytes = read_file(&self.root.join(path))?;
+        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
+        self.text(path)?.parse().ok()
+    }
+
+    fn cpu_folders(&self) -> Vec<String> {
+        let mut folders = names(&self.root.join("sys/devices/system/cpu"));
+        folders.retain(|name| {
+            name.strip_prefix("cpu")
+                .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        });
+        folders
+    }
+
+    fn per_cpu(&self, file: &str) -> Vec<String> {
+        let mut values: Vec<String> = self
+            .cpu_folders()
+            .iter()
+            .filter_map(|cpu| self.text(&format!("sys/devices/system/cpu/{cpu}/{file}")))
+            .collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+
+    fn turbo(&self) -> Option<bool> {
+        let no_turbo = self.number::<u32>("sys/devices/system/cpu/intel_pstate/no_turbo");
+        let boost = self.number::<u32>("sys/devices/system/cpu/cpufreq/boost");
+        no_turbo.map(|v| v == 0).or(boost.map(|v| v != 0))
+    }
+
+    fn swap_used(&self) -> Option<u64> {
+        let text = self.text("proc/meminfo")?;
+        let kib = |key: &str| -> Option<u64> {
+            let line = text.lines().find(|line| line.starts_with(key))?;
+            line.split_ascii_whitespace().nth(1)?.parse().ok()
+        };
+        let used = kib("SwapTotal:")?.saturating_sub(kib("SwapFree:")?);
+        used.checked_mul(1024)
+    }
+
+    fn tuners(&self) -> Vec<String> {
+        let mut found: Vec<String> = names(&self.root.join("proc"))
+            .iter()
+            .filter(|name| name.bytes().all(|b| b.is_ascii_digit()))
+            .filter_map(|pid| self.text(&format!("proc/{pid}/comm")))
+            .filter(|name| TUNERS.contains(&name.as_str()))
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn sched_ext(&self) -> Option<String> {
+        let is_on = self.text("sys/kernel/sched_ext/state")? == "enabled";
+        is_on.then(|| {
+            self.text("sys/kernel/sched_ext/root/ops")
+                .unwrap_or_else(|| "unnamed".to_owned())
+        })
+    }
+
+    fn thermal_throttles(&self) -> Option<u64> {
+        let counts: Vec<u64> = self
+            .cpu_folders()
+            .iter()
+            .filter_map(|cpu| {
+                let file = "thermal_throttle/core_throttle_count";
+                self.number(&format!("sys/devices/system/cpu/{cpu}/{file}"))
+            })
+            .collect();
+        let sum = |sum: u64, &count: &u64| sum.saturating_add(count);
+        (!counts.is_empty()).then(|| counts.iter().fold(0, sum))
+    }
+
+    fn on_battery(&self) -> Option<bool> {
+        let supplies = names(&self.root.join("sys/class/power_supply"));
+        let online: Vec<u32> = supplies
+            .iter()
+            .filter_map(|name| self.number(&format!("sys/class/power_supply/{name}/online")))
+            .collect();
+        (!online.is_empty()).then(|| online.iter().all(|&v| v == 0))
+    }
+
+    fn cpu_pressure(&self) -> Option<f64> {
+        let text = self.text("proc/pressure/cpu")?;
+        let some = text.lines().find(|line| line.starts_with("some"))?;
+        let value = some.split("avg60=").nth(1)?;
+        first_number(value).map(|percent| percent / 100.0)
+    }
+}
+
+/// The word in brackets of `always [madvise] never`.
+fn chosen(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once('[')?;
+    let (word, _) = rest.split_once(']')?;
+    Some(word.to_owned())
+}
+
+fn first_number(text: &str) -> Option<f64> {
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_read_from_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |path: &str, content: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        };
+        put(
+            "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+            "powersave\n",
+        );
+        put(
+            "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
+            "powersave\n",
+        );
+        put("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
+        put(
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "always [madvise] never\n",
+        );
+        put(
+            "proc/meminfo",
+            "MemTotal: 1 kB\nSwapTotal: 100 kB\nSwapFree: 60 kB\n",
+        );
+        put("proc/loadavg", "1.50 1.0 0.5 2/100 123\n");
+        put("proc/12/comm", "irqbalance\n");
+        put(
+            "proc/pressure/cpu",
+            "some avg10=0.00 avg60=12.50 avg300=0 total=1\n",
+        );
+        let facts = read_host_facts(folder.path());
+        assert_eq!(facts.governors, ["powersave"]);
+        assert_eq!(facts.turbo, Some(true));
+        assert_eq!(facts.huge_pages.as_deref(), Some("madvise"));
+        assert_eq!(facts.swap_used_bytes, Some(40 * 1024));
+        assert_eq!(facts.load_average, Some(1.5));
+        assert_eq!(facts.tuners, ["irqbalance"]);
+        assert_eq!(facts.cpu_pressure, Some(0.125));
+        assert_eq!(facts.aslr, None);
+    }
+}

@@ -1,0 +1,419 @@
+//! Reads values of the system, sets them, and puts them back.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::entry::{Change, Entry};
+use super::{LedgerError, groups};
+use crate::linux::capture::read_file;
+use crate::linux::processes::LinuxProcesses;
+use crate::linux::{pins, sys};
+use crate::processes::{Held, Processes, give_back};
+use pinwise_topology::CpuSet;
+
+/// A CPU that is busy with being switched is tried again so often …
+const TRIES: usize = 10;
+/// … after so long.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The host, or a folder that stands for it in tests.
+#[derive(Debug, Clone)]
+pub(super) struct System {
+    root: PathBuf,
+}
+
+/// How a value stands that pinwise changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Standing {
+    /// As pinwise left it.
+    Ours,
+    AsBefore,
+    /// The thread ended, the group was removed.
+    Ended,
+    /// Somebody else changed it since, to this.
+    Changed(String),
+}
+
+/// What became of a change that was to be undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The value is the old one again.
+    Restored,
+    /// It was already, or was never changed.
+    AsBefore,
+    /// The thread or the group has gone.
+    Ended,
+    /// Somebody else changed it since, to this: it was left alone.
+    Changed(String),
+    /// The system would not; the change stays on the list.
+    Failed(String),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Restored => out.write_str("put back"),
+            Self::AsBefore => out.write_str("is so already"),
+            Self::Ended => out.write_str("has gone"),
+            Self::Changed(now) => write!(out, "left alone: somebody made it {now} since"),
+            Self::Failed(reason) => write!(out, "cannot be put back: {reason}"),
+        }
+    }
+}
+
+impl System {
+    pub(super) fn at(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+        }
+    }
+
+    /// A file of the folder of all CPUs.
+    pub(super) fn cpu_file(&self, name: &str) -> PathBuf {
+        self.root.join("sys/devices/system/cpu").join(name)
+    }
+
+    /// A small file's text, without the space around it.
+    pub(super) fn read(path: &Path) -> Option<String> {
+        let content = read_file(path)?;
+        Some(String::from_utf8_lossy(&content).trim().to_owned())
+    }
+
+    /// CPUs that are on.
+    pub(super) fn online(&self) -> Option<CpuSet> {
+        CpuSet::parse_list(&Self::read(&self.cpu_file("online"))?).ok()
+    }
+
+    /// What a change would have to be undone to.
+    pub(super) fn original(&self, change: &Change) -> Result<Entry, LedgerError> {
+        match change {
+            Change::Mask { thread, cpus } => {
+                let start = start(*thread)?;
+                let before = sys::affinity_of(*thread)
+                    .map_err(|error| of_thread(error, *thread, Some(cpus)))?;
+                Ok(Entry::Mask {
+                    thread: *thread,
+                    start,
+                    before,
+                    asked: cpus.clone(),
+                    granted: None,
+                })
+            }
+            Change::Nice { thread, nice } => Ok(Entry::Nice {
+                thread: *thread,
+                start: start(*thread)?,
+                before: sys::nice_of(*thread).map_err(|error| of_thread(error, *thread, None))?,
+                asked: *nice,
+            }),
+            Change::Online { cpu, is_on } => self.original_online(*cpu, *is_on),
+            Change::SmtOff => match Self::read(&self.cpu_file("smt/control")).as_deref() {
+                Some("on") => Ok(Entry::SmtOff),
+                other => Err(LedgerError::Value(
+                    "smt/control".to_owned(),
+                    other.unwrap_or("absent").to_owned(),
+                )),
+            },
+            Change::Cpuset { file, cpus } => Ok(Entry::Cpuset {
+                file: file.clone(),
+                before: cpuset(file)?,
+                asked: cpus.clone(),
+            }),
+            Change::Folder { path } if path.exists() => Err(LedgerError::Value(
+                path.display().to_string(),
+                "there already".to_owned(),
+            )),
+            Change::Folder { path } => Ok(Entry::Folder { path: path.clone() }),
+            Change::Move { task, to } => Ok(Entry::Move {
+                task: *task,
+                start: start(*task)?,
+                before: groups::group_of(*task, to).ok_or(LedgerError::Gone(*task))?,
+                to: to.clone(),
+            }),
+        }
+    }
+
+    fn original_online(&self, cpu: usize, is_on: bool) -> Result<Entry, LedgerError> {
+        let file = self.cpu_file(&format!("cpu{cpu}/online"));
+        match Self::read(&file).as_deref() {
+            Some(now) if (now == "1") != is_on => Ok(Entry::Online { cpu, is_on }),
+            Some(now) => Err(LedgerError::Value(
+                format!("CPU {cpu}"),
+                if now == "1" {
+                    "on already"
+                } else {
+                    "off already"
+                }
+                .to_owned(),
+            )),
+            None if self.cpu_file(&format!("cpu{cpu}")).is_dir() => Err(LedgerError::Fixed(cpu)),
+            None => Err(LedgerError::Value(
+                format!("CPU {cpu}"),
+                "absent".to_owned(),
+            )),
+        }
+    }
+
+    /// Makes a change; `Some`: the mask that the kernel made of it.
+    pub(super) fn make(&self, entry: &Entry) -> Result<Option<CpuSet>, LedgerError> {
+        match entry {
+            Entry::Mask { thread, asked, .. } => {
+                sys::set_affinity_of(*thread, asked)
+                    .map_err(|error| of_thread(error, *thread, Some(asked)))?;
+                return Ok(sys::affinity_of(*thread).ok());
+            }
+            // The kernel changes the one, rules change the other.
+            Entry::Saved { .. } | Entry::Held(_) => {}
+            Entry::Nice { thread, asked, .. } => sys::set_nice_of(*thread, *asked)
+                .map_err(|error| of_thread(error, *thread, None))?,
+            Entry::Online { cpu, is_on } => self.switch(*cpu, *is_on)?,
+            Entry::SmtOff => write(&self.cpu_file("smt/control"), "off")?,
+            Entry::Cpuset { file, asked, .. } => write_cpuset(file, asked)?,
+            Entry::Folder { path } => std::fs::create_dir(path)
+                .map_err(|error| LedgerError::System(path.display().to_string(), error))?,
+            Entry::Move { task, to, .. } => write(&groups::tasks_file(to), &task.to_string())?,
+        }
+        Ok(None)
+    }
+
+    fn switch(&self, cpu: usize, is_on: bool) -> Result<(), LedgerError> {
+        let file = self.cpu_file(&format!("cpu{cpu}/online"));
+        let value = if is_on { "1" } else { "0" };
+        let mut made = write(&file, value);
+        for _ in 1..TRIES {
+            match &made {
+                Err(LedgerError::System(_, error))
+                    if error.kind() == io::ErrorKind::ResourceBusy =>
+                {
+                    std::thread::sleep(PAUSE);
+                    made = write(&file, value);
+                }
+                _ => break,
+            }
+        }
+        made
+    }
+
+    fn standing(&self, entry: &Entry) -> Standing {
+        match entry {
+            Entry::Mask {
+                thread,
+                start,
+                before,
+                asked,
+                granted,
+            } => mask_standing(*thread, *start, before, |now| match granted {
+                Some(granted) => now == granted || now == asked,
+                // It was killed before it could read what the kernel made of it.
+                None => now.is_subset(asked),
+            }),
+            // The kernel gives a thread that has no CPU left more than it had;
+            // what is less, or other, was set by somebody.
+            Entry::Saved {
+                thread,
+                start,
+                before,
+            } => mask_standing(*thread, *start, before, |now| before.is_subset(now)),
+            Entry::Nice {
+                thread,
+                start,
+                before,
+                asked,
+            } => match sys::nice_of(*thread) {
+                Ok(_) | Err(_) if pins::start_of(*thread) != Some(*start) => Standing::Ended,
+                Err(_) => Standing::Ended,
+                Ok(now) => compare(&now, before, now == *asked),
+            },
+            Entry::Online { cpu, is_on } => {
+                let file = self.cpu_file(&format!("cpu{cpu}/online"));
+                match Self::read(&file) {
+                    Some(now) if (now == "1") == *is_on => Standing::Ours,
+                    Some(_) => Standing::AsBefore,
+                    None => Standing::Ended,
+                }
+            }
+            Entry::SmtOff => match Self::read(&self.cpu_file("smt/control")) {
+                Some(now) => compare(&now.as_str(), &"on", now == "off"),
+                None => Standing::Ended,
+            },
+            Entry::Cpuset {
+                file,
+                before,
+                asked,
+            } => match cpuset(file) {
+                Ok(now) => compare(&now, before, now == *asked),
+                Err(_) => Standing::Ended,
+            },
+            Entry::Folder { path } if path.is_dir() => Standing::Ours,
+            Entry::Folder { .. } => Standing::AsBefore,
+            Entry::Move {
+                task,
+                start,
+                before,
+                to,
+            } => match groups::group_of(*task, to) {
+                Some(now) if pins::start_of(*task) == Some(*start) => {
+                    compare(&now.display(), &before.display(), now == *to)
+                }
+                _ => Standing::Ended,
+            },
+            Entry::Held(held) => held_standing(held),
+        }
+    }
+
+    /// What [`Self::restore`] would do.
+    pub(super) fn foresee(&self, entry: &Entry) -> Outcome {
+        match self.standing(entry) {
+            Standing::Ours => Outcome::Restored,
+            Standing::AsBefore => Outcome::AsBefore,
+            Standing::Ended => Outcome::Ended,
+            Standing::Changed(now) => Outcome::Changed(now),
+        }
+    }
+
+    /// Puts the old value back, if it is still as pinwise left it.
+    pub(super) fn restore(&self, entry: &Entry) -> Outcome {
+        match self.foresee(entry) {
+            Outcome::Restored => {}
+            other => return other,
+        }
+        let made = match entry {
+            Entry::Mask { thread, before, .. } | Entry::Saved { thread, before, .. } => {
+                sys::set_affinity_of(*thread, before)
+                    .map_err(|error| of_thread(error, *thread, Some(before)))
+            }
+            Entry::Nice { thread, before, .. } => {
+                sys::set_nice_of(*thread, *before).map_err(|error| of_thread(error, *thread, None))
+            }
+            Entry::Online { cpu, is_on } => self.switch(*cpu, !is_on),
+            Entry::SmtOff => write(&self.cpu_file("smt/control"), "on"),
+            Entry::Cpuset { file, before, .. } => write_cpuset(file, before),
+            Entry::Folder { path } => remove_group(path),
+            Entry::Move { task, before, .. } => {
+                write(&groups::tasks_file(before), &task.to_string())
+            }
+            Entry::Held(held) => {
+                give_back(&mut LinuxProcesses::open(), std::slice::from_ref(held));
+                let is_left = held_standing(held) == Standing::Ours;
+                let left = || LedgerError::Value(entry.to_string(), "still so".to_owned());
+                if is_left { Err(left()) } else { Ok(()) }
+            }
+        };
+        match made {
+            Ok(()) => Outcome::Restored,
+            Err(LedgerError::Gone(_)) => Outcome::Ended,
+            Err(error) => Outcome::Failed(error.to_string()),
+        }
+    }
+}
+
+fn compare(now: &impl fmt::Display, before: &impl fmt::Display, is_ours: bool) -> Standing {
+    let (now, before) = (now.to_string(), before.to_string());
+    if now == before {
+        Standing::AsBefore
+    } else if is_ours {
+        Standing::Ours
+    } else {
+        Standing::Changed(now)
+    }
+}
+
+fn mask_standing(
+    thread: i32,
+    start: u64,
+    before: &CpuSet,
+    is_ours: impl Fn(&CpuSet) -> bool,
+) -> Standing {
+    if pins::start_of(thread) != Some(start) {
+        return Standing::Ended;
+    }
+    match sys::affinity_of(thread) {
+        Ok(now) => compare(&now, before, is_ours(&now)),
+        Err(_) => Standing::Ended,
+    }
+}
+
+/// Have threads of the process what rules gave them?
+fn held_standing(held: &Held) -> Standing {
+    let mut host = LinuxProcesses::open();
+    let identity = host.identity(held.process);
+    if identity.is_none_or(|identity| identity.start != held.start) {
+        return Standing::Ended;
+    }
+    let threads = host.threads(held.process).into_iter();
+    let mut masks = threads.filter_map(|thread| Some((host.mask(thread)?, host.nice(thread))));
+    match masks.any(|(mask, nice)| held.is_on(&mask, nice)) {
+        true => Standing::Ours,
+        false => Standing::AsBefore,
+    }
+}
+
+fn start(thread: i32) -> Result<u64, LedgerError> {
+    pins::start_of(thread).ok_or(LedgerError::Gone(thread))
+}
+
+fn of_thread(error: io::Error, thread: i32, cpus: Option<&CpuSet>) -> LedgerError {
+    match (error.raw_os_error(), cpus) {
+        (Some(libc::ESRCH), _) => LedgerError::Gone(thread),
+        (Some(libc::EPERM | libc::EACCES), _) => LedgerError::Foreign(thread),
+        (Some(libc::EINVAL), Some(cpus)) => LedgerError::Forbidden(thread, cpus.clone()),
+        _ => LedgerError::System(format!("thread {thread}"), error),
+    }
+}
+
+/// A cgroup's `cpuset.cpus`.
+pub(super) fn cpuset(file: &Path) -> Result<CpuSet, LedgerError> {
+    let text = System::read(file).ok_or_else(|| {
+        LedgerError::System(
+            file.display().to_string(),
+            io::Error::from(io::ErrorKind::NotFound),
+        )
+    })?;
+    let parsed = match text.as_str() {
+        "" => Ok(CpuSet::new()),
+        list => CpuSet::parse_list(list),
+    };
+    parsed.map_err(|_| LedgerError::Value(file.display().to_string(), text))
+}
+
+fn write_cpuset(file: &Path, cpus: &CpuSet) -> Result<(), LedgerError> {
+    write(file, &format!("{cpus}\n"))
+}
+
+/// One system call, since the kernel takes a value as a whole.
+fn write(path: &Path, value: &str) -> Result<(), LedgerError> {
+    use std::io::Write;
+    let written = std::fs::OpenOptions::new()
+        .write(true)
+        .truncate(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(value.as_bytes()));
+    written.map_err(|error| match error.raw_os_error() {
+        Some(libc::ESRCH) => LedgerError::Gone(value.trim().parse().unwrap_or(0)),
+        _ => LedgerError::System(path.display().to_string(), error),
+    })
+}
+
+/// Removes a cgroup that pinwise made; who is still in it goes to its parent.
+fn remove_group(path: &Path) -> Result<(), LedgerError> {
+    let parent = path.parent().unwrap_or(path);
+    let mut removed = std::fs::remove_dir(path);
+    for _ in 1..TRIES {
+        match &removed {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                let inside = System::read(&groups::tasks_file(path)).unwrap_or_default();
+                for task in inside.split_ascii_whitespace() {
+                    // One that ended meanwhile needs no other group.
+                    let _ = write(&groups::tasks_file(parent), task);
+                }
+                removed = std::fs::remove_dir(path);
+                if removed.is_err() {
+                    std::thread::sleep(PAUSE);
+                }
+            }
+            _ => break,
+        }
+    }
+    removed.map_err(|error| LedgerError::System(path.display().to_string(), error))
+}

@@ -1,0 +1,475 @@
+//! What a ledger holds: changes, with the value from before, as lines.
+//!
+//! Pure. A line that was cut off or makes no sense tells of a change that was
+//! not made: a change is made after its line is whole.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use crate::processes::Held;
+use pinwise_topology::CpuSet;
+
+/// The first words of a journal; its boot and the writer's process id follow.
+const HEAD: &str = "pinwise journal 1";
+
+/// A change of the system that is to be undone in the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A thread may use only these CPUs.
+    Mask {
+        /// Its id.
+        thread: i32,
+        /// The CPUs.
+        cpus: CpuSet,
+    },
+    /// A thread (of a process: its first) gets this niceness.
+    Nice {
+        /// Its id.
+        thread: i32,
+        /// From -20 to 19.
+        nice: i32,
+    },
+    /// A CPU is switched on or off, for the whole host.
+    Online {
+        /// The CPU.
+        cpu: usize,
+        /// On?
+        is_on: bool,
+    },
+    /// The second and further CPUs of all cores are switched off. The kernel's
+    /// `forceoff`, which would last until the next boot, is never written.
+    SmtOff,
+    /// A cgroup may use only these CPUs.
+    Cpuset {
+        /// Its `cpuset.cpus`.
+        file: PathBuf,
+        /// The CPUs.
+        cpus: CpuSet,
+    },
+    /// A cgroup is made.
+    Folder {
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// A task goes into a cgroup: a thread in version 1, in version 2 a whole
+    /// process.
+    Move {
+        /// Its id.
+        task: i32,
+        /// The cgroup's folder.
+        to: PathBuf,
+    },
+}
+
+/// A change with the value from before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A thread's mask was set.
+    Mask {
+        /// Its id.
+        thread: i32,
+        /// When it was started, ticks since boot: its id may come again.
+        start: u64,
+        /// The mask before.
+        before: CpuSet,
+        /// The mask that was set.
+        asked: CpuSet,
+        /// What the kernel made of it: less where a cpuset forbids CPUs.
+        granted: Option<CpuSet>,
+    },
+    /// A thread has a mask that the kernel forgets when its CPUs are switched
+    /// off; it was not changed by pinwise.
+    Saved {
+        /// Its id.
+        thread: i32,
+        /// When it was started, ticks since boot.
+        start: u64,
+        /// The mask before.
+        before: CpuSet,
+    },
+    /// A thread's niceness was set.
+    Nice {
+        /// Its id.
+        thread: i32,
+        /// When it was started, ticks since boot.
+        start: u64,
+        /// The niceness before.
+        before: i32,
+        /// The niceness that was set.
+        asked: i32,
+    },
+    /// A CPU was switched on or off; before, it was the other.
+    Online {
+        /// The CPU.
+        cpu: usize,
+        /// What it was switched to.
+        is_on: bool,
+    },
+    /// SMT was switched off.
+    SmtOff,
+    /// A cgroup's CPUs were set, or will be by the kernel.
+    Cpuset {
+        /// Its `cpuset.cpus`.
+        file: PathBuf,
+        /// The CPUs before; empty: those of its parent.
+        before: CpuSet,
+        /// The CPUs that were set.
+        asked: CpuSet,
+    },
+    /// A cgroup was made.
+    Folder {
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// A task was moved into a cgroup.
+    Move {
+        /// Its id.
+        task: i32,
+        /// When it was started, ticks since boot.
+        start: u64,
+        /// The folder of its cgroup before.
+        before: PathBuf,
+        /// The folder of its cgroup since.
+        to: PathBuf,
+    },
+    /// A process has something from rules, which its number stands for here.
+    Held(Held),
+}
+
+impl Entry {
+    /// What is put back first: CPUs, since the kernel takes no mask of a CPU
+    /// that is off; then cpusets, which bound masks; then tasks go where they
+    /// were, which may overwrite masks; then masks; and last the groups that
+    /// are empty by then.
+    #[must_use]
+    pub const fn rank(&self) -> u8 {
+        match self {
+            Self::Online { .. } | Self::SmtOff => 0,
+            Self::Cpuset { .. } => 1,
+            Self::Move { .. } => 2,
+            Self::Mask { .. } | Self::Saved { .. } | Self::Nice { .. } | Self::Held(_) => 3,
+            Self::Folder { .. } => 4,
+        }
+    }
+
+    fn to_words(&self) -> String {
+        match self {
+            Self::Mask {
+                thread,
+                start,
+                before,
+                asked,
+                ..
+            } => format!("mask {thread} {start} {} {}", list(before), list(asked)),
+            Self::Saved {
+                thread,
+                start,
+                before,
+            } => format!("saved {thread} {start} {}", list(before)),
+            Self::Nice {
+                thread,
+                start,
+                before,
+                asked,
+            } => format!("nice {thread} {start} {before} {asked}"),
+            Self::Online { cpu, is_on } => format!("online {cpu} {is_on}"),
+            Self::SmtOff => "smt-off".to_owned(),
+            Self::Cpuset {
+                file,
+                before,
+                asked,
+            } => format!("cpuset {} {} {}", escape(file), list(before), list(asked)),
+            Self::Folder { path } => format!("folder {}", escape(path)),
+            Self::Move {
+                task,
+                start,
+                before,
+                to,
+            } => format!("move {task} {start} {} {}", escape(before), escape(to)),
+            Self::Held(held) => {
+                let nices: Vec<String> = held.nices.iter().map(i32::to_string).collect();
+                let masks = held.masks.iter().map(|mask| format!(" {mask}"));
+                let (process, start) = (held.process, held.start);
+                let masks: String = masks.collect();
+                format!("held {process} {start} nice={}{masks}", nices.join(","))
+            }
+        }
+    }
+
+    fn from_words(words: &[&str]) -> Option<Self> {
+        Some(match *words {
+            ["mask", thread, start, before, asked] => Self::Mask {
+                thread: id(thread)?,
+                start: start.parse().ok()?,
+                before: some_cpus(before)?,
+                asked: some_cpus(asked)?,
+                granted: None,
+            },
+            ["saved", thread, start, before] => Self::Saved {
+                thread: id(thread)?,
+                start: start.parse().ok()?,
+                before: some_cpus(before)?,
+            },
+            ["nice", thread, start, before, asked] => Self::Nice {
+                thread: id(thread)?,
+                start: start.parse().ok()?,
+                before: niceness(before)?,
+                asked: niceness(asked)?,
+            },
+            ["online", cpu, is_on] => Self::Online {
+                cpu: cpu.parse().ok().filter(|&cpu| cpu <= CpuSet::MAX_CPU)?,
+                is_on: is_on.parse().ok()?,
+            },
+            ["smt-off"] => Self::SmtOff,
+            ["cpuset", file, before, asked] => Self::Cpuset {
+                file: unescape(file)?,
+                before: cpus(before)?,
+                asked: cpus(asked)?,
+            },
+            ["folder", path] => Self::Folder {
+                path: unescape(path)?,
+            },
+            ["move", task, start, before, to] => Self::Move {
+                task: id(task)?,
+                start: start.parse().ok()?,
+                before: unescape(before)?,
+                to: unescape(to)?,
+            },
+            ["held", process, start, nices, ref masks @ ..] => {
+                let nices = nices.strip_prefix("nice=")?.split_terminator(',');
+                Self::Held(Held {
+                    process: id(process)?,
+                    start: start.parse().ok()?,
+                    masks: masks
+                        .iter()
+                        .map(|mask| some_cpus(mask))
+                        .collect::<Option<_>>()?,
+                    nices: nices.map(niceness).collect::<Option<_>>()?,
+                })
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Entry {
+    /// What is put back, as in `thread 42: CPUs 0-3`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mask { thread, before, .. } | Self::Saved { thread, before, .. } => {
+                write!(out, "thread {thread}: CPUs {before}")
+            }
+            Self::Nice { thread, before, .. } => write!(out, "thread {thread}: niceness {before}"),
+            Self::Online { cpu, is_on } => {
+                write!(out, "CPU {cpu}: {}", if *is_on { "off" } else { "on" })
+            }
+            Self::SmtOff => out.write_str("SMT: on"),
+            Self::Cpuset { file, before, .. } => match before.is_empty() {
+                true => write!(out, "{}: as its parent", file.display()),
+                false => write!(out, "{}: CPUs {before}", file.display()),
+            },
+            Self::Folder { path } => write!(out, "{}: removed", path.display()),
+            Self::Move { task, before, .. } => {
+                write!(out, "task {task}: cgroup {}", before.display())
+            }
+            Self::Held(held) => write!(out, "process {}: placed by rules", held.process),
+        }
+    }
+}
+
+fn id(text: &str) -> Option<i32> {
+    text.parse().ok().filter(|&id| id > 0)
+}
+
+fn niceness(text: &str) -> Option<i32> {
+    text.parse().ok().filter(|nice| (-20..=19).contains(nice))
+}
+
+fn list(cpus: &CpuSet) -> String {
+    match cpus.is_empty() {
+        true => "-".to_owned(),
+        false => cpus.to_string(),
+    }
+}
+
+fn cpus(text: &str) -> Option<CpuSet> {
+    match text {
+        "-" => Some(CpuSet::new()),
+        _ => some_cpus(text),
+    }
+}
+
+fn some_cpus(text: &str) -> Option<CpuSet> {
+    CpuSet::parse_list(text).ok().filter(|set| !set.is_empty())
+}
+
+/// A path as one printable word.
+fn escape(path: &Path) -> String {
+    let mut text = String::new();
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'!'..=b'~' if byte != b'%' => text.push(char::from(byte)),
+            _ => text.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    text
+}
+
+/// Only what is written by [`escape`] of an absolute path without `..`.
+fn unescape(text: &str) -> Option<PathBuf> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, others @ ..] = rest {
+        rest = others;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = &rest[2..];
+    }
+    let path = PathBuf::from(std::ffi::OsString::from_vec(bytes));
+    let climbs = path.components().any(|part| part.as_os_str() == "..");
+    (path.is_absolute() && !climbs).then_some(path)
+}
+
+/// What is written down, a line each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Word {
+    /// A change is about to be made.
+    Made(u64, Entry),
+    /// A mask came out so.
+    Granted(u64, CpuSet),
+    /// A change is no more, or shall not be undone.
+    Gone(u64),
+    /// Changes stay, or do not.
+    Kept(bool),
+}
+
+impl Word {
+    pub(super) fn to_line(&self) -> String {
+        match self {
+            Self::Made(id, entry) => format!("made {id} {}\n", entry.to_words()),
+            Self::Granted(id, cpus) => format!("granted {id} {}\n", list(cpus)),
+            Self::Gone(id) => format!("gone {id}\n"),
+            Self::Kept(are_kept) => format!("kept {are_kept}\n"),
+        }
+    }
+
+    fn from_line(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        Some(match *words.as_slice() {
+            ["made", id, ref entry @ ..] => Self::Made(id.parse().ok()?, Entry::from_words(entry)?),
+            ["granted", id, set] => Self::Granted(id.parse().ok()?, some_cpus(set)?),
+            ["gone", id] => Self::Gone(id.parse().ok()?),
+            ["kept", are_kept] => Self::Kept(are_kept.parse().ok()?),
+            _ => return None,
+        })
+    }
+}
+
+/// A journal that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Journal {
+    /// The kernel's name of the boot in which it was written.
+    pub boot: String,
+    /// Who wrote it.
+    pub pid: i32,
+    /// Changes in force by their number, in the order in which they were made.
+    pub entries: BTreeMap<u64, Entry>,
+    /// Were they to stay?
+    pub are_kept: bool,
+}
+
+impl Journal {
+    /// An empty one.
+    #[must_use]
+    pub(super) const fn new(boot: String, pid: i32) -> Self {
+        Self {
+            boot,
+            pid,
+            entries: BTreeMap::new(),
+            are_kept: false,
+        }
+    }
+
+    /// Reads the text of a journal; `None` where it is none. Lines that make
+    /// no sense, and a last one that was cut off, are passed over.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (head, rest) = text.split_once('\n')?;
+        let mut words = head.strip_prefix(HEAD)?.split_ascii_whitespace();
+        let boot = words.next()?.to_owned();
+        let mut journal = Self::new(boot, id(words.next()?)?);
+        for line in rest.split_inclusive('\n') {
+            if let Some(line) = line.strip_suffix('\n') {
+                journal.take_line(line);
+            }
+        }
+        Some(journal)
+    }
+
+    /// Takes note of a line; of one that makes no sense it does not.
+    pub(super) fn take_line(&mut self, line: &str) {
+        if let Some(word) = Word::from_line(line) {
+            self.take(word);
+        }
+    }
+
+    pub(super) fn take(&mut self, word: Word) {
+        match word {
+            Word::Made(id, entry) => {
+                self.entries.insert(id, entry);
+            }
+            Word::Granted(id, cpus) => {
+                if let Some(Entry::Mask { granted, .. }) = self.entries.get_mut(&id) {
+                    *granted = Some(cpus);
+                }
+            }
+            Word::Gone(id) => {
+                self.entries.remove(&id);
+            }
+            Word::Kept(are_kept) => self.are_kept = are_kept,
+        }
+    }
+
+    /// The shortest text that is read as this.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{HEAD} {} {}\n", self.boot, self.pid);
+        for (id, entry) in &self.entries {
+            text.push_str(&Word::Made(*id, entry.clone()).to_line());
+            if let Entry::Mask {
+                granted: Some(granted),
+                ..
+            } = entry
+            {
+                text.push_str(&Word::Granted(*id, granted.clone()).to_line());
+            }
+        }
+        if self.are_kept {
+            text.push_str(&Word::Kept(true).to_line());
+        }
+        text
+    }
+
+    /// Processes that have something from rules.
+    pub(super) fn held(&self) -> impl Iterator<Item = &Held> {
+        self.entries.values().filter_map(|entry| match entry {
+            Entry::Held(held) => Some(held),
+            _ => None,
+        })
+    }
+
+    /// The numbers of the changes in the order in which they are undone: by
+    /// [`Entry::rank`], of equal rank the last one first.
+    #[must_use]
+    pub fn undoing(&self) -> Vec<u64> {
+        let mut ids: Vec<u64> = self.entries.keys().rev().copied().collect();
+        ids.sort_by_key(|id| self.entries[id].rank());
+        ids
+    }
+}

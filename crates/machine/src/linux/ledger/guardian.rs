@@ -1,0 +1,43 @@
+//! A second process that puts everything back if pinwise is killed outright.
+//!
+//! It is told every line of the journal and knows by itself what is in force:
+//! the file may be gone by then, as with the folder of a session that ended.
+
+use std::fs::File;
+use std::io;
+
+use super::act::System;
+use super::entry::Journal;
+use super::file::Place;
+use super::leftover;
+use crate::linux::live::Known;
+use crate::linux::orphan;
+
+/// What tells it that what is in force shall stay so.
+pub(super) const CLOSED: &str = "closed\n";
+
+/// Starts the guardian of a journal; it holds `lock` as long as it lives.
+/// Returns the pipe, into which the journal's lines go. Call while this process
+/// has a single thread, and before it becomes the parent of orphans.
+pub(super) fn start(
+    place: &Place,
+    journal: &Journal,
+    system: &System,
+    lock: Option<&File>,
+) -> io::Result<File> {
+    let lifeline = orphan::start(c"pinwise-ledger", lock, || {
+        let mut journal = journal.clone();
+        let mut known = Known::default();
+        let mut is_closed = false;
+        orphan::listen(|line| {
+            is_closed |= line == CLOSED.trim_end();
+            journal.take_line(line);
+            known.take_line(line);
+        });
+        if !is_closed {
+            leftover::finish(place, &journal, system);
+        }
+        known.sweep();
+    });
+    lifeline.map(File::from)
+}

@@ -1,0 +1,255 @@
+//! CPUs of the whole host, switched off for a while.
+//!
+//! The kernel forgets what it cannot keep meanwhile: the mask of a thread all of
+//! whose CPUs are off becomes every CPU, and cpusets of version 1 lose the CPUs
+//! for good. So these are written down first, for every thread and every group
+//! of the host, and put back after the CPUs are on again.
+
+use std::path::{Path, PathBuf};
+
+use super::act::{self, System};
+use super::entry::{Change, Entry};
+use super::{Ledger, LedgerError};
+use crate::linux::capture::{mounts, names, read_file};
+use crate::linux::{pins, sys};
+use pinwise_topology::CpuSet;
+
+/// `PF_NO_SETAFFINITY` of `linux/sched.h`: a thread of the kernel's that is bound
+/// to its CPU, and which the kernel itself parks and wakes.
+const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
+/// Cgroups are looked at so deep …
+const DEEPEST: usize = 16;
+/// … and at most so many.
+const MOST: usize = 20_000;
+
+impl Ledger {
+    /// Can these CPUs be switched off?
+    ///
+    /// # Errors
+    /// [`LedgerError`], which says what stands in the way.
+    pub fn check_switch_off(&self, cpus: &CpuSet) -> Result<(), LedgerError> {
+        self.check_host_lock()?;
+        let online = self.system.online().unwrap_or_default();
+        let off = cpus.difference(&online);
+        if !off.is_empty() {
+            let what = format!("CPU {off}");
+            return Err(LedgerError::Value(what, "off already".to_owned()));
+        }
+        if online.is_subset(cpus) {
+            let what = format!("switching CPUs {cpus} off");
+            return Err(LedgerError::Value(what, "no CPU would be left".to_owned()));
+        }
+        for cpu in cpus.iter() {
+            let file = self.system.cpu_file(&format!("cpu{cpu}/online"));
+            if !file.exists() {
+                return Err(LedgerError::Fixed(cpu));
+            }
+            // Opening changes nothing; only writing does.
+            std::fs::OpenOptions::new()
+                .write(true)
+                .open(&file)
+                .map_err(|error| LedgerError::System(file.display().to_string(), error))?;
+        }
+        for group in cpuset_groups() {
+            check_group(&group, cpus)?;
+        }
+        Ok(())
+    }
+
+    /// Switches CPUs off for everybody, after writing down what the kernel will
+    /// not give back. [`Ledger::undo_all`] switches them on again.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then all changes of this ledger are undone.
+    pub fn switch_off(&mut self, cpus: &CpuSet) -> Result<(), LedgerError> {
+        self.check_switch_off(cpus)?;
+        let made = self.try_switch_off(cpus);
+        if made.is_err() {
+            self.undo_all();
+        }
+        made
+    }
+
+    fn try_switch_off(&mut self, cpus: &CpuSet) -> Result<(), LedgerError> {
+        for (file, before) in shrinking_cpusets(cpus) {
+            let asked = before.difference(cpus);
+            self.save(Entry::Cpuset {
+                file,
+                before,
+                asked,
+            })?;
+        }
+        let online = self.system.online().unwrap_or_default();
+        for thread in threads() {
+            // One that ends meanwhile needs nothing.
+            if let Some(entry) = lost_mask(thread, cpus, &online) {
+                self.save(entry)?;
+            }
+        }
+        if self.are_exactly_siblings(cpus, &online) {
+            self.change(&Change::SmtOff)?;
+            self.pass("after-offline");
+        } else {
+            for cpu in cpus.iter() {
+                self.change(&Change::Online { cpu, is_on: false })?;
+                self.pass("after-offline");
+            }
+        }
+        let is_on = |cpu: &usize| {
+            let file = self.system.cpu_file(&format!("cpu{cpu}/online"));
+            System::read(&file).as_deref() != Some("0")
+        };
+        let left: CpuSet = cpus.iter().filter(is_on).collect();
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err(LedgerError::Value(
+                format!("CPU {left}"),
+                "the kernel did not switch it off".to_owned(),
+            )),
+        }
+    }
+
+    /// Are these all CPUs but the first of each core, with all of them on, and
+    /// has the kernel one switch for them?
+    fn are_exactly_siblings(&self, cpus: &CpuSet, online: &CpuSet) -> bool {
+        let is_on = System::read(&self.system.cpu_file("smt/control")).as_deref() == Some("on");
+        let present = System::read(&self.system.cpu_file("present"));
+        let is_whole = present
+            .and_then(|list| CpuSet::parse_list(&list).ok())
+            .as_ref()
+            == Some(online);
+        is_on && is_whole && {
+            let is_further = |cpu: &usize| {
+                let name = format!("cpu{cpu}/topology/thread_siblings_list");
+                let list = System::read(&self.system.cpu_file(&name)).unwrap_or_default();
+                CpuSet::parse_list(&list).is_ok_and(|core| core.first() != Some(*cpu))
+            };
+            online.iter().filter(is_further).collect::<CpuSet>() == *cpus
+        }
+    }
+}
+
+/// Groups of tasks with CPUs of their own: folder, and whether it is of version
+/// 1. The roots, which have all CPUs, are not among them.
+fn cpuset_groups() -> Vec<(PathBuf, bool)> {
+    let mut found = Vec::new();
+    for mount in mounts() {
+        if mount.is_unified() || mount.has("cpuset") {
+            let is_v1 = !mount.is_unified();
+            gather(Path::new(&mount.point), is_v1, DEEPEST, &mut found);
+        }
+    }
+    found
+}
+
+fn gather(folder: &Path, is_v1: bool, depth: usize, found: &mut Vec<(PathBuf, bool)>) {
+    for name in names(folder) {
+        let below = folder.join(name);
+        let is_group = below.join("cpuset.cpus").is_file();
+        if found.len() >= MOST || depth == 0 || !below.is_dir() {
+            continue;
+        }
+        if is_group {
+            found.push((below.clone(), is_v1));
+        }
+        gather(&below, is_v1, depth - 1, found);
+    }
+}
+
+/// Would this group lose CPUs that are its own, or all that it has?
+fn check_group((group, is_v1): &(PathBuf, bool), cpus: &CpuSet) -> Result<(), LedgerError> {
+    let shown = group.display();
+    if *is_v1 {
+        let own = act::cpuset(&group.join("cpuset.cpus")).unwrap_or_default();
+        if !own.is_empty() && own.is_subset(cpus) {
+            return Err(LedgerError::Needed(format!(
+                "cgroup {shown} has no other CPUs than {own}: its tasks would lose their place"
+            )));
+        }
+        return Ok(());
+    }
+    let partition = System::read(&group.join("cpuset.cpus.partition")).unwrap_or_default();
+    if matches!(partition.as_str(), "root" | "isolated") {
+        let own = act::cpuset(&group.join("cpuset.cpus.effective")).unwrap_or_default();
+        let taken = own.intersection(cpus);
+        if !taken.is_empty() {
+            return Err(LedgerError::Needed(format!(
+                "CPU {taken} belongs to the cpuset partition of cgroup {shown}, which would break"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Cpusets of version 1 that lose some of these CPUs, with what they have.
+fn shrinking_cpusets(cpus: &CpuSet) -> Vec<(PathBuf, CpuSet)> {
+    let groups = cpuset_groups().into_iter().filter(|(_, is_v1)| *is_v1);
+    let read = groups.filter_map(|(group, _)| {
+        let file = group.join("cpuset.cpus");
+        let before = act::cpuset(&file).ok()?;
+        before.intersects(cpus).then_some((file, before))
+    });
+    // A group's CPUs are among its parent's: restored from the last to the
+    // first, the parents must come last here.
+    let mut found: Vec<_> = read.collect();
+    found.reverse();
+    found
+}
+
+/// All threads of the host.
+fn threads() -> Vec<i32> {
+    let processes = names(Path::new("/proc"));
+    let processes = processes.iter().filter_map(|name| name.parse::<i32>().ok());
+    processes
+        .flat_map(|pid| names(Path::new(&format!("/proc/{pid}/task"))))
+        .filter_map(|name| name.parse().ok())
+        .collect()
+}
+
+/// The threads of a process.
+pub(super) fn threads_of(process: i32) -> Vec<i32> {
+    let names = names(Path::new(&format!("/proc/{process}/task")));
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// The threads in the cgroup of this `cpuset.cpus`.
+pub(super) fn threads_in(file: &Path) -> Vec<i32> {
+    let group = file.parent().unwrap_or(file);
+    let read = |name: &str| System::read(&group.join(name));
+    let list = read("cgroup.threads").or_else(|| read("tasks"));
+    let list = list.unwrap_or_default();
+    list.split_ascii_whitespace()
+        .filter_map(|thread| thread.parse().ok())
+        .collect()
+}
+
+/// A thread's mask, to be written down; `None` for one that has gone, or that
+/// the kernel itself binds.
+pub(super) fn mask_of(thread: i32) -> Option<Entry> {
+    let start = pins::start_of(thread)?;
+    let before = sys::affinity_of(thread).ok()?;
+    (!is_bound_by_the_kernel(thread)).then_some(Entry::Saved {
+        thread,
+        start,
+        before,
+    })
+}
+
+/// What is to be written down of a thread: a mask of its own with one of these
+/// CPUs in it.
+fn lost_mask(thread: i32, cpus: &CpuSet, online: &CpuSet) -> Option<Entry> {
+    let before = sys::affinity_of(thread).ok()?;
+    let is_own = before.intersects(cpus) && !online.is_subset(&before);
+    mask_of(thread).filter(|_| is_own)
+}
+
+fn is_bound_by_the_kernel(thread: i32) -> bool {
+    let stat = read_file(Path::new(&format!("/proc/{thread}/stat"))).unwrap_or_default();
+    flags_in(&String::from_utf8_lossy(&stat)).is_none_or(|flags| flags & PF_NO_SETAFFINITY != 0)
+}
+
+/// Field 9 of `proc_pid_stat(5)`.
+fn flags_in(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(6)?.parse().ok()
+}

@@ -1,0 +1,146 @@
+//! What a ledger left in force whose owner has gone.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::act::{Outcome, System};
+use super::entry::{Entry, Journal};
+use super::file::Place;
+use super::{folder, rules};
+use crate::linux::processes::LinuxProcesses;
+use crate::linux::{boot_id, sys};
+use crate::processes::{Held, give_back};
+
+/// Longest journal that is read.
+const LONGEST: u64 = 64 << 20;
+
+/// A journal that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// The journal.
+    pub path: PathBuf,
+    /// What it is.
+    pub state: LeftoverState,
+}
+
+/// What a journal that was found is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftoverState {
+    /// Its writer, or the guardian, is still there.
+    InUse,
+    /// Of an earlier boot, which nothing that it tells of outlasted.
+    EarlierBoot,
+    /// It was to stay so: there is nothing to undo.
+    Kept,
+    /// What is, or was, to be undone, and what came of it.
+    Left(Vec<(Entry, Outcome)>),
+    /// It cannot be read, and is left where it is.
+    Unreadable(String),
+}
+
+/// Looks at the journals in these folders, and at one of rules; `undo`: and puts
+/// back what is in force, and removes them. One in which something could not be
+/// put back stays.
+#[must_use]
+pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Vec<Leftover> {
+    let system = System::at(Path::new("/"));
+    let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
+    let paths = folder::journals(folders).into_iter();
+    let own = paths.map(|path| Leftover {
+        state: look(&path, &boot, &system, undo),
+        path,
+    });
+    let of_rules = of_rules.filter(|path| path.exists());
+    let of_rules = of_rules.map(|path| Leftover {
+        state: match rules::lock_left(path) {
+            Ok(Some(_lock)) => look(path, &boot, &system, undo),
+            Ok(None) => LeftoverState::InUse,
+            Err(error) => LeftoverState::Unreadable(error.to_string()),
+        },
+        path: path.to_owned(),
+    });
+    own.chain(of_rules).collect()
+}
+
+fn look(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
+    let mut file = match folder::open_left(path) {
+        Ok(Some(file)) => file,
+        Ok(None) => return LeftoverState::InUse,
+        Err(error) => return LeftoverState::Unreadable(error.to_string()),
+    };
+    let journal = match read(&mut file) {
+        Ok(journal) => journal,
+        Err(error) => return LeftoverState::Unreadable(error.to_string()),
+    };
+    let (state, is_done) = if journal.boot != boot {
+        (LeftoverState::EarlierBoot, true)
+    } else if journal.are_kept {
+        (LeftoverState::Kept, true)
+    } else if undo {
+        let outcomes = undo_all(&journal, system);
+        let is_done = is_finished(&outcomes);
+        (LeftoverState::Left(outcomes), is_done)
+    } else {
+        (LeftoverState::Left(foresee_all(&journal, system)), false)
+    };
+    if undo && is_done {
+        folder::remove(path);
+    }
+    state
+}
+
+fn foresee_all(journal: &Journal, system: &System) -> Vec<(Entry, Outcome)> {
+    let ids = journal.undoing().into_iter();
+    ids.filter_map(|id| journal.entries.get(&id))
+        .map(|entry| (entry.clone(), system.foresee(entry)))
+        .collect()
+}
+
+fn undo_all(journal: &Journal, system: &System) -> Vec<(Entry, Outcome)> {
+    let mut all = foresee_all(journal, system);
+    // Who inherited from a process is found before any is changed.
+    let held: Vec<Held> = journal.held().cloned().collect();
+    if !held.is_empty() {
+        give_back(&mut LinuxProcesses::open(), &held);
+    }
+    for (entry, outcome) in &mut all {
+        *outcome = match system.restore(entry) {
+            Outcome::AsBefore if *outcome == Outcome::Restored => Outcome::Restored,
+            restored => restored,
+        };
+    }
+    all
+}
+
+fn is_finished(outcomes: &[(Entry, Outcome)]) -> bool {
+    let has_failed = |(_, outcome): &(Entry, Outcome)| matches!(outcome, Outcome::Failed(_));
+    !outcomes.iter().any(has_failed)
+}
+
+/// The guardian's work: what is in force is undone. That the file is not there
+/// says nothing; one in which something could not be put back stays, or comes
+/// back, for another try.
+pub(super) fn finish(place: &Place, journal: &Journal, system: &System) {
+    let file = folder::open_locked(place);
+    let is_done = journal.are_kept || is_finished(&undo_all(journal, system));
+    match (is_done, file) {
+        (true, Ok(_)) => folder::remove(&place.path),
+        (false, Err(_)) => folder::write_again(place, &journal.to_text()),
+        _ => {}
+    }
+}
+
+/// Reads a journal, which must be this user's: a folder may be one that others
+/// write to.
+pub(super) fn read(file: &mut File) -> io::Result<Journal> {
+    if file.metadata()?.uid() != sys::effective_user() {
+        let reason = "it belongs to another user";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    let mut bytes = Vec::new();
+    Read::by_ref(file).take(LONGEST).read_to_end(&mut bytes)?;
+    let journal = Journal::parse(&String::from_utf8_lossy(&bytes));
+    journal.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this is no journal"))
+}

@@ -1,0 +1,368 @@
+//! Changes of the system that are undone, however pinwise ends.
+//!
+//! Every value is written to a journal before it is changed, and told to a second
+//! process, the guardian, which undoes what is in force when pinwise ends, SIGKILL
+//! included. What even the guardian could not do, `pinwise restore` does: the
+//! journal stays until all is put back. A value that is no longer what pinwise
+//! made it is left alone: who changed it since meant it. Where the journal
+//! cannot be written or the guardian has gone, nothing is changed; one whose
+//! folder was removed is written anew.
+
+mod act;
+mod entry;
+mod fault;
+mod file;
+mod folder;
+mod groups;
+mod guardian;
+mod host;
+mod leftover;
+mod rules;
+#[cfg(test)]
+pub(super) mod tests;
+mod writer;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use act::Outcome;
+pub use entry::{Change, Entry, Journal};
+pub use fault::{Fault, POINTS as FAULT_POINTS};
+pub use folder::journal_folders;
+pub(super) use folder::{open_left, write_journal};
+pub use leftover::{Leftover, LeftoverState, leftovers};
+pub use rules::{RulesJournal, RulesJournalError};
+
+use super::boot_id;
+use act::System;
+use entry::Word;
+use file::Place;
+use pinwise_topology::CpuSet;
+use writer::JournalWriter;
+
+/// Why something was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// There is no place for a journal.
+    #[error("{}: no journal can be kept there ({reason}): nothing is changed", .path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The system's words.
+        reason: io::Error,
+    },
+    /// The guardian cannot be started.
+    #[error("the guardian that puts everything back cannot be started ({0}): nothing is changed")]
+    Guardian(io::Error),
+    /// The guardian is no longer there.
+    #[error("the guardian that undoes changes is gone ({0}): nothing is changed")]
+    Unguarded(io::Error),
+    /// The value from before cannot be written down.
+    #[error("{}: the journal cannot be written ({reason}): nothing is changed", .path.display())]
+    Unwritten {
+        /// The journal.
+        path: PathBuf,
+        /// The system's words.
+        reason: io::Error,
+    },
+    /// Another pinwise changes the whole host.
+    #[error(
+        "another pinwise is changing the CPUs of this host (it holds {}): wait until it has ended",
+        .0.display()
+    )]
+    Busy(PathBuf),
+    /// The lock that keeps others from changing the host is gone.
+    #[error("{}: the lock of changes of the whole host is gone: nothing is changed", .0.display())]
+    Unlocked(PathBuf),
+    /// The ledger was not opened for changes of the whole host.
+    #[error("CPUs of the host are only switched by a ledger that has the host's lock")]
+    NotForHost,
+    /// The thread ended.
+    #[error("thread {0} is no longer there")]
+    Gone(i32),
+    /// The thread belongs to someone else.
+    #[error(
+        "thread {0} belongs to another user: nothing is changed (CAP_SYS_NICE would permit it)"
+    )]
+    Foreign(i32),
+    /// The kernel does not allow the mask.
+    #[error("the kernel forbids CPUs {1} to thread {0} (its cpuset, or a thread of the kernel's)")]
+    Forbidden(i32, CpuSet),
+    /// A CPU that cannot be switched.
+    #[error("CPU {0} cannot be switched off: the kernel has no switch for it")]
+    Fixed(usize),
+    /// Something is not in the state in which it could be changed.
+    #[error("{0}: {1}")]
+    Value(String, String),
+    /// CPUs would be taken from others who need them.
+    #[error("{0}")]
+    Needed(String),
+    /// The system would not.
+    #[error("{0}: {1}")]
+    System(String, io::Error),
+}
+
+/// A change that is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(u64);
+
+/// How a ledger is opened.
+#[derive(Debug, Clone, Default)]
+pub struct LedgerOptions {
+    /// Where journals go, the preferred folder first; empty: where
+    /// [`journal_folders`] says.
+    pub folders: Vec<PathBuf>,
+    /// Take the lock without which no CPU of the host is switched.
+    pub is_for_host: bool,
+    /// Where the CPUs' files are, `/` but in tests; empty: `/`.
+    pub root: PathBuf,
+    /// For tests.
+    pub fault: Option<Fault>,
+}
+
+/// Changes in force. They are undone when it is dropped.
+#[derive(Debug)]
+pub struct Ledger {
+    system: System,
+    writer: JournalWriter,
+    host_lock: Option<(Place, File)>,
+    next: u64,
+    fault: Option<Fault>,
+}
+
+/// Ledgers that this process opened.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+impl Ledger {
+    /// Begins a journal and starts its guardian. Call while this process has a
+    /// single thread, and before it becomes the parent of orphans.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then there is neither.
+    pub fn open(options: LedgerOptions) -> Result<Self, LedgerError> {
+        let root = match options.root.as_os_str().is_empty() {
+            true => PathBuf::from("/"),
+            false => options.root,
+        };
+        let system = System::at(&root);
+        let folder = folder::prepare(&options.folders)?;
+        let host_lock = match options.is_for_host {
+            true => Some(folder::lock_host(&folder)?),
+            false => None,
+        };
+        let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
+        let pid = std::process::id();
+        let turn = OPENED.fetch_add(1, Ordering::Relaxed);
+        let path = folder::journal_path(&folder, &boot, pid, turn);
+        let place = Place {
+            path,
+            is_named: false,
+        };
+        let journal = Journal::new(boot, i32::try_from(pid).unwrap_or(0));
+        let held = host_lock.as_ref().map(|(_, lock)| lock);
+        let mut ledger = Self {
+            writer: JournalWriter::start(place, journal, &system, held)?,
+            system,
+            host_lock,
+            next: 1,
+            fault: options.fault,
+        };
+        ledger.pass("opened");
+        Ok(ledger)
+    }
+
+    /// Makes a change, after its old value was written down.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then everything is as it was.
+    pub fn change(&mut self, change: &Change) -> Result<Id, LedgerError> {
+        let is_for_host = matches!(change, Change::Online { .. } | Change::SmtOff);
+        if is_for_host {
+            self.check_host_lock()?;
+        }
+        let entry = self.system.original(change)?;
+        match change {
+            // Kernels before 6.2 forget the masks of threads whose group changes.
+            Change::Move { task, .. } => self.save_masks(host::threads_of(*task))?,
+            Change::Cpuset { file, .. } => self.save_masks(host::threads_in(file))?,
+            _ => {}
+        }
+        self.enter(self.widened(entry))
+    }
+
+    /// A mask that only a cpuset of this ledger narrowed is put back to what it
+    /// was before that.
+    fn widened(&self, mut entry: Entry) -> Entry {
+        if let Entry::Mask {
+            thread,
+            start,
+            before,
+            ..
+        } = &mut entry
+        {
+            let is_pinned = |other: &Entry| matches!(other, Entry::Mask { thread: pinned, .. } if pinned == thread);
+            let saved = self
+                .writer
+                .journal
+                .entries
+                .values()
+                .find_map(|other| match other {
+                    Entry::Saved {
+                        thread: same,
+                        start: since,
+                        before: mask,
+                    } if (same, since) == (thread, start) => Some(mask.clone()),
+                    _ => None,
+                });
+            if let Some(mask) = saved
+                && before.is_subset(&mask)
+                && !self.writer.journal.entries.values().any(is_pinned)
+            {
+                *before = mask;
+            }
+        }
+        entry
+    }
+
+    fn save_masks(&mut self, threads: Vec<i32>) -> Result<(), LedgerError> {
+        for thread in threads {
+            if let Some(entry) = host::mask_of(thread) {
+                self.save(entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, entry: Entry) -> Result<Id, LedgerError> {
+        if !self.writer.journal.entries.is_empty() {
+            self.pass("between-changes");
+        }
+        self.pass("before-write");
+        let id = self.next;
+        self.next += 1;
+        self.writer.tell(Word::Made(id, entry.clone()))?;
+        self.pass("after-write");
+        match self.system.make(&entry) {
+            Ok(granted) => {
+                self.pass("after-change");
+                if let Some(granted) = granted {
+                    // Where it cannot be written, whatever the kernel may have
+                    // made of the mask is taken for ours.
+                    let _ = self.writer.tell(Word::Granted(id, granted));
+                }
+                Ok(Id(id))
+            }
+            Err(error) => {
+                self.forget(Id(id));
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes down a value that the kernel will change by itself.
+    fn save(&mut self, entry: Entry) -> Result<(), LedgerError> {
+        let id = self.next;
+        self.next += 1;
+        self.writer.tell(Word::Made(id, entry))
+    }
+
+    /// The change, where it is in force.
+    #[must_use]
+    pub fn entry(&self, id: Id) -> Option<&Entry> {
+        self.writer.journal.entries.get(&id.0)
+    }
+
+    /// Where its journal is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.writer.file.place.path
+    }
+
+    /// How many changes are in force.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.writer.journal.entries.len()
+    }
+
+    /// Undoes a change; `None`: there is none. One that cannot be undone stays
+    /// on the list.
+    pub fn undo(&mut self, id: Id) -> Option<Outcome> {
+        let entry = self.writer.journal.entries.get(&id.0)?.clone();
+        self.pass("before-restore");
+        let outcome = self.system.restore(&entry);
+        self.pass("after-value");
+        if !matches!(outcome, Outcome::Failed(_)) {
+            self.forget(id);
+        }
+        self.pass("between-restores");
+        Some(outcome)
+    }
+
+    /// Undoes all changes: CPUs are switched on first, then cpusets are put
+    /// back, then tasks, then masks; of a kind the last one first.
+    pub fn undo_all(&mut self) -> Vec<(Entry, Outcome)> {
+        let mut outcomes = Vec::new();
+        for id in self.writer.journal.undoing() {
+            let entry = self.writer.journal.entries.get(&id).cloned();
+            outcomes.extend(entry.zip(self.undo(Id(id))));
+        }
+        outcomes
+    }
+
+    /// Takes a change off the list and leaves the system as it is.
+    pub fn forget(&mut self, id: Id) {
+        self.writer.forget(id.0);
+    }
+
+    /// Tells the guardian something that concerns no value.
+    pub(super) fn tell_guardian(&mut self, line: &str) {
+        self.writer.tell_guardian(line);
+    }
+
+    /// Do changes stay when pinwise leaves?
+    #[must_use]
+    pub const fn are_kept(&self) -> bool {
+        self.writer.journal.are_kept
+    }
+
+    /// Shall changes stay when pinwise leaves?
+    ///
+    /// # Errors
+    /// [`LedgerError`] where it cannot be written down; then they are undone.
+    pub fn keep(&mut self, are_kept: bool) -> Result<(), LedgerError> {
+        self.writer.tell(Word::Kept(are_kept))
+    }
+
+    /// Says that what is measured or watched begins.
+    pub fn running(&mut self) {
+        self.pass("running");
+    }
+
+    /// The lock keeps nobody out whose file has lost its name.
+    fn check_host_lock(&self) -> Result<(), LedgerError> {
+        let (place, lock) = self.host_lock.as_ref().ok_or(LedgerError::NotForHost)?;
+        match place.leads_to(lock) {
+            true => Ok(()),
+            false => Err(LedgerError::Unlocked(place.path.clone())),
+        }
+    }
+
+    fn pass(&mut self, point: &str) {
+        fault::pass(&mut self.fault, point, &self.writer.file.place.path);
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        if !self.writer.journal.are_kept {
+            self.undo_all();
+        }
+        if self.writer.journal.are_kept || self.writer.journal.entries.is_empty() {
+            self.pass("before-removal");
+            self.writer.file.remove();
+            self.pass("after-removal");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The journal of rules, which others than its writer go on with.
+//!
+//! What rules gave stays where they end so, and whoever applies rules next finds
+//! it here. A lock beside the file, which the guardian holds as well, keeps two
+//! of them from writing it; a process's number stands for what it has.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::act::System;
+use super::entry::{Entry, Journal, Word};
+use super::file::Place;
+use super::writer::JournalWriter;
+use super::{LedgerError, folder, guardian, leftover};
+use crate::linux::boot_id;
+use crate::processes::{self, Held};
+
+/// How long a predecessor's guardian may take to give things back.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long one that has nothing to do may take to be gone.
+const MOMENT: Duration = Duration::from_millis(500);
+
+/// Why there is no journal.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesJournalError {
+    /// The file cannot be made, read or written.
+    #[error("{}: {reason}", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: io::Error,
+    },
+    /// It is no journal.
+    #[error(
+        "{}: this is no journal of rules: name another with --state, or remove it", .0.display()
+    )]
+    Foreign(PathBuf),
+    /// Somebody writes it.
+    #[error("{}: another pinwise rules uses it; end that, or name another with --state", .0.display())]
+    InUse(PathBuf),
+    /// It cannot be begun.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// The journal, with its guardian.
+#[derive(Debug)]
+pub struct RulesJournal {
+    writer: JournalWriter,
+    /// Held as long as the journal is in use.
+    lock: (Place, File),
+}
+
+impl RulesJournal {
+    /// Opens or makes the journal and starts its guardian; also returns what is
+    /// in force from before. Call while this process has a single thread.
+    ///
+    /// # Errors
+    /// [`RulesJournalError`].
+    pub fn open(path: &Path) -> Result<(Self, Vec<Held>), RulesJournalError> {
+        let path = path.to_owned();
+        let at = |reason: io::Error| RulesJournalError::File {
+            path: path.clone(),
+            reason,
+        };
+        let place = named(path.clone());
+        place.make_folder().map_err(at)?;
+        let lock = lock_of(&path);
+        let held = folder::lock(&lock.path, PATIENCE).map_err(at)?;
+        let held = held.ok_or_else(|| RulesJournalError::InUse(path.clone()))?;
+        let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
+        let pid = i32::try_from(std::process::id()).unwrap_or(0);
+        let mut journal = Journal::new(boot, pid);
+        let before = read(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => RulesJournalError::Foreign(path.clone()),
+            _ => at(error),
+        })?;
+        if let Some(before) = before.filter(|before| before.boot == journal.boot) {
+            journal.entries = before.entries;
+        }
+        let before = journal.held().cloned().collect();
+        let system = System::at(Path::new("/"));
+        let writer = JournalWriter::start(place, journal, &system, Some(&held))?;
+        let lock = (lock, held);
+        Ok((Self { writer, lock }, before))
+    }
+
+    /// Ends the guardian: everything was given back, or shall stay.
+    pub fn close(mut self) {
+        self.writer.tell_guardian(guardian::CLOSED);
+        if self.writer.journal.entries.is_empty() {
+            self.writer.file.remove();
+        }
+    }
+
+    /// A lock without its name keeps nobody out: it is taken anew.
+    fn keep_lock(&mut self) -> io::Result<()> {
+        let (place, lock) = &mut self.lock;
+        if !place.leads_to(lock) {
+            place.make_folder()?;
+            let again = folder::lock(&place.path, Duration::ZERO)?;
+            *lock = again.ok_or_else(|| {
+                io::Error::other("its lock was removed, and another pinwise rules has begun")
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl processes::Ledger for RulesJournal {
+    fn note(&mut self, held: &Held) -> io::Result<()> {
+        self.keep_lock()?;
+        let word = Word::Made(number(held.process), Entry::Held(held.clone()));
+        self.writer.tell(word).map_err(|error| match error {
+            LedgerError::Unwritten { reason, .. } | LedgerError::Unguarded(reason) => reason,
+            other => io::Error::other(other),
+        })
+    }
+
+    fn forget(&mut self, process: i32, start: u64) -> io::Result<()> {
+        let entry = self.writer.journal.entries.get(&number(process));
+        if matches!(entry, Some(Entry::Held(held)) if held.start == start) {
+            self.writer.forget(number(process));
+        }
+        Ok(())
+    }
+}
+
+fn number(process: i32) -> u64 {
+    u64::from(process.unsigned_abs())
+}
+
+const fn named(path: PathBuf) -> Place {
+    let is_named = true;
+    Place { path, is_named }
+}
+
+fn lock_of(path: &Path) -> Place {
+    named(folder::with_ending(path, ".lock"))
+}
+
+/// The lock of a journal that is left; `None` where its pinwise or the guardian
+/// is still there.
+pub(super) fn lock_left(path: &Path) -> io::Result<Option<File>> {
+    folder::lock(&lock_of(path).path, MOMENT)
+}
+
+/// A journal of rules; `None` where there is none yet.
+fn read(path: &Path) -> io::Result<Option<Journal>> {
+    let mut file = match folder::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    match leftover::read(&mut file) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData && file.metadata()?.len() == 0 => {
+            Ok(None)
+        }
+        Ok(other) if other.held().count() < other.entries.len() => {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+        read => read.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LeftoverState, leftovers};
+    use super::*;
+    use crate::processes::Ledger;
+    use pinwise_topology::CpuSet;
+
+    /// One whose guardian never reads: unit tests have many threads, and such a
+    /// process must not fork.
+    fn unguarded(path: PathBuf) -> RulesJournal {
+        let journal = Journal::new(boot_id().unwrap(), 1);
+        RulesJournal {
+            lock: (lock_of(&path), lock_left(&path).unwrap().unwrap()),
+            writer: JournalWriter::unguarded(named(path), journal),
+        }
+    }
+
+    fn held(process: i32, start: u64, mask: usize) -> Held {
+        Held {
+            process,
+            start,
+            masks: vec![CpuSet::single(mask)],
+            nices: vec![10, -5],
+        }
+    }
+
+    #[test]
+    fn who_comes_next_finds_what_is_in_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let mut journal = unguarded(path.clone());
+        let found = || {
+            let journal = read(&path).unwrap().unwrap();
+            journal.held().cloned().collect::<Vec<_>>()
+        };
+        journal.note(&held(6, 1, 0)).unwrap();
+        journal.note(&held(5, 17, 1)).unwrap();
+        // Another process of this number.
+        journal.forget(5, 16).unwrap();
+        assert_eq!(found(), [held(5, 17, 1), held(6, 1, 0)]);
+        journal.note(&held(5, 18, 2)).unwrap();
+        journal.forget(6, 1).unwrap();
+        assert_eq!(found(), [held(5, 18, 2)]);
+        journal.close();
+        assert_eq!(found(), [held(5, 18, 2)]);
+        let mut journal = unguarded(path.clone());
+        journal.note(&held(7, 1, 0)).unwrap();
+        journal.forget(7, 1).unwrap();
+        journal.close();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "tests arrange files")]
+    fn what_is_no_journal_of_rules_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        assert_eq!(read(&path).unwrap(), None);
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(read(&path).unwrap(), None);
+        for text in ["notes\n", "pinwise journal 1 b 5\nmade 1 smt-off\n"] {
+            std::fs::write(&path, text).unwrap();
+            let error = read(&path).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_journal_in_use_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let states = |undo: bool| {
+            let found = leftovers(&[], Some(&path), undo).into_iter();
+            found.map(|left| left.state).collect::<Vec<_>>()
+        };
+        assert_eq!(states(true), []);
+        let journal = unguarded(path.clone());
+        assert_eq!(states(true), [LeftoverState::InUse]);
+        drop(journal);
+        assert_eq!(states(false), [LeftoverState::Left(Vec::new())]);
+        assert!(path.exists());
+        assert_eq!(states(true), [LeftoverState::Left(Vec::new())]);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,441 @@
+//! Journals as text, and ledgers on a folder that stands for a host.
+
+use proptest::prelude::*;
+
+use super::writer::LONG;
+use super::*;
+use crate::linux::pins;
+use crate::linux::sys;
+use crate::processes::Held;
+
+/// A ledger in a folder of its own, whose guardian never reads: unit tests have
+/// many threads, and such a process must not fork.
+pub(in crate::linux) fn unguarded() -> (Ledger, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    (on(&folder, true), folder)
+}
+
+fn on(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
+    let journals = folder.path().join("journals");
+    folder::make(&journals).unwrap();
+    let place = Place {
+        path: journals.join("test.journal"),
+        is_named: false,
+    };
+    Ledger {
+        system: System::at(folder.path()),
+        writer: JournalWriter::unguarded(place, Journal::new("boot".to_owned(), 1)),
+        host_lock: is_for_host.then(|| folder::lock_host(&journals).unwrap()),
+        next: 1,
+        fault: None,
+    }
+}
+
+/// Four CPUs, of which all but the first can be switched.
+fn with_cpus(folder: &tempfile::TempDir) {
+    let cpus = folder.path().join("sys/devices/system/cpu");
+    for cpu in 0..4 {
+        std::fs::create_dir_all(cpus.join(format!("cpu{cpu}"))).unwrap();
+        if cpu > 0 {
+            write(folder, &format!("cpu{cpu}/online"), "1\n");
+        }
+    }
+    write(folder, "online", "0-3\n");
+    write(folder, "present", "0-3\n");
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
+fn write(folder: &tempfile::TempDir, name: &str, text: &str) {
+    std::fs::write(
+        folder.path().join("sys/devices/system/cpu").join(name),
+        text,
+    )
+    .unwrap();
+}
+
+fn online(folder: &tempfile::TempDir, cpu: usize) -> String {
+    let file = folder
+        .path()
+        .join(format!("sys/devices/system/cpu/cpu{cpu}/online"));
+    System::read(&file).unwrap()
+}
+
+fn set(list: &str) -> CpuSet {
+    CpuSet::parse_list(list).unwrap()
+}
+
+#[track_caller]
+fn check(told: &str, left: &[&str], are_kept: bool) {
+    let journal = Journal::parse(&format!("pinwise journal 1 b-00t 7\n{told}")).unwrap();
+    assert_eq!((journal.boot.as_str(), journal.pid), ("b-00t", 7));
+    let undone = journal.undoing().into_iter();
+    let words: Vec<String> = undone.map(|id| journal.entries[&id].to_string()).collect();
+    assert_eq!(words, left, "{told}");
+    assert_eq!(journal.are_kept, are_kept);
+}
+
+#[test]
+fn what_is_in_force_by_the_journal() {
+    check("", &[], false);
+    let made = "made 1 mask 5 17 0-3 1\n";
+    check(made, &["thread 5: CPUs 0-3"], false);
+    check(&format!("{made}gone 1\n"), &[], false);
+    check(&format!("{made}kept true\n"), &["thread 5: CPUs 0-3"], true);
+    check("kept true\nkept false\n", &[], false);
+    // What was cut off or makes no sense was not done.
+    check("made 1 mask 5 17 0-3 1", &[], false);
+    check(
+        "made x mask 5 17 0-3 1\nmade 5 17 0-3\ngone\n\u{fffd}\n",
+        &[],
+        false,
+    );
+    check("made 1 mask 0 17 0-3 1\nmade 1 nice 5 1 0 99\n", &[], false);
+    check(
+        "made 5 held 5 17 nice=10,-5 0-3,7 1\nmade 6 held 6 1 nice=\ngone 6\nmade 7 held 7 1",
+        &["process 5: placed by rules"],
+        false,
+    );
+    check(
+        "made 1 held 5 17 nice=x 1\nmade 2 held -5 1 nice= 1\nmade 3 held 5\n\
+         made 4 held 5 1 nice= 0-\n",
+        &[],
+        false,
+    );
+    check("made 1 folder /a/../etc\nmade 2 folder etc\n", &[], false);
+    for text in ["", "pinwise journal 1", "pinwise journal 2 b 7\n", "x\n"] {
+        assert_eq!(Journal::parse(text), None, "{text}");
+    }
+}
+
+#[test]
+fn cpus_come_back_before_cpusets_and_these_before_masks() {
+    check(
+        "made 1 folder /c/g\nmade 2 cpuset /c/f%20x - 1\nmade 3 move 9 1 /c /c/g\n\
+         made 4 mask 5 17 0-3 1\nmade 5 saved 6 17 2\nmade 6 nice 5 17 -3 5\n\
+         made 7 online 2 false\nmade 8 smt-off\nmade 9 cpuset /d 0-3 0-1\n",
+        &[
+            "SMT: on",
+            "CPU 2: on",
+            "/d: CPUs 0-3",
+            "/c/f x: as its parent",
+            "task 9: cgroup /c",
+            "thread 5: niceness -3",
+            "thread 6: CPUs 2",
+            "thread 5: CPUs 0-3",
+            "/c/g: removed",
+        ],
+        false,
+    );
+}
+
+#[test]
+fn cpus_are_switched_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    with_cpus(&folder);
+    let mut ledger = on(&folder, true);
+    ledger.switch_off(&set("2-3")).unwrap();
+    assert_eq!(
+        (online(&folder, 1), online(&folder, 2)),
+        ("1".into(), "0".into())
+    );
+    // Somebody else has switched one on meanwhile.
+    write(&folder, "cpu3/online", "1\n");
+    let outcomes: Vec<Outcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
+    assert_eq!(outcomes, [Outcome::AsBefore, Outcome::Restored]);
+    for cpu in 1..4 {
+        assert_eq!(online(&folder, cpu), "1");
+    }
+    let path = ledger.path().to_owned();
+    drop(ledger);
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_cannot_be_switched_off() {
+    let folder = tempfile::tempdir().unwrap();
+    with_cpus(&folder);
+    let refused = |ledger: &mut Ledger, cpus: &str| {
+        let error = ledger.switch_off(&set(cpus)).unwrap_err();
+        assert_eq!(ledger.count(), 0);
+        error.to_string()
+    };
+    let mut ledger = on(&folder, true);
+    assert!(refused(&mut ledger, "0-1").contains("CPU 0 cannot be switched off"));
+    assert!(refused(&mut ledger, "0-3").contains("no CPU would be left"));
+    assert_eq!(refused(&mut ledger, "7"), "CPU 7: off already");
+    drop(ledger);
+    let mut ledger = on(&folder, false);
+    assert!(refused(&mut ledger, "1").contains("host's lock"));
+    let change = Change::Online {
+        cpu: 1,
+        is_on: false,
+    };
+    assert!(matches!(
+        ledger.change(&change),
+        Err(LedgerError::NotForHost)
+    ));
+}
+
+#[test]
+fn nothing_is_changed_without_a_guardian() {
+    let (read, write) = sys::pipe(0).unwrap();
+    drop(read);
+    let (mut ledger, _folder) = unguarded();
+    ledger.writer.lifeline = File::from(write);
+    let own = i32::try_from(std::process::id()).unwrap();
+    let before = sys::affinity_of(own).unwrap();
+    let cpus = CpuSet::single(before.first().unwrap());
+    let refused = ledger.change(&Change::Mask { thread: own, cpus });
+    assert!(matches!(refused, Err(LedgerError::Unguarded(_))));
+    assert_eq!(sys::affinity_of(own).unwrap(), before);
+    assert_eq!(ledger.count(), 0);
+}
+
+#[test]
+fn nothing_is_changed_where_the_journal_is_full() {
+    let (mut ledger, _folder) = unguarded();
+    // Nothing can be written through it.
+    ledger.writer.file.file = open_for_reading(ledger.path());
+    let own = i32::try_from(std::process::id()).unwrap();
+    let before = sys::nice_of(own).unwrap();
+    let refused = ledger.change(&Change::Nice {
+        thread: own,
+        nice: 19,
+    });
+    assert!(
+        matches!(refused, Err(LedgerError::Unwritten { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(sys::nice_of(own).unwrap(), before);
+    assert_eq!(ledger.count(), 0);
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
+fn open_for_reading(path: &Path) -> File {
+    File::open(path).unwrap()
+}
+
+/// Is this entry what the journal says, with those that were made before?
+#[track_caller]
+fn check_written(ledger: &Ledger, count: usize) {
+    let text = System::read(ledger.path()).unwrap() + "\n";
+    let written = Journal::parse(&text).unwrap().entries;
+    assert_eq!(written, ledger.writer.journal.entries);
+    assert_eq!(written.len(), count);
+}
+
+#[test]
+fn a_journal_whose_folder_was_removed_is_written_anew_before_a_change() {
+    let (mut ledger, _folder) = unguarded();
+    let folder = ledger.path().parent().unwrap().to_owned();
+    ledger.save(Entry::SmtOff).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    ledger.save(Entry::SmtOff).unwrap();
+    check_written(&ledger, 2);
+    // The same name, but not the same file.
+    folder::remove(ledger.path());
+    drop(write_journal(ledger.path(), "pinwise journal 1 boot 1\n").unwrap());
+    ledger.save(Entry::SmtOff).unwrap();
+    check_written(&ledger, 3);
+    drop(ledger);
+    assert!(folder.exists());
+    assert_eq!(folder::journals(&[folder]), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn nothing_is_changed_where_the_journal_cannot_be_written_anew() {
+    let (mut ledger, _folder) = unguarded();
+    let folder = ledger.path().parent().unwrap().to_owned();
+    std::fs::remove_dir_all(&folder).unwrap();
+    // Somebody who may make folders there took the name.
+    std::os::unix::fs::symlink("/", &folder).unwrap();
+    let own = i32::try_from(std::process::id()).unwrap();
+    let before = sys::affinity_of(own).unwrap();
+    let cpus = CpuSet::single(before.first().unwrap());
+    let refused = ledger.change(&Change::Mask { thread: own, cpus });
+    assert!(
+        matches!(refused, Err(LedgerError::Unwritten { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(sys::affinity_of(own).unwrap(), before);
+    assert_eq!(ledger.count(), 0);
+}
+
+#[test]
+fn no_cpu_is_switched_where_the_lock_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    with_cpus(&folder);
+    let mut ledger = on(&folder, true);
+    std::fs::remove_dir_all(ledger.path().parent().unwrap()).unwrap();
+    let refused = ledger.switch_off(&set("2-3"));
+    assert!(
+        matches!(refused, Err(LedgerError::Unlocked(_))),
+        "{refused:?}"
+    );
+    assert_eq!(online(&folder, 2), "1");
+}
+
+/// What a guardian does after SIGKILL, without the file.
+#[test]
+fn the_guardian_needs_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    with_cpus(&folder);
+    let mut ledger = on(&folder, true);
+    ledger.switch_off(&set("2-3")).unwrap();
+    let place = ledger.writer.file.place.clone();
+    let (path, journal) = (place.path.clone(), ledger.writer.journal.clone());
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    leftover::finish(&place, &journal, &System::at(folder.path()));
+    assert_eq!(
+        (online(&folder, 2), online(&folder, 3)),
+        ("1".into(), "1".into())
+    );
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_the_guardian_cannot_put_back_is_written_down_again() {
+    let (mut ledger, folder) = unguarded();
+    let group = folder.path().join("group");
+    ledger
+        .change(&Change::Folder {
+            path: group.clone(),
+        })
+        .unwrap();
+    // A folder that is not empty is not removed.
+    std::fs::create_dir(group.join("inside")).unwrap();
+    let place = ledger.writer.file.place.clone();
+    let (path, journal) = (place.path.clone(), ledger.writer.journal.clone());
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    leftover::finish(&place, &journal, &System::at(folder.path()));
+    let text = System::read(&path).unwrap() + "\n";
+    assert_eq!(Journal::parse(&text), Some(journal));
+}
+
+#[test]
+fn a_name_that_somebody_took_among_temporary_files_is_passed_over() {
+    let temporary = tempfile::tempdir().unwrap();
+    let taken = temporary.path().join(folder::own_name());
+    std::os::unix::fs::symlink("/nowhere", &taken).unwrap();
+    assert!(folder::make(&taken).is_err());
+    let spare = folder::make_spare(temporary.path()).unwrap();
+    // What somebody else put there with such a name is none.
+    let name = format!("{}-0", folder::own_name());
+    std::os::unix::fs::symlink(&spare, temporary.path().join(name)).unwrap();
+    assert_eq!(folder::spares(temporary.path()), [spare]);
+}
+
+#[test]
+fn another_thread_of_the_same_number_is_left_alone() {
+    let own = i32::try_from(std::process::id()).unwrap();
+    let now = sys::affinity_of(own).unwrap();
+    let entry = Entry::Mask {
+        thread: own,
+        start: pins::start_of(own).unwrap() + 1,
+        before: CpuSet::single(now.first().unwrap()),
+        asked: now.clone(),
+        granted: None,
+    };
+    let (ledger, _folder) = unguarded();
+    assert_eq!(ledger.system.restore(&entry), Outcome::Ended);
+    assert_eq!(sys::affinity_of(own).unwrap(), now);
+}
+
+#[test]
+fn a_long_journal_is_written_anew() {
+    let (mut ledger, _folder) = unguarded();
+    ledger.save(Entry::SmtOff).unwrap();
+    for _ in 0..LONG {
+        let id = Id(ledger.next);
+        ledger
+            .save(Entry::Online {
+                cpu: 1,
+                is_on: false,
+            })
+            .unwrap();
+        ledger.forget(id);
+    }
+    assert!(
+        ledger.writer.file.lines < LONG,
+        "{}",
+        ledger.writer.file.lines
+    );
+    check_written(&ledger, 1);
+}
+
+#[test]
+fn journals_that_were_left() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).unwrap();
+    let boot = boot_id().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(format!("{name}.journal"));
+        drop(write_journal(&path, text).unwrap());
+        path
+    };
+    let own = std::process::id();
+    file(
+        "a",
+        &format!("pinwise journal 1 {boot} {own}\nmade 1 mask {own} 1 0 0\n"),
+    );
+    file("b", &format!("pinwise journal 1 {boot} {own}\nkept true\n"));
+    file("c", "pinwise journal 1 other 5\nmade 1 smt-off\n");
+    let odd = file("d", "odd\n");
+    let held = folder.path().join("e.journal");
+    let lock = write_journal(&held, "pinwise journal 1 x 5\n").unwrap();
+    let folders = [folder.path().to_owned()];
+    let states = |undo: bool| {
+        let found = leftovers(&folders, None, undo).into_iter();
+        found.map(|left| left.state).collect::<Vec<_>>()
+    };
+    for undo in [false, true] {
+        let found = states(undo);
+        let LeftoverState::Left(outcomes) = &found[0] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(outcomes[0].1, Outcome::Ended);
+        assert_eq!(
+            found[1..3],
+            [LeftoverState::Kept, LeftoverState::EarlierBoot]
+        );
+        assert!(matches!(found[3], LeftoverState::Unreadable(_)));
+        assert_eq!(found[4], LeftoverState::InUse);
+    }
+    assert_eq!(states(false).len(), 2);
+    assert!(odd.exists() && held.exists());
+    drop(lock);
+    // A folder that others may enter may hold others' words.
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    assert_eq!(leftovers(&folders, None, true), []);
+}
+
+proptest! {
+    #[test]
+    fn journals_round_trip(thread in 1i32.., start in 0u64.., cpus in prop::collection::btree_set(0usize..300, 1..9), path in "/[^\0/]{1,20}") {
+        let cpus: CpuSet = cpus.into_iter().collect();
+        let path = PathBuf::from(path);
+        prop_assume!(path.components().all(|part| part.as_os_str() != ".."));
+        let mut journal = Journal::new("b".to_owned(), 1);
+        let entries = [
+            Entry::Mask { thread, start, before: cpus.clone(), asked: cpus.clone(), granted: Some(cpus.clone()) },
+            Entry::Saved { thread, start, before: cpus.clone() },
+            Entry::Nice { thread, start, before: -20, asked: 19 },
+            Entry::Held(Held { process: thread, start, masks: vec![cpus.clone(), CpuSet::single(1)], nices: vec![-20, 19] }),
+            Entry::Held(Held { process: thread, start, masks: Vec::new(), nices: Vec::new() }),
+            Entry::Cpuset { file: path.clone(), before: CpuSet::new(), asked: cpus },
+            Entry::Move { task: thread, start, before: path.clone(), to: path.clone() },
+            Entry::Folder { path },
+        ];
+        journal.entries = (1..).zip(entries).collect();
+        prop_assert_eq!(Journal::parse(&journal.to_text()), Some(journal));
+    }
+
+    #[test]
+    fn any_text_is_read(text in "\\PC{0,60}", words in "(made|gone|kept|granted) [0-9]{1,3} (mask|cpuset|move|folder|online|nice|held) [-0-9a-z /%]{0,30}") {
+        let _ = Journal::parse(&text);
+        if let Some(journal) = Journal::parse(&format!("pinwise journal 1 b 1\n{words}\n{text}\n")) {
+            prop_assert_eq!(Journal::parse(&journal.to_text()), Some(journal));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Cgroups by path and by unit, their threads and their cpusets.
+//!
+//! Hierarchies of version 1 and 2 are searched alike, wherever they are
+//! mounted. Paths come from the user and from `/proc`: none may leave its
+//! mount.
+
+use std::path::{Path, PathBuf};
+
+use crate::linux::capture::{mounts, names, read_file};
+use pinwise_topology::{CpuSet, Restriction};
+
+/// Deepest folder that a unit is searched in, and most folders looked at.
+const DEEPEST: usize = 16;
+const MOST_FOLDERS: usize = 100_000;
+/// Longest list of threads that is read, bytes: some hundred thousand.
+const LONGEST_LIST: u64 = 4 * 1024 * 1024;
+
+/// A path below a mount as the folder that it means; `None` where it would
+/// leave the mount.
+fn below(mount: &Path, path: &str) -> Option<PathBuf> {
+    let path = path.trim_matches('/');
+    let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
+    if path.is_empty() {
+        return Some(mount.to_owned());
+    }
+    path.split('/').all(is_plain).then(|| mount.join(path))
+}
+
+/// The folders of a cgroup, in every hierarchy that has it: of version 2, of
+/// cpusets, of systemd, then others. Only those with threads, if any has.
+pub(super) fn folders(path: &str) -> Vec<PathBuf> {
+    let mut mounts = mounts();
+    mounts.sort_by_key(|mount| match mount {
+        mount if mount.is_unified() => 0,
+        mount if mount.has("cpuset") => 1,
+        mount if mount.has("name=systemd") => 2,
+        _ => 3,
+    });
+    let mut found: Vec<PathBuf> = mounts
+        .iter()
+        .filter_map(|mount| {
+            // A path that begins with the mount's own is meant so.
+            let path = path.strip_prefix(&mount.point).unwrap_or(path);
+            below(Path::new(&mount.point), path)
+        })
+        .filter(|folder| folder.is_dir())
+        .collect();
+    if found.iter().any(|folder| has_threads(folder)) {
+        found.retain(|folder| has_threads(folder));
+    }
+    found
+}
+
+/// The path of the cgroup that belongs to a unit: the first folder of its
+/// name, in systemd's hierarchy and in the others.
+pub(super) fn path_of_unit(unit: &str) -> Option<String> {
+    let mut mounts = mounts();
+    mounts.retain(|mount| mount.is_unified() || mount.has("name=systemd") || mount.has("cpuset"));
+    let wanted: Vec<String> = match unit.contains('.') {
+        true => vec![unit.to_owned()],
+        false => vec![format!("{unit}.service")],
+    };
+    let mut found: Vec<(bool, String)> = Vec::new();
+    for mount in &mounts {
+        let point = Path::new(&mount.point);
+        search(point, point, &wanted, 0, &mut 0, &mut found);
+    }
+    // Where several have the name, one with threads.
+    let best = found.iter().find(|(has_threads, _)| *has_threads);
+    best.or(found.first()).map(|(_, path)| path.clone())
+}
+
+fn search(
+    mount: &Path,
+    folder: &Path,
+    wanted: &[String],
+    depth: usize,
+    looked: &mut usize,
+    found: &mut Vec<(bool, String)>,
+) {
+    for name in names(folder) {
+        let path = folder.join(&name);
+        *looked += 1;
+        if *looked > MOST_FOLDERS || !path.is_dir() {
+            continue;
+        }
+        if wanted.contains(&name) {
+            if let Ok(below) = path.strip_prefix(mount) {
+                found.push((has_threads(&path), format!("/{}", below.display())));
+            }
+        } else if depth < DEEPEST {
+            search(mount, &path, wanted, depth + 1, looked, found);
+        }
+    }
+}
+
+/// Threads in a folder and in all below it.
+pub(super) fn threads(folder: &Path) -> Vec<i32> {
+    let mut threads = Vec::new();
+    let mut looked = 0;
+    collect(folder, 0, &mut looked, &mut threads);
+    threads.sort_unstable();
+    threads.dedup();
+    threads
+}
+
+fn has_threads(folder: &Path) -> bool {
+    !threads(folder).is_empty()
+}
+
+fn collect(folder: &Path, depth: usize, looked: &mut usize, threads: &mut Vec<i32>) {
+    *looked += 1;
+    if *looked > MOST_FOLDERS {
+        return;
+    }
+    for name in ["cgroup.threads", "tasks"] {
+        if let Some(list) = read_list(&folder.join(name)) {
+            threads.extend(
+                list.lines()
+                    .filter_map(|line| line.trim().parse::<i32>().ok()),
+            );
+            break;
+        }
+    }
+    if depth < DEEPEST {
+        for name in names(folder) {
+            let below = folder.join(name);
+            if below.is_dir() && !below.is_symlink() {
+                collect(&below, depth + 1, looked, threads);
+            }
+        }
+    }
+}
+
+fn read_list(path: &Path) -> Option<String> {
+    use std::io::Read;
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads cgroups")]
+    let file = std::fs::File::open(path).ok()?;
+    let mut list = String::new();
+    file.take(LONGEST_LIST).read_to_string(&mut list).ok()?;
+    Some(list)
+}
+
+/// The cpusets that a process is in, each with the CPUs that it leaves.
+pub(super) fn cpusets(process: i32) -> Vec<Restriction> {
+    let own = read_file(Path::new(&format!("/proc/{process}/cgroup"))).unwrap_or_default();
+    let own = String::from_utf8_lossy(&own);
+    let mut found = Vec::new();
+    for mount in mounts() {
+        let controller = if mount.is_unified() { "" } else { "cpuset" };
+        if !mount.is_unified() && !mount.has("cpuset") {
+            continue;
+        }
+        let Some(path) = path_in(&own, controller) else {
+            continue;
+        };
+        // Of a container's own tree, paths may begin at its root.
+        let point = Path::new(&mount.point);
+        let folders = [below(point, path), Some(point.to_owned())];
+        let names = [
+            "cpuset.cpus.effective",
+            "cpuset.effective_cpus",
+            "cpuset.cpus",
+            "cpus",
+        ];
+        let file = folders.into_iter().flatten().find_map(|folder| {
+            let text = names
+                .iter()
+                .find_map(|name| read_list(&folder.join(name)))?;
+            let leaves = CpuSet::parse_list(text.trim()).ok()?;
+            (!leaves.is_empty()).then_some((folder, leaves))
+        });
+        if let Some((folder, leaves)) = file {
+            found.push(Restriction {
+                by: format!("cpuset {}", folder.display()),
+                leaves,
+            });
+        }
+    }
+    found
+}
+
+/// The path of a controller's line in `/proc/PID/cgroup`; `""` is version 2.
+fn path_in<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        let is_meant = controllers.split(',').any(|name| name == controller);
+        is_meant.then_some(path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn paths_stay_below_their_mount() {
+        let mount = Path::new("/sys/fs/cgroup");
+        for (path, expected) in [
+            (
+                "/system.slice/redis.service",
+                Some("/sys/fs/cgroup/system.slice/redis.service"),
+            ),
+            ("a/b/", Some("/sys/fs/cgroup/a/b")),
+            ("/", Some("/sys/fs/cgroup")),
+            ("../../etc", None),
+            ("a/../b", None),
+            ("a//b", None),
+        ] {
+            assert_eq!(
+                below(mount, path).as_deref(),
+                expected.map(Path::new),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn lines_of_a_process_are_told_apart() {
+        let text = "4:cpuset,cpu:/a:b\n1:name=systemd:/c\n0::/d\n";
+        assert_eq!(path_in(text, "cpuset"), Some("/a:b"));
+        assert_eq!(path_in(text, ""), Some("/d"));
+        assert_eq!(path_in(text, "memory"), None);
+        assert_eq!(path_in("x\n3:", ""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_table_is_read(text in "(\\PC{0,30}\n|[0-9]:[a-z,=]{0,9}:/[a-z. ]{0,9}\n){0,4}", path in "[a-z./]{0,20}") {
+            let _ = path_in(&text, "cpuset");
+            if let Some(folder) = below(Path::new("/m"), &path) {
+                prop_assert!(folder.starts_with("/m"));
+                let is_up = |part| part == std::path::Component::ParentDir;
+                prop_assert!(!folder.components().any(is_up));
+            }
+        }
+    }
+}

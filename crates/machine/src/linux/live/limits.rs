@@ -1,0 +1,101 @@
+//! What of the machine a target may use, and who forbids the rest.
+
+use super::target::Target;
+use super::{LiveError, cgroup};
+use crate::linux::thread_settings;
+use pinwise_topology::{CpuSet, Restriction, Topology};
+
+/// The machine as a target may use it: cut down to the masks of its threads
+/// and to the cpusets of its processes in place of pinwise's own.
+///
+/// # Errors
+/// [`LiveError::Empty`] where nothing of it can be placed.
+pub(super) fn topology_of(target: &Target, host: &Topology) -> Result<Topology, LiveError> {
+    let masks = target
+        .threads()
+        .into_iter()
+        .filter_map(|thread| thread_settings(thread.id));
+    let masks = masks.fold(CpuSet::new(), |all, (mask, _)| all.union(&mask));
+    if masks.is_empty() {
+        return Err(LiveError::Empty(target.name().to_owned()));
+    }
+    let mut restrictions: Vec<Restriction> = Vec::new();
+    for process in target.processes() {
+        for restriction in cgroup::cpusets(process) {
+            if !restrictions.contains(&restriction) {
+                restrictions.push(restriction);
+            }
+        }
+    }
+    // Processes in several cpusets: each may use its own.
+    let cpusets = restrictions.iter();
+    let leaves = cpusets.fold(CpuSet::new(), |all, own| all.union(&own.leaves));
+    let restrictions: Vec<Restriction> = match restrictions.len() {
+        0 => Vec::new(),
+        1 => restrictions,
+        _ => vec![Restriction {
+            by: restrictions
+                .iter()
+                .map(|restriction| restriction.by.as_str())
+                .collect::<Vec<&str>>()
+                .join(" or "),
+            leaves,
+        }],
+    };
+    // The mask first, as the machine's own restrictions are listed.
+    let affinity = Restriction {
+        by: format!("affinity mask of {}", target.name()),
+        leaves: masks,
+    };
+    Ok(narrowed(
+        host,
+        std::iter::once(affinity).chain(restrictions).collect(),
+    ))
+}
+
+/// The same machine for somebody with other restrictions.
+fn narrowed(host: &Topology, restrictions: Vec<Restriction>) -> Topology {
+    let mut topology = host.clone();
+    let left = restrictions.iter();
+    topology.allowed = left.fold(topology.online.clone(), |left, restriction| {
+        left.intersection(&restriction.leaves)
+    });
+    for cpu in &mut topology.cpus {
+        cpu.allowed = topology.allowed.contains(cpu.id);
+    }
+    topology.restrictions = restrictions;
+    topology.quota = None;
+    topology
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_placement::Placement;
+
+    #[test]
+    fn who_forbids_a_cpu_is_told() {
+        let host = Topology::from_synthetic("package:1 core:4 pu:2").unwrap();
+        let set = |list: &str| CpuSet::parse_list(list).unwrap();
+        let restrictions = vec![
+            Restriction {
+                by: "affinity mask of a (1)".to_owned(),
+                leaves: set("0-3"),
+            },
+            Restriction {
+                by: "cpuset /sys/fs/cgroup/a".to_owned(),
+                leaves: set("0-5"),
+            },
+        ];
+        let narrowed = narrowed(&host, restrictions);
+        assert_eq!(narrowed.allowed, set("0-3"));
+        let refused = |place: &str| {
+            let place: Placement = place.parse().unwrap();
+            place.realise(&narrowed).unwrap_err().to_string()
+        };
+        assert!(refused("cpu:6").contains("the cpuset /sys/fs/cgroup/a leaves only 0-5"));
+        assert!(refused("cpu:4").contains("the affinity mask of a (1) leaves only 0-3"));
+        let place: Placement = "one-per-core".parse().unwrap();
+        assert_eq!(place.realise(&narrowed).unwrap().cpus, set("0,2"));
+    }
+}

@@ -1,0 +1,441 @@
+//! A service measured under several placements, in turns, while it runs.
+//!
+//! What an experiment takes for a run of a command is here: give every thread
+//! what it had before, then what the arm wishes; let the service settle, which
+//! does not count; measure it for a while by its own figure. Every arm goes the
+//! same way, the one that changes nothing included.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::LiveError;
+use super::reading::{Source, received};
+use super::service::{Returned, Service, Wish};
+use crate::linux::{LinuxMachine, sys};
+use crate::{
+    Batches, ContendOrder, Contended, End, HandOverOrder, HandedOver, Listener, Machine,
+    MachineError, Probe, Request, Run, SampleOrder, Sampled, TierCost, TraceOrder, Traced, Usage,
+};
+use pinwise_sched::{Availability, Tier};
+use pinwise_stats::describe::quantile;
+use pinwise_topology::{CpuSet, Topology, Warning};
+use pinwise_workload::{Command, Measured, Metric, two_readings};
+
+/// A command that takes this share of a sample measures for itself.
+const OWN_SHARE: f64 = 0.5;
+/// Sentences that are kept.
+const MOST_NOTES: usize = 20;
+
+/// How a service is measured.
+#[derive(Debug)]
+pub struct LiveOrder {
+    /// What tells its figure.
+    pub source: Source,
+    /// The figure.
+    pub metric: Metric,
+    /// How long it is measured at a time.
+    pub sample: Duration,
+    /// Time after a change of placement that does not count.
+    pub settle: Duration,
+    /// When a placement is rolled back.
+    pub limit: Option<Limit>,
+}
+
+/// When a placement is rolled back at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// Its cost is above the baseline's running median by more than this share.
+    pub share: f64,
+    /// The baseline's CPUs.
+    pub cpus: CpuSet,
+    /// The baseline's order of CPUs, where its threads are bound.
+    pub order: Option<Vec<usize>>,
+    /// Its name, for sentences.
+    pub name: String,
+}
+
+/// The host with a service that is placed in turns.
+#[derive(Debug)]
+pub struct LiveMachine {
+    host: LinuxMachine,
+    service: Service,
+    topology: Topology,
+    warnings: Vec<Warning>,
+    order: LiveOrder,
+    /// Does the command measure for itself, for as long as it takes?
+    measures_itself: Option<bool>,
+    baseline_costs: Vec<f64>,
+    notes: Vec<String>,
+    aborted: usize,
+}
+
+/// What a sample gave.
+struct Sample {
+    text: Vec<u8>,
+    wall: Duration,
+    /// CPU time of the readings.
+    cpu_time: Duration,
+}
+
+impl LiveMachine {
+    /// Ready to measure; nothing is changed yet. `topology`: the machine as the
+    /// service may use it.
+    #[must_use]
+    pub const fn new(
+        host: LinuxMachine,
+        service: Service,
+        topology: Topology,
+        warnings: Vec<Warning>,
+        order: LiveOrder,
+    ) -> Self {
+        Self {
+            host,
+            service,
+            topology,
+            warnings,
+            order,
+            measures_itself: None,
+            baseline_costs: Vec::new(),
+            notes: Vec::new(),
+            aborted: 0,
+        }
+    }
+
+    /// Reads the figure once, as the service runs now; nothing is changed.
+    ///
+    /// # Errors
+    /// The inner one says why it cannot be read.
+    pub fn try_figure(&mut self) -> Result<Result<f64, String>, MachineError> {
+        let sample = match self.take_sample()? {
+            Ok(sample) => sample,
+            Err(why) => return Ok(Err(why)),
+        };
+        Ok(self.figure(&sample))
+    }
+
+    /// When a placement is rolled back; `first`: the baseline's cost, where it
+    /// is known already.
+    pub fn limit(&mut self, limit: Limit, first: Option<f64>) {
+        self.order.limit = Some(limit);
+        self.baseline_costs.extend(first);
+    }
+
+    /// What should be told of the service's threads, as full sentences.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Placements that were rolled back for being worse than the limit.
+    #[must_use]
+    pub const fn aborted(&self) -> usize {
+        self.aborted
+    }
+
+    /// Is the service still there?
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        self.service.target().is_there()
+    }
+
+    /// Gives every thread the mask back that it had.
+    pub fn give_back(&mut self) -> Returned {
+        self.service.give_back()
+    }
+
+    fn note(&mut self, sentence: String) {
+        if self.notes.len() < MOST_NOTES && !self.notes.contains(&sentence) {
+            self.notes.push(sentence);
+        }
+    }
+
+    fn figure(&self, sample: &Sample) -> Result<f64, String> {
+        let measured = Measured {
+            wall_s: sample.wall.as_secs_f64(),
+            output: Some(&sample.text),
+            ..Measured::default()
+        };
+        self.order.metric.read(&measured).map_err(|reason| {
+            let second = sample.text.as_slice();
+            format!(
+                "{reason}; {} gave {}",
+                self.order.source.name(),
+                received(second)
+            )
+        })
+    }
+
+    /// Lets time pass while new threads are followed; false where the service
+    /// ended.
+    fn pass(&mut self, time: Duration) -> Result<bool, MachineError> {
+        let end = self.host.now() + time;
+        loop {
+            let left = end.saturating_sub(self.host.now());
+            if left.is_zero() {
+                return Ok(self.is_there());
+            }
+            self.host.wait(left.min(self.service.pause()))?;
+            let followed = self.service.follow().map_err(machine_error)?;
+            for sentence in followed.changed {
+                self.note(sentence);
+            }
+            if !self.is_there() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Measures for the time of a sample, or for as long as the command takes.
+    fn take_sample(&mut self) -> Result<Result<Sample, String>, MachineError> {
+        let needs_two = self.order.metric.needs_two_readings();
+        let wanted = self.order.sample;
+        let began = self.host.now();
+        let is_command = matches!(self.order.source, Source::Command(..));
+        let may_measure = is_command && !needs_two && self.measures_itself != Some(false);
+        let mut cpu_time = Duration::ZERO;
+        let mut first = None;
+        if may_measure || needs_two {
+            let reading = match self.order.source.read(&mut self.host)? {
+                Ok(reading) => reading,
+                Err(why) => return Ok(Err(self.or_gone(why))),
+            };
+            cpu_time += reading.cpu_time;
+            let took = self.host.now().saturating_sub(began);
+            let is_long = took >= wanted.mul_f64(OWN_SHARE);
+            if may_measure && *self.measures_itself.get_or_insert(is_long) {
+                return Ok(Ok(Sample {
+                    text: reading.text,
+                    wall: took,
+                    cpu_time,
+                }));
+            }
+            first = Some(reading.text);
+        }
+        // A rate is told over the time between the beginnings of its readings.
+        let left = (began + wanted).saturating_sub(self.host.now());
+        if !self.pass(left)? {
+            return Ok(Err(self.gone()));
+        }
+        let between = self.host.now().saturating_sub(began);
+        let reading = match self.order.source.read(&mut self.host)? {
+            Ok(reading) => reading,
+            Err(why) => return Ok(Err(self.or_gone(why))),
+        };
+        let text = match first.filter(|_| needs_two) {
+            Some(first) => two_readings(&first, &reading.text, between.as_secs_f64()),
+            None => reading.text,
+        };
+        Ok(Ok(Sample {
+            text,
+            wall: between,
+            cpu_time: cpu_time + reading.cpu_time,
+        }))
+    }
+
+    fn gone(&self) -> String {
+        format!(
+            "{} ended while it was measured",
+            self.service.target().name()
+        )
+    }
+
+    fn or_gone(&self, why: String) -> String {
+        match self.is_there() {
+            true => why,
+            false => self.gone(),
+        }
+    }
+
+    /// What the request wishes for the threads.
+    fn wish(&self, request: &Request<'_>) -> Wish {
+        match request.bound {
+            Some(binding) => Wish::Bound(binding.order.clone()),
+            None if *request.cpus == self.topology.allowed => Wish::Before,
+            None => Wish::Shared(request.cpus.clone()),
+        }
+    }
+
+    /// Is the figure worse than the limit allows? Then everything is as before
+    /// at once.
+    fn judge(&mut self, request: &Request<'_>, cost: f64) -> Option<String> {
+        let limit = self.order.limit.as_ref()?;
+        let order = request.bound.map(|binding| &binding.order);
+        if *request.cpus == limit.cpus && order == limit.order.as_ref() {
+            self.baseline_costs.push(cost);
+            return None;
+        }
+        if self.baseline_costs.is_empty() {
+            return None;
+        }
+        let worse = cost / quantile(&self.baseline_costs, 0.5) - 1.0;
+        if worse <= limit.share {
+            return None;
+        }
+        let sentence = format!(
+            "rolled back at once: {:.0} % worse than {}'s running median, more than --abort-if-worse {:.0} %",
+            100.0 * worse,
+            limit.name,
+            100.0 * limit.share
+        );
+        self.aborted += 1;
+        self.service.give_back();
+        Some(sentence)
+    }
+
+    fn measured(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
+        let lost = |why: String| Run::of(Duration::ZERO, End::NoFigure(why));
+        if !self.is_there() {
+            return Ok(lost(format!("{} ended", self.service.target().name())));
+        }
+        let wish = self.wish(request);
+        self.service.place(&wish).map_err(machine_error)?;
+        if !self.pass(self.order.settle)? {
+            return Ok(lost(self.gone()));
+        }
+        let usage = self.host.usage();
+        let ticks = self.service.cpu_ticks();
+        let own = sys::own_cpu_time();
+        let sample = match self.take_sample()? {
+            Ok(sample) => sample,
+            Err(why) => return Ok(lost(why)),
+        };
+        let now = self.service.cpu_ticks();
+        let own = sys::own_cpu_time().saturating_sub(own) + sample.cpu_time;
+        let (user, system) = cpu_time(&ticks, &now);
+        let between = usage.zip(self.host.usage());
+        let foreign = between.as_ref().map(|(before, after)| {
+            let busy = |usage: &Usage| usage.busy.iter().map(|(_, time)| *time).sum::<Duration>();
+            busy(after).saturating_sub(busy(before) + user + system + own)
+        });
+        let steal = between.map(|(before, after)| after.steal.saturating_sub(before.steal));
+        let end = match self.figure(&sample) {
+            Err(why) => End::NoFigure(self.or_gone(why)),
+            Ok(value) => match self.judge(request, self.order.metric.cost(value)) {
+                Some(sentence) => End::NoFigure(sentence),
+                None => End::Status(0),
+            },
+        };
+        Ok(Run {
+            user: Some(user),
+            system: Some(system),
+            threads: u32::try_from(self.service.threads()).ok(),
+            granted: match self.service.is_as_asked() {
+                true => request.cpus.clone(),
+                false => self.service.granted(),
+            },
+            foreign_cpu: foreign,
+            steal,
+            output: Some(sample.text),
+            ..Run::of(sample.wall, end)
+        })
+    }
+}
+
+/// CPU time between two looks, user mode and kernel. Processes that ended
+/// meanwhile are not counted: nobody tells what they used last.
+fn cpu_time(
+    before: &BTreeMap<i32, (u64, u64)>,
+    after: &BTreeMap<i32, (u64, u64)>,
+) -> (Duration, Duration) {
+    let per_second = sys::ticks_per_second().max(1);
+    let time = |ticks: u64| Duration::from_secs_f64(ticks as f64 / per_second as f64);
+    let mut total = (0, 0);
+    for (pid, (user, system)) in after {
+        let (old_user, old_system) = before.get(pid).copied().unwrap_or_default();
+        total.0 += user.saturating_sub(old_user);
+        total.1 += system.saturating_sub(old_system);
+    }
+    (time(total.0), time(total.1))
+}
+
+fn machine_error(error: LiveError) -> MachineError {
+    match error {
+        LiveError::Pin { who, error } => MachineError::System {
+            action: who,
+            reason: error.to_string(),
+        },
+        error => MachineError::System {
+            action: "placing the service".to_owned(),
+            reason: error.to_string(),
+        },
+    }
+}
+
+impl Machine for LiveMachine {
+    fn label(&self) -> String {
+        self.host.label()
+    }
+
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
+    fn topology(&mut self) -> Result<(Topology, Vec<Warning>), MachineError> {
+        Ok((self.topology.clone(), self.warnings.clone()))
+    }
+
+    fn now(&self) -> Duration {
+        self.host.now()
+    }
+
+    fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
+        let run = self.measured(request);
+        if run.is_err() {
+            self.service.give_back();
+        }
+        run
+    }
+
+    fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError> {
+        self.host.run_helper(role, command)
+    }
+
+    fn usage(&mut self) -> Option<Usage> {
+        self.host.usage()
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
+        self.host.wait(time)
+    }
+
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError> {
+        self.host.probe(probes, batches, limit)
+    }
+
+    fn tiers(&mut self) -> Vec<Availability> {
+        self.host.tiers()
+    }
+
+    fn trace(
+        &mut self,
+        order: &TraceOrder<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError> {
+        self.host.trace(order, listener)
+    }
+
+    fn tracing_cost(
+        &mut self,
+        tiers: &[Tier],
+        time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError> {
+        self.host.tracing_cost(tiers, time)
+    }
+
+    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
+        self.host.sample(order)
+    }
+
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
+        self.host.hand_over(order)
+    }
+
+    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
+        self.host.contend(order)
+    }
+}

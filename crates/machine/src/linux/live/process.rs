@@ -1,0 +1,171 @@
+//! What `/proc` says of processes and threads of others.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::linux::capture::{names, read_file};
+use pinwise_topology::CpuSet;
+
+/// A flag of `proc_pid_stat(5)`: a thread of the kernel.
+const PF_KTHREAD: u64 = 0x0020_0000;
+/// Deepest process tree that is followed upwards.
+const DEEPEST: usize = 64;
+
+/// What is used of `/proc/PID/stat`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) name: String,
+    pub(super) state: char,
+    pub(super) parent: i32,
+    pub(super) is_kernel: bool,
+    /// CPU time in user mode and in the kernel, ticks.
+    pub(super) user: u64,
+    pub(super) system: u64,
+    /// When it was started, ticks since boot.
+    pub(super) start: u64,
+    /// The CPU that it last ran on.
+    pub(super) cpu: Option<usize>,
+}
+
+/// Of a process, or of a thread by its own id.
+pub(super) fn stat(id: i32) -> Option<Stat> {
+    if id <= 0 {
+        return None;
+    }
+    let text = read_file(Path::new(&format!("/proc/{id}/stat")))?;
+    parse_stat(&String::from_utf8_lossy(&text))
+}
+
+/// The name stands in parentheses and may hold any character.
+pub(super) fn parse_stat(text: &str) -> Option<Stat> {
+    let (_, rest) = text.split_once('(')?;
+    let (name, rest) = rest.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    // Field 3, the state, is the first behind the name.
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(Stat {
+        name: name.to_owned(),
+        state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
+        is_kernel: number(9)? & PF_KTHREAD != 0,
+        user: number(14)?,
+        system: number(15)?,
+        start: number(22)?,
+        cpu: number(39).and_then(|cpu| usize::try_from(cpu).ok()),
+    })
+}
+
+/// How long a thread has run, ns; `None` where it ended or the kernel does not
+/// tell.
+pub(super) fn run_time_ns(thread: i32) -> Option<u64> {
+    let text = read_file(Path::new(&format!("/proc/{thread}/schedstat")))?;
+    let text = String::from_utf8_lossy(&text);
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The process that a thread belongs to.
+pub(super) fn process_of(thread: i32) -> Option<i32> {
+    if thread <= 0 {
+        return None;
+    }
+    let status = read_file(Path::new(&format!("/proc/{thread}/status")))?;
+    // A name cannot hold a line's end: the kernel writes it as \n.
+    let status = String::from_utf8_lossy(&status);
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+/// The threads of a process, the first one first.
+pub(super) fn threads_of(process: i32) -> Vec<i32> {
+    let found = names(Path::new(&format!("/proc/{process}/task")));
+    let mut threads: Vec<i32> = found.iter().filter_map(|name| name.parse().ok()).collect();
+    threads.sort_unstable();
+    threads
+}
+
+/// The arguments that a process was started with, bounded; its name in
+/// brackets where it tells none.
+pub(super) fn command_line(process: i32) -> Vec<String> {
+    let bytes = read_file(Path::new(&format!("/proc/{process}/cmdline"))).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let words: Vec<String> = text
+        .trim_end_matches('\0')
+        .split('\0')
+        .map(str::to_owned)
+        .collect();
+    if words.first().is_none_or(String::is_empty) {
+        let name = stat(process).map_or_else(|| process.to_string(), |stat| stat.name);
+        return vec![format!("[{name}]")];
+    }
+    words
+}
+
+/// What a table has for a process, or for the nearest one above it.
+pub(super) fn ancestor_in(table: &BTreeMap<i32, CpuSet>, mut process: i32) -> Option<CpuSet> {
+    for _ in 0..DEEPEST {
+        if let Some(found) = table.get(&process) {
+            return Some(found.clone());
+        }
+        process = stat(process)?.parent;
+    }
+    None
+}
+
+/// Is it this process, or one that it started?
+pub(super) fn is_ours(process: i32) -> bool {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let mut at = process;
+    for _ in 0..DEEPEST {
+        if at == own {
+            return true;
+        }
+        match stat(at) {
+            Some(stat) if stat.parent > 0 => at = stat.parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FIELDS: &str = "S 7 5 5 0 -1 4194560 1 2 3 4 50 60 0 0 20 0 1 0 4711 9 9 9 9 9 9 9 9 9 9 9 9 0 0 0 17 3 0 0";
+
+    #[test]
+    fn hostile_names_do_not_shift_the_fields() {
+        for name in ["redis", ") S 1 (", "a b", "", "((", "\u{1b}[2J"] {
+            let stat = parse_stat(&format!("12 ({name}) {FIELDS}")).unwrap();
+            assert_eq!((stat.name.as_str(), stat.parent), (name, 7));
+            assert_eq!((stat.user, stat.system, stat.start), (50, 60, 4711));
+            assert_eq!(
+                (stat.cpu, stat.is_kernel, stat.state),
+                (Some(3), false, 'S')
+            );
+        }
+        let kernel = FIELDS.replace("4194560", "2129984");
+        assert!(
+            parse_stat(&format!("2 (kthreadd) {kernel}"))
+                .unwrap()
+                .is_kernel
+        );
+    }
+
+    #[test]
+    fn this_process_is_ours_and_the_first_is_not() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        assert!(is_ours(own) && !is_ours(1) && !is_ours(-1));
+        assert_eq!(process_of(own), Some(own));
+        assert!(threads_of(own).contains(&own));
+        assert!(!command_line(own)[0].is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in "\\PC{0,40}", tail in "[()S0-9 -]{0,80}") {
+            let _ = (parse_stat(&text), parse_stat(&format!("1 (x{tail}")));
+        }
+    }
+}

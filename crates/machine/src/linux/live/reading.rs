@@ -1,0 +1,246 @@
+//! Where a service's figure is read: the output of a command, or a page.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::http;
+use crate::linux::LinuxMachine;
+use crate::{End, Machine, MachineError, Output, Request};
+use pinwise_topology::CpuSet;
+use pinwise_workload::Workload;
+
+/// A reading takes no longer than this, unless the command says otherwise.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What of an output is shown where it does not have the figure.
+const SHOWN_LINES: usize = 3;
+const SHOWN_CHARACTERS: usize = 80;
+
+/// Where a service's figure is read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// A command that prints it, run on these CPUs.
+    Command(Box<Workload>, CpuSet),
+    /// A page.
+    Page(Url),
+}
+
+/// The address of a page: `http://HOST[:PORT]/PATH`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    host: String,
+    port: u16,
+    path: String,
+}
+
+/// Why an address cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}': {reason}")]
+pub struct BadUrl {
+    text: String,
+    reason: &'static str,
+}
+
+impl Url {
+    /// The host with its port, as a connection is made to it.
+    pub(super) fn address(&self) -> (&str, u16) {
+        let name = self
+            .host
+            .strip_prefix('[')
+            .and_then(|h| h.strip_suffix(']'));
+        (name.unwrap_or(&self.host), self.port)
+    }
+
+    /// As the header `Host` names it.
+    pub(super) fn host(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
+    /// What is asked for.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+impl FromStr for Url {
+    type Err = BadUrl;
+
+    fn from_str(text: &str) -> Result<Self, BadUrl> {
+        let bad = |reason| BadUrl {
+            text: text.to_owned(),
+            reason,
+        };
+        let form = "an address looks like http://127.0.0.1:9090/metrics";
+        if text.starts_with("https://") {
+            return Err(bad("only http:// is asked; use --metric-command with curl"));
+        }
+        let rest = text.strip_prefix("http://").ok_or_else(|| bad(form))?;
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '#');
+        if !path.chars().all(is_plain) {
+            return Err(bad("write what is no plain letter of it as %20"));
+        }
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => {
+                (host, port.parse().ok().filter(|&port| port > 0))
+            }
+            _ => (authority, Some(80)),
+        };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+        let is_address = |c: char| c.is_ascii_hexdigit() || matches!(c, ':' | '.');
+        let is_host = match host.strip_prefix('[').and_then(|h| h.strip_suffix(']')) {
+            Some(inside) => !inside.is_empty() && inside.chars().all(is_address),
+            None => !host.is_empty() && host.chars().all(is_name),
+        };
+        let port = port.filter(|_| is_host).ok_or_else(|| bad(form))?;
+        Ok(Self {
+            host: host.to_owned(),
+            port,
+            path: match path.starts_with('/') {
+                true => path.to_owned(),
+                false => format!("/{path}"),
+            },
+        })
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "http://{}:{}{}", self.host, self.port, self.path)
+    }
+}
+
+/// What a reading gave, and the CPU time that it took.
+pub(super) struct Reading {
+    pub(super) text: Vec<u8>,
+    pub(super) cpu_time: Duration,
+}
+
+impl Source {
+    /// As it was written.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Command(workload, _) => workload.command.to_string(),
+            Self::Page(url) => url.to_string(),
+        }
+    }
+
+    /// Reads once; the inner error says why there is nothing.
+    pub(super) fn read(
+        &self,
+        host: &mut LinuxMachine,
+    ) -> Result<Result<Reading, String>, MachineError> {
+        let (workload, cpus) = match self {
+            Self::Page(url) => {
+                let read = http::get(url, PATIENCE).map(|text| Reading {
+                    text,
+                    cpu_time: Duration::ZERO,
+                });
+                return Ok(read.map_err(|why| format!("--metric-url {url}: {why}")));
+            }
+            Self::Command(workload, cpus) => (workload, cpus),
+        };
+        let run = host.run(&Request {
+            workload,
+            cpus,
+            memory: None,
+            output: Output::Keep,
+            environment_padding: 0,
+            count_threads_closely: false,
+            bound: None,
+            offline: None,
+        })?;
+        let how = match &run.end {
+            End::Status(0) => {
+                return Ok(Ok(Reading {
+                    text: run.output.unwrap_or_default(),
+                    cpu_time: run.user.unwrap_or_default() + run.system.unwrap_or_default(),
+                }));
+            }
+            End::Status(status) => format!("ended with exit status {status}"),
+            End::Signal(signal) => format!("was killed by signal {signal}"),
+            End::TimedOut => "took longer than its --timeout".to_owned(),
+            End::LeftBehind(who) => format!("left processes running ({})", who.join(", ")),
+            End::NoFigure(why) => why.clone(),
+        };
+        let words = received(&run.output.unwrap_or_default());
+        Ok(Err(format!(
+            "--metric-command '{}' {how}; it printed {words}",
+            workload.command
+        )))
+    }
+}
+
+/// The first lines of what was received, for a message.
+pub(super) fn received(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let is_said = |line: &&str| !line.trim().is_empty();
+    let lines: Vec<String> = text
+        .lines()
+        .filter(is_said)
+        .take(SHOWN_LINES)
+        .map(|line| {
+            let mut shown: String = line.chars().take(SHOWN_CHARACTERS).collect();
+            if shown.len() < line.len() {
+                shown.push('…');
+            }
+            format!("'{shown}'")
+        })
+        .collect();
+    match (lines.len(), text.lines().filter(is_said).count()) {
+        (0, _) => "nothing".to_owned(),
+        (shown, all) if shown < all => format!("{}, … ({all} lines)", lines.join(", ")),
+        _ => lines.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn addresses_are_read() {
+        for (text, expected) in [
+            (
+                "http://127.0.0.1:9121/metrics",
+                Some("http://127.0.0.1:9121/metrics"),
+            ),
+            ("http://localhost", Some("http://localhost:80/")),
+            ("http://[::1]:80?a=b", Some("http://[::1]:80/?a=b")),
+            ("http://[::1]/x", Some("http://[::1]:80/x")),
+            ("https://localhost/", None),
+            ("http://", None),
+            ("http://a:0/", None),
+            ("http://a:b/", None),
+            ("http://a:99999/", None),
+            ("http://u@h/", None),
+            ("http://a/b c", None),
+            ("http://a/\r\nX: y", None),
+            ("file:///etc/passwd", None),
+        ] {
+            let found = text.parse::<Url>().ok().map(|url| url.to_string());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+        let url: Url = "http://[::1]:80/".parse().unwrap();
+        assert_eq!(url.address(), ("::1", 80));
+    }
+
+    #[test]
+    fn first_lines_are_told() {
+        assert_eq!(received(b""), "nothing");
+        assert_eq!(received(b"a\n\nb\n"), "'a', 'b'");
+        assert_eq!(received(b"1\n2\n3\n4\n"), "'1', '2', '3', … (4 lines)");
+    }
+
+    proptest! {
+        #[test]
+        fn any_address_is_read_or_refused(text in "(http://)?[a-z0-9:\\[\\]./?# -]{0,20}\\PC{0,5}") {
+            if let Ok(url) = text.parse::<Url>() {
+                prop_assert_eq!(url.to_string().parse::<Url>(), Ok(url));
+            }
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! Threads of a target kept where they shall run, and given back.
+//!
+//! A thread inherits its mask from the one that starts it, so that new threads
+//! of a shared mask need nothing but to be known for the end. What each had
+//! before is told to [`Pins`] alone: a thread that was started under a
+//! placement is first given what it would have inherited without it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::process::{ancestor_in, run_time_ns, stat, threads_of};
+use super::sweep::Word;
+use super::target::{Target, Thread};
+use super::{LiveError, limits};
+use crate::linux::{PinError, Pins, own_setting, sys};
+use pinwise_topology::{CpuSet, Topology};
+
+/// Passes over the threads in which no new one may appear.
+const MOST_PASSES: usize = 50;
+/// Threads whose CPU is looked at in one go.
+const MOST_SEEN: usize = 64;
+/// How often new threads and processes are looked for.
+pub const POLL: Duration = Duration::from_millis(250);
+/// The same where there are thousands.
+const LONGEST_POLL: Duration = Duration::from_secs(2);
+
+/// Where the threads shall run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// As they did before.
+    Before,
+    /// All on these CPUs.
+    Shared(CpuSet),
+    /// Each on one of these, in the order in which they began, round and round.
+    Bound(Vec<usize>),
+}
+
+/// A target whose threads are placed. They are given back when it is dropped.
+#[derive(Debug)]
+pub struct Service {
+    target: Target,
+    pins: Pins,
+    /// What the first thread of each process had before anything was changed.
+    processes: BTreeMap<i32, CpuSet>,
+    /// Threads that were met, by id, and when each was started.
+    known: BTreeMap<i32, u64>,
+    /// Threads that are placed now.
+    placed: BTreeMap<i32, Placed>,
+    /// Threads that somebody else placed meanwhile.
+    left_alone: BTreeMap<i32, String>,
+    wish: Wish,
+    /// Masks that threads have under this wish.
+    given: Vec<CpuSet>,
+    /// Threads that were bound under this wish.
+    bound: usize,
+    /// CPU time of threads when they were last looked at, ns.
+    ran: BTreeMap<i32, u64>,
+    seen: Seen,
+    touched: BTreeSet<i32>,
+    /// How long the last look at all threads took.
+    took: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Placed {
+    asked: CpuSet,
+    granted: CpuSet,
+}
+
+/// Where threads were seen after they had run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// Times that one was seen.
+    pub times: u64,
+    /// Of these, on a CPU that its mask allows.
+    pub inside: u64,
+    /// The CPUs.
+    pub cpus: CpuSet,
+}
+
+/// What was found when threads were looked at again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Followed {
+    /// New threads, which are placed now.
+    pub new: usize,
+    /// Threads whose mask somebody else changed, as sentences.
+    pub changed: Vec<String>,
+}
+
+/// What became of the masks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Returned {
+    /// Threads that have the mask from before again.
+    pub returned: usize,
+    /// Threads that ended meanwhile.
+    pub ended: usize,
+    /// Threads that somebody else placed since, and that keep that.
+    pub left: usize,
+}
+
+impl Service {
+    /// Knows the target's threads; changes nothing yet.
+    ///
+    /// # Errors
+    /// [`LiveError::Empty`] where it has none that can be placed.
+    pub fn new(target: Target, mut pins: Pins) -> Result<Self, LiveError> {
+        pins.tell_guardian(&Word::Target(target.clone()).to_line());
+        let mut service = Self {
+            target,
+            pins,
+            processes: BTreeMap::new(),
+            known: BTreeMap::new(),
+            placed: BTreeMap::new(),
+            left_alone: BTreeMap::new(),
+            wish: Wish::Before,
+            given: Vec::new(),
+            bound: 0,
+            ran: BTreeMap::new(),
+            seen: Seen::default(),
+            touched: BTreeSet::new(),
+            took: Duration::ZERO,
+        };
+        let threads = service.target.threads();
+        for thread in &threads {
+            service.meet(*thread);
+        }
+        if service.known.is_empty() {
+            return Err(LiveError::Empty(service.target.name().to_owned()));
+        }
+        Ok(service)
+    }
+
+    /// Whose threads.
+    #[must_use]
+    pub const fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The machine as the target may use it.
+    ///
+    /// # Errors
+    /// [`LiveError::Empty`] where nothing of it is left.
+    pub fn topology(&self, host: &Topology) -> Result<Topology, LiveError> {
+        limits::topology_of(&self.target, host)
+    }
+
+    /// Threads that have CPUs of their own, other than their process's first
+    /// thread: the program places them itself, or somebody did.
+    #[must_use]
+    pub fn self_placed(&self) -> usize {
+        let threads = self.target.threads();
+        let differs = threads.iter().filter(|thread| {
+            let own = sys::affinity_of(thread.id).ok();
+            let first = self.processes.get(&thread.process);
+            own.is_some_and(|own| first.is_some_and(|first| *first != own))
+        });
+        differs.count()
+    }
+
+    /// The setting by which the service's program places its own threads, where
+    /// it is a known one.
+    #[must_use]
+    pub fn knob(&self) -> Option<String> {
+        own_setting(self.target.first_process()?)
+    }
+
+    /// When to look for new threads again: every [`POLL`], and more rarely where
+    /// there are so many that looking takes more than a hundredth of a CPU.
+    #[must_use]
+    pub fn pause(&self) -> Duration {
+        (self.took * 100).clamp(POLL, LONGEST_POLL)
+    }
+
+    /// Threads that were placed, all in all.
+    #[must_use]
+    pub fn touched(&self) -> usize {
+        self.touched.len()
+    }
+
+    /// Threads that are left alone, each with the reason.
+    #[must_use]
+    pub fn left_alone(&self) -> Vec<String> {
+        self.left_alone.values().cloned().collect()
+    }
+
+    /// Where threads were seen under the present wish.
+    #[must_use]
+    pub const fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// The CPUs that the kernel granted, all threads together.
+    #[must_use]
+    pub fn granted(&self) -> CpuSet {
+        if self.wish == Wish::Before {
+            let masks = self.target.threads().into_iter();
+            let masks = masks.filter_map(|thread| sys::affinity_of(thread.id).ok());
+            return masks.fold(CpuSet::new(), |all, mask| all.union(&mask));
+        }
+        let masks = self.placed.values();
+        masks.fold(CpuSet::new(), |all, placed| all.union(&placed.granted))
+    }
+
+    /// Has every thread that is placed the CPUs that were asked for?
+    #[must_use]
+    pub fn is_as_asked(&self) -> bool {
+        let mut placed = self.placed.values();
+        placed.all(|placed| placed.asked == placed.granted)
+    }
+
+    /// Threads there are now.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.target.threads().len()
+    }
+
+    /// CPU time of the service so far: per process, user mode and kernel, in
+    /// ticks.
+    pub(super) fn cpu_ticks(&self) -> BTreeMap<i32, (u64, u64)> {
+        let processes = self.target.processes().into_iter();
+        processes
+            .filter_map(|pid| stat(pid).map(|stat| (pid, (stat.user, stat.system))))
+            .collect()
+    }
+
+    /// Gives every thread what it had before, and then what is wished.
+    ///
+    /// # Errors
+    /// [`LiveError`] where a thread cannot be placed; then all are as before.
+    pub fn place(&mut self, wish: &Wish) -> Result<Followed, LiveError> {
+        self.give_back();
+        self.wish = wish.clone();
+        self.bound = 0;
+        self.seen = Seen::default();
+        self.ran.clear();
+        let followed = self.follow_as(true);
+        if followed.is_err() {
+            self.give_back();
+            self.wish = Wish::Before;
+        }
+        for id in self.placed.keys().copied().take(MOST_SEEN) {
+            self.ran.extend(run_time_ns(id).map(|time| (id, time)));
+        }
+        followed
+    }
+
+    /// Places threads and processes that are new, and notices those whose mask
+    /// somebody else changed.
+    ///
+    /// # Errors
+    /// [`LiveError`] where a thread cannot be placed that could before, which
+    /// is where nobody would undo it.
+    pub fn follow(&mut self) -> Result<Followed, LiveError> {
+        self.follow_as(false)
+    }
+
+    fn follow_as(&mut self, is_first: bool) -> Result<Followed, LiveError> {
+        let mut followed = Followed::default();
+        let began = sys::monotonic();
+        let mut threads = self.target.threads();
+        self.forget_ended(&threads);
+        if self.wish == Wish::Before {
+            for thread in threads {
+                self.meet(thread);
+            }
+            self.took = sys::monotonic().saturating_sub(began);
+            return Ok(followed);
+        }
+        for _ in 0..MOST_PASSES {
+            let mut is_fixed = true;
+            for thread in std::mem::take(&mut threads) {
+                if self.left_alone.contains_key(&thread.id) {
+                    continue;
+                }
+                if self.placed.contains_key(&thread.id) {
+                    followed.changed.extend(self.changed(thread));
+                    continue;
+                }
+                if self.place_one(thread, is_first)? {
+                    followed.new += 1;
+                    is_fixed = false;
+                }
+            }
+            if is_fixed {
+                break;
+            }
+            threads = self.target.threads();
+        }
+        self.took = sys::monotonic().saturating_sub(began);
+        Ok(followed)
+    }
+
+    /// Numbers of threads that ended come again.
+    fn forget_ended(&mut self, threads: &[Thread]) {
+        let there: BTreeSet<i32> = threads.iter().map(|thread| thread.id).collect();
+        self.known.retain(|id, _| there.contains(id));
+        self.placed.retain(|id, _| there.contains(id));
+        self.left_alone.retain(|id, _| there.contains(id));
+        self.ran.retain(|id, _| there.contains(id));
+    }
+
+    /// Did somebody else place a thread that is placed here? Then it is left
+    /// to them.
+    fn changed(&mut self, thread: Thread) -> Option<String> {
+        let now = sys::affinity_of(thread.id).ok()?;
+        let placed = self.placed.get(&thread.id)?;
+        if now == placed.granted || now == placed.asked {
+            return None;
+        }
+        let name = stat(thread.id).map_or_else(String::new, |stat| format!(" ({})", stat.name));
+        let sentence = format!(
+            "thread {}{name} was given CPUs {} and now has {now}: the program itself or somebody else set them, and it is left alone",
+            thread.id, placed.granted
+        );
+        self.placed.remove(&thread.id);
+        self.left_alone.insert(thread.id, sentence.clone());
+        Some(sentence)
+    }
+
+    /// False: it has ended, or cannot be placed and that is told elsewhere.
+    fn place_one(&mut self, thread: Thread, is_first: bool) -> Result<bool, LiveError> {
+        let inherited = self.inherited(thread);
+        if let Some(before) = inherited {
+            // Until it is placed it has what it would have had without pinwise.
+            let _ = sys::set_affinity_of(thread.id, &before);
+        }
+        if !self.meet(thread) {
+            return Ok(false);
+        }
+        let cpus = match &self.wish {
+            Wish::Before => return Ok(false),
+            Wish::Shared(cpus) => cpus.clone(),
+            Wish::Bound(order) => match order.get(self.bound % order.len().max(1)) {
+                Some(cpu) => CpuSet::single(*cpu),
+                None => return Ok(false),
+            },
+        };
+        // Told before it is so, as who is killed in between has told it.
+        if !self.given.contains(&cpus) {
+            self.tell(&Word::Given(cpus.clone()));
+            self.given.push(cpus.clone());
+        }
+        match self.pins.pin(thread.id, &cpus) {
+            Ok(granted) => {
+                if !self.given.contains(&granted) {
+                    self.tell(&Word::Given(granted.clone()));
+                    self.given.push(granted.clone());
+                }
+                self.bound += 1;
+                self.touched.insert(thread.id);
+                self.placed.insert(
+                    thread.id,
+                    Placed {
+                        asked: cpus,
+                        granted,
+                    },
+                );
+                Ok(true)
+            }
+            Err(PinError::Gone(_)) => Ok(false),
+            // One that appears later must not end the service's placement.
+            Err(error @ (PinError::Forbidden(..) | PinError::Foreign(_))) if !is_first => {
+                self.left_alone.insert(thread.id, error.to_string());
+                Ok(false)
+            }
+            Err(error) => Err(LiveError::Pin {
+                who: self.target.name().to_owned(),
+                error,
+            }),
+        }
+    }
+
+    /// What a thread that is new and has a mask of the present placement would
+    /// have without it; `None`: it is not new, or has its own.
+    fn inherited(&self, thread: Thread) -> Option<CpuSet> {
+        if self.known.contains_key(&thread.id) {
+            return None;
+        }
+        let now = sys::affinity_of(thread.id).ok()?;
+        let is_ours = self.given.contains(&now);
+        is_ours
+            .then(|| ancestor_in(&self.processes, thread.process))
+            .flatten()
+    }
+
+    /// Tells the guardian, for threads that nobody sees before pinwise is killed.
+    fn tell(&mut self, word: &Word) {
+        self.pins.tell_guardian(&word.to_line());
+    }
+
+    /// Notes a thread; false where it has ended.
+    fn meet(&mut self, thread: Thread) -> bool {
+        let Some(stat) = stat(thread.id) else {
+            return false;
+        };
+        if self.known.insert(thread.id, stat.start) == Some(stat.start) {
+            return true;
+        }
+        self.tell(&Word::Thread(thread.id, stat.start));
+        if !self.processes.contains_key(&thread.process) {
+            let first = threads_of(thread.process).into_iter().next();
+            let own = sys::affinity_of(first.unwrap_or(thread.id)).ok();
+            // Of a process that is new, its own mask may be inherited already.
+            let before = match self.wish {
+                Wish::Before => own,
+                _ => ancestor_in(&self.processes, thread.process).or(own),
+            };
+            if let Some(before) = before {
+                let word = Word::Process(thread.process, before.clone());
+                self.tell(&word);
+                self.processes.insert(thread.process, before);
+            }
+        }
+        true
+    }
+
+    /// Looks which CPUs threads are on that ran since they were last looked
+    /// at.
+    pub fn observe(&mut self) {
+        for id in self.placed.keys().copied().take(MOST_SEEN) {
+            let (Some(stat), Some(time)) = (stat(id), run_time_ns(id)) else {
+                continue;
+            };
+            // Of a thread that has not run since it was placed, the CPU is one
+            // from before.
+            let before = self.ran.insert(id, time);
+            let has_run = before.is_some_and(|before| before < time);
+            if let (true, Some(cpu)) = (has_run, stat.cpu) {
+                self.seen.times += 1;
+                let is_inside = self.placed[&id].granted.contains(cpu);
+                self.seen.inside += u64::from(is_inside);
+                self.seen.cpus.insert(cpu);
+            }
+        }
+    }
+
+    /// Gives every thread the mask back that it had, those that were started
+    /// meanwhile included.
+    pub fn give_back(&mut self) -> Returned {
+        let mut returned = Returned::default();
+        while let Some((thread, is_undone)) = self.pins.undo() {
+            let is_there = stat(thread).is_some();
+            match (is_undone, is_there) {
+                (true, _) => returned.returned += 1,
+                (false, false) => returned.ended += 1,
+                (false, true) => returned.left += 1,
+            }
+        }
+        // Who was started since the last look still has the placement's mask,
+        // and so may whom they start: until there is nobody new.
+        for _ in 0..MOST_PASSES {
+            let mut is_fixed = true;
+            for thread in self.target.threads() {
+                let Some(before) = self.inherited(thread) else {
+                    continue;
+                };
+                if sys::set_affinity_of(thread.id, &before).is_ok() && self.meet(thread) {
+                    self.touched.insert(thread.id);
+                    returned.returned += 1;
+                    is_fixed = false;
+                }
+            }
+            if is_fixed || self.wish == Wish::Before {
+                break;
+            }
+        }
+        self.placed.clear();
+        self.given.clear();
+        self.tell(&Word::Over);
+        self.wish = Wish::Before;
+        returned
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}

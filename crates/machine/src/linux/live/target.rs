@@ -1,0 +1,329 @@
+//! Whose threads are meant: a process with all that it started, or a cgroup.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::process::{command_line, is_ours, process_of, stat, threads_of};
+use super::{LiveError, cgroup};
+use crate::linux::LinuxMachine;
+use crate::linux::capture::mounts;
+use crate::linux::tree::children_of_threads;
+use crate::{End, Machine, MachineError, Output, Request};
+use pinwise_workload::{Command, Workload};
+
+/// systemd's answer may take this long.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whose threads are placed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    what: What,
+    /// What it is called in sentences.
+    name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum What {
+    /// A process that was started then, and what it started.
+    Process { pid: i32, start: u64 },
+    /// Folders of one cgroup, and the path that they have in common.
+    Cgroup {
+        path: String,
+        folders: Vec<PathBuf>,
+        unit: Option<String>,
+    },
+}
+
+/// What is known of a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetFacts {
+    /// Its process, of a cgroup the first one; `None`: it has ended.
+    pub pid: Option<i32>,
+    /// The name of that process.
+    pub name: String,
+    /// Its command line.
+    pub command: Vec<String>,
+    /// The systemd unit, where it was named by one.
+    pub unit: Option<String>,
+    /// The cgroup, where it was named by one or by a unit.
+    pub cgroup: Option<String>,
+}
+
+/// A thread of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Thread {
+    pub(super) process: i32,
+    pub(super) id: i32,
+}
+
+impl Target {
+    /// A process with all that it started.
+    ///
+    /// # Errors
+    /// [`LiveError`] where there is none, or it is not one that can be placed.
+    pub fn process(pid: i32) -> Result<Self, LiveError> {
+        let stat = stat(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'));
+        let stat = stat.ok_or(LiveError::NoProcess(pid))?;
+        let process = process_of(pid).ok_or(LiveError::NoProcess(pid))?;
+        if process != pid {
+            return Err(LiveError::Thread {
+                thread: pid,
+                process,
+                name: super::super::process_name(process).unwrap_or_default(),
+            });
+        }
+        if stat.is_kernel {
+            return Err(LiveError::Kernel(pid, stat.name));
+        }
+        if is_ours(pid) {
+            return Err(LiveError::Ourselves(pid));
+        }
+        Ok(Self {
+            name: format!("{} ({pid})", stat.name),
+            what: What::Process {
+                pid,
+                start: stat.start,
+            },
+        })
+    }
+
+    /// A cgroup by its path below the mount, with all below it.
+    ///
+    /// # Errors
+    /// [`LiveError`] where no hierarchy has it.
+    pub fn cgroup(path: &str) -> Result<Self, LiveError> {
+        Self::of_cgroup(path, None)
+    }
+
+    /// The cgroup of a systemd unit: as systemd says, or where systemd does not
+    /// run here, the folder of its name.
+    ///
+    /// # Errors
+    /// [`LiveError::NoUnit`] where it has none; [`MachineError`] where the user
+    /// interrupts the question.
+    pub fn unit(
+        unit: &str,
+        host: &mut LinuxMachine,
+    ) -> Result<Result<Self, LiveError>, MachineError> {
+        let no_unit = || LiveError::NoUnit {
+            unit: unit.to_owned(),
+        };
+        let is_plain = !unit.is_empty() && !unit.contains('/') && !unit.starts_with(['-', '.']);
+        if !is_plain {
+            return Ok(Err(no_unit()));
+        }
+        let path = match told_by_systemd(unit, host)? {
+            Some(path) => Some(path),
+            None => cgroup::path_of_unit(unit),
+        };
+        Ok(path
+            .ok_or_else(no_unit)
+            .and_then(|path| Self::of_cgroup(&path, Some(unit)).map_err(|_| no_unit())))
+    }
+
+    fn of_cgroup(path: &str, unit: Option<&str>) -> Result<Self, LiveError> {
+        let folders = cgroup::folders(path);
+        if folders.is_empty() {
+            let is_unit = path.ends_with(".service") && !path.contains('/');
+            return Err(LiveError::NoCgroup {
+                path: path.to_owned(),
+                mounts: mounts().into_iter().map(|mount| mount.point).collect(),
+                hint: is_unit.then(|| format!("for a unit write --unit {path}")),
+            });
+        }
+        Ok(Self {
+            name: match unit {
+                Some(unit) => format!("unit {unit}"),
+                None => format!("cgroup {path}"),
+            },
+            what: What::Cgroup {
+                path: path.to_owned(),
+                folders,
+                unit: unit.map(str::to_owned),
+            },
+        })
+    }
+
+    /// For [`Target::from_line`], in another process.
+    pub(super) fn to_line(&self) -> String {
+        match &self.what {
+            What::Process { pid, start } => format!("process {pid} {start}"),
+            What::Cgroup { path, .. } => format!("cgroup {path}"),
+        }
+    }
+
+    /// What [`Target::to_line`] wrote.
+    pub(super) fn from_line(line: &str) -> Option<Self> {
+        let (kind, rest) = line.split_once(' ')?;
+        match kind {
+            "process" => {
+                let (pid, start) = rest.split_once(' ')?;
+                Some(Self {
+                    what: What::Process {
+                        pid: pid.parse().ok()?,
+                        start: start.parse().ok()?,
+                    },
+                    name: pid.to_owned(),
+                })
+            }
+            "cgroup" => Self::cgroup(rest).ok(),
+            _ => None,
+        }
+    }
+
+    /// What it is called in sentences, such as `redis-server (4711)`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The option that names it, for commands that are printed.
+    #[must_use]
+    pub fn option(&self) -> String {
+        match &self.what {
+            What::Process { pid, .. } => format!("--pid {pid}"),
+            What::Cgroup {
+                unit: Some(unit), ..
+            } => format!("--unit {unit}"),
+            What::Cgroup { path, .. } => format!("--cgroup {path}"),
+        }
+    }
+
+    /// What is known of it.
+    #[must_use]
+    pub fn facts(&self) -> TargetFacts {
+        let pid = self.first_process();
+        let stat = pid.and_then(stat);
+        TargetFacts {
+            pid,
+            name: stat.map(|stat| stat.name).unwrap_or_default(),
+            command: pid.map(command_line).unwrap_or_default(),
+            unit: match &self.what {
+                What::Cgroup { unit, .. } => unit.clone(),
+                What::Process { .. } => None,
+            },
+            cgroup: match &self.what {
+                What::Cgroup { path, .. } => Some(path.clone()),
+                What::Process { .. } => None,
+            },
+        }
+    }
+
+    /// The process, or the first one of the cgroup; `None`: none is left.
+    #[must_use]
+    pub fn first_process(&self) -> Option<i32> {
+        match &self.what {
+            What::Process { pid, .. } => self.is_there().then_some(*pid),
+            What::Cgroup { .. } => self.threads().first().map(|thread| thread.process),
+        }
+    }
+
+    /// Is any of it left?
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        match &self.what {
+            What::Process { pid, start } => {
+                stat(*pid).is_some_and(|now| now.start == *start && !matches!(now.state, 'Z' | 'X'))
+            }
+            What::Cgroup { .. } => !self.threads().is_empty(),
+        }
+    }
+
+    /// The processes that there are now, in the order of their numbers.
+    pub(super) fn processes(&self) -> BTreeSet<i32> {
+        match &self.what {
+            What::Process { pid, .. } if self.is_there() => tree(*pid),
+            What::Process { .. } => BTreeSet::new(),
+            What::Cgroup { .. } => self.threads().iter().map(|thread| thread.process).collect(),
+        }
+    }
+
+    /// The threads that there are now, process by process; without pinwise's
+    /// own and the kernel's.
+    pub(super) fn threads(&self) -> Vec<Thread> {
+        match &self.what {
+            What::Process { .. } => {
+                let processes = self.processes().into_iter();
+                let threads = processes.flat_map(|process| {
+                    let ids = threads_of(process).into_iter();
+                    ids.map(move |id| Thread { process, id })
+                });
+                threads.collect()
+            }
+            What::Cgroup { folders, .. } => {
+                let mut is_other: BTreeMap<i32, bool> = BTreeMap::new();
+                let ids: BTreeSet<i32> = folders.iter().flat_map(|f| cgroup::threads(f)).collect();
+                let threads = ids.into_iter().filter_map(|id| {
+                    let process = process_of(id)?;
+                    Some(Thread { process, id })
+                });
+                let mut threads: Vec<Thread> = threads
+                    .filter(|thread| {
+                        *is_other.entry(thread.process).or_insert_with(|| {
+                            let is_kernel = stat(thread.process).is_none_or(|s| s.is_kernel);
+                            !is_kernel && !is_ours(thread.process)
+                        })
+                    })
+                    .collect();
+                threads.sort_unstable();
+                threads
+            }
+        }
+    }
+}
+
+/// A process and all that it started, without pinwise.
+fn tree(first: i32) -> BTreeSet<i32> {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let mut found = BTreeSet::from([first]);
+    let mut left = vec![first];
+    while let Some(process) = left.pop() {
+        for child in children_of_threads(process, &threads_of(process)) {
+            if child != own && found.insert(child) {
+                left.push(child);
+            }
+        }
+    }
+    found
+}
+
+/// What `systemctl` says; `None` where it is not there or knows no cgroup.
+fn told_by_systemd(unit: &str, host: &mut LinuxMachine) -> Result<Option<String>, MachineError> {
+    let words = [
+        "systemctl",
+        "show",
+        "-p",
+        "ControlGroup",
+        "--value",
+        "--",
+        unit,
+    ];
+    let Ok(command) = Command::from_argv(words.map(str::to_owned).to_vec()) else {
+        return Ok(None);
+    };
+    let (topology, _) = host.topology()?;
+    let workload = Workload {
+        timeout: Some(PATIENCE),
+        ..Workload::new(command)
+    };
+    let run = host.run(&Request {
+        workload: &workload,
+        cpus: &topology.allowed,
+        memory: None,
+        output: Output::Keep,
+        environment_padding: 0,
+        count_threads_closely: false,
+        bound: None,
+        offline: None,
+    });
+    match run {
+        Ok(run) if run.end == End::Status(0) => {
+            let output = run.output.unwrap_or_default();
+            let path = String::from_utf8_lossy(&output).trim().to_owned();
+            Ok(Some(path).filter(|path| path.starts_with('/') && path.len() > 1))
+        }
+        Err(MachineError::Interrupted) => Err(MachineError::Interrupted),
+        Ok(_) | Err(_) => Ok(None),
+    }
+}

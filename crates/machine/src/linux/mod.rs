@@ -1,0 +1,494 @@
+//! The Linux host.
+//!
+//! One command at a time, in a process group of its own, started with its
+//! mask in place, watched until the last process of its tree has ended. No
+//! thread of pinwise runs beside it: pinwise sleeps in one `ppoll`.
+
+mod accounts;
+mod bind;
+mod capture;
+mod counters;
+mod guardian;
+mod host;
+mod hypervisor;
+mod ledger;
+pub mod live;
+mod orphan;
+mod output;
+mod peers;
+mod perf_record;
+mod pins;
+mod probe;
+mod processes;
+mod replay;
+mod ring;
+mod run;
+mod sample;
+mod scratch;
+mod signals;
+mod spawn;
+mod start;
+mod supervise;
+mod sys;
+mod trace;
+mod tree;
+mod usage;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, SystemTime};
+
+pub use accounts::{effective_user, group_id};
+pub use bind::coverage::own_setting;
+pub use bind::follow::{BoundPlace, execute_bound};
+pub use capture::{CaptureReadError, capture_folder, capture_host};
+pub use host::{HostFacts, read_host_facts};
+pub use ledger::{
+    Change, Entry, FAULT_POINTS, Fault, Id as ChangeId, Journal as ChangeJournal, Ledger,
+    LedgerError, LedgerOptions, Leftover, LeftoverState, Outcome, RulesJournal, RulesJournalError,
+    journal_folders, leftovers,
+};
+pub use peers::{own_user, owner_of_peer};
+pub use pins::{PinError, Pins, thread_settings};
+pub use probe::available_memory_bytes;
+pub use processes::{
+    LinuxProcesses, ProcessWatch, may_set_any_nice, own_user_is_root, user_id, writable_by_others,
+};
+pub use sample::{
+    Chain as SampleChain, Record as SampleRecord, Records as SampleRecords,
+    Registers as SampleRegisters,
+};
+pub use scratch::{Scratch, find_program};
+pub use start::execute;
+pub use tree::process_name;
+
+use bind::ptrace::Orphans;
+use bind::{Binder, refusal};
+use counters::Counters;
+use guardian::{Guardian, MARK};
+use output::Streams;
+use signals::Signals;
+use spawn::{Child, ChildPlan, Spawner};
+use start::{c_strings, locate, policy_mode, start_error};
+use supervise::Alone;
+use usage::{Meter, OwnPeak, Throttle};
+
+use super::{
+    Batches, Binding, ContendOrder, Contended, End, HandOverOrder, HandedOver, Listener, Machine,
+    MachineError, Output, Probe, Request, Run, SampleOrder, Sampled, TierCost, TraceOrder, Traced,
+    Usage,
+};
+use pinwise_placement::MemoryBinding;
+use pinwise_sched::{Availability, Tier};
+use pinwise_topology::{CpuSet, Topology, Warning};
+use pinwise_workload::{Command, Workload};
+
+/// Environment variable whose length varies from run to run.
+const PADDING: &str = "PINWISE_PADDING";
+
+/// The host that this process runs on.
+pub struct LinuxMachine {
+    topology: Topology,
+    warnings: Vec<Warning>,
+    spawner: Spawner,
+    guardian: Guardian,
+    signals: Signals,
+    environment: BTreeMap<String, CString>,
+    search_path: String,
+    programs: BTreeMap<String, CString>,
+    streams: Streams,
+    counters: Counters,
+    has_run: bool,
+    meter: Meter,
+    own_peak: OwnPeak,
+    throttle: Option<Throttle>,
+    disturbance: Option<usage::Disturbance>,
+    /// Processes that `--prepare` left running on purpose.
+    helpers: BTreeSet<libc::pid_t>,
+    /// What commands left running, to run on.
+    left: BTreeSet<libc::pid_t>,
+    mark: String,
+    /// Who binds the threads of the command that runs.
+    binder: Option<Binder>,
+    /// Threads that probe; gone before a command runs.
+    prober: Option<probe::Prober>,
+    /// Where CPUs that are switched off are written down.
+    ledger: Option<Ledger>,
+}
+
+impl std::fmt::Debug for LinuxMachine {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("LinuxMachine").finish_non_exhaustive()
+    }
+}
+
+impl LinuxMachine {
+    /// Makes the host ready to run commands: signals are taken by descriptor
+    /// until it is dropped, orphans become ours, and a guardian watches.
+    /// `insist_on_cycles`: count cycles even where that slows commands down.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the system refuses something needed.
+    pub fn open(insist_on_cycles: bool) -> Result<Self, MachineError> {
+        let system = |action: &str| {
+            let action = action.to_owned();
+            move |error: io::Error| MachineError::System {
+                action,
+                reason: error.to_string(),
+            }
+        };
+        let (topology, warnings) = discover()?;
+        let mark = guardian::own_mark();
+        let guardian = Guardian::start(&mark).map_err(system("starting the guardian process"))?;
+        sys::become_subreaper().map_err(system("becoming the parent of orphans"))?;
+        let taken = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
+        let signals = Signals::take(&taken).map_err(system("taking signals"))?;
+        let counters = Counters::open(insist_on_cycles);
+        let throttle = topology
+            .quota
+            .as_ref()
+            .and_then(|quota| Throttle::beside(&quota.source));
+        Ok(Self {
+            topology,
+            warnings,
+            spawner: Spawner::new().map_err(system("allocating a stack"))?,
+            guardian,
+            signals,
+            environment: inherited_environment(),
+            search_path: search_path(),
+            programs: BTreeMap::new(),
+            streams: Streams::new().map_err(system("making pipes"))?,
+            counters,
+            has_run: false,
+            meter: Meter::new(),
+            own_peak: OwnPeak::new(),
+            throttle,
+            disturbance: None,
+            helpers: BTreeSet::new(),
+            left: BTreeSet::new(),
+            mark,
+            binder: None,
+            prober: None,
+            ledger: None,
+        })
+    }
+
+    /// The same, with a ledger by which runs may switch CPUs of the host off. It
+    /// was opened before the machine was.
+    #[must_use]
+    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
+        self.ledger = Some(ledger);
+        self
+    }
+
+    fn program(&mut self, command: &Command) -> Result<CString, MachineError> {
+        let name = command.program();
+        if let Some(path) = self.programs.get(name) {
+            return Ok(path.clone());
+        }
+        let path = locate(command, &self.search_path)?;
+        self.programs.insert(name.to_owned(), path.clone());
+        Ok(path)
+    }
+
+    /// `NAME=VALUE` strings for a command: what pinwise itself inherited, the
+    /// workload's own, the mark and the padding.
+    fn environment_of(&self, workload: Option<&Workload>, padding: usize) -> Vec<CString> {
+        let added = workload.map_or(&[][..], |w| &w.environment);
+        let is_replaced = |name: &str| added.iter().any(|(other, _)| other == name);
+        let inherited = self.environment.iter();
+        let kept = inherited.filter(|(name, _)| added.is_empty() || !is_replaced(name));
+        let mut environment: Vec<CString> = kept.map(|(_, entry)| entry.clone()).collect();
+        let own = added.iter().map(|(name, value)| format!("{name}={value}"));
+        let ours = [
+            format!("{MARK}={}", self.mark),
+            format!("{PADDING}={}", "x".repeat(padding)),
+        ];
+        environment.extend(own.chain(ours).filter_map(|entry| CString::new(entry).ok()));
+        environment
+    }
+
+    fn start(
+        &mut self,
+        command: &Command,
+        workload: Option<&Workload>,
+        padding: usize,
+        place: (&CpuSet, Option<&MemoryBinding>),
+        bound: Option<(&Binding, Orphans)>,
+        descriptors: [i32; 3],
+    ) -> Result<(Child, Duration), MachineError> {
+        let program = self.program(command)?;
+        if bound.is_some() {
+            refusal::check_program(&program, command)?;
+        }
+        let arguments = c_strings(command);
+        let environment = self.environment_of(workload, padding);
+        let nodes: CpuSet = place
+            .1
+            .map(|memory| memory.nodes.iter().copied().collect())
+            .unwrap_or_default();
+        let plan = ChildPlan {
+            program: &program,
+            arguments: &arguments,
+            environment: &environment,
+            descriptors,
+            cpus: place.0,
+            memory: place.1.map(|memory| policy_mode(memory, &nodes)),
+            signals: self.signals.before(),
+            slot: self.guardian.slot(),
+            is_traced: bound.is_some(),
+        };
+        let held = Signals::hold();
+        let started = sys::monotonic();
+        let child = self.spawner.spawn(&plan);
+        drop(held);
+        let child =
+            child.map_err(|(step, error)| start_error(step, &error, command, place.0, place.1))?;
+        self.binder =
+            bound.map(|(binding, orphans)| Binder::new(binding, child.pid, started, orphans));
+        Ok((child, started))
+    }
+
+    fn take_pending_interrupt(&self) -> bool {
+        let mut is_interrupted = false;
+        while let Some(signal) = self.signals.next() {
+            is_interrupted |= signal != libc::SIGCHLD;
+        }
+        is_interrupted
+    }
+}
+
+impl Machine for LinuxMachine {
+    fn label(&self) -> String {
+        "local".to_owned()
+    }
+
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
+    fn topology(&mut self) -> Result<(Topology, Vec<Warning>), MachineError> {
+        Ok((self.topology.clone(), self.warnings.clone()))
+    }
+
+    fn now(&self) -> Duration {
+        sys::monotonic()
+    }
+
+    fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
+        match request.offline {
+            None => self.run_beside(request, None, &mut Alone),
+            Some(cpus) => self.run_without(cpus, request),
+        }
+    }
+
+    fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError> {
+        if self.take_pending_interrupt() {
+            return Err(MachineError::Interrupted);
+        }
+        self.prober = None;
+        let descriptors = self
+            .streams
+            .prepare(None, &Output::Discard)
+            .map_err(|(_, error)| MachineError::System {
+                action: "making pipes".to_owned(),
+                reason: error.to_string(),
+            })?;
+        let cpus = self.topology.allowed.clone();
+        let (child, _) = self.start(command, None, 0, (&cpus, None), None, descriptors.numbers)?;
+        let end = self.supervise_helper(child.pid);
+        self.guardian.command_ended();
+        let end = end?;
+        let (_, stderr) = self.streams.collect(&Output::Discard, &descriptors);
+        if end == End::Status(0) {
+            return Ok(());
+        }
+        let how = match end {
+            End::Signal(signal) => format!("killed by signal {signal}"),
+            End::Status(status) => format!("exit status {status}"),
+            End::TimedOut | End::LeftBehind(_) | End::NoFigure(_) => "it did not end".to_owned(),
+        };
+        let words = String::from_utf8_lossy(&stderr).trim().to_owned();
+        Err(MachineError::Helper {
+            role,
+            command: command.to_string(),
+            reason: if words.is_empty() {
+                how
+            } else {
+                format!("{how}: {words}")
+            },
+        })
+    }
+
+    fn usage(&mut self) -> Option<Usage> {
+        self.meter.usage()
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
+        let end = sys::monotonic() + time;
+        loop {
+            if self.take_pending_interrupt() {
+                return Err(MachineError::Interrupted);
+            }
+            let left = end.saturating_sub(sys::monotonic());
+            if left.is_zero() {
+                return Ok(());
+            }
+            sys::poll([self.signals.as_raw_fd()], Some(left));
+        }
+    }
+
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError> {
+        if self.take_pending_interrupt() {
+            return Err(MachineError::Interrupted);
+        }
+        let mut prober = match self.prober.take() {
+            Some(prober) => prober,
+            None => probe::Prober::new()?,
+        };
+        let made = prober.make(probes, batches, limit, || self.take_pending_interrupt());
+        self.prober = Some(prober);
+        made
+    }
+
+    fn tiers(&mut self) -> Vec<Availability> {
+        trace::availability()
+    }
+
+    fn trace(
+        &mut self,
+        order: &TraceOrder<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError> {
+        self.trace_order(order, listener)
+    }
+
+    fn tracing_cost(
+        &mut self,
+        tiers: &[Tier],
+        time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError> {
+        trace::measure(tiers, time, || self.take_pending_interrupt())
+    }
+
+    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
+        self.sample_order(order)
+    }
+
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
+        replay::hand_over(order, &mut || self.take_pending_interrupt())
+    }
+
+    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
+        replay::contend(order, &mut || self.take_pending_interrupt())
+    }
+}
+
+impl Drop for LinuxMachine {
+    fn drop(&mut self) {
+        if !self.helpers.is_empty() {
+            guardian::end_marked(&format!("{MARK}={}", self.mark));
+        }
+    }
+}
+
+/// Reads the topology of the host.
+///
+/// # Errors
+/// [`MachineError::System`] where not even the affinity mask can be read.
+pub fn discover() -> Result<(Topology, Vec<Warning>), MachineError> {
+    let capture = capture_host().map_err(|error| MachineError::System {
+        action: error.path,
+        reason: error.reason,
+    })?;
+    Ok(Topology::from_capture(&capture))
+}
+
+/// Time of day, RFC 3339 in UTC, to the second.
+#[must_use]
+pub fn time_of_day() -> String {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the wall clock is read"
+    )]
+    let now = SystemTime::now();
+    humantime::format_rfc3339_seconds(now).to_string()
+}
+
+/// A number that nobody could have foreseen.
+#[must_use]
+pub fn random_seed() -> u64 {
+    sys::random_u64()
+}
+
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// The system's words, where it has none to give.
+pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    sys::random_bytes()
+}
+
+/// The kernel's random name for the time since it booted; `None` where it is
+/// not told.
+#[must_use]
+pub fn boot_id() -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "commands are looked for where a shell would"
+)]
+fn search_path() -> String {
+    std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned())
+}
+
+/// Where records are kept and the password to it: what is measured has no
+/// business with either.
+const STORE_VARIABLES: [&str; 2] = ["PINWISE_STORE", "PGPASSWORD"];
+
+/// What this process inherited, without what it adds for commands itself.
+fn inherited_environment() -> BTreeMap<String, CString> {
+    let all = whole_environment();
+    all.filter(|(name, _)| ![MARK, PADDING].contains(&name.as_str()))
+        .filter(|(name, _)| !STORE_VARIABLES.contains(&name.as_str()))
+        .collect()
+}
+
+/// Names and `NAME=VALUE` strings of what this process inherited.
+fn whole_environment() -> impl Iterator<Item = (String, CString)> {
+    use std::os::unix::ffi::OsStrExt;
+    std::env::vars_os().filter_map(|(name, value)| {
+        let text = name.to_string_lossy().into_owned();
+        let mut entry = name.as_bytes().to_vec();
+        entry.push(b'=');
+        entry.extend_from_slice(value.as_bytes());
+        Some((text, CString::new(entry).ok()?))
+    })
+}
+
+/// Has the terminal on standard input gone away?
+#[must_use]
+pub fn terminal_is_gone() -> bool {
+    sys::is_hung_up(libc::STDIN_FILENO)
+}
+
+/// CPU time of the machine at the start and the end of a wait; `None` where it
+/// is not told.
+#[must_use]
+pub fn watch_usage(wait: Duration) -> Option<(Usage, Usage)> {
+    let mut meter = Meter::new();
+    let before = meter.usage()?;
+    std::thread::sleep(wait);
+    Some((before, meter.usage()?))
+}

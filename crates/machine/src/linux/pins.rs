@@ -1,0 +1,186 @@
+//! Threads of others, pinned for as long as pinwise watches them.
+//!
+//! What is pinned is undone in the end, however pinwise ends: pins are changes
+//! of a [`Ledger`]. A thread is only touched if it still is the one that was
+//! pinned (its number may have come again) and still has the mask that it was
+//! given: who changed it since then meant it. Nothing is pinned while nobody
+//! is there to undo it.
+
+use std::io;
+use std::path::Path;
+
+use super::capture::read_file;
+use super::ledger::{Change, Entry, Id, Ledger, LedgerError, LedgerOptions, Outcome};
+use super::sys;
+use pinwise_topology::CpuSet;
+
+/// Why a thread could not be pinned.
+#[derive(Debug, thiserror::Error)]
+pub enum PinError {
+    /// It ended.
+    #[error("thread {0} is no longer there")]
+    Gone(i32),
+    /// It belongs to someone else.
+    #[error(
+        "thread {0} belongs to another user: nothing is changed (CAP_SYS_NICE would permit it)"
+    )]
+    Foreign(i32),
+    /// The kernel does not allow it: a thread of its own, or no CPU of the
+    /// mask is in the thread's cpuset.
+    #[error("the kernel forbids CPUs {1} to thread {0} (its cpuset, or a thread of the kernel's)")]
+    Forbidden(i32, CpuSet),
+    /// Nobody would undo it.
+    #[error("the guardian that undoes pins is gone ({0}): nothing is changed")]
+    Unguarded(io::Error),
+    /// Something else, such as a journal that cannot be written.
+    #[error(transparent)]
+    Ledger(LedgerError),
+}
+
+impl From<LedgerError> for PinError {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Gone(thread) => Self::Gone(thread),
+            LedgerError::Foreign(thread) => Self::Foreign(thread),
+            LedgerError::Forbidden(thread, cpus) => Self::Forbidden(thread, cpus),
+            LedgerError::Unguarded(error) => Self::Unguarded(error),
+            other => Self::Ledger(other),
+        }
+    }
+}
+
+/// Pins that were made, oldest first. They are undone when it is dropped.
+#[derive(Debug)]
+pub struct Pins {
+    ledger: Ledger,
+    made: Vec<(i32, Id)>,
+}
+
+impl Pins {
+    /// Begins a journal and starts its guardian. Call while this process has a
+    /// single thread, and before it becomes the parent of orphans.
+    ///
+    /// # Errors
+    /// Where there is no place for a journal, or the system has no pipe or
+    /// process for the guardian.
+    pub fn start() -> io::Result<Self> {
+        let ledger = Ledger::open(LedgerOptions::default());
+        Ok(Self::on(ledger.map_err(io::Error::other)?))
+    }
+
+    /// Pins in a ledger that is open.
+    #[must_use]
+    pub const fn on(ledger: Ledger) -> Self {
+        Self {
+            ledger,
+            made: Vec::new(),
+        }
+    }
+
+    /// How many pins are in force.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.made.len()
+    }
+
+    /// Pins a thread; returns the CPUs that it was granted.
+    ///
+    /// # Errors
+    /// [`PinError`]; then the thread is as it was.
+    pub fn pin(&mut self, thread: i32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
+        let change = Change::Mask {
+            thread,
+            cpus: cpus.clone(),
+        };
+        let id = self.ledger.change(&change)?;
+        self.made.push((thread, id));
+        let granted = match self.ledger.entry(id) {
+            Some(Entry::Mask { granted, .. }) => granted.clone(),
+            _ => None,
+        };
+        Ok(granted.unwrap_or_else(|| cpus.clone()))
+    }
+
+    /// Undoes the last pin; returns its thread and whether the thread has its
+    /// old mask again, which it has not where it ended or where someone else
+    /// changed the mask since. `None`: there is none.
+    pub fn undo(&mut self) -> Option<(i32, bool)> {
+        let (thread, id) = self.made.pop()?;
+        let outcome = self.ledger.undo(id);
+        let is_undone = matches!(outcome, Some(Outcome::Restored | Outcome::AsBefore));
+        Some((thread, is_undone))
+    }
+
+    /// Takes the pins of a thread off the list, such as of one that ended; its
+    /// mask stays as it is.
+    pub fn forget(&mut self, thread: i32) {
+        let ledger = &mut self.ledger;
+        self.made.retain(|(pinned, id)| {
+            let is_other = *pinned != thread;
+            if !is_other {
+                ledger.forget(*id);
+            }
+            is_other
+        });
+    }
+
+    /// Tells the guardian something that concerns no pin.
+    pub(super) fn tell_guardian(&mut self, line: &str) {
+        self.ledger.tell_guardian(line);
+    }
+
+    /// Do pins stay when pinwise leaves?
+    #[must_use]
+    pub const fn are_kept(&self) -> bool {
+        self.ledger.are_kept()
+    }
+
+    /// Shall pins stay when pinwise leaves? Where that cannot be written down
+    /// they are undone, as [`Self::are_kept`] then says.
+    pub fn keep(&mut self, are_kept: bool) {
+        let _ = self.ledger.keep(are_kept);
+    }
+}
+
+/// When a thread was started, ticks since boot.
+pub(super) fn start_of(thread: i32) -> Option<u64> {
+    if thread <= 0 {
+        return None;
+    }
+    let stat = read_file(Path::new(&format!("/proc/{thread}/stat")))?;
+    start_in(&String::from_utf8_lossy(&stat))
+}
+
+/// Field 22 of `proc_pid_stat(5)`, counted from behind the name, which may
+/// hold spaces and parentheses.
+fn start_in(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// The CPUs that a thread may use, and the word for its scheduling policy;
+/// `None` where it ended.
+#[must_use]
+pub fn thread_settings(thread: i32) -> Option<(CpuSet, &'static str)> {
+    if thread <= 0 {
+        return None;
+    }
+    let cpus = sys::affinity_of(thread).ok()?;
+    let policy = sys::policy_of(thread).ok()?;
+    // The highest bit says only that children get the normal one.
+    let word = match policy & !libc::SCHED_RESET_ON_FORK {
+        libc::SCHED_OTHER => "other",
+        libc::SCHED_FIFO => "fifo",
+        libc::SCHED_RR => "rr",
+        libc::SCHED_BATCH => "batch",
+        libc::SCHED_IDLE => "idle",
+        libc::SCHED_DEADLINE => "deadline",
+        7 => "ext",
+        _ => "?",
+    };
+    Some((cpus, word))
+}
+
+#[cfg(test)]
+#[path = "pins_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+//! Pins of threads of this process.
+
+#![expect(unsafe_code, reason = "a thread asks for its own id")]
+
+use std::io::Write;
+
+use super::*;
+use crate::linux::ledger::tests::unguarded;
+use proptest::prelude::*;
+
+#[test]
+fn the_start_of_a_thread_with_an_odd_name() {
+    let fields = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
+    assert_eq!(start_in(&format!("12 (a) b ) (c) {fields}")), Some(4711));
+    for bad in ["", "12 (x) S", ")", "12 (x) S x x x x"] {
+        assert_eq!(start_in(bad), None, "{bad}");
+    }
+}
+
+/// A thread that does nothing but be there, until it is dropped.
+struct Sleeper(
+    Option<std::thread::JoinHandle<()>>,
+    std::sync::mpsc::Sender<()>,
+    i32,
+);
+
+impl Sleeper {
+    fn start() -> Self {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            // SAFETY: takes nothing and cannot fail.
+            tell.send(unsafe { libc::gettid() }).unwrap();
+            let _ = ended.recv();
+        });
+        Self(Some(thread), end, told.recv().unwrap())
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.1.send(());
+        let _ = self.0.take().unwrap().join();
+    }
+}
+
+fn pins() -> (Pins, tempfile::TempDir) {
+    let (ledger, folder) = unguarded();
+    (Pins::on(ledger), folder)
+}
+
+#[test]
+fn pins_are_undone_in_turn_and_at_the_end() {
+    let sleeper = Sleeper::start();
+    let tid = sleeper.2;
+    let before = sys::affinity_of(tid).unwrap();
+    let (first, last) = (before.first().unwrap(), before.last().unwrap());
+    {
+        let (mut pins, _folder) = pins();
+        pins.pin(tid, &CpuSet::single(first)).unwrap();
+        pins.pin(tid, &CpuSet::single(last)).unwrap();
+        assert_eq!(sys::affinity_of(tid).unwrap(), CpuSet::single(last));
+        assert_eq!(pins.undo(), Some((tid, true)));
+        assert_eq!(sys::affinity_of(tid).unwrap(), CpuSet::single(first));
+        pins.pin(tid, &CpuSet::single(last)).unwrap();
+        assert_eq!(pins.count(), 2);
+    }
+    assert_eq!(sys::affinity_of(tid).unwrap(), before);
+    let (mut pins, _folder) = pins();
+    pins.pin(tid, &CpuSet::single(first)).unwrap();
+    pins.keep(true);
+    drop(pins);
+    assert_eq!(sys::affinity_of(tid).unwrap(), CpuSet::single(first));
+}
+
+#[test]
+fn what_someone_else_changed_and_who_ended_is_left_alone() {
+    let sleeper = Sleeper::start();
+    let tid = sleeper.2;
+    let before = sys::affinity_of(tid).unwrap();
+    if before.len() < 2 {
+        // Past the test harness, which takes only what the macros print.
+        let line = "SKIPPED what_someone_else_changed: this needs two CPUs\n";
+        let _ = io::stderr().write_all(line.as_bytes());
+        return;
+    }
+    let (first, last) = (before.first().unwrap(), before.last().unwrap());
+    let (mut pins, _folder) = pins();
+    pins.pin(tid, &CpuSet::single(first)).unwrap();
+    sys::set_affinity_of(tid, &CpuSet::single(last)).unwrap();
+    assert_eq!(pins.undo(), Some((tid, false)));
+    assert_eq!(sys::affinity_of(tid).unwrap(), CpuSet::single(last));
+    assert_eq!(pins.undo(), None);
+    drop(sleeper);
+    assert!(matches!(
+        pins.pin(tid, &CpuSet::single(first)),
+        Err(PinError::Gone(_))
+    ));
+    assert!(matches!(pins.pin(-1, &before), Err(PinError::Gone(-1))));
+}
+
+#[test]
+fn threads_that_ended_are_forgotten() {
+    let sleeper = Sleeper::start();
+    let before = sys::affinity_of(sleeper.2).unwrap();
+    let first = CpuSet::single(before.first().unwrap());
+    let (mut pins, _folder) = pins();
+    pins.pin(sleeper.2, &first).unwrap();
+    pins.pin(sleeper.2, &first).unwrap();
+    pins.forget(sleeper.2);
+    assert_eq!((pins.count(), pins.undo()), (0, None));
+    drop(pins);
+    assert_eq!(sys::affinity_of(sleeper.2).unwrap(), first);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_for_a_start(text in "\\PC{0,40}") {
+        let _ = start_in(&text);
+    }
+}

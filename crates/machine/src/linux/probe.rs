@@ -1,0 +1,335 @@
+//! Probes of the host: from a [`Probe`] to loops of `kernels` on pinned threads.
+//!
+//! All work at normal priority and without privilege, on machines where other
+//! programs run: nothing waits for long, what a scheduler or a hypervisor
+//! disturbed is thrown away and counted, and everything ends with the limit.
+
+mod bandwidth;
+pub(super) mod calls;
+mod chain;
+mod contention;
+mod counted;
+mod course;
+mod lock;
+mod meeting;
+mod memory;
+mod pool;
+mod single;
+mod transfer;
+mod wake;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use bandwidth::Bandwidth;
+use chain::{Chase, Load};
+use contention::Contention;
+use course::Course;
+use lock::Lock;
+use pool::{Job, Pool};
+use transfer::Transfer;
+use wake::{Switching, Waking};
+
+use super::super::{Batches, Hint, MachineError, Probe, Stream};
+pub use memory::available_memory_bytes;
+
+use pinwise_kernels::loops::clock::Clock;
+use pinwise_kernels::loops::stream::Pattern;
+use pinwise_topology::CpuSet;
+
+/// How often the main thread looks for the user's wish to stop.
+const WATCH: Duration = Duration::from_millis(20);
+/// Threads may end so much later than the limit before they are told to stop,
+/// and again before they are given up.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What is kept from one call to the next.
+pub(super) struct Prober {
+    clock: Clock,
+    pool: Pool,
+    _lock: Lock,
+}
+
+/// A probe's place in the call, and what it gave.
+type Answer = (usize, Batches);
+
+impl Prober {
+    /// Makes ready to probe: waits until no other pinwise does.
+    ///
+    /// # Errors
+    /// [`MachineError`] where another one goes on probing.
+    pub(super) fn new() -> Result<Self, MachineError> {
+        Ok(Self {
+            _lock: Lock::take()?,
+            clock: Clock::calibrate(),
+            pool: Pool::default(),
+        })
+    }
+
+    /// Makes probes side by side; `is_interrupted` is asked now and then.
+    ///
+    /// # Errors
+    /// [`MachineError`] where a thread cannot be started or placed, or the user
+    /// interrupted.
+    pub(super) fn make(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+        mut is_interrupted: impl FnMut() -> bool,
+    ) -> Result<Vec<Batches>, MachineError> {
+        let course = Course::new(self.clock, batches, limit);
+        let (answer, answers) = channel();
+        for (index, probe) in probes.iter().enumerate() {
+            if let Err(error) = self.start(&course, index, probe, &answer) {
+                course.stop();
+                return Err(error);
+            }
+        }
+        drop(answer);
+        let found = collect(&course, &answers, probes.len(), &mut is_interrupted)?;
+        let made = found.into_iter().zip(probes).map(|(batches, probe)| {
+            batches.unwrap_or_else(|| {
+                let cpus = cpus_of(probe);
+                cpus.iter().for_each(|&cpu| self.pool.abandon(cpu));
+                Batches::unavailable(format!(
+                    "CPU {} did not run the probe's threads within {:.1} s.",
+                    cpus.iter()
+                        .map(usize::to_string)
+                        .collect::<Vec<_>>()
+                        .join(" or "),
+                    limit.as_secs_f64()
+                ))
+            })
+        });
+        Ok(made.collect())
+    }
+
+    /// Gives a probe's jobs to its threads. Exactly one of them answers.
+    fn start(
+        &mut self,
+        course: &Course,
+        index: usize,
+        probe: &Probe,
+        answer: &Sender<Answer>,
+    ) -> Result<(), MachineError> {
+        let answer = answer.clone();
+        let send = move |batches: Batches| {
+            // Nobody listens any more where the call was given up.
+            let _ = answer.send((index, batches));
+        };
+        let jobs = match jobs_of(course, probe, send.clone()) {
+            Ok(jobs) => jobs,
+            Err(reason) => {
+                send(Batches::unavailable(reason));
+                return Ok(());
+            }
+        };
+        for (cpu, number, job) in jobs {
+            self.pool.start(cpu, number, course, job)?;
+        }
+        Ok(())
+    }
+}
+
+/// A job with its CPU and the number of its thread there.
+type Placed = (usize, usize, Job);
+
+/// A probe's jobs; why there are none, as a full sentence.
+fn jobs_of(
+    course: &Course,
+    probe: &Probe,
+    send: impl Fn(Batches) + Clone + Send + 'static,
+) -> Result<Vec<Placed>, String> {
+    let alone = |cpu: usize, probe: fn(&Course, usize) -> Batches| {
+        let (course, send) = (course.clone(), send.clone());
+        let job: Job = Box::new(move |seat| send(probe(&course, seat.cpu)));
+        Ok(vec![(cpu, 0, job)])
+    };
+    match *probe {
+        Probe::Cycle { cpu } => alone(cpu, single::cycle),
+        Probe::Pause { cpu } => alone(cpu, single::pause),
+        Probe::PauseCycles { cpu } => alone(cpu, single::pause_cycles),
+        Probe::PauseCounted { cpu } => alone(cpu, counted::pause_cycles),
+        Probe::Hint { cpu, hint } => alone(
+            cpu,
+            match hint {
+                Hint::Yield => single::yield_hint,
+                Hint::TimedPause => single::timed_pause,
+                Hint::MonitoredWait => single::monitored_wait,
+            },
+        ),
+        Probe::Tick { cpu } => alone(cpu, single::tick),
+        Probe::TimerStep { cpu } => alone(cpu, single::timer_step),
+        Probe::Transfer { a, b, home } => {
+            let shared = Transfer::new(course, (a, b), home)?;
+            Ok(two(shared, [a, b], send, Transfer::lead, Transfer::follow))
+        }
+        Probe::Contention { a, b, port } => {
+            let shared = Contention::new(course, (a, b), port);
+            Ok(two(
+                shared,
+                [a, b],
+                send,
+                Contention::lead,
+                Contention::follow,
+            ))
+        }
+        Probe::Chase { cpu, bytes, node } => {
+            let chase = Chase::new(course, bytes, node, None)?;
+            let job: Job = Box::new(move |seat| send(chase.measure(seat.cpu)));
+            Ok(vec![(cpu, 0, job)])
+        }
+        Probe::LoadedLatency {
+            cpu,
+            ref loaders,
+            bytes,
+        } => loaded(course, cpu, loaders, bytes, send),
+        Probe::Bandwidth {
+            ref cpus,
+            stream,
+            bytes,
+            node,
+        } => {
+            let cpus: Vec<usize> = cpus.iter().collect();
+            streams(course, cpus, (pattern(stream), bytes, node), send)
+        }
+        Probe::ContextSwitch { cpu } => {
+            let shared = Switching::new(course, cpu);
+            Ok(two(
+                shared,
+                [cpu, cpu],
+                send,
+                Switching::lead,
+                Switching::follow,
+            ))
+        }
+        Probe::FutexWake { waker, sleeper } => {
+            let shared = Waking::new(course, waker, sleeper);
+            Ok(two(
+                shared,
+                [waker, sleeper],
+                send,
+                Waking::lead,
+                Waking::follow,
+            ))
+        }
+    }
+}
+
+/// Jobs of two threads, of which the first one answers.
+fn two<S: Send + Sync + 'static>(
+    shared: Arc<S>,
+    [a, b]: [usize; 2],
+    send: impl Fn(Batches) + Send + 'static,
+    lead: fn(&S) -> Batches,
+    follow: fn(&S),
+) -> Vec<Placed> {
+    let other = shared.clone();
+    vec![
+        (b, usize::from(a == b), Box::new(move |_| follow(&other))),
+        (a, 0, Box::new(move |_| send(lead(&shared)))),
+    ]
+}
+
+fn loaded(
+    course: &Course,
+    cpu: usize,
+    loaders: &CpuSet,
+    bytes: usize,
+    send: impl Fn(Batches) + Send + 'static,
+) -> Result<Vec<Placed>, String> {
+    let load = Load::new(course, loaders.len())?;
+    let chase = Chase::new(course, bytes, None, Some(load.clone()))?;
+    let mut jobs: Vec<Placed> = Vec::new();
+    for (number, loader) in loaders.iter().enumerate() {
+        let load = load.clone();
+        let job: Job = Box::new(move |seat| load.load(number, seat.cpu));
+        jobs.push((loader, 0, job));
+    }
+    jobs.push((cpu, 0, Box::new(move |seat| send(chase.measure(seat.cpu)))));
+    Ok(jobs)
+}
+
+fn streams(
+    course: &Course,
+    cpus: Vec<usize>,
+    arrays: (Pattern, usize, Option<usize>),
+    send: impl Fn(Batches) + Send + 'static,
+) -> Result<Vec<Placed>, String> {
+    let shared = Bandwidth::new(course, cpus.clone(), arrays)?;
+    let mut jobs: Vec<Placed> = Vec::new();
+    for (number, &cpu) in cpus.iter().enumerate().skip(1) {
+        let shared = shared.clone();
+        jobs.push((cpu, 0, Box::new(move |_| shared.follow(number))));
+    }
+    jobs.push((cpus[0], 0, Box::new(move |_| send(shared.lead()))));
+    Ok(jobs)
+}
+
+const fn pattern(stream: Stream) -> Pattern {
+    match stream {
+        Stream::Read => Pattern::Sum,
+        Stream::Write => Pattern::Fill,
+        Stream::Copy => Pattern::Copy,
+        Stream::Triad => Pattern::Triad,
+    }
+}
+
+/// The CPUs that a probe has threads on.
+fn cpus_of(probe: &Probe) -> Vec<usize> {
+    match probe {
+        Probe::Transfer { a, b, .. } | Probe::Contention { a, b, .. } => vec![*a, *b],
+        Probe::FutexWake { waker, sleeper } => vec![*waker, *sleeper],
+        Probe::Bandwidth { cpus, .. } => cpus.iter().collect(),
+        Probe::LoadedLatency { cpu, loaders, .. } => {
+            std::iter::once(*cpu).chain(loaders.iter()).collect()
+        }
+        Probe::Pause { cpu }
+        | Probe::PauseCycles { cpu }
+        | Probe::PauseCounted { cpu }
+        | Probe::Hint { cpu, .. }
+        | Probe::Cycle { cpu }
+        | Probe::Tick { cpu }
+        | Probe::TimerStep { cpu }
+        | Probe::Chase { cpu, .. }
+        | Probe::ContextSwitch { cpu } => vec![*cpu],
+    }
+}
+
+/// Waits for all answers; `None` for those that never came.
+fn collect(
+    course: &Course,
+    answers: &Receiver<Answer>,
+    count: usize,
+    is_interrupted: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Option<Batches>>, MachineError> {
+    let mut found: Vec<Option<Batches>> = vec![None; count];
+    let mut was_interrupted = false;
+    #[expect(clippy::disallowed_methods, reason = "the Edge waits for its threads")]
+    let started = Instant::now();
+    let limit = course.left();
+    while found.iter().any(Option::is_none) {
+        match answers.recv_timeout(WATCH) {
+            Ok((index, batches)) => found[index] = Some(batches),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                was_interrupted |= is_interrupted();
+                if was_interrupted || started.elapsed() > limit.saturating_add(GRACE) {
+                    course.stop();
+                }
+                if started.elapsed() > limit.saturating_add(2 * GRACE) {
+                    break;
+                }
+            }
+        }
+    }
+    if was_interrupted || is_interrupted() {
+        return Err(MachineError::Interrupted);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! PAUSE in cycles as the CPU's own counter has them, through `perf_event_open`.
+//!
+//! Nothing is guessed where the counter cannot be had: the answer says why.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use perf_event_open_sys::bindings as perf;
+
+use super::course::{Course, repeat};
+use crate::Batches;
+use crate::linux::sys;
+use pinwise_kernels::loops::laps::Laps;
+use pinwise_kernels::loops::spin;
+
+/// Laps of a batch; the middle one counts.
+const LAPS: usize = 9;
+/// Calls of [`spin::pause`] in a lap: reading the counter costs a system call,
+/// whose own share of a lap stays small, and is taken off.
+const CALLS: u32 = 4;
+
+/// One hint, core cycles.
+pub(super) fn pause_cycles(course: &Course, cpu: usize) -> Batches {
+    let counter = match open() {
+        Ok(counter) => counter,
+        Err(error) => return Batches::unavailable(refusal(&error)),
+    };
+    let clock = &course.clock;
+    repeat(course, cpu, || {
+        let (mut times, mut cycles) = ([0; LAPS], [0; LAPS]);
+        for (time, count) in times.iter_mut().zip(&mut cycles) {
+            let from = clock.ticks();
+            let before = read(&counter);
+            let between = read(&counter);
+            for _ in 0..CALLS {
+                spin::pause();
+            }
+            let after = read(&counter);
+            *time = clock.ticks().wrapping_sub(from);
+            // What two readings in a row are apart is what reading costs.
+            let reading = between.wrapping_sub(before);
+            *count = after.wrapping_sub(between).saturating_sub(reading);
+        }
+        cycles.sort_unstable();
+        let each = cycles[LAPS / 2] as f64 / f64::from(CALLS * spin::PAUSES);
+        // A counter that stands still has counted nothing.
+        let each = if each > 0.0 { each } else { f64::NAN };
+        (Laps::of(times), each)
+    })
+}
+
+/// Cycles of the calling thread in user mode.
+fn open() -> io::Result<OwnedFd> {
+    let mut attributes = perf::perf_event_attr::default();
+    attributes.size = u32::try_from(size_of_val(&attributes)).unwrap_or(0);
+    attributes.type_ = perf::PERF_TYPE_HARDWARE;
+    attributes.config = perf::PERF_COUNT_HW_CPU_CYCLES.into();
+    attributes.set_pinned(1);
+    attributes.set_exclude_kernel(1);
+    attributes.set_exclude_hv(1);
+    sys::perf_event(&attributes, 0, -1)
+}
+
+/// The count; 0 where it cannot be read, which makes the lap count nothing.
+fn read(counter: &OwnedFd) -> u64 {
+    let mut bytes = [0u8; 8];
+    if sys::read_some(counter, &mut bytes) == bytes.len() {
+        u64::from_ne_bytes(bytes)
+    } else {
+        0
+    }
+}
+
+/// Why there is no counter, and what would give one.
+fn refusal(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
+            "This machine offers programs no counter of cycles, as virtual machines without a virtual PMU do.".to_owned()
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            "Counting cycles is not permitted: kernel.perf_event_paranoid of 2 or less permits it, or CAP_PERFMON.".to_owned()
+        }
+        _ => format!("Cycles cannot be counted: {error}."),
+    }
+}

@@ -1,0 +1,74 @@
+//! One pinwise probes at a time: two would find each other's load.
+//!
+//! A name in the abstract socket namespace belongs to who bound it until that
+//! process ends, however it ends, and leaves nothing on any disk. Containers
+//! with a network of their own do not see each other's: there this lock does
+//! not help, and the rejection of disturbed batches has to.
+
+use std::io::ErrorKind;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::time::Duration;
+
+use crate::MachineError;
+use pinwise_kernels::loops::clock::system_ns;
+
+const NAME: &[u8] = b"pinwise-probing";
+/// Most measurements are over within this.
+const PATIENCE: Duration = Duration::from_secs(30);
+const RETRY: Duration = Duration::from_millis(20);
+
+/// Held while this process probes. `None`: such sockets are not allowed here.
+#[derive(Debug)]
+pub(super) struct Lock(#[expect(dead_code, reason = "held, not used")] Option<UnixListener>);
+
+impl Lock {
+    /// Waits until nobody else probes.
+    ///
+    /// # Errors
+    /// [`MachineError`] where somebody goes on for longer than 30 s.
+    pub(super) fn take() -> Result<Self, MachineError> {
+        Self::take_named(NAME, PATIENCE)
+    }
+
+    fn take_named(name: &[u8], patience: Duration) -> Result<Self, MachineError> {
+        let Ok(address) = SocketAddr::from_abstract_name(name) else {
+            return Ok(Self(None));
+        };
+        let start = system_ns();
+        loop {
+            match UnixListener::bind_addr(&address) {
+                Ok(listener) => return Ok(Self(Some(listener))),
+                Err(error) if error.kind() != ErrorKind::AddrInUse => return Ok(Self(None)),
+                Err(_) => {}
+            }
+            if u128::from(system_ns() - start) > patience.as_nanos() {
+                return Err(MachineError::System {
+                    action: "measuring this machine".to_owned(),
+                    reason: format!(
+                        "another pinwise has been measuring it for {} s; try again when it has \
+                         ended",
+                        patience.as_secs()
+                    ),
+                });
+            }
+            std::thread::sleep(RETRY);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_holds_it_until_it_is_dropped() {
+        let name = format!("pinwise-test-{}", std::process::id());
+        let take = || Lock::take_named(name.as_bytes(), Duration::from_millis(50));
+        let first = take().unwrap();
+        let refusal = take().unwrap_err().to_string();
+        assert!(refusal.contains("another pinwise"), "{refusal}");
+        drop(first);
+        take().unwrap();
+    }
+}

@@ -1,0 +1,264 @@
+//! What the scheduler takes: a switch between two threads of one CPU, and
+//! waking a thread on the same or another CPU.
+//!
+//! These threads push each other off on purpose, so that the kernel's count of
+//! that says nothing here; other programs show as stops of many microseconds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::calls::{futex_wait, futex_wake, sleep_until};
+use super::course::{Course, Moment, Span, Tally};
+use crate::Batches;
+use pinwise_kernels::loops::clock::system_ns;
+use pinwise_kernels::loops::laps::Laps;
+
+/// A sleep that nobody ends is looked at again after this.
+const SLEEP: Duration = Duration::from_millis(50);
+
+/// Two threads of one CPU that hand a turn back and forth.
+pub(super) struct Switching {
+    course: Course,
+    cpu: usize,
+    /// Whose turn it is: 0 or 1.
+    turn: AtomicU32,
+    over: AtomicBool,
+}
+
+/// Round trips of a lap, laps of a batch.
+const TRIPS: usize = 4;
+const LAPS: usize = 9;
+
+impl Switching {
+    pub(super) fn new(course: &Course, cpu: usize) -> Arc<Self> {
+        Arc::new(Self {
+            course: course.clone(),
+            cpu,
+            turn: AtomicU32::new(0),
+            over: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn lead(&self) -> Batches {
+        let clock = &self.course.clock;
+        let mut tally = Tally::new(&self.course);
+        let mut is_warm = false;
+        while !tally.is_full() && !self.course.is_over() {
+            let mut goes_on = true;
+            let laps = Laps::<LAPS>::time(clock, || {
+                for _ in 0..TRIPS {
+                    goes_on &= self.hand_over(0) && self.await_turn(0);
+                }
+            });
+            if !std::mem::replace(&mut is_warm, true) || !goes_on {
+                continue;
+            }
+            let now = Moment::now();
+            let value = laps.median_ns(clock) / (2 * TRIPS) as f64;
+            let value = (!laps.stopped(clock)).then_some(value);
+            let span = Span {
+                cpu: self.cpu,
+                from: now,
+                to: now,
+            };
+            tally.note(value, &[span]);
+        }
+        self.over.store(true, Ordering::Release);
+        self.hand_over(0);
+        // A stop here is another program's turn, not the hypervisor's.
+        tally.batches.switched += std::mem::take(&mut tally.batches.stolen);
+        tally.batches
+    }
+
+    pub(super) fn follow(&self) {
+        while self.await_turn(1) && !self.over.load(Ordering::Acquire) {
+            self.hand_over(1);
+        }
+    }
+
+    fn hand_over(&self, side: u32) -> bool {
+        self.turn.store(1 - side, Ordering::Release);
+        futex_wake(&self.turn);
+        true
+    }
+
+    /// False where time was over before.
+    fn await_turn(&self, side: u32) -> bool {
+        while self.turn.load(Ordering::Acquire) != side {
+            futex_wait(&self.turn, 1 - side, SLEEP);
+            if self.turn.load(Ordering::Acquire) != side && self.course.is_over() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// A thread that sleeps and one that wakes it.
+pub(super) struct Waking {
+    course: Course,
+    waker: usize,
+    sleeper: usize,
+    /// Number of the last call to wake up.
+    called: AtomicU32,
+    /// Number of the sleep that the sleeper is about to begin.
+    asleep: AtomicU32,
+    /// Number of the last call that was heard.
+    heard: AtomicU32,
+    /// The sleeper's clock when it heard; means something on the same CPU only.
+    heard_at: AtomicU64,
+    sleeper_moment: AtomicU64,
+    over: AtomicBool,
+}
+
+/// Calls of a batch; the middle one counts.
+const CALLS: usize = 5;
+/// From saying so until a thread really sleeps.
+const FALLING_ASLEEP_NS: u64 = 50_000;
+/// A call that takes longer was not answered: other programs have the CPU.
+const LONGEST_NS: f64 = 1_000_000.0;
+
+impl Waking {
+    pub(super) fn new(course: &Course, waker: usize, sleeper: usize) -> Arc<Self> {
+        Arc::new(Self {
+            course: course.clone(),
+            waker,
+            sleeper,
+            called: AtomicU32::new(0),
+            asleep: AtomicU32::new(0),
+            heard: AtomicU32::new(0),
+            heard_at: AtomicU64::new(0),
+            sleeper_moment: AtomicU64::new(Moment::now().pack()),
+            over: AtomicBool::new(false),
+        })
+    }
+
+    /// The waker's side.
+    pub(super) fn lead(&self) -> Batches {
+        let mut tally = Tally::new(&self.course);
+        while !tally.is_full() && !self.course.is_over() {
+            let from = Moment::now();
+            let mut calls = [0.0; CALLS];
+            for call in &mut calls {
+                *call = self.answered_call().unwrap_or(f64::NAN);
+            }
+            let to = Moment::now();
+            calls.sort_by(f64::total_cmp);
+            let value = (!calls.iter().any(|ns| ns.is_nan())).then_some(calls[CALLS / 2]);
+            let sleeper = Moment::unpack(self.sleeper_moment.load(Ordering::Acquire));
+            // On one CPU the waker makes way for the sleeper: that it does is
+            // no disturbance.
+            let from = if self.waker == self.sleeper { to } else { from };
+            let spans = [
+                Span {
+                    cpu: self.waker,
+                    from,
+                    to,
+                },
+                Span {
+                    cpu: self.sleeper,
+                    from: sleeper,
+                    to: sleeper,
+                },
+            ];
+            tally.note(value, &spans);
+        }
+        self.over.store(true, Ordering::Release);
+        self.called.fetch_add(1, Ordering::Release);
+        futex_wake(&self.called);
+        tally.batches.switched += std::mem::take(&mut tally.batches.stolen);
+        tally.batches
+    }
+
+    /// One call that found the sleeper asleep; of a few.
+    fn answered_call(&self) -> Option<f64> {
+        (0..4).find_map(|_| self.call())
+    }
+
+    /// One call, ns from the wake-up to the sleeper's running; `None` where it
+    /// did not sleep yet or did not come for long.
+    fn call(&self) -> Option<f64> {
+        let clock = &self.course.clock;
+        let number = self.called.load(Ordering::Relaxed).wrapping_add(1);
+        self.await_sleep(number)?;
+        self.called.store(number, Ordering::Release);
+        let start = clock.ticks();
+        if futex_wake(&self.called) == 0 {
+            // It had not fallen asleep: nothing to be measured.
+            self.await_number(&self.heard, number)?;
+            return None;
+        }
+        self.await_number(&self.heard, number)?;
+        let end = if self.waker == self.sleeper {
+            self.heard_at.load(Ordering::Acquire)
+        } else {
+            clock.ticks()
+        };
+        let ns = clock.ns(end.wrapping_sub(start));
+        (ns < LONGEST_NS).then_some(ns)
+    }
+
+    /// Waits until the sleeper sleeps for the next call.
+    fn await_sleep(&self, number: u32) -> Option<()> {
+        let clock = &self.course.clock;
+        self.await_number(&self.asleep, number)?;
+        if self.waker == self.sleeper {
+            sleep_until(system_ns() + FALLING_ASLEEP_NS);
+            return Some(());
+        }
+        let said = clock.ticks();
+        let enough = clock.ticks_in(FALLING_ASLEEP_NS as f64);
+        while clock.ticks().wrapping_sub(said) < enough {
+            std::hint::spin_loop();
+        }
+        Some(())
+    }
+
+    /// Waits until the word holds this number; spins, unless the one who will
+    /// write it needs this CPU. `None` where time is over.
+    fn await_number(&self, word: &AtomicU32, number: u32) -> Option<()> {
+        let mut tries = 0u32;
+        loop {
+            let now = word.load(Ordering::Acquire);
+            if now == number {
+                return Some(());
+            }
+            if self.waker == self.sleeper {
+                futex_wait(word, now, SLEEP);
+            } else {
+                std::hint::spin_loop();
+            }
+            tries = tries.wrapping_add(1);
+            if tries.is_multiple_of(256) && self.course.is_over() {
+                return None;
+            }
+        }
+    }
+
+    /// The sleeper's side.
+    pub(super) fn follow(&self) {
+        let clock = &self.course.clock;
+        let mut last = 0u32;
+        while !self.over.load(Ordering::Acquire) && !self.course.is_over() {
+            self.asleep.store(last.wrapping_add(1), Ordering::Release);
+            if self.waker == self.sleeper {
+                futex_wake(&self.asleep);
+            }
+            while self.called.load(Ordering::Acquire) == last {
+                futex_wait(&self.called, last, SLEEP);
+                if self.course.is_over() {
+                    return;
+                }
+            }
+            self.heard_at.store(clock.ticks(), Ordering::Release);
+            last = self.called.load(Ordering::Acquire);
+            self.heard.store(last, Ordering::Release);
+            if self.waker == self.sleeper {
+                futex_wake(&self.heard);
+            }
+            let moment = Moment::now().pack();
+            self.sleeper_moment.store(moment, Ordering::Release);
+        }
+    }
+}

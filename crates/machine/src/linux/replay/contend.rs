@@ -1,0 +1,143 @@
+//! Threads that contend for a lock, more of them than CPUs perhaps.
+//!
+//! All run at normal priority: a spinning thread of real-time priority would
+//! never let the holder on its CPU go on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use super::lock::{Lock, Manner};
+use super::{Course, await_that, collect, found, hints_of, runs_of, start};
+use crate::linux::sys;
+use crate::{ContendOrder, Contended, Contender, HintFound, MachineError};
+use pinwise_kernels::loops::clock::{Clock, system_ns};
+use pinwise_kernels::loops::wait::{Hints, compute};
+use pinwise_spin::lateness::{Ending, Seen};
+
+/// Threads that never come together end after this, beyond their time.
+const MEETING: Duration = Duration::from_secs(10);
+/// Operations between two looks at the time.
+const WATCH: u64 = 16;
+
+/// What all threads share.
+struct Arena {
+    course: Course,
+    lock: Lock,
+    /// Threads that are ready to begin.
+    ready: AtomicUsize,
+    threads: usize,
+    time_ns: u64,
+    section_cycles: u32,
+    runs: Vec<(u64, u64)>,
+    is_endless: bool,
+    ending: Ending,
+}
+
+/// A thread's share, from when to when, ns.
+type Share = (Contender, u64, u64);
+
+/// See [`Machine::contend`](crate::Machine::contend).
+pub(in crate::linux) fn contend(
+    order: &ContendOrder<'_>,
+    is_interrupted: &mut dyn FnMut() -> bool,
+) -> Result<Contended, MachineError> {
+    let (clock, hints, hint) = calibrate(order, is_interrupted)?;
+    let (runs, is_endless) = runs_of(&order.waiter);
+    let arena = Arc::new(Arena {
+        course: Course::new(order.time.saturating_add(MEETING)),
+        lock: Lock::default(),
+        ready: AtomicUsize::new(0),
+        threads: order.cpus.len(),
+        time_ns: u64::try_from(order.time.as_nanos()).unwrap_or(u64::MAX),
+        section_cycles: order.section_cycles,
+        runs,
+        is_endless,
+        ending: order.waiter.ending,
+    });
+    let (to, answers) = channel();
+    for &cpu in &order.cpus {
+        let (arena, hints) = (Arc::clone(&arena), hints.clone());
+        let work = {
+            let arena = Arc::clone(&arena);
+            move || Ok(arena.contend(hints, &clock))
+        };
+        start(cpu, false, &to, work).inspect_err(|_| arena.course.end())?;
+    }
+    drop(to);
+    let shares: Vec<Share> = collect(&arena.course, &answers, order.cpus.len(), is_interrupted)?;
+    let begin = shares.iter().map(|share| share.1).min().unwrap_or(0);
+    let end = shares.iter().map(|share| share.2).max().unwrap_or(0);
+    Ok(Contended {
+        threads: shares.into_iter().map(|share| share.0).collect(),
+        elapsed_ns: end.saturating_sub(begin) as f64,
+        hint,
+    })
+}
+
+/// Hints made on the first thread's CPU before any other thread is there.
+fn calibrate(
+    order: &ContendOrder<'_>,
+    is_interrupted: &mut dyn FnMut() -> bool,
+) -> Result<(Clock, Hints, HintFound), MachineError> {
+    /// Measurements of what a hint takes.
+    const TIMES: usize = 5;
+    let course = Course::new(MEETING);
+    let wanted_ns = order.waiter.hint_ns;
+    let (to, answers) = channel();
+    let cpu = order.cpus.first().copied().unwrap_or(0);
+    start(cpu, false, &to, move || {
+        let clock = Clock::calibrate();
+        let mut hints = hints_of(wanted_ns, &clock)?;
+        let before: Vec<f64> = (0..TIMES)
+            .map(|_| hints.observe_ns(&clock, || true))
+            .collect();
+        let hint = found(&hints, &before, &before);
+        Ok(hint.map(|hint| (clock, hints, hint)))
+    })?;
+    drop(to);
+    let made: Vec<Option<_>> = collect(&course, &answers, 1, is_interrupted)?;
+    made.into_iter()
+        .flatten()
+        .next()
+        .ok_or_else(|| MachineError::System {
+            action: "measuring hints".to_owned(),
+            reason: "nothing came of it".to_owned(),
+        })
+}
+
+impl Arena {
+    fn contend(&self, mut hints: Hints, clock: &Clock) -> Share {
+        self.ready.fetch_add(1, Ordering::AcqRel);
+        let are_all_there = || self.ready.load(Ordering::Acquire) >= self.threads;
+        await_that(&self.course, are_all_there);
+        let manner = Manner {
+            runs: &self.runs,
+            is_endless: self.is_endless,
+            ending: self.ending,
+        };
+        let mut share = Contender::default();
+        let (cpu, begin) = (sys::thread_cpu_time(), system_ns());
+        let end = begin.saturating_add(self.time_ns);
+        loop {
+            let from = clock.ticks();
+            let Some(taken) = self.lock.acquire(&mut hints, clock, &manner, &self.course) else {
+                break;
+            };
+            let waited_ns = clock.ns(clock.ticks().wrapping_sub(from));
+            compute(self.section_cycles);
+            self.lock.release();
+            share.operations += 1;
+            share.hints += taken.hints;
+            share.parks += u64::from(taken.seen == Seen::Parked);
+            share.longest_ns = share.longest_ns.max(waited_ns);
+            if share.operations.is_multiple_of(WATCH) && system_ns() >= end {
+                break;
+            }
+        }
+        let cpu = sys::thread_cpu_time().saturating_sub(cpu);
+        share.cpu_ns = cpu.as_nanos() as f64;
+        (share, begin, system_ns())
+    }
+}

@@ -1,0 +1,279 @@
+//! A lock handed from a holder to a waiter, item after item.
+//!
+//! Both keep their times by the clock; only the wait itself goes by count. What
+//! disturbed an item in a way that changes its lateness leaves it out: a waiter
+//! pushed off its CPU, a wait, a release or a coming that was stopped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+
+use super::calls::{self, sleep_until};
+use super::lock::{Lock, Manner};
+use super::{Answer, Course, await_that, collect, found, hints_of, runs_of, start};
+use crate::linux::sys;
+use crate::{HandOver, HandOverOrder, HandedOver, MachineError};
+use pinwise_kernels::loops::clock::{Clock, system_ns};
+use pinwise_kernels::loops::wait::Hints;
+use pinwise_spin::lateness::{Ending, Seen};
+
+/// A coming or a release that is later than this was disturbed.
+const LATE_NS: u64 = 50_000;
+/// Both rest at least so long between two items, and wake at a full millisecond.
+const SHORTEST_REST_NS: u64 = 200_000;
+const REST_PERIOD_NS: u64 = 1_000_000;
+/// Share of the time that both rest at real-time priority: Linux leaves 5 % of
+/// each second to other programs, and would take them by force.
+const REST_SHARE: u64 = 10;
+/// What it takes to measure a hint, and then some.
+const CORRECTION_NS: u64 = 600_000;
+/// Corrections before an item, whatever its delay.
+const CORRECTIONS: usize = 2;
+/// Waits that spin for longer than this tell what a hint takes, ns.
+const TELLING_NS: f64 = 1e6;
+
+/// What both threads share. Items count from 1.
+struct Stage {
+    course: Course,
+    lock: Lock,
+    hold_ns: u64,
+    delay_ns: u64,
+    rest_ns: u64,
+    /// The item that the waiter is ready for.
+    ready: AtomicU64,
+    /// The item that the holder has taken the lock for, and when.
+    taken: AtomicU64,
+    taken_at: AtomicU64,
+    /// The item that is over for the holder, when it let go, and whether that
+    /// was in time.
+    released: AtomicU64,
+    released_at: AtomicU64,
+    was_late: AtomicU64,
+}
+
+/// How the waiter does it.
+struct Waiting {
+    runs: Vec<(u64, u64)>,
+    is_endless: bool,
+    ending: Ending,
+    hint_ns: Option<f64>,
+    items: usize,
+}
+
+/// What became of an item.
+enum Outcome {
+    /// With what a hint took in it, where it spun for long enough, ns.
+    Good(HandOver, Option<f64>),
+    Switched,
+    Stopped,
+    /// Time is over.
+    Over,
+}
+
+/// See [`Machine::hand_over`](crate::Machine::hand_over).
+pub(in crate::linux) fn hand_over(
+    order: &HandOverOrder<'_>,
+    is_interrupted: &mut dyn FnMut() -> bool,
+) -> Result<HandedOver, MachineError> {
+    let course = Course::new(order.limit);
+    let ns = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let rest_ns = if order.is_realtime {
+        2 * ns(order.hold) / REST_SHARE
+    } else {
+        0
+    };
+    let stage = Arc::new(Stage {
+        course: course.clone(),
+        lock: Lock::default(),
+        hold_ns: ns(order.hold),
+        delay_ns: ns(order.delay),
+        rest_ns: rest_ns.max(SHORTEST_REST_NS),
+        ready: AtomicU64::new(0),
+        taken: AtomicU64::new(0),
+        taken_at: AtomicU64::new(0),
+        released: AtomicU64::new(0),
+        released_at: AtomicU64::new(0),
+        was_late: AtomicU64::new(0),
+    });
+    let (runs, is_endless) = runs_of(&order.waiter);
+    let waiting = Waiting {
+        runs,
+        is_endless,
+        ending: order.waiter.ending,
+        hint_ns: order.waiter.hint_ns,
+        items: order.items,
+    };
+    let (to, answers) = channel();
+    let held = Arc::clone(&stage);
+    start(order.holder_cpu, order.is_realtime, &to, move || {
+        held.hold_items();
+        Ok(None)
+    })?;
+    start(order.waiter_cpu, order.is_realtime, &to, move || {
+        let answer = stage.wait_for_items(&waiting);
+        stage.course.end();
+        answer
+    })
+    .inspect_err(|_| course.end())?;
+    drop(to);
+    let answers: Vec<Option<HandedOver>> = collect(&course, &answers, 2, is_interrupted)?;
+    Ok(answers.into_iter().flatten().next().unwrap_or(HandedOver {
+        items: Vec::new(),
+        switched: 0,
+        stopped: 0,
+        hint: None,
+        yield_ns: None,
+    }))
+}
+
+impl Stage {
+    /// Rests until a full millisecond, as the other one does.
+    fn rest(&self) {
+        let until = system_ns() + self.rest_ns;
+        sleep_until(until.next_multiple_of(REST_PERIOD_NS));
+    }
+
+    /// The holder's side.
+    fn hold_items(&self) {
+        for item in 1.. {
+            self.rest();
+            if !await_that(&self.course, || self.ready.load(Ordering::Acquire) == item) {
+                return;
+            }
+            self.lock.hold();
+            let taken_at = system_ns();
+            self.taken_at.store(taken_at, Ordering::Relaxed);
+            self.taken.store(item, Ordering::Release);
+            let due = taken_at.saturating_add(self.hold_ns);
+            let released_at = spin_until(due);
+            self.lock.release();
+            self.released_at.store(released_at, Ordering::Relaxed);
+            let was_late = u64::from(released_at > due + LATE_NS);
+            self.was_late.store(was_late, Ordering::Relaxed);
+            self.released.store(item, Ordering::Release);
+        }
+    }
+
+    /// The waiter's side.
+    fn wait_for_items(&self, waiting: &Waiting) -> Answer<Option<HandedOver>> {
+        let clock = Clock::calibrate();
+        let mut hints = hints_of(waiting.hint_ns, &clock)?;
+        let (mut before_ns, mut in_waits_ns, mut after_ns) = (vec![], vec![], vec![]);
+        let mut made = HandedOver {
+            items: Vec::new(),
+            switched: 0,
+            stopped: 0,
+            hint: None,
+            yield_ns: (waiting.ending == Ending::Yields).then(|| yield_ns(&clock)),
+        };
+        for item in 1.. {
+            if made.items.len() >= waiting.items {
+                break;
+            }
+            self.rest();
+            before_ns.push(observe_ns(&mut hints, &clock));
+            match self.wait_for(item, waiting, &clock, &mut hints) {
+                Outcome::Good(good, hint_ns) => {
+                    made.items.push(good);
+                    if let Some(hint_ns) = hint_ns {
+                        in_waits_ns.push(hint_ns);
+                        hints.learn(hint_ns);
+                    }
+                    after_ns.push(observe_ns(&mut hints, &clock));
+                }
+                Outcome::Switched => made.switched += 1,
+                Outcome::Stopped => made.stopped += 1,
+                Outcome::Over => break,
+            }
+        }
+        let achieved_ns = if in_waits_ns.is_empty() {
+            after_ns
+        } else {
+            in_waits_ns
+        };
+        made.hint = found(&hints, &before_ns, &achieved_ns);
+        Ok(Some(made))
+    }
+
+    fn wait_for(&self, item: u64, waiting: &Waiting, clock: &Clock, hints: &mut Hints) -> Outcome {
+        for _ in 0..CORRECTIONS {
+            hints.correct(clock);
+        }
+        self.ready.store(item, Ordering::Release);
+        if !await_that(&self.course, || self.taken.load(Ordering::Acquire) == item) {
+            return Outcome::Over;
+        }
+        let taken_at = self.taken_at.load(Ordering::Relaxed);
+        let due = taken_at.saturating_add(self.delay_ns);
+        while system_ns() + CORRECTION_NS < due {
+            hints.correct(clock);
+        }
+        let (pushed, cpu) = (calls::times_pushed(), sys::thread_cpu_time());
+        let came_at = spin_until(due);
+        let manner = Manner {
+            runs: &waiting.runs,
+            is_endless: waiting.is_endless,
+            ending: waiting.ending,
+        };
+        let taken = self.lock.acquire(hints, clock, &manner, &self.course);
+        let seen_at = system_ns();
+        let cpu = sys::thread_cpu_time().saturating_sub(cpu);
+        let was_pushed = calls::times_pushed() != pushed;
+        let Some(taken) = taken else {
+            return Outcome::Over;
+        };
+        if !await_that(&self.course, || {
+            self.released.load(Ordering::Acquire) == item
+        }) {
+            return Outcome::Over;
+        }
+        self.lock.release();
+        let was_late = self.was_late.load(Ordering::Relaxed) != 0 || came_at > due + LATE_NS;
+        if was_pushed && taken.seen != Seen::Yielding {
+            return Outcome::Switched;
+        }
+        if was_late || taken.stopped_ns > 0.0 {
+            return Outcome::Stopped;
+        }
+        let released_at = self.released_at.load(Ordering::Relaxed);
+        let good = HandOver {
+            item_ns: seen_at.saturating_sub(taken_at) as f64,
+            late_ns: seen_at.saturating_sub(released_at) as f64,
+            seen: taken.seen,
+            hints: taken.hints,
+            cpu_ns: cpu.as_nanos() as f64,
+        };
+        let hint_ns = (taken.spun_ns > TELLING_NS).then(|| taken.spun_ns / taken.hints as f64);
+        Outcome::Good(good, hint_ns)
+    }
+}
+
+/// What a hint takes now, interrupts counted in, ns. From time slices of others
+/// nothing is learnt: they leave an item out, too.
+fn observe_ns(hints: &mut Hints, clock: &Clock) -> f64 {
+    let pushed = calls::times_pushed();
+    hints.observe_ns(clock, || calls::times_pushed() == pushed)
+}
+
+/// What a `sched_yield` takes here, ns: the median of some.
+fn yield_ns(clock: &Clock) -> f64 {
+    const TIMES: usize = 101;
+    let mut times = [0; TIMES];
+    for time in &mut times {
+        let from = clock.ticks();
+        std::thread::yield_now();
+        *time = clock.ticks().wrapping_sub(from);
+    }
+    times.sort_unstable();
+    clock.ns(times[TIMES / 2])
+}
+
+/// Spins until the clock says so; what it says then, ns.
+fn spin_until(due: u64) -> u64 {
+    loop {
+        let now = system_ns();
+        if now >= due {
+            return now;
+        }
+    }
+}

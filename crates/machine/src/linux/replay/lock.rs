@@ -1,0 +1,122 @@
+//! The lock that is waited for.
+//!
+//! Its waiters spin as they are told and then park on a futex or yield; who is
+//! first gets it, nobody is handed it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use super::Course;
+use super::calls::{futex_wait, futex_wake};
+use pinwise_kernels::loops::clock::Clock;
+use pinwise_kernels::loops::wait::{Hints, wait};
+use pinwise_spin::lateness::{Ending, Seen};
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+/// Held, and somebody may be parked.
+const AWAITED: u32 = 2;
+/// A sleep that nobody ends is looked at again after this.
+const SLEEP: Duration = Duration::from_millis(50);
+
+/// The word, alone on two cache lines: some prefetchers fetch them in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(super) struct Lock(AtomicU32);
+
+/// How a thread waits for the lock.
+pub(super) struct Manner<'a> {
+    pub(super) runs: &'a [(u64, u64)],
+    pub(super) is_endless: bool,
+    pub(super) ending: Ending,
+}
+
+/// How a thread got it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    pub(super) seen: Seen,
+    pub(super) hints: u64,
+    /// How long it spun, ns.
+    pub(super) spun_ns: f64,
+    /// Time that something else took from the spinning, ns.
+    pub(super) stopped_ns: f64,
+}
+
+impl Lock {
+    /// Takes it without looking: nobody else wants it.
+    pub(super) fn hold(&self) {
+        self.0.store(HELD, Ordering::Release);
+    }
+
+    /// Lets go of it and wakes one who is parked.
+    pub(super) fn release(&self) {
+        if self.0.swap(FREE, Ordering::Release) == AWAITED {
+            futex_wake(&self.0);
+        }
+    }
+
+    fn try_take(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == FREE
+            && self
+                .0
+                .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Takes it in the manner told; `None` where time is over before.
+    pub(super) fn acquire(
+        &self,
+        hints: &mut Hints,
+        clock: &Clock,
+        manner: &Manner<'_>,
+        course: &Course,
+    ) -> Option<Taken> {
+        let runs = (manner.runs, manner.is_endless);
+        let waited = wait(hints, clock, runs, || self.try_take(), || course.is_over());
+        let taken = |seen| Taken {
+            seen,
+            hints: waited.hints,
+            spun_ns: waited.spun_ns,
+            stopped_ns: waited.stopped_ns,
+        };
+        if waited.is_seen {
+            return Some(taken(Seen::Spinning));
+        }
+        if manner.is_endless {
+            return None;
+        }
+        match manner.ending {
+            Ending::Parks => self.park(course).then(|| taken(Seen::Parked)),
+            Ending::Yields => self
+                .take_between_yields(course)
+                .then(|| taken(Seen::Yielding)),
+        }
+    }
+
+    /// Parks until it is free. Who has been parked leaves the mark that others
+    /// may be, too: a release more that wakes nobody.
+    fn park(&self, course: &Course) -> bool {
+        while self.0.swap(AWAITED, Ordering::Acquire) != FREE {
+            futex_wait(&self.0, AWAITED, SLEEP);
+            if course.is_over() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn take_between_yields(&self, course: &Course) -> bool {
+        /// Yields between two looks at the time.
+        const WATCH: u32 = 64;
+        for number in 1u32.. {
+            std::thread::yield_now();
+            if self.try_take() {
+                return true;
+            }
+            if number.is_multiple_of(WATCH) && course.is_over() {
+                return false;
+            }
+        }
+        false
+    }
+}

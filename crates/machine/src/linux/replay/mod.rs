@@ -1,0 +1,215 @@
+//! Replays on the host: threads of their own, pinned for as long as they live,
+//! that wait for a lock by the parameters of an algorithm.
+//!
+//! CPU mask and priority belong to these threads and end with them. Nothing
+//! waits without looking at the time: whatever becomes of a partner, a replay
+//! ends soon after its limit.
+
+mod contend;
+mod hand_over;
+mod lock;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+pub(super) use contend::contend;
+pub(super) use hand_over::hand_over;
+
+use super::probe::calls;
+use super::sys;
+use crate::{HintFound, HintMade, MachineError, Waiter};
+use pinwise_kernels::loops::clock::{Clock, system_ns};
+use pinwise_kernels::loops::wait::{Hints, Made};
+use pinwise_stats::describe::quantile;
+use pinwise_topology::CpuSet;
+
+/// Above other real-time programs that only want to be early, far below the
+/// kernel's own threads.
+const PRIORITY: libc::c_int = 5;
+/// The shortest slice that Linux gives.
+const SLICE: Duration = Duration::from_micros(100);
+/// Loops and a few frames.
+const STACK_BYTES: usize = 256 * 1024;
+/// How often the main thread looks for the user's wish to stop.
+const WATCH: Duration = Duration::from_millis(20);
+/// Threads may end so much later than the limit before they are given up.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long a replay may take, and whether it is to end before.
+#[derive(Debug, Clone)]
+struct Course {
+    deadline_ns: u64,
+    over: Arc<AtomicBool>,
+}
+
+impl Course {
+    fn new(limit: Duration) -> Self {
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            deadline_ns: system_ns().saturating_add(limit_ns),
+            over: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed) || system_ns() >= self.deadline_ns
+    }
+}
+
+/// What the threads of a replay give back.
+type Answer<T> = Result<T, MachineError>;
+
+/// Starts a thread on a CPU; its answer, or why there is none, goes to `to`.
+fn start<T: Send + 'static>(
+    cpu: usize,
+    is_realtime: bool,
+    to: &Sender<Answer<T>>,
+    work: impl FnOnce() -> Answer<T> + Send + 'static,
+) -> Result<(), MachineError> {
+    let to = to.clone();
+    let body = move || {
+        let answer = settle(cpu, is_realtime).and_then(|()| work());
+        // Nobody listens any more where the replay was given up.
+        let _ = to.send(answer);
+    };
+    let thread = std::thread::Builder::new()
+        .name(format!("replay-{cpu}"))
+        .stack_size(STACK_BYTES);
+    let started = thread.spawn(body);
+    started.map(drop).map_err(|error| MachineError::System {
+        action: format!("starting a thread for CPU {cpu}"),
+        reason: error.to_string(),
+    })
+}
+
+/// Takes the calling thread where it belongs.
+fn settle(cpu: usize, is_realtime: bool) -> Result<(), MachineError> {
+    sys::set_affinity(&CpuSet::single(cpu)).map_err(|error| MachineError::Refused {
+        what: format!("a thread on CPU {cpu}"),
+        reason: error.to_string(),
+    })?;
+    calls::ask_for_exact_timers();
+    if !is_realtime {
+        calls::ask_for_short_slices(SLICE);
+        return Ok(());
+    }
+    sys::become_realtime(PRIORITY).map_err(|error| MachineError::Refused {
+        what: "real-time priority".to_owned(),
+        reason: format!("{error} (CAP_SYS_NICE permits it, or leave --realtime out)"),
+    })
+}
+
+/// Waits for so many answers; ends all threads where the user interrupts or one
+/// of them fails.
+fn collect<T>(
+    course: &Course,
+    answers: &Receiver<Answer<T>>,
+    count: usize,
+    is_interrupted: &mut dyn FnMut() -> bool,
+) -> Result<Vec<T>, MachineError> {
+    let mut found = Vec::new();
+    let mut failure = None;
+    let given_up_ns = course
+        .deadline_ns
+        .saturating_add(u64::try_from(GRACE.as_nanos()).unwrap_or(0));
+    let mut left = count;
+    while left > 0 {
+        match answers.recv_timeout(WATCH) {
+            Ok(Ok(answer)) => {
+                found.push(answer);
+                left -= 1;
+            }
+            Ok(Err(error)) => {
+                course.end();
+                failure.get_or_insert(error);
+                left -= 1;
+            }
+            Err(RecvTimeoutError::Timeout) if system_ns() > given_up_ns => break,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if is_interrupted() {
+            course.end();
+            failure = Some(MachineError::Interrupted);
+        }
+    }
+    match failure {
+        Some(error) => Err(error),
+        None if left > 0 => {
+            course.end();
+            Err(MachineError::System {
+                action: "replaying".to_owned(),
+                reason: "a thread did not come to an end; its CPU may belong to a real-time \
+                         program"
+                    .to_owned(),
+            })
+        }
+        None => Ok(found),
+    }
+}
+
+/// Hints as a waiter wants them, made on the CPU where they are executed.
+fn hints_of(wanted_ns: Option<f64>, clock: &Clock) -> Result<Hints, MachineError> {
+    let Some(wanted_ns) = wanted_ns else {
+        return Ok(Hints::own(clock));
+    };
+    Hints::lasting(wanted_ns, clock).ok_or_else(|| MachineError::System {
+        action: format!("making hints of {wanted_ns} ns"),
+        reason: "none can be so short on this processor".to_owned(),
+    })
+}
+
+/// What hints turned out to take before and in the waits; `None` where there
+/// were none.
+fn found(hints: &Hints, before_ns: &[f64], achieved_ns: &[f64]) -> Option<HintFound> {
+    if before_ns.is_empty() || achieved_ns.is_empty() {
+        return None;
+    }
+    Some(HintFound {
+        made: match hints.made() {
+            Made::Hint => HintMade::Own,
+            Made::Stretched => HintMade::Stretched,
+            Made::Shortened => HintMade::Shortened,
+        },
+        before_ns: quantile(before_ns, 0.5),
+        achieved_ns: quantile(achieved_ns, 0.5),
+    })
+}
+
+/// An algorithm's runs as the loop takes them.
+fn runs_of(waiter: &Waiter<'_>) -> (Vec<(u64, u64)>, bool) {
+    let runs = waiter.wait.runs.iter();
+    let runs = runs.map(|run| (run.times, run.hints)).collect();
+    (runs, waiter.wait.is_endless)
+}
+
+/// Waits for something that another thread does: spins for half a
+/// millisecond, then sleeps and looks now and then. False where time is over.
+fn await_that(course: &Course, mut is_so: impl FnMut() -> bool) -> bool {
+    const SPIN_NS: u64 = 500_000;
+    const NAP_NS: u64 = 200_000;
+    let begin = system_ns();
+    loop {
+        if is_so() {
+            return true;
+        }
+        let now = system_ns();
+        if course.is_over() {
+            return false;
+        }
+        if now > begin + SPIN_NS {
+            calls::sleep_until(now + NAP_NS);
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

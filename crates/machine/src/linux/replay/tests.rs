@@ -1,0 +1,131 @@
+//! Replays on the machine at hand. Nothing here is held against a time: only
+//! what was executed is, and what must not be left changed.
+
+use std::time::Duration;
+
+use super::*;
+use crate::{ContendOrder, HandOverOrder};
+use pinwise_spin::algorithm::{Runs, Wait};
+use pinwise_spin::lateness::{Ending, Seen};
+
+fn two_cpus(test: &str) -> Option<(usize, usize)> {
+    let mask = sys::affinity().unwrap();
+    let mut allowed = mask.iter();
+    let both = allowed.next().zip(allowed.next());
+    if both.is_none() {
+        println!("SKIPPED {test}: it takes two CPUs");
+    }
+    both
+}
+
+fn wait(runs: &[(u64, u64)], is_endless: bool) -> Wait {
+    let runs = runs.iter().map(|&(times, hints)| Runs { times, hints });
+    Wait {
+        runs: runs.collect(),
+        is_endless,
+    }
+}
+
+fn order<'a>(wait: &'a Wait, ending: Ending, cpus: (usize, usize)) -> HandOverOrder<'a> {
+    HandOverOrder {
+        waiter: Waiter {
+            wait,
+            ending,
+            hint_ns: None,
+        },
+        holder_cpu: cpus.0,
+        waiter_cpu: cpus.1,
+        hold: Duration::from_millis(2),
+        delay: Duration::from_millis(1),
+        items: 3,
+        limit: Duration::from_secs(10),
+        is_realtime: false,
+    }
+}
+
+/// How undisturbed items were seen, as far as the machine let any be.
+#[track_caller]
+fn check(runs: &[(u64, u64)], is_endless: bool, ending: Ending, seen: Seen) {
+    let Some(cpus) = two_cpus("handing over") else {
+        return;
+    };
+    let before = sys::affinity().unwrap();
+    let wait = wait(runs, is_endless);
+    let made = hand_over(&order(&wait, ending, cpus), &mut || false).unwrap();
+    assert_eq!(sys::affinity().unwrap(), before);
+    let total: u64 = runs.iter().map(|(times, hints)| times * hints).sum();
+    for item in &made.items {
+        assert_eq!(item.seen, seen, "{item:?}");
+        assert!(item.item_ns >= 2e6, "{item:?}");
+        assert!(seen == Seen::Spinning || item.hints == total, "{item:?}");
+    }
+    if made.items.is_empty() {
+        println!("SKIPPED {seen:?}: all items were disturbed, {made:?}");
+    }
+}
+
+#[test]
+fn a_spinning_waiter_sees_the_release_by_a_look() {
+    check(&[(1, 10)], true, Ending::Parks, Seen::Spinning);
+}
+
+#[test]
+fn who_has_spun_in_vain_parks_or_yields() {
+    check(&[(2, 5)], false, Ending::Parks, Seen::Parked);
+    check(&[], false, Ending::Parks, Seen::Parked);
+    check(&[(1, 5)], false, Ending::Yields, Seen::Yielding);
+}
+
+#[test]
+fn hints_that_no_processor_can_have_are_refused() {
+    let Some(cpus) = two_cpus("impossible hints") else {
+        return;
+    };
+    let wait = wait(&[(1, 10)], true);
+    let mut order = order(&wait, Ending::Parks, cpus);
+    order.waiter.hint_ns = Some(0.01);
+    let error = hand_over(&order, &mut || false).unwrap_err();
+    assert!(
+        error.to_string().contains("none can be so short"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_interrupt_and_the_limit_end_a_replay() {
+    let Some(cpus) = two_cpus("interrupting") else {
+        return;
+    };
+    let wait = wait(&[(1, 10)], true);
+    let order = HandOverOrder {
+        items: usize::MAX,
+        limit: Duration::from_millis(300),
+        ..order(&wait, Ending::Parks, cpus)
+    };
+    let error = hand_over(&order, &mut || true).unwrap_err();
+    assert!(matches!(error, MachineError::Interrupted));
+    assert!(hand_over(&order, &mut || false).is_ok());
+}
+
+#[test]
+fn threads_that_contend_all_come_to_an_end() {
+    let Some((a, b)) = two_cpus("contending") else {
+        return;
+    };
+    let waits = [wait(&[(1, 10)], true), wait(&[(3, 10)], false)];
+    for wait in &waits {
+        let order = ContendOrder {
+            waiter: Waiter {
+                wait,
+                ending: Ending::Parks,
+                hint_ns: None,
+            },
+            cpus: vec![a, b, a],
+            section_cycles: 100,
+            time: Duration::from_millis(30),
+        };
+        let made = contend(&order, &mut || false).unwrap();
+        assert_eq!(made.threads.len(), 3);
+        assert!(made.threads.iter().all(|thread| thread.operations > 0));
+    }
+}

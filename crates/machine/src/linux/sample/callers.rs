@@ -1,0 +1,221 @@
+//! Callers of sampled threads, by the unwind tables of the files that they have
+//! mapped.
+//!
+//! A sample brings registers and a copy of its stack, which is gone through as
+//! it arrives and not kept. Tables are read once per file, whichever processes
+//! have it mapped; what is kept of them, and the work that goes into them, has
+//! bounds. Where they say nothing of an address the frame pointer is followed,
+//! which code made at run time often keeps.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use super::super::sys;
+use super::files::program_of;
+use super::maps::Maps;
+use super::symbols::VDSO;
+use pinwise_code::unwind::{
+    CallFrames, Caller, Registers, Rule, StackCopy, Work, caller, caller_by_frame_pointer,
+};
+use pinwise_profile::Module;
+
+/// Frames of a stack at most.
+const MOST_FRAMES: usize = 200;
+/// Bytes of tables that are kept of all files together; files; rules; and places
+/// where files are mapped.
+const MOST_BYTES: usize = 256 << 20;
+const MOST_FILES: usize = 4096;
+const MOST_RULES: usize = 50_000;
+const MOST_PLACES: usize = 20_000;
+/// Entries of tables that are gone through, bytes: a program of a thousand
+/// files needs a tenth.
+const MOST_WORK: usize = 64 << 20;
+/// The kernel's code in every program has so many bytes at most.
+const LARGEST_VDSO: usize = 64 << 10;
+
+/// A process as it was when it was sampled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) pid: i32,
+    pub(super) generation: u32,
+    pub(super) maps: &'a Maps,
+    pub(super) modules: &'a [Module],
+}
+
+/// Which file, however it is called: device, number, bytes, last change.
+type Identity = (u64, u64, u64, i64);
+
+/// Finds callers.
+#[derive(Debug)]
+pub(super) struct Unwinder {
+    work: Work,
+    bytes: usize,
+    tables: Vec<CallFrames>,
+    /// Indices into `tables`; `None` of files without.
+    files: BTreeMap<Identity, Option<usize>>,
+    vdso: Option<Option<usize>>,
+    /// By process, program that it ran, and module.
+    places: BTreeMap<(i32, u32, usize), Option<usize>>,
+    /// By tables and address.
+    rules: BTreeMap<(usize, u64), Option<Rule>>,
+}
+
+impl Unwinder {
+    pub(super) fn new() -> Self {
+        Self {
+            work: Work::new(MOST_WORK),
+            bytes: 0,
+            tables: Vec::new(),
+            files: BTreeMap::new(),
+            vdso: None,
+            places: BTreeMap::new(),
+            rules: BTreeMap::new(),
+        }
+    }
+
+    /// What a thread executes and who called, innermost first; and whether that
+    /// ends before its outermost function.
+    pub(super) fn stack(
+        &mut self,
+        place: &Place<'_>,
+        mut registers: Registers,
+        stack: &StackCopy<'_>,
+    ) -> (Vec<u64>, bool) {
+        let mut frames = vec![registers.address];
+        while frames.len() < MOST_FRAMES {
+            match self.caller(place, &registers, stack) {
+                Caller::Frame(next) if place.maps.find(next.looked_up()).is_some() => {
+                    frames.push(next.address);
+                    registers = next;
+                }
+                Caller::Nobody => return (frames, false),
+                Caller::Frame(_) | Caller::Unknown => break,
+            }
+        }
+        (frames, true)
+    }
+
+    /// Does a thread begin with this function?
+    pub(super) fn is_outermost(&mut self, place: &Place<'_>, address: u64) -> bool {
+        let rule = self.rule(place, address);
+        rule.is_some_and(|(_, rule)| rule.is_outermost())
+    }
+
+    fn caller(
+        &mut self,
+        place: &Place<'_>,
+        registers: &Registers,
+        stack: &StackCopy<'_>,
+    ) -> Caller {
+        match self.rule(place, registers.looked_up()) {
+            Some((tables, rule)) => caller(tables, rule, registers, stack),
+            None => caller_by_frame_pointer(registers, stack),
+        }
+    }
+
+    fn rule(&mut self, place: &Place<'_>, address: u64) -> Option<(&CallFrames, &Rule)> {
+        let mapping = place.maps.find(address)?;
+        let tables = self.tables_of(place, mapping.module)?;
+        let found = self.tables.get(tables)?;
+        let offset = (address - mapping.start).checked_add(mapping.offset)?;
+        let address = found.address_of(offset)?;
+        if self.rules.len() >= MOST_RULES && !self.rules.contains_key(&(tables, address)) {
+            self.rules.clear();
+        }
+        let rule = self.rules.entry((tables, address));
+        let rule = rule.or_insert_with(|| found.rule(address, &mut self.work));
+        Some((found, rule.as_ref()?))
+    }
+
+    fn tables_of(&mut self, place: &Place<'_>, module: usize) -> Option<usize> {
+        let key = (place.pid, place.generation, module);
+        if let Some(known) = self.places.get(&key) {
+            return *known;
+        }
+        let path = place.modules.get(module)?.path.as_str();
+        let found = if path == VDSO {
+            self.of_vdso()
+        } else {
+            program_of(place.pid, path).and_then(|file| self.of_file(&file))
+        };
+        if self.places.len() >= MOST_PLACES {
+            self.places.clear();
+        }
+        self.places.insert(key, found);
+        found
+    }
+
+    fn of_file(&mut self, file: &File) -> Option<usize> {
+        let about = file.metadata().ok()?;
+        let changed = about.mtime().wrapping_mul(1_000_000_000);
+        let changed = changed.wrapping_add(about.mtime_nsec());
+        let identity = (about.dev(), about.ino(), about.len(), changed);
+        if let Some(known) = self.files.get(&identity) {
+            return *known;
+        }
+        if self.files.len() >= MOST_FILES {
+            return None;
+        }
+        let found = tables(file, &mut self.work);
+        let found = found.and_then(|found| self.keep(found));
+        self.files.insert(identity, found);
+        found
+    }
+
+    fn of_vdso(&mut self) -> Option<usize> {
+        if let Some(known) = self.vdso {
+            return known;
+        }
+        let image = own_vdso();
+        let read = &mut |offset: u64, length: usize| {
+            let from = usize::try_from(offset).ok()?;
+            Some(image.get(from..from.checked_add(length)?)?.to_vec())
+        };
+        let found = CallFrames::read(read, &mut self.work);
+        let found = found.and_then(|found| self.keep(found));
+        self.vdso = Some(found);
+        found
+    }
+
+    fn keep(&mut self, tables: CallFrames) -> Option<usize> {
+        let bytes = self.bytes.saturating_add(tables.bytes());
+        if bytes > MOST_BYTES {
+            return None;
+        }
+        self.bytes = bytes;
+        self.tables.push(tables);
+        Some(self.tables.len() - 1)
+    }
+}
+
+/// The tables of a file.
+pub(super) fn tables(file: &File, work: &mut Work) -> Option<CallFrames> {
+    let length = file.metadata().ok()?.len();
+    let read = &mut |offset: u64, bytes: usize| {
+        let end = offset.checked_add(bytes as u64)?;
+        if end > length {
+            return None;
+        }
+        let mut buffer = vec![0; bytes];
+        file.read_exact_at(&mut buffer, offset).ok()?;
+        Some(buffer)
+    };
+    CallFrames::read(read, work)
+}
+
+/// The kernel's code as it is in this process, which is the same in all.
+fn own_vdso() -> Vec<u8> {
+    const PAGE: usize = 4096;
+    let mut image = Vec::new();
+    let mut page = vec![0; PAGE];
+    let own = std::process::id().cast_signed();
+    while image.len() < LARGEST_VDSO {
+        let address = sys::vdso().saturating_add(image.len() as u64);
+        let Some(read) = sys::read_memory(own, address, &mut page) else {
+            break;
+        };
+        image.extend_from_slice(&page[..read]);
+    }
+    image
+}

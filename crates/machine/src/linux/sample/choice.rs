@@ -1,0 +1,61 @@
+//! How callers are found where the user does not say: by frame pointers where
+//! the program was built with them, else from copies of stacks, which cost more.
+//!
+//! Only the program that is started is looked at; nothing is measured.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use super::super::spawn::find_program;
+use super::callers::tables;
+use super::files::{open_regular, program_of};
+use crate::Subject;
+use pinwise_code::unwind::Work;
+use pinwise_profile::Stacks;
+
+/// Part of a program's functions that keep a frame pointer where it was built
+/// so; the others are the linker's and those written in assembly.
+const MOST: f64 = 0.8;
+/// Entries of tables that are gone through, bytes.
+const WORK: usize = 16 << 20;
+
+/// How callers are found, never [`Stacks::Auto`].
+pub(super) fn chosen(wanted: Stacks, subject: &Subject<'_>, search: &str) -> Stacks {
+    if wanted != Stacks::Auto {
+        return wanted;
+    }
+    let program = program(subject, search);
+    if program.is_some_and(|program| keeps_frame_pointers(&program)) {
+        Stacks::FramePointers
+    } else {
+        Stacks::Dwarf
+    }
+}
+
+fn program(subject: &Subject<'_>, search: &str) -> Option<File> {
+    match subject {
+        Subject::Command(request) => {
+            let name = request.workload.command.program();
+            let path = find_program(name, search).ok()?.into_string().ok()?;
+            open_regular(&std::path::Path::new(&path).canonicalize().ok()?).ok()
+        }
+        Subject::Process(pid) => {
+            let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+            program_of(*pid, path.to_str()?)
+        }
+        Subject::Everything => None,
+    }
+}
+
+/// Programs without unwind tables, as Go makes them, have nothing else.
+fn keeps_frame_pointers(file: &File) -> bool {
+    let mut magic = [0; 4];
+    let is_elf = file.read_exact_at(&mut magic, 0).is_ok() && magic == object::elf::ELFMAG;
+    let mut work = Work::new(WORK);
+    match tables(file, &mut work) {
+        Some(tables) => tables
+            .share_with_frame_pointer(&mut work)
+            .is_some_and(|share| share >= MOST),
+        None => is_elf,
+    }
+}

@@ -1,0 +1,496 @@
+//! Records to [`Samples`]: who was seen where, how often.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::callers::{Place, Unwinder};
+use super::event::{Kind, period_ns};
+use super::files::is_file;
+use super::made::is_dump;
+use super::maps::{self, Mapping, Maps};
+use super::pages::Pages;
+use super::records::{Chain, Record, Registers};
+use pinwise_code::{Arch, unwind};
+use pinwise_profile::{Event, Frame, Module, REGISTERS, Samples, Stack, Stacks, Step, Thread};
+
+/// Different stacks, and frames of all of them; beyond, only the innermost frames
+/// are kept.
+const MOST_STACKS: usize = 200_000;
+const MOST_FRAMES: usize = 10_000_000;
+/// Frames that are kept then.
+const FEWEST_FRAMES: usize = 2;
+/// Neighbouring samples that are kept.
+const MOST_STEPS: usize = 50_000;
+/// Two samples further apart are not of one loop, bytes.
+const NEAR: u64 = 512;
+/// Innermost frames of which the code is wanted: a function that only hints is
+/// judged by its caller.
+const CODE_FRAMES: usize = 2;
+/// The register that x86's SYSCALL leaves the address behind it in.
+const RCX: usize = 2;
+/// Numbers in DWARF of x86's registers, in the kernel's order.
+const X86_NUMBERS: [u16; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+/// In place of a process for frames of the kernel.
+const KERNEL: i32 = -1;
+
+/// Names that stand for a file where there is none.
+const KERNEL_MODULE: &str = "[kernel]";
+const ANONYMOUS: &str = "//anon";
+
+/// One program that a process ran.
+#[derive(Debug, Default)]
+struct Process {
+    /// Programs that it ran before this one.
+    generation: u32,
+    maps: Maps,
+}
+
+/// Where a thread was last seen.
+#[derive(Debug)]
+struct Last {
+    time_ns: u64,
+    frame: usize,
+    address: u64,
+    registers: Vec<u64>,
+}
+
+/// Takes records in the order of time.
+#[derive(Debug)]
+pub(super) struct Collector {
+    kind: Kind,
+    processes: BTreeMap<i32, Process>,
+    modules: Vec<Module>,
+    module_indices: BTreeMap<String, usize>,
+    threads: Vec<Thread>,
+    thread_indices: BTreeMap<(i32, i32), usize>,
+    names: BTreeMap<i32, String>,
+    frames: Vec<Frame>,
+    frame_indices: BTreeMap<(i32, u32, u64), usize>,
+    /// By thread, frames, and whether they end early.
+    stacks: BTreeMap<(usize, Vec<usize>, bool), u64>,
+    kept_frames: usize,
+    unwinder: Unwinder,
+    last: BTreeMap<usize, Last>,
+    steps: Vec<Step>,
+    lost: u64,
+    /// Which event a thread was first seen by: those that it has twice count
+    /// once.
+    families: BTreeMap<u64, i32>,
+    family_of: BTreeMap<i32, i32>,
+    /// Offset of a frame's address in its file.
+    pub(super) file_offsets: Vec<Option<u64>>,
+    pub(super) pages: Pages,
+    /// Processes that run code which is from no file.
+    makers: BTreeSet<i32>,
+    /// What processes have mapped that holds the names of such code.
+    dumps: BTreeMap<i32, String>,
+}
+
+impl Collector {
+    pub(super) fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            processes: BTreeMap::new(),
+            modules: Vec::new(),
+            module_indices: BTreeMap::new(),
+            threads: Vec::new(),
+            thread_indices: BTreeMap::new(),
+            names: BTreeMap::new(),
+            frames: Vec::new(),
+            frame_indices: BTreeMap::new(),
+            stacks: BTreeMap::new(),
+            kept_frames: 0,
+            unwinder: Unwinder::new(),
+            last: BTreeMap::new(),
+            steps: Vec::new(),
+            lost: 0,
+            families: BTreeMap::new(),
+            family_of: BTreeMap::new(),
+            file_offsets: Vec::new(),
+            pages: Pages::default(),
+            makers: BTreeSet::new(),
+            dumps: BTreeMap::new(),
+        }
+    }
+
+    /// Processes that were seen in code which is from no file.
+    pub(super) const fn makers(&self) -> &BTreeSet<i32> {
+        &self.makers
+    }
+
+    /// Paths of what processes have mapped that holds the names of such code.
+    pub(super) const fn dumps(&self) -> &BTreeMap<i32, String> {
+        &self.dumps
+    }
+
+    /// The events that were opened for this thread have this number.
+    pub(super) fn register(&mut self, id: u64, thread: i32) {
+        self.families.insert(id, thread);
+    }
+
+    /// A process that runs already: what it has mapped, and its name.
+    pub(super) fn introduce(&mut self, pid: i32, text: &str) {
+        if self.processes.contains_key(&pid) {
+            return;
+        }
+        for line in text.lines().filter_map(maps::parse_line) {
+            let path = if line.path.is_empty() {
+                ANONYMOUS
+            } else {
+                line.path
+            };
+            self.map(pid, path, (line.start, line.end), line.offset);
+        }
+    }
+
+    /// A thread's name that is known already.
+    pub(super) fn name(&mut self, tid: i32, name: &str) {
+        self.names.insert(tid, name.to_owned());
+    }
+
+    pub(super) fn take(&mut self, time_ns: u64, record: &Record<'_>) {
+        match record {
+            Record::Sample {
+                id,
+                pid,
+                tid,
+                chain,
+                registers,
+                stack,
+            } => {
+                let called = self.called(*pid, chain, registers, stack);
+                self.sample(time_ns, *id, (*pid, *tid), called, registers);
+            }
+            Record::Mapped {
+                pid,
+                start,
+                length,
+                offset,
+                path,
+            } => {
+                let end = start.saturating_add(*length);
+                self.map(*pid, &String::from_utf8_lossy(path), (*start, end), *offset);
+            }
+            Record::Named {
+                pid,
+                tid,
+                is_exec,
+                name,
+            } => {
+                self.rename(*tid, &String::from_utf8_lossy(name));
+                if *is_exec {
+                    let process = self.processes.entry(*pid).or_default();
+                    process.generation += 1;
+                    process.maps.clear();
+                    self.dumps.remove(pid);
+                }
+            }
+            Record::Fork {
+                pid,
+                parent,
+                tid,
+                parent_tid,
+            } => {
+                if let Some(name) = self.names.get(parent_tid).cloned() {
+                    self.names.insert(*tid, name);
+                }
+                if pid != parent {
+                    self.begin(*pid, *parent);
+                }
+            }
+            Record::Lost(samples) => self.lost += samples,
+            Record::Damaged => self.lost += 1,
+        }
+    }
+
+    fn map(&mut self, pid: i32, path: &str, (start, end): (u64, u64), offset: u64) {
+        if is_dump(path) {
+            self.dumps.insert(pid, path.to_owned());
+        }
+        let module = self.module(path);
+        let process = self.processes.entry(pid).or_default();
+        process.maps.insert(Mapping {
+            start,
+            end,
+            offset,
+            module,
+        });
+    }
+
+    /// A new process has what its maker had mapped.
+    fn begin(&mut self, pid: i32, parent: i32) {
+        if let Some(dump) = self.dumps.get(&parent).cloned() {
+            self.dumps.insert(pid, dump);
+        }
+        let parent = self.processes.get(&parent);
+        let maps = parent.map(|parent| parent.maps.clone());
+        let process = self.processes.entry(pid).or_default();
+        process.generation += 1;
+        process.maps = maps.unwrap_or_default();
+    }
+
+    fn rename(&mut self, tid: i32, name: &str) {
+        self.names.insert(tid, name.to_owned());
+        for thread in self.threads.iter_mut().filter(|thread| thread.tid == tid) {
+            name.clone_into(&mut thread.name);
+        }
+    }
+
+    fn sample(
+        &mut self,
+        time_ns: u64,
+        id: u64,
+        (pid, tid): (i32, i32),
+        (chain, is_broken): (Vec<(u64, bool)>, bool),
+        registers: &Registers<'_>,
+    ) {
+        let family = self.families.get(&id).copied().unwrap_or(0);
+        if *self.family_of.entry(tid).or_insert(family) != family {
+            return;
+        }
+        let thread = self.thread(pid, tid);
+        let mut frames = Vec::new();
+        let mut seen_of_user = 0;
+        let mut innermost = None;
+        for (address, is_kernel) in chain {
+            let frame = self.frame(pid, address, is_kernel);
+            innermost.get_or_insert((frame, address, is_kernel));
+            frames.push(frame);
+            if !is_kernel && seen_of_user < CODE_FRAMES {
+                seen_of_user += 1;
+                self.want_code(pid, address);
+            }
+        }
+        let Some(innermost) = innermost else { return };
+        self.step(time_ns, thread, innermost, registers);
+        if self.stacks.len() >= MOST_STACKS || self.kept_frames >= MOST_FRAMES {
+            frames.truncate(FEWEST_FRAMES);
+        }
+        let many = frames.len();
+        let count = self.stacks.entry((thread, frames, is_broken)).or_default();
+        if *count == 0 {
+            self.kept_frames += many;
+        }
+        *count += 1;
+    }
+
+    /// What is executed and who called, innermost first, and whether that ends
+    /// early.
+    fn called(
+        &mut self,
+        pid: i32,
+        chain: &Chain<'_>,
+        registers: &Registers<'_>,
+        stack: &[u8],
+    ) -> (Vec<(u64, bool)>, bool) {
+        let mut frames: Vec<(u64, bool)> = chain.frames().collect();
+        let first = frames.iter().position(|(_, is_kernel)| !is_kernel);
+        let (Some(first), Some(process)) = (first, self.processes.get(&pid)) else {
+            return (frames, false);
+        };
+        let place = Place {
+            pid,
+            generation: process.generation,
+            maps: &process.maps,
+            modules: &self.modules,
+        };
+        // Without frame pointers the chain goes astray: what is mapped nowhere
+        // ends it.
+        let is_astray = |(address, is_kernel): &(u64, bool)| {
+            !is_kernel && process.maps.find(*address).is_none()
+        };
+        if let Some(astray) = frames.iter().skip(first + 1).position(is_astray) {
+            frames.truncate(first + 1 + astray);
+        }
+        match self.kind.stacks {
+            Stacks::Dwarf => {
+                let Some(innermost) = unwinding(frames[first].0, registers) else {
+                    return (frames, true);
+                };
+                let copy = unwind::StackCopy {
+                    start: innermost.stack_pointer().unwrap_or(0),
+                    bytes: stack,
+                };
+                let (called, is_broken) = self.unwinder.stack(&place, innermost, &copy);
+                // Frame pointers may lead beyond the copy.
+                if !is_broken || called.len() > frames.len() - first {
+                    frames.truncate(first);
+                    frames.extend(called.into_iter().map(|address| (address, false)));
+                }
+                (frames, is_broken)
+            }
+            Stacks::FramePointers | Stacks::Auto => {
+                let top = stack.first_chunk().map(|top| u64::from_ne_bytes(*top));
+                if let Some(top) = top.filter(|_| first > 0) {
+                    insert_caller_of_call(&mut frames, first, registers, (top, &process.maps));
+                }
+                let is_alone = frames.len() == first + 1;
+                let is_broken = is_alone && !self.unwinder.is_outermost(&place, frames[first].0);
+                (frames, is_broken)
+            }
+            Stacks::None => (frames, false),
+        }
+    }
+
+    fn thread(&mut self, pid: i32, tid: i32) -> usize {
+        if let Some(&thread) = self.thread_indices.get(&(pid, tid)) {
+            return thread;
+        }
+        self.threads.push(Thread {
+            pid,
+            tid,
+            name: self.names.get(&tid).cloned().unwrap_or_default(),
+            cpu_s: None,
+        });
+        self.thread_indices
+            .insert((pid, tid), self.threads.len() - 1);
+        self.threads.len() - 1
+    }
+
+    fn frame(&mut self, pid: i32, address: u64, is_kernel: bool) -> usize {
+        let process = self.processes.get(&pid).filter(|_| !is_kernel);
+        let generation = process.map_or(0, |process| process.generation);
+        let pid = if is_kernel { KERNEL } else { pid };
+        let key = (pid, generation, address);
+        if let Some(&frame) = self.frame_indices.get(&key) {
+            return frame;
+        }
+        let mapping = process.and_then(|process| process.maps.find(address));
+        let offset = mapping.map(|m| address - m.start + m.offset);
+        let module = mapping.map(|m| m.module);
+        let module = if is_kernel {
+            Some(self.module(KERNEL_MODULE))
+        } else {
+            module
+        };
+        self.frames.push(Frame {
+            pid,
+            address,
+            is_kernel,
+            module,
+            file_address: None,
+            symbol: None,
+        });
+        self.file_offsets.push(offset);
+        self.frame_indices.insert(key, self.frames.len() - 1);
+        self.frames.len() - 1
+    }
+
+    fn module(&mut self, path: &str) -> usize {
+        if let Some(&module) = self.module_indices.get(path) {
+            return module;
+        }
+        self.modules.push(Module {
+            path: path.to_owned(),
+        });
+        self.module_indices
+            .insert(path.to_owned(), self.modules.len() - 1);
+        self.modules.len() - 1
+    }
+
+    fn want_code(&mut self, pid: i32, address: u64) {
+        let process = self.processes.get(&pid);
+        let mapping = process.and_then(|process| process.maps.find(address));
+        let Some(mapping) = mapping else { return };
+        let path = &self.modules[mapping.module].path;
+        if !is_file(path) {
+            self.makers.insert(pid);
+        }
+        self.pages.want(pid, address, mapping, path);
+    }
+
+    /// How far registers went since the thread's sample before.
+    fn step(
+        &mut self,
+        time_ns: u64,
+        thread: usize,
+        (frame, address, is_kernel): (usize, u64, bool),
+        registers: &Registers<'_>,
+    ) {
+        let values: Vec<u64> = registers.values().collect();
+        if is_kernel || values.len() != REGISTERS.len() {
+            self.last.remove(&thread);
+            return;
+        }
+        let now = Last {
+            time_ns,
+            frame,
+            address,
+            registers: values,
+        };
+        let Some(before) = self.last.insert(thread, now) else {
+            return;
+        };
+        let now = &self.last[&thread];
+        if self.steps.len() >= MOST_STEPS || before.address.abs_diff(address) > NEAR {
+            return;
+        }
+        let pairs = now.registers.iter().zip(&before.registers);
+        self.steps.push(Step {
+            from: before.frame,
+            to: frame,
+            ns: time_ns.saturating_sub(before.time_ns),
+            changes: pairs
+                .map(|(now, before)| now.wrapping_sub(*before).cast_signed())
+                .collect(),
+        });
+    }
+
+    /// Everything but names and code of frames.
+    pub(super) fn finish(self, wall_s: f64) -> (Samples, Vec<Option<u64>>, Pages) {
+        let weight_ns = period_ns(self.kind.hz);
+        let stacks = self
+            .stacks
+            .into_iter()
+            .map(|((thread, frames, is_broken), count)| Stack {
+                thread,
+                frames,
+                is_broken,
+                count,
+                weight_ns: count * weight_ns,
+            });
+        let samples = Samples {
+            event: self.kind.event,
+            hz: self.kind.hz,
+            stacks_by: self.kind.stacks,
+            wall_s,
+            stacks: stacks.collect(),
+            threads: self.threads,
+            modules: self.modules,
+            frames: self.frames,
+            code: Vec::new(),
+            steps: self.steps,
+            lost: self.lost,
+            has_kernel: self.kind.has_kernel && self.kind.event != Event::Proc,
+        };
+        (samples, self.file_offsets, self.pages)
+    }
+}
+
+/// Frame pointers miss who called a function that has no frame, as those have
+/// that only make a system call: its caller is the word on top of the stack.
+fn insert_caller_of_call(
+    frames: &mut Vec<(u64, bool)>,
+    first: usize,
+    registers: &Registers<'_>,
+    (top, maps): (u64, &Maps),
+) {
+    let is_in_call = registers.values().nth(RCX) == Some(frames[first].0);
+    let is_new = frames.get(first + 1) != Some(&(top, false));
+    if is_in_call && is_new && maps.find(top).is_some() {
+        frames.insert(first + 1, (top, false));
+    }
+}
+
+/// Registers as unwinding has them; `None` of a 32-bit program.
+fn unwinding(address: u64, registers: &Registers<'_>) -> Option<unwind::Registers> {
+    let arch = Arch::here().filter(|_| registers.are_wide())?;
+    let numbered = registers.values().zip(0u16..);
+    let numbered = numbered.map(|(value, at)| match arch {
+        Arch::X86_64 => (
+            X86_NUMBERS.get(usize::from(at)).copied().unwrap_or(at),
+            value,
+        ),
+        Arch::Aarch64 => (at, value),
+    });
+    Some(unwind::Registers::new(arch, address, numbered))
+}

@@ -1,0 +1,335 @@
+//! Samples of where a program's CPU time goes.
+//!
+//! Perf interrupts each thread after so much of its CPU time and writes down
+//! what it executes, with its callers as far as frame pointers lead or with a copy
+//! of its stack, into buffers that are emptied ten times a second. Code is read from the process
+//! soon after it was seen, as code made at run time is nowhere else. Nothing is
+//! stopped, injected or left behind.
+
+mod callers;
+mod choice;
+mod collect;
+mod event;
+mod files;
+mod made;
+mod maps;
+mod pages;
+mod polling;
+mod records;
+mod source;
+mod symbols;
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use super::supervise::{Attendant, Stir};
+use super::trace::{Target, check_target};
+use super::{LinuxMachine, search_path, sys};
+use crate::{MachineError, Request, Run, SampleOrder, Sampled, Subject};
+use collect::Collector;
+use event::Kind;
+use made::NameFiles;
+use pinwise_profile::{Event, Samples, Stacks};
+use pinwise_sched::Refusal;
+use polling::Times;
+use source::{Failure, Source};
+
+pub use records::{Chain, Record, Records, Registers};
+
+/// Buffers are emptied at least so often, and new code is read.
+const ROUND: Duration = Duration::from_millis(100);
+
+impl LinuxMachine {
+    /// See [`Machine::sample`](crate::Machine::sample).
+    pub(in crate::linux) fn sample_order(
+        &mut self,
+        order: &SampleOrder<'_>,
+    ) -> Result<Sampled, MachineError> {
+        if self.take_pending_interrupt() {
+            return Err(MachineError::Interrupted);
+        }
+        self.prober = None;
+        let target = match order.subject {
+            Subject::Command(_) => Target::Child,
+            Subject::Process(pid) => Target::Process(pid),
+            Subject::Everything => {
+                return Err(MachineError::System {
+                    action: "sampling".to_owned(),
+                    reason: "it needs a command or a process".to_owned(),
+                });
+            }
+        };
+        check_target(target)?;
+        let cpu_before = sys::own_cpu_time();
+        let mut session = Session::open(order, target)?;
+        let run = match order.subject {
+            Subject::Command(request) => Some(self.sample_command(request, order, &mut session)?),
+            _ => {
+                self.sample_running(order.limit, target, &mut session);
+                None
+            }
+        };
+        let wall = run.as_ref().map(|run| run.wall);
+        let (collected, wall) = session.stop(wall);
+        let own_cpu = sys::own_cpu_time().saturating_sub(cpu_before);
+        let (samples, notes) = collected.finish(wall);
+        Ok(Sampled {
+            samples,
+            run,
+            own_cpu,
+            notes,
+        })
+    }
+
+    fn sample_command(
+        &mut self,
+        request: &Request<'_>,
+        order: &SampleOrder<'_>,
+        session: &mut Session,
+    ) -> Result<Run, MachineError> {
+        // Counters of the command would only cost it time.
+        let aside = self.counters.set_aside();
+        let has_run = std::mem::replace(&mut self.has_run, true);
+        let run = self.run_beside(request, order.limit, session);
+        self.has_run = has_run;
+        self.counters.reopen(&aside);
+        run
+    }
+
+    /// Sleeps and empties buffers until the limit, the end of the process, or
+    /// the user's wish.
+    fn sample_running(&mut self, limit: Option<Duration>, target: Target, session: &mut Session) {
+        let end = limit.map(|limit| session.started.saturating_add(limit));
+        loop {
+            let now = sys::monotonic();
+            if end.is_some_and(|end| now >= end) || check_target(target).is_err() {
+                return;
+            }
+            let wake = end.map_or(session.next, |end| session.next.min(end));
+            let mut descriptors = vec![self.signals.as_raw_fd()];
+            descriptors.extend(session.descriptors());
+            let ready = sys::poll_all(&descriptors, Some(wake.saturating_sub(now)));
+            if ready[0] && self.take_pending_interrupt() {
+                return;
+            }
+            session.attend_at(sys::monotonic());
+        }
+    }
+}
+
+/// Sampling that goes on.
+struct Session {
+    /// `None` where only CPU time can be had.
+    source: Option<Source>,
+    collector: Collector,
+    name_files: NameFiles,
+    times: Times,
+    notes: Vec<String>,
+    started: Duration,
+    next: Duration,
+}
+
+impl Session {
+    fn open(order: &SampleOrder<'_>, target: Target) -> Result<Self, MachineError> {
+        let root = match target {
+            Target::Process(pid) => Some(pid),
+            _ => None,
+        };
+        let times = Times::new(root);
+        let mut notes = Vec::new();
+        let (source, collector) = choose(order, target, &mut notes)?;
+        let started = sys::monotonic();
+        let mut session = Self {
+            source,
+            collector,
+            name_files: NameFiles::default(),
+            times,
+            notes,
+            started,
+            next: started,
+        };
+        session.attend_at(started);
+        Ok(session)
+    }
+
+    fn attend_at(&mut self, now: Duration) {
+        if let Some(source) = &mut self.source {
+            source.drain(&mut self.collector);
+            self.collector.pages.read_memory();
+            self.name_files
+                .open_of(self.collector.makers(), self.collector.dumps());
+        }
+        if now >= self.next {
+            self.times.look();
+            self.next = now + ROUND;
+        }
+    }
+
+    /// Ends the sampling; how long it was.
+    fn stop(mut self, wall: Option<Duration>) -> (Collected, Duration) {
+        let wall = wall.unwrap_or_else(|| sys::monotonic().saturating_sub(self.started));
+        if let Some(source) = &self.source {
+            source.stop();
+        }
+        self.next = Duration::ZERO;
+        self.attend_at(sys::monotonic());
+        self.source = None;
+        let collected = Collected {
+            collector: self.collector,
+            name_files: self.name_files,
+            times: self.times,
+            notes: self.notes,
+        };
+        (collected, wall)
+    }
+}
+
+impl Attendant for Session {
+    fn started(&mut self, pid: libc::pid_t, started: Duration) {
+        self.started = started;
+        self.next = started + ROUND;
+        self.times.started(pid);
+    }
+
+    fn descriptors(&self) -> Vec<RawFd> {
+        self.source
+            .as_ref()
+            .map_or_else(Vec::new, Source::descriptors)
+    }
+
+    fn next(&self) -> Duration {
+        self.next
+    }
+
+    fn leaves_daemons(&self) -> bool {
+        true
+    }
+
+    fn attend(&mut self, now: Duration, stir: Stir) -> bool {
+        if stir.has_ended {
+            // The last moment to learn what it used.
+            self.times.look();
+        }
+        if stir.has_filled || now >= self.next {
+            self.attend_at(now);
+        }
+        true
+    }
+}
+
+/// What was collected, without names.
+struct Collected {
+    collector: Collector,
+    name_files: NameFiles,
+    times: Times,
+    notes: Vec<String>,
+}
+
+impl Collected {
+    fn finish(mut self, wall: Duration) -> (Samples, Vec<String>) {
+        let (mut samples, offsets, pages) = self.collector.finish(wall.as_secs_f64());
+        if samples.event == Event::Proc {
+            samples.threads = self.times.threads();
+        }
+        for thread in &mut samples.threads {
+            thread.cpu_s = self.times.of(thread.tid);
+        }
+        samples.code = pages.finish();
+        let unread = symbols::name(&mut samples, &offsets, &self.name_files);
+        self.notes.extend(unread);
+        if samples.lost > 0 {
+            self.notes.push(format!(
+                "{} records found no room in the buffers: shares are of those that did.",
+                samples.lost
+            ));
+        }
+        (samples, self.notes)
+    }
+}
+
+/// Opens the event asked for, or the best that can be had.
+fn choose(
+    order: &SampleOrder<'_>,
+    target: Target,
+    notes: &mut Vec<String>,
+) -> Result<(Option<Source>, Collector), MachineError> {
+    let wanted = match order.event {
+        Some(event) => vec![event],
+        None => vec![Event::Cycles, Event::CpuClock, Event::Proc],
+    };
+    let stacks = choice::chosen(order.stacks, &order.subject, &search_path());
+    let mut why = String::new();
+    for event in wanted {
+        if event == Event::Proc {
+            let collector = Collector::new(kind(event, order.hz, false, Stacks::None));
+            return Ok((None, collector));
+        }
+        match open_event(kind(event, order.hz, true, stacks), target, notes) {
+            Ok((source, collector)) => return Ok((Some(source), collector)),
+            Err(failure) => {
+                why = told(event, failure);
+                notes.push(format!("Samples by {} cannot be had: {why}.", event.name()));
+            }
+        }
+    }
+    Err(MachineError::System {
+        action: format!("sampling by {}", order.event.map_or("perf", Event::name)),
+        reason: why,
+    })
+}
+
+const fn kind(event: Event, hz: u32, has_kernel: bool, stacks: Stacks) -> Kind {
+    Kind {
+        event,
+        hz,
+        has_kernel,
+        stacks,
+    }
+}
+
+/// With what the kernel does for the program where that is permitted.
+fn open_event(
+    wanted: Kind,
+    target: Target,
+    notes: &mut Vec<String>,
+) -> Result<(Source, Collector), Failure> {
+    let mut first = None;
+    for has_kernel in [true, false] {
+        let kind = Kind {
+            has_kernel,
+            ..wanted
+        };
+        let mut collector = Collector::new(kind);
+        match Source::open(kind, target, &mut collector) {
+            Ok(source) => {
+                if !has_kernel {
+                    notes.push(
+                        "What the kernel does for the program is not seen: \
+                         kernel.perf_event_paranoid above 1 hides it from users without \
+                         CAP_PERFMON (permit it with: sudo sysctl kernel.perf_event_paranoid=1)."
+                            .to_owned(),
+                    );
+                }
+                return Ok((source, collector));
+            }
+            Err(failure @ Failure::Missing(_)) => return Err(failure),
+            Err(failure) => {
+                first.get_or_insert(failure);
+            }
+        }
+    }
+    Err(first.unwrap_or_else(|| Failure::Missing("not there".to_owned())))
+}
+
+fn told(event: Event, failure: Failure) -> String {
+    match failure {
+        Failure::Missing(words) if event == Event::Cycles => format!(
+            "this machine shows no performance counters ({words}; virtual machines often have none)"
+        ),
+        Failure::Missing(words) => words,
+        Failure::Refused(Refusal { reason, remedy }) => match remedy {
+            Some(command) => format!("{reason} (permit it with: {command})"),
+            None => reason,
+        },
+    }
+}

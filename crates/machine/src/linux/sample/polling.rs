@@ -1,0 +1,73 @@
+//! Where perf is not permitted: CPU time of threads, from `/proc`.
+//!
+//! What they execute nobody tells; nothing is made up for it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::super::capture::read_file;
+use super::super::trace::threads;
+use pinwise_profile::Thread;
+
+/// Threads and their CPU time since they were first looked at.
+#[derive(Debug)]
+pub(super) struct Times {
+    root: Option<i32>,
+    /// By thread: process, name, CPU time before and by now, ns.
+    threads: BTreeMap<i32, (i32, String, u64, u64)>,
+}
+
+impl Times {
+    /// Of a process and what it starts; `None`: of a command to be started.
+    pub(super) fn new(root: Option<i32>) -> Self {
+        let mut times = Self {
+            root,
+            threads: BTreeMap::new(),
+        };
+        times.look();
+        for (_, _, before, now) in times.threads.values_mut() {
+            *before = *now;
+        }
+        times
+    }
+
+    /// The command was started.
+    pub(super) const fn started(&mut self, pid: i32) {
+        self.root = Some(pid);
+    }
+
+    pub(super) fn look(&mut self) {
+        let Some(root) = self.root else { return };
+        for thread in threads::below(root) {
+            let path = format!("/proc/{}/task/{}/schedstat", thread.process, thread.tid);
+            let text = read_file(Path::new(&path)).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            let Some((run_ns, _)) = threads::parse_schedstat(&text) else {
+                continue;
+            };
+            let entry = self.threads.entry(thread.tid).or_insert_with(|| {
+                let name = threads::name(thread.tid).unwrap_or_default();
+                (thread.process, name.into(), 0, 0)
+            });
+            entry.3 = run_ns;
+        }
+    }
+
+    /// CPU time of a thread, s; `None` where it was never seen.
+    pub(super) fn of(&self, tid: i32) -> Option<f64> {
+        let (_, _, before, now) = self.threads.get(&tid)?;
+        Some(now.saturating_sub(*before) as f64 * 1e-9)
+    }
+
+    /// All threads that were seen.
+    pub(super) fn threads(&self) -> Vec<Thread> {
+        let all = self.threads.iter();
+        let all = all.map(|(&tid, (pid, name, _, _))| Thread {
+            pid: *pid,
+            tid,
+            name: name.clone(),
+            cpu_s: self.of(tid),
+        });
+        all.collect()
+    }
+}

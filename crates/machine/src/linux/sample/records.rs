@@ -1,0 +1,295 @@
+//! Perf's records of samples and mappings, from bytes.
+//!
+//! Nothing of the bytes is believed that was not looked at, and no bytes make
+//! this panic. After a record that makes no sense the rest is given up.
+//!
+//! Layouts: `perf_event_open(2)`, section "MMAP layout", with `sample_type`
+//! identifier, instruction pointer, thread, time and call chain, and
+//! `sample_id_all`.
+
+use perf_event_open_sys::bindings as perf;
+
+use crate::linux::perf_record::{self, Reader};
+use pinwise_sched::perf::{Bytes, Native, kind};
+
+/// `sample_type` of the events whose records are read here; beside it
+/// [`SAMPLE_STACK`] where stacks are copied.
+pub(super) const SAMPLE_TYPE: u64 = (perf::PERF_SAMPLE_IDENTIFIER
+    | perf::PERF_SAMPLE_IP
+    | perf::PERF_SAMPLE_TID
+    | perf::PERF_SAMPLE_TIME
+    | perf::PERF_SAMPLE_CALLCHAIN
+    | perf::PERF_SAMPLE_REGS_USER) as u64;
+/// See [`SAMPLE_TYPE`].
+pub(super) const SAMPLE_STACK: u64 = perf::PERF_SAMPLE_STACK_USER as u64;
+
+/// Registers that are sampled: x86's sixteen general ones (`enum
+/// perf_event_x86_regs`: AX to SP, R8 to R15), arm64's X0 to LR and SP.
+pub(super) const REGISTER_MASK: u64 = if cfg!(target_arch = "x86_64") {
+    0x00ff_00ff
+} else if cfg!(target_arch = "aarch64") {
+    0xffff_ffff
+} else {
+    0
+};
+/// `PERF_SAMPLE_REGS_ABI_64`.
+const ABI_64: u64 = 2;
+
+/// Numbers from here on in a call chain are no addresses but say what follows
+/// (`enum perf_callchain_context`).
+const CONTEXTS: u64 = (-4095i64).cast_unsigned();
+const CONTEXT_KERNEL: u64 = (-128i64).cast_unsigned();
+const CONTEXT_USER: u64 = (-512i64).cast_unsigned();
+
+/// Process and thread, time, identifier at the end of all but samples.
+const TRAILER: usize = 24;
+
+/// A record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// A thread was seen.
+    Sample {
+        /// Which event saw it.
+        id: u64,
+        /// Its process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+        /// What it executes, and where that returns to.
+        chain: Chain<'a>,
+        /// Its general registers, in the kernel's order; none where it has none
+        /// of its own.
+        registers: Registers<'a>,
+        /// The innermost part of its stack, from the stack pointer up; nothing
+        /// where it could not be read.
+        stack: &'a [u8],
+    },
+    /// Code was mapped.
+    Mapped {
+        /// The process.
+        pid: i32,
+        /// First address.
+        start: u64,
+        /// Bytes.
+        length: u64,
+        /// Where in the file, bytes.
+        offset: u64,
+        /// The file, as the process names it.
+        path: &'a [u8],
+    },
+    /// A thread has a name.
+    Named {
+        /// Its process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+        /// It runs a new program: nothing of the old one is mapped.
+        is_exec: bool,
+        /// The name.
+        name: &'a [u8],
+    },
+    /// A thread began.
+    Fork {
+        /// Its process.
+        pid: i32,
+        /// The process that made it.
+        parent: i32,
+        /// The thread.
+        tid: i32,
+        /// The thread that made it.
+        parent_tid: i32,
+    },
+    /// Samples found no room.
+    Lost(u64),
+    /// Bytes that are no record; nothing follows.
+    Damaged,
+}
+
+/// Addresses of a call chain, innermost first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chain<'a> {
+    bytes: &'a [u8],
+    /// Where there is no chain.
+    ip: u64,
+    is_kernel: bool,
+}
+
+impl Chain<'_> {
+    /// The addresses, and whether each is of the kernel.
+    pub fn frames(&self) -> impl Iterator<Item = (u64, bool)> {
+        let mut is_kernel = self.is_kernel;
+        let chain = numbers(self.bytes).filter_map(move |number| {
+            if number < CONTEXTS {
+                return Some((number, is_kernel));
+            }
+            match number {
+                CONTEXT_KERNEL => is_kernel = true,
+                CONTEXT_USER => is_kernel = false,
+                _ => {}
+            }
+            None
+        });
+        let alone = self.bytes.is_empty().then_some((self.ip, self.is_kernel));
+        chain.chain(alone)
+    }
+}
+
+/// Values of registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers<'a> {
+    bytes: &'a [u8],
+    abi: u64,
+}
+
+impl Registers<'_> {
+    /// One after the other.
+    pub fn values(&self) -> impl Iterator<Item = u64> {
+        numbers(self.bytes)
+    }
+
+    /// Are they those of a 64-bit program?
+    #[must_use]
+    pub const fn are_wide(&self) -> bool {
+        self.abi == ABI_64
+    }
+}
+
+fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|bytes| {
+        let mut number = [0; 8];
+        number.copy_from_slice(bytes);
+        u64::from_ne_bytes(number)
+    })
+}
+
+/// Reads records one after the other, with their times in ns of the event's
+/// clock. Kinds that do not matter here are passed over.
+#[derive(Debug, Clone)]
+pub struct Records<'a> {
+    rest: &'a [u8],
+    time_ns: u64,
+}
+
+impl<'a> Records<'a> {
+    /// Of these bytes.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            rest: bytes,
+            time_ns: 0,
+        }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (u64, Record<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        perf_record::next(&mut self.rest, &mut self.time_ns, Record::Damaged, read)
+    }
+}
+
+/// What a record says; the outer `None`: it makes no sense, the inner one: it
+/// does not matter here.
+fn read(kind: u32, flags: u16, body: &[u8]) -> Option<Option<(u64, Record<'_>)>> {
+    if kind == kind::SAMPLE {
+        return sample(flags, body).map(Some);
+    }
+    if !matches!(
+        kind,
+        kind::MMAP | kind::LOST | kind::COMM | kind::FORK | kind::LOST_SAMPLES
+    ) {
+        return Some(None);
+    }
+    let at = body.len().checked_sub(TRAILER)?;
+    let mut trailer = Reader(&body[at..]);
+    trailer.u64()?;
+    let time_ns = trailer.u64()?;
+    let mut reader = Reader(&body[..at]);
+    let record = match kind {
+        kind::MMAP => {
+            let pid = reader.i32()?;
+            reader.i32()?;
+            Record::Mapped {
+                pid,
+                start: reader.u64()?,
+                length: reader.u64()?,
+                offset: reader.u64()?,
+                path: reader.text()?,
+            }
+        }
+        _ => match pinwise_sched::perf::Record::read(kind, flags, Bytes::new(reader.0, Native))? {
+            Some(pinwise_sched::perf::Record::Comm {
+                process: pid,
+                thread: tid,
+                is_exec,
+                name,
+            }) => Record::Named {
+                pid,
+                tid,
+                is_exec,
+                name,
+            },
+            Some(pinwise_sched::perf::Record::Fork(task)) => Record::Fork {
+                pid: task.process,
+                parent: task.parent_process,
+                tid: task.thread,
+                parent_tid: task.parent,
+            },
+            Some(pinwise_sched::perf::Record::Lost { records }) => Record::Lost(records),
+            _ => return Some(None),
+        },
+    };
+    Some(Some((time_ns, record)))
+}
+
+fn sample(flags: u16, body: &[u8]) -> Option<(u64, Record<'_>)> {
+    let mut reader = Reader(body);
+    let id = reader.u64()?;
+    let ip = reader.u64()?;
+    let (pid, tid) = (reader.i32()?, reader.i32()?);
+    let time_ns = reader.u64()?;
+    let bytes = usize::try_from(reader.u64()?).ok()?.checked_mul(8)?;
+    let is_kernel =
+        u32::from(flags) & perf::PERF_RECORD_MISC_CPUMODE_MASK == perf::PERF_RECORD_MISC_KERNEL;
+    let chain = Chain {
+        bytes: reader.0.get(..bytes)?,
+        ip,
+        is_kernel,
+    };
+    reader.0 = &reader.0[bytes..];
+    // The kind of registers; 0 where the thread has none (of the kernel).
+    let abi = reader.u64()?;
+    let length = if abi == 0 {
+        0
+    } else {
+        REGISTER_MASK.count_ones() as usize * 8
+    };
+    let registers = Registers {
+        bytes: reader.0.get(..length)?,
+        abi,
+    };
+    reader.0 = &reader.0[length..];
+    let record = Record::Sample {
+        id,
+        pid,
+        tid,
+        chain,
+        registers,
+        stack: stack(&mut reader).unwrap_or_default(),
+    };
+    Some((time_ns, record))
+}
+
+/// A length, as many bytes, and how many of them could be read.
+fn stack<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
+    let size = usize::try_from(reader.u64()?).ok()?;
+    let bytes = reader.0.get(..size)?;
+    reader.0 = &reader.0[size..];
+    let read = usize::try_from(reader.u64()?).ok()?;
+    bytes.get(..read)
+}
+
+#[cfg(test)]
+#[path = "records_tests.rs"]
+mod tests;

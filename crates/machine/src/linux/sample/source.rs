@@ -1,0 +1,218 @@
+//! Perf's buffers with samples, opened on a command or on a process.
+
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
+
+use super::super::ring::{self, Ring};
+use super::super::sys;
+use super::super::trace::permission::{self, Attempt};
+use super::super::trace::{Target, dummy, threads};
+use super::collect::Collector;
+use super::event::{self, Kind, Wish};
+use super::maps;
+use super::records::Records;
+use pinwise_profile::Stacks;
+use pinwise_sched::Refusal;
+use pinwise_topology::CpuSet;
+
+/// Buffer of a CPU where memory is not limited, bytes: with stacks of 20 frames
+/// a second of 4,000 samples.
+const WANTED_BYTES: usize = 1 << 20;
+/// The same with copies of stacks: 250 of them.
+const WANTED_WITH_STACKS: usize = 4 << 20;
+/// Smallest buffer that is of any use, bytes.
+const FEWEST_BYTES: usize = 32 << 10;
+/// All buffers together, bytes.
+const MOST_BYTES: usize = 256 << 20;
+/// Descriptors left for everything else.
+const SPARE_DESCRIPTORS: usize = 128;
+/// Looks at the threads of a process until no new one is found.
+const MOST_ROUNDS: usize = 50;
+
+/// Buffers, one per CPU.
+#[derive(Debug)]
+pub(super) struct Source {
+    rings: Vec<Ring>,
+    /// Events that write into them.
+    guests: Vec<OwnedFd>,
+    bytes: Vec<Vec<u8>>,
+}
+
+/// Why there is no source.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The event is unknown to this machine.
+    Missing(String),
+    /// It is not permitted, or something else is wrong.
+    Refused(Refusal),
+}
+
+impl Source {
+    /// Opens events of a kind and tells the collector who is there.
+    pub(super) fn open(
+        kind: Kind,
+        target: Target,
+        collector: &mut Collector,
+    ) -> Result<Self, Failure> {
+        let cpus = threads::online_cpus();
+        let wanted = match kind.stacks {
+            Stacks::Dwarf => WANTED_WITH_STACKS,
+            _ => WANTED_BYTES,
+        };
+        let bytes = wanted.min(MOST_BYTES / cpus.len().max(1));
+        match target {
+            Target::Process(pid) => Self::open_process(kind, pid, &cpus, bytes, collector),
+            Target::Child | Target::Everything => {
+                let rings = open_rings(&cpus, bytes, &|cpu, watermark_bytes| {
+                    event::open(
+                        kind,
+                        &Wish {
+                            thread: 0,
+                            cpu,
+                            on_exec: true,
+                            watermark_bytes,
+                        },
+                    )
+                });
+                let rings = rings.map_err(|error| failure(target, &error))?;
+                Ok(Self::with(rings))
+            }
+        }
+    }
+
+    fn with(rings: Vec<Ring>) -> Self {
+        Self {
+            bytes: vec![Vec::new(); rings.len()],
+            rings,
+            guests: Vec::new(),
+        }
+    }
+
+    /// Every thread gets an event on every CPU, writing into one buffer each.
+    fn open_process(
+        kind: Kind,
+        pid: i32,
+        cpus: &CpuSet,
+        bytes: usize,
+        collector: &mut Collector,
+    ) -> Result<Self, Failure> {
+        let target = Target::Process(pid);
+        let refused = |error: &io::Error| failure(target, error);
+        let rings = open_rings(cpus, bytes, &dummy).map_err(|error| refused(&error))?;
+        let mut source = Self::with(rings);
+        let most = sys::raise_descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
+        let mut attached = std::collections::BTreeSet::new();
+        for _ in 0..MOST_ROUNDS {
+            let found = threads::below(pid);
+            let fresh: Vec<_> = found
+                .iter()
+                .filter(|thread| attached.insert(thread.tid))
+                .collect();
+            if fresh.is_empty() {
+                break;
+            }
+            let needed = attached.len() * cpus.len();
+            if needed > most {
+                let refusal = permission::too_many(pid, attached.len(), needed, most);
+                return Err(Failure::Refused(refusal));
+            }
+            for thread in fresh {
+                collector.introduce(thread.process, &maps::read(thread.process));
+                if let Some(name) = threads::name(thread.tid) {
+                    collector.name(thread.tid, &name);
+                }
+                match source.attach(kind, thread.tid, cpus, collector) {
+                    Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
+                        return Err(refused(&error));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(source)
+    }
+
+    fn attach(
+        &mut self,
+        kind: Kind,
+        thread: i32,
+        cpus: &CpuSet,
+        collector: &mut Collector,
+    ) -> io::Result<()> {
+        for (ring, cpu) in self.rings.iter().zip(cpus.iter()) {
+            let wish = Wish {
+                thread,
+                cpu,
+                on_exec: false,
+                watermark_bytes: 0,
+            };
+            let guest = event::open(kind, &wish)?;
+            ring.admit(&guest)?;
+            collector.register(ring::id(&guest)?, thread);
+            ring::switch(&guest, true);
+            self.guests.push(guest);
+        }
+        Ok(())
+    }
+
+    pub(super) fn descriptors(&self) -> Vec<RawFd> {
+        self.rings.iter().map(Ring::descriptor).collect()
+    }
+
+    pub(super) fn stop(&self) {
+        for event in self.rings.iter().map(Ring::event).chain(&self.guests) {
+            ring::switch(event, false);
+        }
+    }
+
+    /// Hands on what was written since, in the order of time.
+    pub(super) fn drain(&mut self, collector: &mut Collector) {
+        for (ring, bytes) in self.rings.iter_mut().zip(&mut self.bytes) {
+            ring.read(bytes);
+        }
+        let mut records: Vec<_> = self
+            .bytes
+            .iter()
+            .flat_map(|bytes| Records::new(bytes))
+            .collect();
+        records.sort_by_key(|(time_ns, _)| *time_ns);
+        for (time_ns, record) in &records {
+            collector.take(*time_ns, record);
+        }
+    }
+}
+
+/// One event with a buffer on each CPU, all smaller where memory is limited.
+fn open_rings(
+    cpus: &CpuSet,
+    wanted_bytes: usize,
+    open: &dyn Fn(usize, usize) -> io::Result<OwnedFd>,
+) -> io::Result<Vec<Ring>> {
+    let mut bytes = wanted_bytes;
+    'smaller: loop {
+        let mut rings = Vec::new();
+        for cpu in cpus.iter() {
+            // A quarter full is told at once.
+            match Ring::new(open(cpu, bytes / 4)?, bytes) {
+                Ok(ring) => rings.push(ring),
+                Err(error) if bytes <= FEWEST_BYTES || !ring::is_for_memory(&error) => {
+                    return Err(error);
+                }
+                Err(_) => {
+                    bytes /= 2;
+                    continue 'smaller;
+                }
+            }
+        }
+        return Ok(rings);
+    }
+}
+
+fn failure(target: Target, error: &io::Error) -> Failure {
+    match error.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::EINVAL) => {
+            Failure::Missing(permission::words(error))
+        }
+        _ => Failure::Refused(permission::refusal(Attempt::Own(target), error)),
+    }
+}

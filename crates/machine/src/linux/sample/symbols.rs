@@ -1,0 +1,229 @@
+//! Names of addresses, from the files that they came from, the kernel's list,
+//! and what a runtime says of the code that it made.
+//!
+//! Files are named by the programs that are looked at: each is opened once, and
+//! what was opened is what is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+use blazesym::symbolize::source::{Elf, Kernel, Process, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use blazesym::{MaybeDefault, Pid};
+use object::{Object, ObjectSection, ObjectSegment, ReadCache};
+
+use super::super::sys;
+use super::files::{is_file, program_of, sheltered_path};
+use super::made::NameFiles;
+use pinwise_code::demangled;
+use pinwise_profile::{Samples, Symbol};
+
+/// What stands for a path where the kernel brought the code.
+pub(super) const VDSO: &str = "[vdso]";
+
+/// Sections that name a file with debug information beside the program.
+const LINKS: [&str; 3] = [".gnu_debuglink", ".gnu_debugaltlink", ".debug_sup"];
+
+/// Names frames; `offsets` are those of frames in their files. Returns what
+/// could not be read, and why.
+pub(super) fn name(
+    samples: &mut Samples,
+    offsets: &[Option<u64>],
+    name_files: &NameFiles,
+) -> Vec<String> {
+    let mut notes = name_files.refusals();
+    // Names that were not mangled must stay as they are: `a` is no `signed char`.
+    let symbolizer = Symbolizer::builder().enable_demangling(false).build();
+    let exact = executed(samples);
+    let mut groups: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
+    for (index, offset) in offsets.iter().enumerate() {
+        if let Some(group) = Group::of(samples, index, *offset) {
+            groups.entry(group).or_default().push(index);
+        }
+    }
+    for (group, frames) in groups {
+        let back = |frame: usize| u64::from(!exact.contains(&frame));
+        let addresses: Vec<u64> = frames
+            .iter()
+            .map(|&frame| {
+                let offset = offsets[frame].unwrap_or(0);
+                let address = match group {
+                    Group::File(..) => offset,
+                    Group::Vdso => sys::vdso().saturating_add(offset),
+                    Group::Kernel | Group::Made(_) => samples.frames[frame].address,
+                };
+                address.saturating_sub(back(frame))
+            })
+            .collect();
+        let file = match group {
+            Group::File(module, pid) => program_of(pid, &samples.modules[module].path),
+            _ => None,
+        };
+        let names = match (group, &file) {
+            (Group::Made(pid), _) => name_files.names(pid, &addresses, &mut notes),
+            (Group::File(..), None) => continue,
+            _ => group.names(&symbolizer, file.as_ref(), &addresses),
+        };
+        for (&frame, name) in frames.iter().zip(names) {
+            let back = back(frame);
+            samples.frames[frame].symbol = name.map(|symbol| Symbol {
+                offset: symbol.offset + back,
+                ..symbol
+            });
+        }
+        if let Some(file) = file {
+            place(samples, &frames, offsets, file);
+        }
+    }
+    notes
+}
+
+/// Frames that were executed just then; all others are return addresses, and
+/// the call stands one byte before at the latest.
+fn executed(samples: &Samples) -> BTreeSet<usize> {
+    let mut exact = BTreeSet::new();
+    for stack in &samples.stacks {
+        exact.extend(stack.frames.first());
+        let user = stack.frames.iter().find(|&&f| !samples.frames[f].is_kernel);
+        exact.extend(user);
+    }
+    exact
+}
+
+/// Frames whose names come from the same place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    /// The running kernel.
+    Kernel,
+    /// A file, as one of the processes that have it mapped sees it.
+    File(usize, i32),
+    /// The kernel's code in every program, pinwise among them.
+    Vdso,
+    /// Code of no file, in a process.
+    Made(i32),
+}
+
+impl Group {
+    fn of(samples: &Samples, frame: usize, offset: Option<u64>) -> Option<Self> {
+        let frame = &samples.frames[frame];
+        if frame.is_kernel {
+            return Some(Self::Kernel);
+        }
+        let module = frame.module?;
+        if samples.modules[module].path == VDSO && offset.is_some() {
+            return Some(Self::Vdso);
+        }
+        if is_file(&samples.modules[module].path) && offset.is_some() {
+            return Some(Self::File(module, frame.pid));
+        }
+        Some(Self::Made(frame.pid))
+    }
+
+    /// A name for each address where there is one.
+    fn names(
+        self,
+        symbolizer: &Symbolizer,
+        file: Option<&File>,
+        addresses: &[u64],
+    ) -> Vec<Option<Symbol>> {
+        let (source, input) = match self {
+            Self::Kernel => {
+                // Looking for an image of it takes long and adds nothing.
+                let kernel = Kernel {
+                    vmlinux: MaybeDefault::None,
+                    ..Kernel::default()
+                };
+                (Source::from(kernel), Input::AbsAddr(addresses))
+            }
+            Self::Vdso => {
+                let mut process = Process::new(Pid::Slf);
+                process.map_files = false;
+                (Source::from(process), Input::AbsAddr(addresses))
+            }
+            Self::File(..) | Self::Made(_) => {
+                let Some(source) = file.and_then(elf) else {
+                    return vec![None; addresses.len()];
+                };
+                (source, Input::FileOffset(addresses))
+            }
+        };
+        match symbolizer.symbolize(&source, input) {
+            Ok(found) => found.into_iter().map(symbol).collect(),
+            Err(_) => vec![None; addresses.len()],
+        }
+    }
+}
+
+fn symbol(found: Symbolized<'_>) -> Option<Symbol> {
+    let Symbolized::Sym(found) = found else {
+        return None;
+    };
+    // Of inlined functions the innermost is what was executed.
+    let innermost = found.inlined.last().and_then(|one| one.code_info.as_ref());
+    let info = innermost.or(found.code_info.as_deref());
+    let source = info.map(|info| {
+        let file = info.file.to_string_lossy();
+        match info.line {
+            Some(line) => format!("{file}:{line}"),
+            None => file.into_owned(),
+        }
+    });
+    Some(Symbol {
+        name: demangled(&found.name),
+        offset: found.offset as u64,
+        source,
+        inlined: found
+            .inlined
+            .iter()
+            .map(|one| demangled(&one.name))
+            .collect(),
+    })
+}
+
+/// An open file for the symbolizer, by a path that leads to nothing else. What
+/// a program says of files beside it is believed of programs only that nobody
+/// else could have written or surrounded: such a file may be a pipe.
+fn elf(file: &File) -> Option<Source<'static>> {
+    let has_links = has_links(file)?;
+    let elf = match sheltered_path(file) {
+        Some(path) => Elf::new(path),
+        None => {
+            let mut elf = Elf::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+            elf.debug_syms = !has_links;
+            elf
+        }
+    };
+    Some(Source::from(elf))
+}
+
+/// `None` where it is no program.
+fn has_links(file: &File) -> Option<bool> {
+    let cache = ReadCache::new(file);
+    let object = object::File::parse(&cache).ok()?;
+    let mut names = object.sections();
+    Some(names.any(|section| section.name().is_ok_and(|name| LINKS.contains(&name))))
+}
+
+/// Addresses as the file's own tables have them.
+fn place(samples: &mut Samples, frames: &[usize], offsets: &[Option<u64>], file: File) {
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else {
+        return;
+    };
+    let segments: Vec<(u64, u64, u64)> = object
+        .segments()
+        .map(|segment| {
+            let (offset, length) = segment.file_range();
+            (offset, length, segment.address())
+        })
+        .collect();
+    for &frame in frames {
+        let Some(at) = offsets[frame] else { continue };
+        let segment = segments
+            .iter()
+            .find(|(offset, length, _)| at.checked_sub(*offset).is_some_and(|into| into < *length));
+        samples.frames[frame].file_address =
+            segment.map(|(offset, _, address)| at - offset + address);
+    }
+}

@@ -1,0 +1,485 @@
+//! Starts a program with its mask, memory policy, descriptors and process
+//! group in place before its first instruction.
+//!
+//! The child is made the way `posix_spawn` makes one: it borrows the parent's
+//! memory until it executes (`CLONE_VM | CLONE_VFORK`), so that starting costs
+//! the same whatever pinwise itself holds, and it can report back through that
+//! memory: the mask that the kernel granted, or which step failed and why. A
+//! traced child runs beside its parent (`CLONE_VM` alone), so that neither ever
+//! has more than a shared reference to what both use.
+
+#![expect(
+    unsafe_code,
+    reason = "a child that borrows the parent's memory has no safe form"
+)]
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::RawFd;
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
+
+use super::bind::ptrace::{self, Orphans};
+use super::signals;
+use super::sys::{self, MASK_WORDS};
+use pinwise_topology::CpuSet;
+
+/// The borrowed child needs little stack: it only makes system calls.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// What the child shall be.
+pub(super) struct ChildPlan<'a> {
+    /// Path of the program.
+    pub(super) program: &'a CString,
+    /// Arguments, the program's name first.
+    pub(super) arguments: &'a [CString],
+    /// `NAME=VALUE` strings.
+    pub(super) environment: &'a [CString],
+    /// Standard input, output and error.
+    pub(super) descriptors: [RawFd; 3],
+    /// The mask to start with.
+    pub(super) cpus: &'a CpuSet,
+    /// Memory policy and its nodes.
+    pub(super) memory: Option<(libc::c_int, &'a CpuSet)>,
+    /// Signal mask to start with.
+    pub(super) signals: &'a libc::sigset_t,
+    /// Where the child writes its process id before it executes, so that a
+    /// guardian in another process knows whom to end.
+    pub(super) slot: &'a AtomicI32,
+    /// Is it traced, with all that it starts? Then `spawn` returns while it is
+    /// stopped in front of the program's first instruction.
+    pub(super) is_traced: bool,
+}
+
+/// A child that is running, or stopped where it is traced.
+pub(super) struct Child {
+    pub(super) pid: libc::pid_t,
+    /// What the kernel made of the mask.
+    pub(super) granted: CpuSet,
+}
+
+/// The step at which starting failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Clone,
+    Trace,
+    Descriptors,
+    Affinity,
+    Memory,
+    Execute,
+}
+
+impl Step {
+    const ALL: [Self; 6] = [
+        Self::Clone,
+        Self::Trace,
+        Self::Descriptors,
+        Self::Affinity,
+        Self::Memory,
+        Self::Execute,
+    ];
+}
+
+/// Everything the borrowed child may touch, made before it exists: it must
+/// not allocate. What it writes is atomic, since its parent may run meanwhile.
+struct Shared<'a> {
+    program: &'a CStr,
+    arguments: Vec<*const libc::c_char>,
+    environment: Vec<*const libc::c_char>,
+    descriptors: [RawFd; 3],
+    mask: Vec<u64>,
+    memory_mode: libc::c_int,
+    memory_nodes: Vec<u64>,
+    signals: &'a libc::sigset_t,
+    parent: libc::pid_t,
+    slot: &'a AtomicI32,
+    granted: Vec<AtomicU64>,
+    granted_bytes: AtomicI64,
+    /// Place in [`Step::ALL`], or [`NONE`].
+    failed_step: AtomicI32,
+    failed_errno: AtomicI32,
+    /// May the child go on? It waits at the very beginning until it may.
+    gate: AtomicI32,
+}
+
+/// No step failed.
+const NONE: i32 = -1;
+
+impl Shared<'_> {
+    fn failure(&self) -> Option<(Step, io::Error)> {
+        let step = usize::try_from(self.failed_step.load(Ordering::SeqCst)).ok()?;
+        let errno = self.failed_errno.load(Ordering::SeqCst);
+        Some((*Step::ALL.get(step)?, io::Error::from_raw_os_error(errno)))
+    }
+
+    /// The mask that the kernel granted.
+    fn granted(&self) -> CpuSet {
+        let bytes = self.granted_bytes.load(Ordering::SeqCst);
+        let words = usize::try_from(bytes).unwrap_or(0).div_ceil(8);
+        let granted = self.granted.iter().take(words);
+        CpuSet::from_words(granted.map(|word| word.load(Ordering::SeqCst)).collect())
+    }
+}
+
+/// What the gate of a child says.
+const WAIT: i32 = 0;
+const GO_ON: i32 = 1;
+const GIVE_UP: i32 = 2;
+
+/// The memory on which borrowed children run, kept for the next one.
+pub(super) struct Spawner {
+    stack: *mut libc::c_void,
+}
+
+impl Spawner {
+    pub(super) fn new() -> io::Result<Self> {
+        // SAFETY: an anonymous private mapping; the result is checked.
+        let stack = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                STACK_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK,
+                -1,
+                0,
+            )
+        };
+        if stack == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { stack })
+    }
+
+    /// Starts a program. Call with signals blocked, so that no handler runs
+    /// in the borrowed child.
+    pub(super) fn spawn(&self, plan: &ChildPlan<'_>) -> Result<Child, (Step, io::Error)> {
+        let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
+            let end = std::iter::once(ptr::null());
+            strings.iter().map(|s| s.as_ptr()).chain(end).collect()
+        };
+        let shared = Shared {
+            program: plan.program,
+            arguments: pointers(plan.arguments),
+            environment: pointers(plan.environment),
+            descriptors: plan.descriptors,
+            mask: plan.cpus.words().to_vec(),
+            memory_mode: plan.memory.map_or(-1, |(mode, _)| mode),
+            memory_nodes: plan
+                .memory
+                .map_or(Vec::new(), |(_, nodes)| nodes.words().to_vec()),
+            signals: plan.signals,
+            // SAFETY: the call has no preconditions.
+            parent: unsafe { libc::getpid() },
+            slot: plan.slot,
+            granted: (0..MASK_WORDS).map(|_| AtomicU64::new(0)).collect(),
+            granted_bytes: AtomicI64::new(0),
+            failed_step: AtomicI32::new(NONE),
+            failed_errno: AtomicI32::new(0),
+            gate: AtomicI32::new(if plan.is_traced { WAIT } else { GO_ON }),
+        };
+        // A parent that sleeps cannot begin to trace.
+        let sleeps = if plan.is_traced { 0 } else { libc::CLONE_VFORK };
+        let flags = libc::CLONE_VM | sleeps | libc::SIGCHLD;
+        let argument = (&raw const shared).cast_mut().cast();
+        // SAFETY: the child runs `child_main` on its own stack, whose top is
+        // aligned as mmap aligns pages; this function returns after the child
+        // has executed or exited (CLONE_VFORK, or `let_go` below), so `shared`
+        // outlives its use. Both only read it, but for the atomics.
+        let pid = unsafe {
+            let top = self.stack.byte_add(STACK_BYTES);
+            libc::clone(child_main, top, flags, argument)
+        };
+        if pid < 0 {
+            return Err((Step::Clone, io::Error::last_os_error()));
+        }
+        if plan.is_traced {
+            let_go(pid, &shared.gate).map_err(|error| (Step::Trace, error))?;
+        }
+        if let Some(failure) = shared.failure() {
+            collect_failed(pid);
+            plan.slot.store(0, Ordering::SeqCst);
+            return Err(failure);
+        }
+        Ok(Child {
+            pid,
+            granted: shared.granted(),
+        })
+    }
+}
+
+impl Drop for Spawner {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `new` and no child uses it: each
+        // has executed or exited before `spawn` returned.
+        unsafe { libc::munmap(self.stack, STACK_BYTES) };
+    }
+}
+
+/// Begins to trace a child that waits at its gate, opens the gate, and waits
+/// until the child stops at the program's first instruction or has exited.
+fn let_go(pid: libc::pid_t, gate: &AtomicI32) -> io::Result<()> {
+    let seized = ptrace::seize(pid, Orphans::Die);
+    let word = if seized.is_ok() { GO_ON } else { GIVE_UP };
+    gate.store(word, Ordering::SeqCst);
+    // SAFETY: wakes whoever waits at that address; it is valid.
+    unsafe { libc::syscall(libc::SYS_futex, gate.as_ptr(), libc::FUTEX_WAKE, 1) };
+    match seized {
+        Ok(()) => {
+            ptrace::wait_for_program(pid);
+            Ok(())
+        }
+        Err(error) => {
+            collect_failed(pid);
+            Err(error)
+        }
+    }
+}
+
+/// Takes the child that exited without executing.
+fn collect_failed(pid: libc::pid_t) {
+    loop {
+        let mut status = 0;
+        // SAFETY: the pointer is valid.
+        let waited = sys::check(unsafe { libc::waitpid(pid, &raw mut status, 0) });
+        if !waited.is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            return;
+        }
+    }
+}
+
+/// The borrowed child. It must not allocate, lock, panic or return to Rust
+/// code of the parent: system calls only.
+extern "C" fn child_main(argument: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `argument` is the `Shared` of `spawn`, which has shared references
+    // to it only and does not return before this child has executed or exited.
+    let shared = unsafe { &*argument.cast_const().cast::<Shared<'_>>() };
+    while shared.gate.load(Ordering::SeqCst) == WAIT {
+        // SAFETY: the address is valid; without a time-out.
+        unsafe {
+            let (gate, wait) = (shared.gate.as_ptr(), libc::FUTEX_WAIT);
+            libc::syscall(libc::SYS_futex, gate, wait, WAIT, ptr::null::<u8>());
+        }
+    }
+    if shared.gate.load(Ordering::SeqCst) == GIVE_UP {
+        // SAFETY: ends the child only.
+        unsafe { libc::_exit(127) }
+    }
+    let step = prepare_and_execute(shared);
+    // SAFETY: errno is the parent thread's, which sleeps in the kernel meanwhile;
+    // reading it is what the parent would do.
+    let errno = unsafe { *libc::__errno_location() };
+    shared.failed_errno.store(errno, Ordering::SeqCst);
+    shared.failed_step.store(step as i32, Ordering::SeqCst);
+    // SAFETY: ends the child only.
+    unsafe { libc::_exit(127) }
+}
+
+/// Returns only where a step failed.
+fn prepare_and_execute(shared: &Shared<'_>) -> Step {
+    // SAFETY: system calls on plain integers and on buffers of `shared` that
+    // are as long as said; dup2 onto 0 to 2 affects the child's own table.
+    unsafe {
+        // A group of its own, so that the whole tree can be signalled.
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+        if libc::getppid() != shared.parent {
+            libc::_exit(127);
+        }
+        shared.slot.store(libc::getpid(), Ordering::SeqCst);
+        // Rust programs ignore SIGPIPE; the command must not inherit that.
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        signals::stop_listening();
+        for (target, &from) in (0..).zip(&shared.descriptors) {
+            let copied = if from == target {
+                libc::fcntl(from, libc::F_SETFD, 0)
+            } else {
+                libc::dup2(from, target)
+            };
+            if copied < 0 {
+                return Step::Descriptors;
+            }
+        }
+        let set = libc::syscall(
+            libc::SYS_sched_setaffinity,
+            0,
+            shared.mask.len() * 8,
+            shared.mask.as_ptr(),
+        );
+        if set < 0 {
+            return Step::Affinity;
+        }
+        let granted_bytes = libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            shared.granted.len() * 8,
+            shared.granted.as_ptr(),
+        );
+        shared.granted_bytes.store(granted_bytes, Ordering::SeqCst);
+        if shared.memory_mode >= 0 {
+            let set = libc::syscall(
+                libc::SYS_set_mempolicy,
+                shared.memory_mode,
+                shared.memory_nodes.as_ptr(),
+                shared.memory_nodes.len() * 64 + 1,
+            );
+            if set < 0 {
+                return Step::Memory;
+            }
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, shared.signals, ptr::null_mut());
+        libc::execve(
+            shared.program.as_ptr(),
+            shared.arguments.as_ptr(),
+            shared.environment.as_ptr(),
+        );
+    }
+    Step::Execute
+}
+
+/// Replaces this process by a program; returns only where that failed.
+pub(super) fn replace(program: &CString, arguments: &[CString]) -> io::Error {
+    let end = std::iter::once(ptr::null());
+    let pointers: Vec<*const libc::c_char> =
+        arguments.iter().map(|s| s.as_ptr()).chain(end).collect();
+    // SAFETY: both arrays of pointers end with null and outlive the call;
+    // resetting SIGPIPE affects only what is about to be replaced.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::execv(program.as_ptr(), pointers.as_ptr());
+    }
+    io::Error::last_os_error()
+}
+
+/// The same with this environment in place of the inherited one.
+pub(super) fn replace_with(
+    program: &CString,
+    arguments: &[CString],
+    environment: &[CString],
+) -> io::Error {
+    let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
+        let end = std::iter::once(ptr::null());
+        strings.iter().map(|s| s.as_ptr()).chain(end).collect()
+    };
+    let (arguments, environment) = (pointers(arguments), pointers(environment));
+    // SAFETY: the arrays of pointers end with null and outlive the call;
+    // resetting SIGPIPE affects only what is about to be replaced.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr());
+    }
+    io::Error::last_os_error()
+}
+
+/// The path of a program as the shell would find it, or what stands in the
+/// way.
+pub(super) fn find_program(program: &str, search: &str) -> Result<CString, FindError> {
+    let as_c = |path: &str| CString::new(path).map_err(|_| FindError::NotFound);
+    if program.contains('/') {
+        return match executable(program) {
+            Ok(()) => as_c(program),
+            Err(error) => Err(error),
+        };
+    }
+    let mut refused = None;
+    for folder in search.split(':') {
+        let folder = if folder.is_empty() { "." } else { folder };
+        let path = format!("{folder}/{program}");
+        match executable(&path) {
+            Ok(()) => return as_c(&path),
+            Err(error) if Path::new(&path).exists() => refused = refused.or(Some(error)),
+            // A folder that may not be searched says nothing of the program.
+            Err(_) => {}
+        }
+    }
+    Err(refused.unwrap_or(FindError::NotFound))
+}
+
+/// Why a program cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FindError {
+    NotFound,
+    NotExecutable(String),
+}
+
+fn executable(path: &str) -> Result<(), FindError> {
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FindError::NotFound,
+        _ => FindError::NotExecutable(error.to_string()),
+    })?;
+    if metadata.is_dir() {
+        return Err(FindError::NotExecutable("it is a folder".to_owned()));
+    }
+    let path = CString::new(path).map_err(|_| FindError::NotFound)?;
+    // SAFETY: the path is NUL-terminated.
+    sys::check(unsafe { libc::access(path.as_ptr(), libc::X_OK) })
+        .map(|_| ())
+        .map_err(|_| FindError::NotExecutable("it is not marked executable (chmod +x)".to_owned()))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests start processes")]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::time::Duration;
+
+    #[test]
+    fn steps_are_told_by_their_place() {
+        for (place, step) in Step::ALL.into_iter().enumerate() {
+            assert_eq!(step as usize, place);
+        }
+    }
+
+    /// Signals that were taken.
+    static TAKEN: AtomicI32 = AtomicI32::new(0);
+
+    extern "C" fn take(_signal: libc::c_int) {
+        TAKEN.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn sleeps(thread: i32) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+        stat.is_ok_and(|stat| {
+            stat.rsplit_once(") ")
+                .is_some_and(|(_, s)| s.starts_with('S'))
+        })
+    }
+
+    fn until(is_so: impl Fn() -> bool) {
+        while !is_so() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    #[expect(clippy::zombie_processes, reason = "what is tested waits for it")]
+    fn a_child_is_taken_though_a_signal_interrupts() {
+        // SAFETY: a handler that counts; without SA_RESTART calls are interrupted.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = take as *const () as usize;
+            libc::sigaction(libc::SIGUSR2, &raw const action, ptr::null_mut());
+        }
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let (send, receive) = std::sync::mpsc::channel();
+        let waiter = std::thread::spawn(move || {
+            // SAFETY: the call has no preconditions.
+            send.send(unsafe { libc::gettid() }).unwrap();
+            collect_failed(pid);
+        });
+        let thread = receive.recv().unwrap();
+        until(|| sleeps(thread));
+        let own = i32::try_from(std::process::id()).unwrap();
+        // SAFETY: a signal with a handler, to a thread of this process.
+        unsafe { libc::syscall(libc::SYS_tgkill, own, thread, libc::SIGUSR2) };
+        until(|| TAKEN.load(Ordering::SeqCst) > 0);
+        until(|| sleeps(thread) || waiter.is_finished());
+        child.kill().unwrap();
+        waiter.join().unwrap();
+        // SAFETY: nothing is to be written.
+        let left = unsafe { libc::waitpid(pid, ptr::null_mut(), libc::WNOHANG) };
+        assert_eq!(left, -1, "the child was left");
+    }
+}

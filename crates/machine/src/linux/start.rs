@@ -1,0 +1,149 @@
+//! From a command to what the kernel is asked, and from what the kernel
+//! refuses to an error that a user understands.
+
+use std::ffi::CString;
+use std::io;
+use std::path::Path;
+
+use super::bind::refusal;
+use super::spawn::{self, FindError, Step};
+use super::{search_path, sys};
+use crate::MachineError;
+use pinwise_placement::{MemoryBinding, MemoryPolicy};
+use pinwise_topology::CpuSet;
+use pinwise_workload::Command;
+
+/// Replaces this process by a command on `cpus`: what it prints, how it ends
+/// and which signals it gets are its own affair from then on. Returns what the
+/// kernel granted through `granted` before that, and otherwise only errors.
+///
+/// # Errors
+/// [`MachineError`] says what the kernel refused.
+pub fn execute(
+    command: &Command,
+    cpus: &CpuSet,
+    memory: Option<&MemoryBinding>,
+    granted: impl FnOnce(&CpuSet),
+) -> MachineError {
+    let placed = locate(command, &search_path()).and_then(|program| {
+        place_self(command, cpus, memory, granted)?;
+        Ok(program)
+    });
+    match placed {
+        Err(error) => error,
+        Ok(program) => {
+            let error = spawn::replace(&program, &c_strings(command));
+            start_error(Step::Execute, &error, command, cpus, memory)
+        }
+    }
+}
+
+/// Gives this process, and what takes its place, its CPUs and memory policy.
+pub(super) fn place_self(
+    command: &Command,
+    cpus: &CpuSet,
+    memory: Option<&MemoryBinding>,
+    granted: impl FnOnce(&CpuSet),
+) -> Result<(), MachineError> {
+    let refused =
+        |step: Step| move |error: io::Error| start_error(step, &error, command, cpus, memory);
+    sys::set_affinity(cpus).map_err(refused(Step::Affinity))?;
+    granted(&sys::affinity().map_err(refused(Step::Affinity))?);
+    if let Some(binding) = memory {
+        let nodes: CpuSet = binding.nodes.iter().copied().collect();
+        let (mode, nodes) = policy_mode(binding, &nodes);
+        sys::set_memory_policy(mode, nodes).map_err(refused(Step::Memory))?;
+    }
+    Ok(())
+}
+
+pub(super) fn locate(command: &Command, search_path: &str) -> Result<CString, MachineError> {
+    spawn::find_program(command.program(), search_path).map_err(|error| match error {
+        FindError::NotFound => MachineError::NotFound {
+            program: command.program().to_owned(),
+            hint: missing_hint(command.program()),
+        },
+        FindError::NotExecutable(reason) => MachineError::NotExecutable {
+            program: command.program().to_owned(),
+            reason,
+        },
+    })
+}
+
+fn missing_hint(program: &str) -> Option<String> {
+    if program.contains(' ') {
+        let hint = "it has a space in it: without quotes it would be a program with arguments";
+        return Some(hint.to_owned());
+    }
+    let is_here = || Path::new(program).exists();
+    match program.contains('/') {
+        true => None,
+        false if is_here() => Some(format!("for the one in this folder write ./{program}")),
+        false => Some("no folder of PATH has it".to_owned()),
+    }
+}
+
+pub(super) fn c_strings(command: &Command) -> Vec<CString> {
+    let arguments = command.argv().iter();
+    arguments
+        .filter_map(|a| CString::new(a.as_str()).ok())
+        .collect()
+}
+
+pub(super) fn policy_mode<'a>(
+    memory: &MemoryBinding,
+    nodes: &'a CpuSet,
+) -> (libc::c_int, &'a CpuSet) {
+    const NO_NODES: &CpuSet = &CpuSet::new();
+    match memory.policy {
+        MemoryPolicy::Local => (libc::MPOL_LOCAL, NO_NODES),
+        MemoryPolicy::Bind => (libc::MPOL_BIND, nodes),
+        MemoryPolicy::Interleave => (libc::MPOL_INTERLEAVE, nodes),
+    }
+}
+
+pub(super) fn start_error(
+    step: Step,
+    error: &io::Error,
+    command: &Command,
+    cpus: &CpuSet,
+    memory: Option<&MemoryBinding>,
+) -> MachineError {
+    let reason = error.to_string();
+    match step {
+        Step::Affinity => MachineError::Refused {
+            what: format!("CPUs {cpus} for '{command}'"),
+            reason: format!("{reason} (did a cpuset or CPU hotplug take them away?)"),
+        },
+        Step::Memory => MachineError::Refused {
+            what: format!(
+                "the memory policy {}",
+                memory.map_or("", |m| m.policy.name())
+            ),
+            reason,
+        },
+        Step::Execute if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            MachineError::NotExecutable {
+                program: command.program().to_owned(),
+                reason: "it is neither a binary of this machine nor a script with #!".to_owned(),
+            }
+        }
+        // The program itself was found before.
+        Step::Execute if error.raw_os_error() == Some(libc::ENOENT) => {
+            MachineError::NotExecutable {
+                program: command.program().to_owned(),
+                reason: "what runs it is missing: the program named after #!, or its loader"
+                    .to_owned(),
+            }
+        }
+        Step::Execute => MachineError::NotExecutable {
+            program: command.program().to_owned(),
+            reason,
+        },
+        Step::Trace => refusal::refused(error, command),
+        Step::Clone | Step::Descriptors => MachineError::System {
+            action: format!("starting '{command}'"),
+            reason,
+        },
+    }
+}

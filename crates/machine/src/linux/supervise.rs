@@ -1,0 +1,353 @@
+//! Waits for a command: its whole tree, its time-out, the user's signals.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use super::bind::Binder;
+use super::sys::Reaped;
+use super::tree::{self, ThreadSampler};
+use super::{LinuxMachine, sys};
+use crate::{End, MachineError};
+
+/// Processes that outlive the command may take this long to end by themselves.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What woke the supervision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stir {
+    /// One of the attendant's descriptors can be read.
+    pub(super) has_filled: bool,
+    /// A process has ended and is still to be taken off the list.
+    pub(super) has_ended: bool,
+}
+
+/// Who does work of its own in the pauses of the supervision.
+pub(super) trait Attendant {
+    /// The command was started, at that moment.
+    fn started(&mut self, pid: libc::pid_t, started: Duration);
+
+    /// Descriptors that it wants to be woken by.
+    fn descriptors(&self) -> Vec<RawFd>;
+
+    /// When it wants to be woken at the latest.
+    fn next(&self) -> Duration;
+
+    /// May processes that outlive the command run on? Otherwise they are ended.
+    fn leaves_daemons(&self) -> bool {
+        false
+    }
+
+    /// Does what is due; false: the command is to be ended as by its time-out.
+    fn attend(&mut self, now: Duration, stir: Stir) -> bool;
+}
+
+/// Nobody: the command is only waited for.
+pub(super) struct Alone;
+
+impl Attendant for Alone {
+    fn started(&mut self, _pid: libc::pid_t, _started: Duration) {}
+
+    fn descriptors(&self) -> Vec<RawFd> {
+        Vec::new()
+    }
+
+    fn next(&self) -> Duration {
+        Duration::MAX
+    }
+
+    fn attend(&mut self, _now: Duration, _stir: Stir) -> bool {
+        true
+    }
+}
+
+/// A tree that has ended.
+pub(super) struct Ended {
+    pub(super) wall: Duration,
+    pub(super) user: Duration,
+    pub(super) system: Duration,
+    pub(super) max_rss_bytes: u64,
+    pub(super) minor_faults: u64,
+    pub(super) major_faults: u64,
+    pub(super) voluntary_switches: u64,
+    pub(super) involuntary_switches: u64,
+    pub(super) threads: Option<u32>,
+    pub(super) end: End,
+    /// Who was left running, by name.
+    pub(super) left: Vec<String>,
+}
+
+/// What is known of a tree while it is waited for.
+struct Watch {
+    pid: libc::pid_t,
+    started: Duration,
+    last_exit: Duration,
+    status: Option<libc::c_int>,
+    total: Ended,
+    /// Why it is being ended early.
+    cause: Option<Cause>,
+    kill_until: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Cause {
+    TimedOut,
+    Interrupted,
+    LeftBehind(Vec<String>),
+}
+
+impl LinuxMachine {
+    /// Waits until nothing of the command's tree is left.
+    pub(super) fn supervise(
+        &mut self,
+        pid: libc::pid_t,
+        started: Duration,
+        timeout: Option<Duration>,
+        closely: bool,
+        attendant: &mut dyn Attendant,
+    ) -> Result<Ended, MachineError> {
+        let mut watch = Watch::new(pid, started);
+        let mut sampler = ThreadSampler::new(started, closely);
+        let deadline = timeout.map(|timeout| started.saturating_add(timeout));
+        while self.show_and_reap(&mut watch, attendant) {
+            let now = sys::monotonic();
+            if watch.is_overdue(now) && attendant.leaves_daemons() {
+                let left = tree::own_children(&self.spared());
+                watch.total.left = tree::describe(&left);
+                self.left.extend(left);
+                break;
+            }
+            self.react(&mut watch, now, deadline)?;
+            let wake = watch.next_wake(deadline, &sampler).min(attendant.next());
+            let wake = wake.min(self.binder.as_ref().map_or(Duration::MAX, Binder::wake));
+            let has_filled = self.wait_until(wake, now, &mut watch, &attendant.descriptors());
+            let stir = Stir {
+                has_filled,
+                has_ended: false,
+            };
+            let goes_on = attendant.attend(sys::monotonic(), stir);
+            if !goes_on && watch.cause.is_none() {
+                watch.cause = Some(Cause::TimedOut);
+            }
+            if watch.status.is_none() {
+                sampler.sample(pid, sys::monotonic());
+            }
+        }
+        if watch.cause == Some(Cause::Interrupted) {
+            return Err(MachineError::Interrupted);
+        }
+        Ok(watch.finish(sampler.most()))
+    }
+
+    /// Waits for a helper's own process only; what it leaves running (a
+    /// server for the command to talk to) is spared from then on.
+    pub(super) fn supervise_helper(&mut self, pid: libc::pid_t) -> Result<End, MachineError> {
+        let mut watch = Watch::new(pid, sys::monotonic());
+        while watch.status.is_none() {
+            let has_children = self.reap_all(&mut watch);
+            if !has_children || watch.status.is_some() {
+                break;
+            }
+            let now = sys::monotonic();
+            self.wait_until(now + GRACE, now, &mut watch, &[]);
+            if watch.cause == Some(Cause::Interrupted) {
+                sys::kill(-pid, libc::SIGKILL);
+            }
+        }
+        self.helpers = tree::own_children(&self.left).into_iter().collect();
+        if watch.cause == Some(Cause::Interrupted) {
+            return Err(MachineError::Interrupted);
+        }
+        Ok(decode(watch.status.unwrap_or(0)))
+    }
+
+    /// Lets the attendant look at who has ended, and then takes them.
+    fn show_and_reap(&mut self, watch: &mut Watch, attendant: &mut dyn Attendant) -> bool {
+        if sys::has_ended_child() {
+            let stir = Stir {
+                has_filled: false,
+                has_ended: true,
+            };
+            attendant.attend(sys::monotonic(), stir);
+        }
+        self.reap_all(watch)
+    }
+
+    /// Takes all ended children; true while some of the tree are left.
+    fn reap_all(&mut self, watch: &mut Watch) -> bool {
+        loop {
+            match self.next_ended() {
+                Ok(Some(reaped)) => {
+                    if !self.helpers.remove(&reaped.pid) && !self.left.remove(&reaped.pid) {
+                        watch.add(&reaped);
+                    }
+                }
+                Ok(None) if self.helpers.is_empty() && self.left.is_empty() => return true,
+                Ok(None) => return !tree::own_children(&self.spared()).is_empty(),
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Takes a process that has ended. Where threads are bound, their stops are
+    /// answered meanwhile, and threads and other people's children that ended
+    /// are none of it.
+    fn next_ended(&mut self) -> io::Result<Option<Reaped>> {
+        let Some(binder) = &mut self.binder else {
+            return sys::reap();
+        };
+        while let Some(gone) = binder.next_gone(false)? {
+            if gone.is_own {
+                return Ok(Some(Reaped {
+                    pid: gone.pid,
+                    status: gone.status,
+                    usage: gone.usage,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends the tree where it is time to.
+    fn react(
+        &self,
+        watch: &mut Watch,
+        now: Duration,
+        deadline: Option<Duration>,
+    ) -> Result<(), MachineError> {
+        if watch.cause.is_none() {
+            if watch.status.is_none() && deadline.is_some_and(|deadline| now >= deadline) {
+                watch.cause = Some(Cause::TimedOut);
+            } else if watch.is_overdue(now) {
+                let left = tree::own_children(&self.spared());
+                watch.cause = Some(Cause::LeftBehind(tree::describe(&left)));
+            }
+        }
+        if watch.cause.is_none() {
+            return Ok(());
+        }
+        if watch.kill_until.is_zero() {
+            watch.kill_until = now + tree::ENDING;
+        }
+        if now > watch.kill_until {
+            let left = tree::describe(&tree::own_children(&self.spared()));
+            return Err(MachineError::System {
+                action: "ending the command's processes".to_owned(),
+                reason: format!("{} would not end", left.join(", ")),
+            });
+        }
+        tree::kill_tree(watch.pid, &self.spared());
+        Ok(())
+    }
+
+    /// Children that are no part of the command now running.
+    fn spared(&self) -> BTreeSet<libc::pid_t> {
+        self.helpers.union(&self.left).copied().collect()
+    }
+
+    /// Sleeps until something happens, at most until `wake`; says whether one of
+    /// `others`, somebody else's descriptors, can be read.
+    fn wait_until(
+        &mut self,
+        wake: Duration,
+        now: Duration,
+        watch: &mut Watch,
+        others: &[RawFd],
+    ) -> bool {
+        let own = [
+            self.signals.as_raw_fd(),
+            self.streams.out.reading_end(),
+            self.streams.err.reading_end(),
+        ];
+        let descriptors = [&own, others].concat();
+        let ready = sys::poll_all(&descriptors, Some(wake.saturating_sub(now)));
+        if ready[1] || ready[2] {
+            self.streams.drain();
+        }
+        if ready[0] && self.take_pending_interrupt() {
+            watch.cause = Some(Cause::Interrupted);
+        }
+        ready[own.len()..].contains(&true)
+    }
+}
+
+impl Watch {
+    fn new(pid: libc::pid_t, started: Duration) -> Self {
+        Self {
+            pid,
+            started,
+            last_exit: started,
+            status: None,
+            total: Ended {
+                wall: Duration::ZERO,
+                user: Duration::ZERO,
+                system: Duration::ZERO,
+                max_rss_bytes: 0,
+                minor_faults: 0,
+                major_faults: 0,
+                voluntary_switches: 0,
+                involuntary_switches: 0,
+                threads: None,
+                end: End::Status(0),
+                left: Vec::new(),
+            },
+            cause: None,
+            kill_until: Duration::ZERO,
+        }
+    }
+
+    fn add(&mut self, reaped: &Reaped) {
+        let count = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
+        let usage = &reaped.usage;
+        self.last_exit = sys::monotonic();
+        self.total.user += sys::timeval(usage.ru_utime);
+        self.total.system += sys::timeval(usage.ru_stime);
+        self.total.max_rss_bytes = self.total.max_rss_bytes.max(count(usage.ru_maxrss) * 1024);
+        self.total.minor_faults += count(usage.ru_minflt);
+        self.total.major_faults += count(usage.ru_majflt);
+        self.total.voluntary_switches += count(usage.ru_nvcsw);
+        self.total.involuntary_switches += count(usage.ru_nivcsw);
+        if reaped.pid == self.pid {
+            self.status = Some(reaped.status);
+        }
+    }
+
+    /// Has the command ended so long ago that what is left of it will stay?
+    fn is_overdue(&self, now: Duration) -> bool {
+        self.cause.is_none() && self.status.is_some() && now >= self.last_exit + GRACE
+    }
+
+    fn next_wake(&self, deadline: Option<Duration>, sampler: &ThreadSampler) -> Duration {
+        if self.cause.is_some() {
+            // Ending: look again soon for processes that were just orphaned.
+            return sys::monotonic() + Duration::from_millis(5);
+        }
+        if self.status.is_some() {
+            return self.last_exit + GRACE;
+        }
+        deadline.map_or(sampler.next(), |deadline| deadline.min(sampler.next()))
+    }
+
+    fn finish(self, threads: Option<u32>) -> Ended {
+        let end = match self.cause {
+            Some(Cause::TimedOut) => End::TimedOut,
+            Some(Cause::LeftBehind(names)) => End::LeftBehind(names),
+            _ => decode(self.status.unwrap_or(0)),
+        };
+        Ended {
+            wall: self.last_exit.saturating_sub(self.started),
+            threads,
+            end,
+            ..self.total
+        }
+    }
+}
+
+fn decode(status: libc::c_int) -> End {
+    if libc::WIFSIGNALED(status) {
+        End::Signal(libc::WTERMSIG(status))
+    } else {
+        End::Status(libc::WEXITSTATUS(status))
+    }
+}

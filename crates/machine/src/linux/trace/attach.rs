@@ -1,0 +1,115 @@
+//! Attaching to a process that runs already: each of its threads gets an event
+//! on every CPU, and threads that it makes from then on inherit them.
+//!
+//! It refuses where that would take more descriptors than are permitted, and
+//! never stops a thread to look at it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use super::super::sys;
+use super::events::{self, Recorded, Wish};
+use super::perf::{Extent, PerfSource};
+use super::permission::{self, Attempt};
+use super::{Target, nanoseconds, threads};
+use pinwise_sched::{Refusal, Tid, What};
+
+/// Descriptors left for everything else.
+const SPARE_DESCRIPTORS: usize = 128;
+/// Looks at the threads of a process until no new one is found.
+const MOST_ROUNDS: usize = 50;
+
+/// Who has been attached to.
+#[derive(Debug, Default)]
+struct Attached {
+    /// Threads that have all their events, and since when.
+    since: BTreeMap<Tid, u64>,
+    /// Threads that had ended before they could be attached to.
+    gone: BTreeSet<Tid>,
+}
+
+/// Attaches to every thread of a process and of what it started, until no new
+/// one is found. Threads that are made meanwhile have their maker's events if
+/// it had all of its own by then; the others are attached to, too, and what
+/// they tell twice is told once (by the lane).
+pub(super) fn attach_all(
+    source: &mut PerfSource,
+    pid: Tid,
+    extent: &Extent,
+) -> Result<(), Refusal> {
+    let most = sys::raise_descriptor_limit().saturating_sub(SPARE_DESCRIPTORS);
+    let mut attached = Attached::default();
+    for _ in 0..MOST_ROUNDS {
+        let found = threads::below(pid);
+        note_inherited(source, &mut attached);
+        let mut is_settled = true;
+        for thread in found.iter().map(|thread| thread.tid) {
+            if attached.since.contains_key(&thread) || attached.gone.contains(&thread) {
+                continue;
+            }
+            is_settled = false;
+            let needed = (found.len() + 1) * extent.cpus.len();
+            if source.guests().len() + 2 * extent.cpus.len() > most || needed > most {
+                return Err(permission::too_many(pid, found.len(), needed, most));
+            }
+            match attach(source, thread, extent) {
+                Ok(()) => {
+                    attached.since.insert(thread, nanoseconds(sys::monotonic()));
+                }
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
+                    attached.gone.insert(thread);
+                }
+                Err(error) => {
+                    let attempt = Attempt::Own(Target::Process(pid));
+                    return Err(permission::refusal(attempt, &error));
+                }
+            }
+        }
+        if is_settled {
+            return Ok(());
+        }
+    }
+    source.note(format!(
+        "Process {pid} made threads faster than they could be attached to: some may be missing."
+    ));
+    Ok(())
+}
+
+fn attach(source: &mut PerfSource, thread: Tid, extent: &Extent) -> io::Result<()> {
+    for (index, cpu) in extent.cpus.iter().enumerate() {
+        let event = events::open(&Wish {
+            recorded: Recorded::Switches,
+            thread,
+            cpu,
+            is_inherited: true,
+            on_exec: false,
+            watermark_bytes: 0,
+        })?;
+        source.admit(index, event)?;
+    }
+    Ok(())
+}
+
+/// Children of threads that had all of their events when they made them.
+fn note_inherited(source: &mut PerfSource, attached: &mut Attached) {
+    let mut lives = Vec::new();
+    source.read_rings(&mut |event| match event.what {
+        What::Fork { parent, child, .. } => lives.push((event.time_ns, parent, Some(child))),
+        What::Exit { thread } => lives.push((event.time_ns, thread, None)),
+        _ => {}
+    });
+    lives.sort_unstable();
+    for (time_ns, thread, child) in lives {
+        let since = attached.since.get(&thread);
+        match child {
+            Some(child) if since.is_some_and(|&since| time_ns > since) => {
+                attached.since.insert(child, time_ns);
+            }
+            Some(_) => {}
+            // Its number may come again for a thread that has no events yet.
+            None => {
+                attached.since.remove(&thread);
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What a stream of switches does not tell: who is there when it begins, which
+//! CPUs threads may use, and how long the kernel says that they were queued.
+//!
+//! Threads are looked at every 100 ms, at most 256 of them at a time, and less
+//! often where that took long. Which threads the trace is about is learned from
+//! the stream itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::time::Duration;
+
+use super::super::sys;
+use super::exits::Exits;
+use super::figures::{Figures, Look, introduce};
+use super::threads::{self, Found};
+use pinwise_sched::{Event, Left, Scope, Tid, What};
+
+/// Looks are at least so far apart.
+const PAUSE: Duration = Duration::from_millis(100);
+/// A look may take this part of the time to the next.
+const SHARE: u32 = 50;
+/// … and where processes end all the time, this part.
+const SHARE_AT_MOST: u32 = 10;
+/// Threads that are looked at in one go.
+const MOST_AT_ONCE: usize = 256;
+/// Threads that are remembered at most.
+const MOST_THREADS: usize = 65_536;
+/// Threads of which the files stay open.
+const MOST_OPEN: usize = 64;
+
+/// The threads of a trace.
+pub(super) struct Beside {
+    look: Look,
+    /// Whoever is there is meant.
+    is_everything: bool,
+    threads: BTreeMap<Tid, Figures>,
+    /// `None` where waits are in the stream, or the kernel does not tell.
+    exits: Option<Exits>,
+    /// Not looked at yet.
+    fresh: BTreeSet<Tid>,
+    /// Where the last look stopped.
+    cursor: Tid,
+    next: Duration,
+    /// Whoever ends, not before this.
+    earliest: Duration,
+    buffer: Vec<u8>,
+}
+
+impl Beside {
+    /// `scope`: of the stream beside which it stands.
+    pub(super) fn new(scope: Scope, is_everything: bool) -> Self {
+        Self {
+            look: if scope.has_wakeups {
+                Look::Mask
+            } else {
+                Look::Times
+            },
+            is_everything,
+            threads: BTreeMap::new(),
+            exits: (!scope.has_wakeups).then(Exits::open).flatten(),
+            fresh: BTreeSet::new(),
+            cursor: 0,
+            next: Duration::ZERO,
+            earliest: Duration::ZERO,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Tells who is there; of all threads where the stream has all.
+    pub(super) fn introduce_all(&mut self, has_all_cpus: bool, tell: &mut dyn FnMut(What)) {
+        if has_all_cpus || self.is_everything {
+            for found in threads::all() {
+                introduce(found, false, tell);
+                if self.is_everything {
+                    self.add(found);
+                }
+            }
+        }
+    }
+
+    /// Tells of a process and what it started, and follows it.
+    pub(super) fn follow_process(&mut self, pid: Tid, tell: &mut dyn FnMut(What)) {
+        let mut found = threads::below(pid);
+        if found.is_empty() {
+            found.push(Found {
+                tid: pid,
+                process: pid,
+            });
+        }
+        for found in found {
+            introduce(found, true, tell);
+            self.add(found);
+        }
+    }
+
+    /// Learns from the stream who began and who ended, and adds before the end of
+    /// a thread what the kernel told of it then.
+    pub(super) fn learn(&mut self, events: &mut Vec<Event>) {
+        if let Some(exits) = &mut self.exits {
+            exits.drain();
+        }
+        let mut last_looks: Vec<(usize, What)> = Vec::new();
+        for (index, event) in events.iter().enumerate() {
+            match event.what {
+                What::Fork {
+                    parent,
+                    child,
+                    process,
+                } if self.is_everything || self.threads.contains_key(&parent) => {
+                    self.add(Found {
+                        tid: child,
+                        process,
+                    });
+                }
+                What::Exit { thread } => {
+                    self.fresh.remove(&thread);
+                    last_looks.extend(self.last_look(thread).map(|look| (index, look)));
+                    self.threads.remove(&thread);
+                }
+                // Where the source has it, it comes first.
+                What::Out {
+                    thread,
+                    left: Left::Ended,
+                } => last_looks.extend(self.last_look(thread).map(|look| (index, look))),
+                _ => {}
+            }
+        }
+        insert(events, last_looks);
+    }
+
+    /// What the kernel told of a thread as it ended, told once.
+    fn last_look(&mut self, thread: Tid) -> Option<What> {
+        let figures = self.threads.get(&thread)?;
+        let last = self.exits.as_mut()?.take(thread)?;
+        Some(figures.ended(last))
+    }
+
+    /// Looks at all threads, at the beginning of the trace or at its end.
+    pub(super) fn look_at_all(&mut self, is_last: bool, tell: &mut dyn FnMut(What)) {
+        let all: Vec<Tid> = self.threads.keys().copied().collect();
+        self.look_at(&all, is_last, tell);
+        self.fresh.clear();
+        self.next = sys::monotonic() + PAUSE;
+    }
+
+    /// When it wants to look.
+    pub(super) const fn next(&self) -> Duration {
+        self.next
+    }
+
+    /// Looks at the threads whose turn it is. `all`: even if it is nobody's
+    /// turn yet, unless a look was taken a moment ago.
+    pub(super) fn look(&mut self, now: Duration, all: bool, tell: &mut dyn FnMut(What)) {
+        let due = if all { self.earliest } else { self.next };
+        if now < due {
+            return;
+        }
+        let turn = self.turn();
+        self.look_at(&turn, false, tell);
+        let took = sys::monotonic().saturating_sub(now);
+        self.next = now + PAUSE.max(took * SHARE);
+        self.earliest = now + took * SHARE_AT_MOST;
+    }
+
+    /// The end of who is gone is in the stream, perhaps later.
+    fn look_at(&mut self, threads: &[Tid], is_last: bool, tell: &mut dyn FnMut(What)) {
+        let stay_open = self.threads.len() <= MOST_OPEN;
+        for thread in threads {
+            if let Some(figures) = self.threads.get_mut(thread) {
+                figures.look(self.look, is_last, &mut self.buffer, tell);
+                if !stay_open {
+                    figures.close();
+                }
+            }
+        }
+    }
+
+    /// New threads first, then the others in turns.
+    fn turn(&mut self) -> Vec<Tid> {
+        let mut turn: Vec<Tid> = self.fresh.iter().copied().take(MOST_AT_ONCE).collect();
+        for thread in &turn {
+            self.fresh.remove(thread);
+        }
+        let after = (Bound::Excluded(self.cursor), Bound::Unbounded);
+        let others = self.threads.range(after).map(|(&thread, _)| thread);
+        let room = MOST_AT_ONCE - turn.len();
+        let others: Vec<Tid> = others.take(room).collect();
+        self.cursor = if others.len() < room {
+            0
+        } else {
+            others.last().copied().unwrap_or(0)
+        };
+        turn.extend(others);
+        turn.sort_unstable();
+        turn.dedup();
+        turn
+    }
+
+    fn add(&mut self, found: Found) {
+        if self.threads.len() < MOST_THREADS {
+            self.threads.insert(found.tid, Figures::new(found));
+            self.fresh.insert(found.tid);
+        }
+    }
+}
+
+/// Puts events before those at these places, as of the same moment.
+fn insert(events: &mut Vec<Event>, looks: Vec<(usize, What)>) {
+    if looks.is_empty() {
+        return;
+    }
+    let mut looks = looks.into_iter().peekable();
+    let old = std::mem::take(events);
+    for (index, event) in old.into_iter().enumerate() {
+        while let Some((_, what)) = looks.next_if(|(at, _)| *at == index) {
+            events.push(Event {
+                time_ns: event.time_ns,
+                cpu: 0,
+                what,
+            });
+        }
+        events.push(event);
+    }
+}

@@ -1,0 +1,328 @@
+//! The loaded program and what comes of it.
+
+#![expect(unsafe_code, reason = "the rings are memory shared with the kernel")]
+
+use std::fmt::Write as _;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use aya::maps::{Map, MapData, RingBuf};
+use aya::programs::{BtfTracePoint, ProgramError};
+use aya::{Btf, Ebpf, EbpfLoader};
+
+use super::super::{Opened, Source};
+use super::permission::{Standing, refused};
+use super::rings::{CURSOR_WORDS, Reader, Ring, SLOT_WORDS};
+use crate::linux::sys;
+use pinwise_sched::{Event, What};
+
+static OBJECT: &[u8] = aya::include_bytes_aligned!("sched.bpf.o");
+
+/// Slots of a CPU: at 200,000 switches and as many wake-ups a second on one
+/// CPU the larger number lasts for a third of a second.
+const MOST_SLOTS_LOG2: u32 = 17;
+const FEWEST_SLOTS_LOG2: u32 = 12;
+/// All rings together take no more than 2 to this power slots of 16 bytes,
+/// 64 MiB, unless there are more than 1024 CPUs.
+const ALL_SLOTS_LOG2: u32 = 22;
+
+/// Programs with the tracepoint of each; the first of an alternative that the
+/// kernel takes is used.
+const PROGRAMS: [(&[&str], &str); 5] = [
+    (&["switched", "switched_before_5_18"], "sched_switch"),
+    (&["woken"], "sched_wakeup"),
+    (&["woken_first"], "sched_wakeup_new"),
+    (&["forked"], "sched_process_fork"),
+    (&["renamed"], "task_rename"),
+];
+
+/// What can go wrong while the program is loaded.
+#[derive(Debug, thiserror::Error)]
+enum LoadError {
+    #[error("loading the maps: {0}")]
+    Maps(#[from] aya::EbpfError),
+    #[error("reading the kernel's types: {0}")]
+    Types(#[from] aya::BtfError),
+    #[error("program {0}: {1}")]
+    Program(&'static str, ProgramError),
+    #[error("mapping a ring: {0}")]
+    Mapping(#[from] std::io::Error),
+    #[error("the object lacks {0}")]
+    Incomplete(&'static str),
+}
+
+/// Loads the program, attaches it everywhere, and begins to record.
+pub(super) fn open() -> Opened {
+    if let Some(refusal) = Standing::read().obstacle() {
+        return Err(refusal);
+    }
+    match Live::load(MOST_SLOTS_LOG2) {
+        Ok(live) => Ok(Box::new(live)),
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+/// The kernel's own description of its structures; read once, as that takes
+/// longer than all the rest.
+fn kernel_types() -> Result<&'static Btf, LoadError> {
+    static TYPES: OnceLock<Btf> = OnceLock::new();
+    if let Some(types) = TYPES.get() {
+        return Ok(types);
+    }
+    let types = Btf::from_sys_fs()?;
+    Ok(TYPES.get_or_init(|| types))
+}
+
+/// The program while it records.
+struct Live {
+    /// Holds programs and links; dropping it stops them.
+    loaded: Option<Ebpf>,
+    bell: RingBuf<MapData>,
+    cursors: Mapping,
+    slots: Mapping,
+    readers: Vec<Reader>,
+    /// Events that others may yet overtake.
+    held: Vec<Event>,
+}
+
+impl Live {
+    fn load(most_slots_log2: u32) -> Result<Self, LoadError> {
+        let types = kernel_types()?;
+        let cpus = possible_cpus();
+        let log2 = slots_log2(cpus).min(most_slots_log2);
+        let slots = cpus << log2;
+        let mut loaded = EbpfLoader::new()
+            .btf(Some(types))
+            .map_max_entries("cursors", cpus)
+            .map_max_entries("slots", slots)
+            .override_global("slots_log2", &log2, true)
+            .load(OBJECT)?;
+        let cursors = Mapping::of(&mut loaded, "cursors", cpus as usize * CURSOR_WORDS)?;
+        let slots = Mapping::of(&mut loaded, "slots", slots as usize * SLOT_WORDS)?;
+        let bell = loaded
+            .take_map("bell")
+            .ok_or(LoadError::Incomplete("bell"))?;
+        let bell = RingBuf::try_from(bell).map_err(aya::EbpfError::from)?;
+        for (names, tracepoint) in PROGRAMS {
+            attach_one_of(&mut loaded, names, tracepoint, types)?;
+        }
+        Ok(Self {
+            loaded: Some(loaded),
+            bell,
+            cursors,
+            slots,
+            readers: (0..cpus).map(Reader::new).collect(),
+            held: Vec::new(),
+        })
+    }
+
+    /// Reads every ring; says up to when all is told, and whether a record is
+    /// being written.
+    fn read(&mut self) -> (u64, bool) {
+        let now_ns = now_ns();
+        let rings = rings(&self.cursors, &self.slots, self.readers.len());
+        let mut until_ns = now_ns;
+        let mut is_unfinished = false;
+        for (reader, ring) in self.readers.iter_mut().zip(rings) {
+            let progress = reader.read(ring, now_ns, &mut self.held);
+            until_ns = until_ns.min(progress.until_ns);
+            is_unfinished |= progress.is_unfinished;
+        }
+        (until_ns, is_unfinished)
+    }
+
+    /// Hands out what is older than `until_ns`, in the order of time.
+    fn release(&mut self, until_ns: u64, events: &mut Vec<Event>) {
+        // Stable, and fast on what is made of sorted stretches.
+        self.held.sort_by_key(|event| event.time_ns);
+        let ripe = self.held.partition_point(|event| event.time_ns < until_ns);
+        events.extend(self.held.drain(..ripe));
+    }
+
+    /// Calls that the kernel left out because the same program was running on
+    /// that CPU already: a wake-up by an interrupt in the midst of one.
+    fn missed(&self) -> u64 {
+        let programs = self.loaded.iter().flat_map(Ebpf::programs);
+        programs
+            .filter_map(|(_, program)| program.fd().ok())
+            .map(|fd| misses(&fdinfo(fd.as_fd())))
+            .sum()
+    }
+}
+
+impl Source for Live {
+    fn descriptors(&self) -> Vec<RawFd> {
+        vec![self.bell.as_raw_fd()]
+    }
+
+    fn drain(&mut self, events: &mut Vec<Event>) {
+        while self.bell.next().is_some() {}
+        let (until_ns, _) = self.read();
+        self.release(until_ns, events);
+    }
+
+    fn finish(&mut self, events: &mut Vec<Event>) {
+        let records = self.missed();
+        self.loaded = None;
+        // A record that was begun ends within microseconds, unless a
+        // hypervisor stopped that CPU.
+        for _ in 0..20 {
+            if !self.read().1 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let time_ns = now_ns();
+        let rings = rings(&self.cursors, &self.slots, self.readers.len());
+        for (reader, ring) in self.readers.iter_mut().zip(rings) {
+            reader.close(ring, time_ns, &mut self.held);
+        }
+        self.release(u64::MAX, events);
+        if records > 0 {
+            // The kernel does not say on which CPU.
+            events.push(Event {
+                time_ns,
+                cpu: 0,
+                what: What::Lost { records },
+            });
+        }
+    }
+}
+
+/// Memory of a map, shared with the kernel, as words.
+struct Mapping {
+    words: *const AtomicU64,
+    count: usize,
+}
+
+impl Mapping {
+    fn of(loaded: &mut Ebpf, name: &'static str, count: usize) -> Result<Self, LoadError> {
+        let Some(Map::Array(map)) = loaded.map(name) else {
+            return Err(LoadError::Incomplete(name));
+        };
+        Ok(Self::new(map.fd().as_fd(), count)?)
+    }
+
+    fn new(map: BorrowedFd<'_>, count: usize) -> std::io::Result<Self> {
+        // SAFETY: a new mapping at an address of the kernel's choice; it is
+        // checked before it is used.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                count * size_of::<AtomicU64>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                map.as_raw_fd(),
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(Self {
+            words: start.cast(),
+            count,
+        })
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is this long, page-aligned, and lives as long as
+        // `self`; whoever else writes to it does so with whole words.
+        unsafe { std::slice::from_raw_parts(self.words, self.count) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this length, and no longer borrowed.
+        unsafe {
+            libc::munmap(
+                self.words.cast_mut().cast(),
+                self.count * size_of::<AtomicU64>(),
+            );
+        }
+    }
+}
+
+fn rings<'a>(
+    cursors: &'a Mapping,
+    slots: &'a Mapping,
+    cpus: usize,
+) -> impl Iterator<Item = Ring<'a>> {
+    let per_cpu = slots.count / cpus.max(1);
+    let cursors = cursors.words().chunks_exact(CURSOR_WORDS);
+    let slots = slots.words().chunks_exact(per_cpu.max(1));
+    cursors
+        .zip(slots)
+        .map(|(cursor, slots)| Ring { cursor, slots })
+}
+
+fn attach_one_of(
+    loaded: &mut Ebpf,
+    names: &'static [&'static str],
+    tracepoint: &str,
+    types: &Btf,
+) -> Result<(), LoadError> {
+    let mut refused = LoadError::Incomplete(names[0]);
+    for name in names {
+        let attached = program(loaded, name).and_then(|program| {
+            program
+                .load(tracepoint, types)
+                .and_then(|()| program.attach())
+                .map_err(|error| LoadError::Program(name, error))
+        });
+        match attached {
+            Ok(_) => return Ok(()),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+fn program<'a>(
+    loaded: &'a mut Ebpf,
+    name: &'static str,
+) -> Result<&'a mut BtfTracePoint, LoadError> {
+    let program = loaded.program_mut(name);
+    program
+        .and_then(|program| program.try_into().ok())
+        .ok_or(LoadError::Incomplete(name))
+}
+
+/// Number of the last CPU that may ever come, plus one.
+fn possible_cpus() -> u32 {
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads /sys")]
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let last = text.trim().rsplit([',', '-']).next();
+    let last: Option<u32> = last.and_then(|last| last.parse().ok());
+    last.map_or(1, |last| last + 1)
+}
+
+fn slots_log2(cpus: u32) -> u32 {
+    let for_one = ALL_SLOTS_LOG2.saturating_sub(cpus.next_power_of_two().ilog2());
+    for_one.clamp(FEWEST_SLOTS_LOG2, MOST_SLOTS_LOG2)
+}
+
+fn now_ns() -> u64 {
+    u64::try_from(sys::monotonic().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn fdinfo(descriptor: BorrowedFd<'_>) -> String {
+    let mut path = "/proc/self/fdinfo/".to_owned();
+    let _ = write!(path, "{}", descriptor.as_raw_fd());
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+fn misses(fdinfo: &str) -> u64 {
+    let line = fdinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("recursion_misses:"));
+    line.and_then(|count| count.trim().parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

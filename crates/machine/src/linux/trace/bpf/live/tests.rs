@@ -1,0 +1,203 @@
+use std::io::Write as _;
+
+use super::*;
+use pinwise_sched::{Left, Tid};
+
+/// A recorder with this many slots per CPU as a power of two; `None` where it
+/// is not permitted here, which is said.
+fn recorder(slots_log2: u32) -> Option<Live> {
+    if let Some(refusal) = Standing::read().obstacle() {
+        skipped(&refusal.reason);
+        return None;
+    }
+    match Live::load(slots_log2) {
+        Ok(live) => Some(live),
+        Err(error) => {
+            let refusal = refused(&error);
+            assert!(refusal.reason.contains("os error 1)"), "{}", refusal.reason);
+            skipped(&refusal.reason);
+            None
+        }
+    }
+}
+
+/// Said past the harness, which keeps what passing tests print.
+fn skipped(reason: &str) {
+    let line = format!("SKIPPED recording with BPF: {reason}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Two threads on one CPU that hand a byte to and fro so many times; says the
+/// first one's number and how often the kernel says that it was switched.
+fn hand_over(times: usize) -> (Tid, u64) {
+    let (ping_read, ping_write) = sys::pipe(0).unwrap();
+    let (pong_read, pong_write) = sys::pipe(0).unwrap();
+    let cpu = sys::affinity().unwrap().first().unwrap();
+    let pin = move || sys::set_affinity(&pinwise_topology::CpuSet::single(cpu)).unwrap();
+    let other = std::thread::spawn(move || {
+        pin();
+        while sys::read_some(&ping_read, &mut [0]) == 1 {
+            hand(&pong_write);
+        }
+    });
+    let first = std::thread::Builder::new().name("first of a pair".to_owned());
+    let first = first
+        .spawn(move || {
+            pin();
+            for _ in 0..times {
+                hand(&ping_write);
+                sys::read_some(&pong_read, &mut [0]);
+            }
+            // SAFETY: the call has no preconditions; the usage is plain integers.
+            unsafe {
+                let mut usage: libc::rusage = std::mem::zeroed();
+                libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+                let switches = usage.ru_nvcsw + usage.ru_nivcsw;
+                (libc::gettid(), u64::try_from(switches).unwrap())
+            }
+        })
+        .unwrap();
+    let told = first.join().unwrap();
+    other.join().unwrap();
+    told
+}
+
+fn hand(to: &std::os::fd::OwnedFd) {
+    // SAFETY: the buffer holds the one byte said.
+    unsafe { libc::write(to.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
+}
+
+/// Reads until the thread was seen to leave its CPU for good: that comes after
+/// whoever waits for a thread goes on, and on a busy machine some time after.
+fn drain_to_its_end(live: &mut Live, thread: Tid, events: &mut Vec<Event>) {
+    let is_last = |event: &Event| matches!(&event.what, What::Switch { prev, left: Left::Ended, .. } if *prev == thread);
+    while !events.iter().any(is_last) {
+        std::thread::sleep(Duration::from_millis(1));
+        live.drain(events);
+    }
+}
+
+fn lost(events: &[Event]) -> u64 {
+    let lost = events.iter().map(|event| match event.what {
+        What::Lost { records } => records,
+        _ => 0,
+    });
+    lost.sum()
+}
+
+#[test]
+fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
+    const TIMES: usize = 5000;
+    let Some(mut live) = recorder(MOST_SLOTS_LOG2) else {
+        return;
+    };
+    let mut events = Vec::new();
+    let (thread, kernel) = hand_over(TIMES);
+    drain_to_its_end(&mut live, thread, &mut events);
+    live.finish(&mut events);
+
+    assert!(events.is_sorted_by_key(|event| event.time_ns));
+    assert_eq!(lost(&events), 0);
+    let count = |is_wanted: &dyn Fn(&What) -> bool| {
+        let wanted = events.iter().filter(|event| is_wanted(&event.what));
+        wanted.count() as u64
+    };
+    let left = count(&|what| matches!(what, What::Switch { prev, .. } if *prev == thread));
+    // It was counted in the midst of its life: its end is one more.
+    assert!(left.abs_diff(kernel + 1) <= 2, "{left} beside {kernel}");
+    let came = count(&|what| matches!(what, What::Switch { next, .. } if *next == thread));
+    assert_eq!(came, left);
+    let woken = count(&|what| matches!(what, What::Wake { thread: t, .. } if *t == thread));
+    let blocked = count(
+        &|what| matches!(what, What::Switch { prev, left: Left::Blocked, .. } if *prev == thread),
+    );
+    // Its first wake-up is that of a new thread.
+    assert_eq!(woken, blocked + 1);
+}
+
+#[test]
+fn a_thread_is_told_from_its_beginning_to_its_end() {
+    let Some(mut live) = recorder(MOST_SLOTS_LOG2) else {
+        return;
+    };
+    let mut events = Vec::new();
+    let (thread, _) = hand_over(10);
+    drain_to_its_end(&mut live, thread, &mut events);
+    live.finish(&mut events);
+    let about: Vec<&What> = events
+        .iter()
+        .map(|event| &event.what)
+        .filter(|what| match what {
+            What::Fork { child, .. } => *child == thread,
+            What::Name { thread: t, .. } | What::Exit { thread: t } => *t == thread,
+            What::Switch { prev, left, .. } => *prev == thread && *left == Left::Ended,
+            _ => false,
+        })
+        .collect();
+    let process = Tid::try_from(std::process::id()).unwrap();
+    assert!(
+        matches!(about[0], What::Fork { process: p, .. } if *p == process),
+        "{about:?}"
+    );
+    let name = What::Name {
+        thread,
+        name: "first of a pair".into(),
+    };
+    assert_eq!(about[1], &name);
+    assert!(matches!(about[2], What::Switch { .. }), "{about:?}");
+    assert_eq!(about[3..], [&What::Exit { thread }]);
+}
+
+#[test]
+fn a_full_ring_says_how_much_it_could_not_take() {
+    const TIMES: usize = 20_000;
+    let Some(mut live) = recorder(FEWEST_SLOTS_LOG2) else {
+        return;
+    };
+    let mut events = Vec::new();
+    let (thread, kernel) = hand_over(TIMES);
+    live.finish(&mut events);
+    let seen = events
+        .iter()
+        .filter(|event| matches!(event.what, What::Switch { prev, .. } if prev == thread));
+    let seen = seen.count() as u64;
+    assert!(seen < kernel, "the ring took everything");
+    // What is lacking was a switch away, a switch back and a wake-up each.
+    let lacking = kernel - seen;
+    assert!(
+        lost(&events) >= 2 * lacking,
+        "{} of {lacking}",
+        lost(&events)
+    );
+}
+
+#[test]
+fn the_bell_rings_before_the_ring_is_full() {
+    let Some(mut live) = recorder(FEWEST_SLOTS_LOG2) else {
+        return;
+    };
+    let bell = live.descriptors()[0];
+    let mut events = Vec::new();
+    live.drain(&mut events);
+    hand_over(2000);
+    assert_eq!(sys::poll([bell], Some(Duration::from_secs(60))), [true]);
+    live.drain(&mut events);
+    live.finish(&mut events);
+}
+
+#[test]
+fn rings_shrink_where_there_are_many_cpus() {
+    assert_eq!(slots_log2(1), MOST_SLOTS_LOG2);
+    assert_eq!(slots_log2(32), 17);
+    assert_eq!(slots_log2(33), 16);
+    assert_eq!(slots_log2(8192), FEWEST_SLOTS_LOG2);
+}
+
+#[test]
+fn missed_calls_are_read_of_fdinfo() {
+    assert_eq!(
+        misses("prog_type:\t26\nrecursion_misses:\t12\nverified_insns:\t9"),
+        12
+    );
+    assert_eq!(misses("prog_type:\t26\n"), 0);
+}

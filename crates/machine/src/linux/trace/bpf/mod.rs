@@ -1,0 +1,57 @@
+//! Tier T4: a BPF program at the scheduler's tracepoints.
+//!
+//! ```text
+//! sched.bpf.c ─► a ring per CPU ─► rings ─► live (merge) ─► Event…
+//!  (kernel)       (mapped)
+//! ```
+//!
+//! `sched.bpf.o` is compiled from `sched.bpf.c` by `cargo xtask bpf` and
+//! committed, with `sched.bpf.hash` to show that the two agree. Everything is
+//! held by descriptors of this process: nothing stays loaded when it ends, in
+//! whatever way. It sees the whole machine whoever is asked for, because who
+//! idles is part of the answer, and it does not filter.
+
+#[cfg(feature = "bpf")]
+mod live;
+#[cfg(feature = "bpf")]
+mod permission;
+#[cfg(feature = "bpf")]
+mod rings;
+
+use super::Opened;
+#[cfg(not(feature = "bpf"))]
+use pinwise_sched::Refusal;
+
+/// Loads the program and begins to record.
+#[cfg(feature = "bpf")]
+pub(super) fn open() -> Opened {
+    live::open()
+}
+
+/// Says that it is not built in.
+#[cfg(not(feature = "bpf"))]
+pub(super) fn open() -> Opened {
+    Err(Refusal {
+        reason: "this pinwise was built without the feature bpf".to_owned(),
+        remedy: Some("cargo install pinwise --features bpf".to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    /// As `cargo xtask bpf` computes it.
+    fn fnv(bytes: &[u8]) -> String {
+        format!("{:016x}", pinwise_topology::fnv1a(bytes.iter().copied()))
+    }
+
+    #[test]
+    fn source_and_object_are_those_that_belong_together() {
+        let noted = include_str!("sched.bpf.hash");
+        let note = |key: &str| noted.lines().find_map(|line| line.strip_prefix(key));
+        let advice = "run `cargo xtask bpf` and commit what it writes";
+        let source = fnv(include_bytes!("sched.bpf.c"));
+        assert_eq!(note("source "), Some(source.as_str()), "{advice}");
+        let object = fnv(include_bytes!("sched.bpf.o"));
+        assert_eq!(note("object "), Some(object.as_str()), "{advice}");
+    }
+}

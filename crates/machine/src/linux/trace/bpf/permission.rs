@@ -1,0 +1,189 @@
+//! What stands in the way of BPF here, and the command that removes it.
+//!
+//! Only what can be told beforehand; what the kernel refuses for reasons of
+//! its own is told in its words.
+
+use super::super::permission::{first_of_pids, own_program};
+use pinwise_sched::Refusal;
+
+/// The first release whose BPF has atomic additions that return the old value.
+const OLDEST: (u32, u32) = (5, 12);
+/// Where the kernel describes its structures.
+pub(super) const BTF: &str = "/sys/kernel/btf/vmlinux";
+/// Bits of capabilities, from linux/capability.h.
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_PERFMON: u64 = 1 << 38;
+const CAP_BPF: u64 = 1 << 39;
+
+/// What must be known of this process and its kernel.
+#[derive(Debug, Clone)]
+pub(super) struct Standing {
+    /// `uname -r`.
+    pub(super) release: String,
+    /// Does the kernel describe its structures?
+    pub(super) has_btf: bool,
+    /// Why this process's numbers of threads are not the kernel's.
+    pub(super) other_numbers: Option<Refusal>,
+    /// The effective capabilities.
+    pub(super) capabilities: u64,
+    /// The program that would need a capability.
+    pub(super) program: String,
+}
+
+impl Standing {
+    /// Looks at this process.
+    pub(super) fn read() -> Self {
+        Self {
+            release: text("/proc/sys/kernel/osrelease").trim().to_owned(),
+            has_btf: std::path::Path::new(BTF).exists(),
+            other_numbers: first_of_pids().err(),
+            capabilities: effective_capabilities(&text("/proc/self/status")),
+            program: own_program(),
+        }
+    }
+
+    /// What stands in the way, the gravest first.
+    pub(super) fn obstacle(&self) -> Option<Refusal> {
+        let refusal = |reason: String, remedy: Option<String>| Some(Refusal { reason, remedy });
+        let (major, minor) = OLDEST;
+        if version(&self.release).is_some_and(|found| found < OLDEST) {
+            let reason = format!("Linux {} is older than {major}.{minor}", self.release);
+            return refusal(reason, None);
+        }
+        if !self.has_btf {
+            let reason = format!("there is no {BTF}: the kernel was built without BTF");
+            return refusal(reason, None);
+        }
+        if self.other_numbers.is_some() {
+            return self.other_numbers.clone();
+        }
+        let names: Vec<&str> = [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON")]
+            .into_iter()
+            .filter(|(bit, _)| self.capabilities & (bit | CAP_SYS_ADMIN) == 0)
+            .map(|(_, name)| name)
+            .collect();
+        if names.is_empty() {
+            return None;
+        }
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        let reason = format!("{} {verb} missing", names.join(" and "));
+        let program = shell_words::quote(&self.program);
+        let remedy = format!("sudo setcap cap_bpf,cap_perfmon+ep {program}");
+        refusal(reason, Some(remedy))
+    }
+}
+
+/// What is said where the kernel refuses though nothing stood in the way.
+pub(super) fn refused(error: &(dyn std::error::Error + 'static)) -> Refusal {
+    let mut words = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let line = error.to_string();
+        let line = line.lines().next().unwrap_or_default();
+        // The verifier's log, which may follow, is of use to developers only.
+        let line = line.split(". Verifier output").next().unwrap_or(line);
+        if !words.iter().any(|said: &String| said.contains(line)) {
+            words.push(line.to_owned());
+        }
+        next = error.source();
+    }
+    let is_forbidden = words.iter().any(|w| w.contains("os error 1)"));
+    let hint = if is_forbidden {
+        " (lockdown of the kernel, or a container's filter of system calls)"
+    } else {
+        ""
+    };
+    Refusal {
+        reason: format!("the kernel refuses: {}{hint}", words.join(": ")),
+        remedy: None,
+    }
+}
+
+fn text(path: &str) -> String {
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+fn effective_capabilities(status: &str) -> u64 {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .unwrap_or_default();
+    u64::from_str_radix(line.trim(), 16).unwrap_or(0)
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(change: impl Fn(&mut Standing), expected: Option<(&str, Option<&str>)>) {
+        let mut standing = Standing {
+            release: "6.18.44-any".to_owned(),
+            has_btf: true,
+            other_numbers: None,
+            capabilities: CAP_BPF | CAP_PERFMON,
+            program: "/opt/my tools/pinwise".to_owned(),
+        };
+        change(&mut standing);
+        let found = standing.obstacle();
+        match (found, expected) {
+            (None, None) => {}
+            (Some(found), Some((reason, remedy))) => {
+                assert!(found.reason.contains(reason), "{}", found.reason);
+                assert_eq!(found.remedy.as_deref(), remedy, "{}", found.reason);
+            }
+            (found, expected) => panic!("{found:?} for {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn obstacles_are_told_with_what_removes_them() {
+        let setcap = "sudo setcap cap_bpf,cap_perfmon+ep '/opt/my tools/pinwise'";
+        check(|_| {}, None);
+        check(|s| s.capabilities = CAP_SYS_ADMIN, None);
+        check(
+            |s| s.capabilities = CAP_PERFMON,
+            Some(("CAP_BPF is missing", Some(setcap))),
+        );
+        check(
+            |s| s.capabilities = 0,
+            Some(("CAP_BPF and CAP_PERFMON are missing", Some(setcap))),
+        );
+        check(
+            |s| s.release = "5.4.0-42-generic".to_owned(),
+            Some(("Linux 5.4.0-42-generic is older than 5.12", None)),
+        );
+        check(|s| s.release = "5.12".to_owned(), None);
+        check(|s| s.release = "unheard of".to_owned(), None);
+        check(|s| s.has_btf = false, Some(("built without BTF", None)));
+        check(
+            |s| {
+                s.other_numbers = Some(Refusal {
+                    reason: "in a container".to_owned(),
+                    remedy: None,
+                });
+            },
+            Some(("in a container", None)),
+        );
+    }
+
+    #[test]
+    fn capabilities_are_read_of_status() {
+        let status = "Name:\tx\nCapPrm:\t0000000000000000\nCapEff:\t000000c000000000\n";
+        assert_eq!(effective_capabilities(status), CAP_BPF | CAP_PERFMON);
+        assert_eq!(effective_capabilities("CapEff:\tnonsense"), 0);
+    }
+
+    #[test]
+    fn the_kernel_is_quoted_without_the_log_of_its_verifier() {
+        let error = std::io::Error::from_raw_os_error(libc::EPERM);
+        let told = refused(&error);
+        assert!(told.reason.contains("lockdown"), "{}", told.reason);
+        assert!(!told.reason.contains('\n'));
+    }
+}

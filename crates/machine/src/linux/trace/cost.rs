@@ -1,0 +1,303 @@
+//! What tiers cost those whom they trace, measured here and now.
+//!
+//! Two threads hand a byte to and fro on one CPU, which does nothing but
+//! switch: the worst that can be traced. Rounds with and without a tier take
+//! turns in random order; what counts is the CPU time that the pair used, and
+//! of the differences within turns the median with the interval that order
+//! statistics give. It is no statement about a program that switches seldom,
+//! and what the collecting thread itself uses is left out.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::super::sys;
+use super::{Source, Target, nanoseconds, open};
+use crate::{MachineError, TierCost};
+use pinwise_sched::{Event, Tid, Tier};
+use pinwise_stats::describe::{median_interval, quantile};
+use pinwise_topology::CpuSet;
+
+/// Bytes to and fro in a round: some 10 to 20 ms, long beside the clock and
+/// short beside what changes the speed of a machine.
+const ROUND_TRIPS: u32 = 2000;
+/// Each byte brings one switch on its way there and one on its way back.
+const SWITCHES: f64 = 2.0 * ROUND_TRIPS as f64;
+/// The fewest turns that have a 95 % interval of the median.
+const FEWEST_TURNS: usize = 6;
+/// More would tell no more.
+const MOST_TURNS: usize = 200;
+/// Confidence of the interval.
+const CONFIDENCE: f64 = 0.95;
+/// How long a source is left alone, as in a trace.
+const ROUND: Duration = Duration::from_millis(100);
+
+/// Measures for about `time` per tier; tiers that cannot be had are left out.
+///
+/// # Errors
+/// [`MachineError`] where the pair cannot be started or `is_interrupted` says
+/// so.
+pub(in super::super) fn measure(
+    tiers: &[Tier],
+    time: Duration,
+    is_interrupted: impl Fn() -> bool,
+) -> Result<Vec<TierCost>, MachineError> {
+    let mut turns: Vec<Turns> = tiers
+        .iter()
+        .filter(|&&tier| open_for_us(tier).is_some())
+        .map(|&tier| Turns::new(tier))
+        .collect();
+    let count = u32::try_from(turns.len()).unwrap_or(u32::MAX);
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let mut chance = ChaCha8Rng::seed_from_u64(sys::random_u64());
+    let pair = Pair::start().map_err(system)?;
+    pair.round(None)?;
+    let end = sys::monotonic() + time * count;
+    for turn in 0..MOST_TURNS {
+        if turn >= FEWEST_TURNS && sys::monotonic() >= end {
+            break;
+        }
+        turns.shuffle(&mut chance);
+        for turns in &mut turns {
+            if is_interrupted() {
+                return Err(MachineError::Interrupted);
+            }
+            turns.take_one(&pair, chance.random())?;
+        }
+    }
+    turns.sort_by_key(|turns| tiers.iter().position(|&tier| tier == turns.tier));
+    Ok(turns.iter().filter_map(Turns::judge).collect())
+}
+
+fn system(error: io::Error) -> MachineError {
+    MachineError::System {
+        action: "starting a pair of threads to measure what tracing costs".to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+/// Opens a tier that sees this process.
+fn open_for_us(tier: Tier) -> Option<Box<dyn Source>> {
+    let own = Tid::try_from(std::process::id()).ok()?;
+    open(tier, Target::Process(own)).ok()
+}
+
+/// CPU time of the pair per switch, ns, with a tier and without it.
+#[derive(Debug)]
+struct Turns {
+    tier: Tier,
+    with: Vec<f64>,
+    without: Vec<f64>,
+}
+
+impl Turns {
+    fn new(tier: Tier) -> Self {
+        Self {
+            tier,
+            with: Vec::new(),
+            without: Vec::new(),
+        }
+    }
+
+    /// One round with the tier and one without it. A tier that was there and
+    /// is refused now makes no turn.
+    fn take_one(&mut self, pair: &Pair, with_it_first: bool) -> Result<(), MachineError> {
+        let mut without = None;
+        if !with_it_first {
+            without = Some(pair.round(None)?);
+        }
+        let Some(mut source) = open_for_us(self.tier) else {
+            return Ok(());
+        };
+        let with = pair.round(Some(&mut *source))?;
+        source.finish(&mut Vec::new());
+        drop(source);
+        let without = match without {
+            Some(without) => without,
+            None => pair.round(None)?,
+        };
+        self.with.push(with);
+        self.without.push(without);
+        Ok(())
+    }
+
+    fn judge(&self) -> Option<TierCost> {
+        let pairs = self.with.iter().zip(&self.without);
+        let differences: Vec<f64> = pairs.map(|(with, without)| with - without).collect();
+        let (low_ns, high_ns) = median_interval(&differences, CONFIDENCE)?;
+        Some(TierCost {
+            tier: self.tier,
+            ns_per_switch: quantile(&differences, 0.5),
+            low_ns,
+            high_ns,
+            untraced_ns: quantile(&self.without, 0.5),
+        })
+    }
+}
+
+/// Two threads on one CPU.
+struct Pair {
+    orders: Option<Sender<()>>,
+    /// CPU time that both used in a round.
+    results: Receiver<io::Result<Duration>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the first thread says to the second.
+const PASS: u8 = 1;
+const TELL: u8 = 2;
+
+impl Pair {
+    fn start() -> io::Result<Self> {
+        let cpu = sys::affinity()?.iter().last().unwrap_or(0);
+        let (ping_read, ping_write) = sys::pipe(0)?;
+        let (pong_read, pong_write) = sys::pipe(0)?;
+        let (orders, received) = channel::<()>();
+        let (results_to, results) = channel();
+        let used = Arc::new(AtomicU64::new(0));
+        let told = Arc::clone(&used);
+        let second = std::thread::Builder::new().name("second".to_owned());
+        let second = second.spawn(move || {
+            let (ping, pong) = (File::from(ping_read), File::from(pong_write));
+            answer(cpu, ping, pong, &told);
+        })?;
+        let first = std::thread::Builder::new().name("first".to_owned());
+        let first = first.spawn(move || {
+            let (mut ping, mut pong) = (File::from(ping_write), File::from(pong_read));
+            let pinned = sys::set_affinity(&CpuSet::single(cpu));
+            let mut failed = pinned.err();
+            while received.recv().is_ok() {
+                let result = match failed.take() {
+                    Some(error) => Err(error),
+                    None => play(&mut ping, &mut pong, &used),
+                };
+                if results_to.send(result).is_err() {
+                    break;
+                }
+            }
+        })?;
+        Ok(Self {
+            orders: Some(orders),
+            results,
+            threads: vec![first, second],
+        })
+    }
+
+    /// One round while `source` records; CPU time per switch, ns.
+    fn round(&self, mut source: Option<&mut dyn Source>) -> Result<f64, MachineError> {
+        let gone = || system(io::Error::other("a thread of the pair has ended"));
+        let orders = self.orders.as_ref().ok_or_else(gone)?;
+        orders.send(()).map_err(|_| gone())?;
+        let mut events: Vec<Event> = Vec::new();
+        loop {
+            let wake = source.as_ref().and_then(|source| source.wake());
+            let wait = wake.map_or(ROUND, |at| at.saturating_sub(sys::monotonic()).min(ROUND));
+            match self.results.recv_timeout(wait) {
+                Ok(used) => {
+                    let used = used.map_err(system)?;
+                    return Ok(nanoseconds(used) as f64 / SWITCHES);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(source) = &mut source {
+                source.drain(&mut events);
+                events.clear();
+            }
+        }
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        // The first thread ends without orders, the second without the first.
+        self.orders = None;
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The first thread's round: says what both used.
+fn play(ping: &mut File, pong: &mut File, used: &AtomicU64) -> io::Result<Duration> {
+    let mut byte = [0];
+    let mut pass = |message: u8| -> io::Result<()> {
+        ping.write_all(&[message])?;
+        pong.read_exact(&mut byte)
+    };
+    pass(TELL)?;
+    let other = used.load(Ordering::Acquire);
+    let own = sys::thread_cpu_time();
+    for _ in 0..ROUND_TRIPS {
+        pass(PASS)?;
+    }
+    let own = sys::thread_cpu_time().saturating_sub(own);
+    pass(TELL)?;
+    let other = used.load(Ordering::Acquire).saturating_sub(other);
+    Ok(own + Duration::from_nanos(other))
+}
+
+/// The second thread: hands every byte back until there are no more.
+fn answer(cpu: usize, mut ping: File, mut pong: File, told: &AtomicU64) {
+    if sys::set_affinity(&CpuSet::single(cpu)).is_err() {
+        return;
+    }
+    let mut byte = [0];
+    while ping.read_exact(&mut byte).is_ok() {
+        if byte == [TELL] {
+            told.store(nanoseconds(sys::thread_cpu_time()), Ordering::Release);
+        }
+        if pong.write_all(&byte).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polling_is_always_there_and_costs_about_nothing() {
+        let cost = measure(&[Tier::Proc], Duration::ZERO, || false).unwrap();
+        assert_eq!(cost.len(), 1);
+        let cost = cost[0];
+        assert!(cost.untraced_ns > 100.0, "{cost:?}");
+        assert!(cost.low_ns <= cost.ns_per_switch && cost.ns_per_switch <= cost.high_ns);
+        // The interval must be compatible with less than a whole switch.
+        assert!(cost.low_ns < cost.untraced_ns, "{cost:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_left_out_and_the_order_is_kept() {
+        let tiers = [Tier::Bpf, Tier::Proc];
+        let permitted = tiers.into_iter().filter(|&t| open_for_us(t).is_some());
+        let permitted: Vec<Tier> = permitted.collect();
+        let cost = measure(&tiers, Duration::ZERO, || false).unwrap();
+        let measured: Vec<Tier> = cost.iter().map(|cost| cost.tier).collect();
+        assert_eq!(measured, permitted);
+    }
+
+    #[test]
+    fn an_interrupt_ends_it() {
+        let ended = measure(&[Tier::Proc], Duration::ZERO, || true);
+        assert!(matches!(ended, Err(MachineError::Interrupted)));
+    }
+
+    #[test]
+    fn the_mask_is_left_as_it_was() {
+        let before = sys::affinity().unwrap();
+        measure(&[Tier::Proc], Duration::ZERO, || false).unwrap();
+        assert_eq!(sys::affinity().unwrap(), before);
+    }
+}

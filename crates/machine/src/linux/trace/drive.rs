@@ -1,0 +1,399 @@
+//! A trace from the order to its end: the richest source that is permitted is
+//! opened, the command is started (or a process waited for), events go to the
+//! listener in rounds.
+//!
+//! The same sleep serves the command's supervision and the source: no thread
+//! runs beside a traced command either.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use super::super::supervise::{Attendant, Stir};
+use super::super::usage::Throttle;
+use super::super::{LinuxMachine, sys};
+use super::beside::Beside;
+use super::{Source, Target, nanoseconds, open, threads};
+use crate::{Listener, MachineError, Request, Run, Subject, TraceOrder, Traced};
+use pinwise_sched::{Event, Refusal, Tid, Tier, What};
+use pinwise_topology::CpuSet;
+
+/// Rounds are at least so long: shorter ones would only cost.
+const SHORTEST_ROUND: Duration = Duration::from_millis(1);
+/// A process that runs already is looked after so often: has it ended?
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+impl LinuxMachine {
+    /// See [`Machine::trace`](crate::Machine::trace).
+    pub(in crate::linux) fn trace_order(
+        &mut self,
+        order: &TraceOrder<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError> {
+        if self.take_pending_interrupt() {
+            return Err(MachineError::Interrupted);
+        }
+        self.prober = None;
+        let target = match order.subject {
+            Subject::Command(_) => Target::Child,
+            Subject::Process(pid) => Target::Process(pid),
+            Subject::Everything => Target::Everything,
+        };
+        check_target(target)?;
+        let cpu_before = sys::own_cpu_time();
+        let chosen = choose(order.tier, target)?;
+        let tier = chosen.tier;
+        if tier.scope().has_all_cpus {
+            visit_all_cpus();
+        }
+        let mut throttles = match target {
+            Target::Child => Throttle::of_process(i32::try_from(std::process::id()).unwrap_or(0)),
+            Target::Process(pid) => Throttle::of_process(pid),
+            Target::Everything => Vec::new(),
+        };
+        let mut session = Session::new(chosen, order, target, listener);
+        let run = match order.subject {
+            Subject::Command(request) => Some(self.trace_command(request, order, &mut session)?),
+            Subject::Process(_) | Subject::Everything => {
+                check_target(target)?;
+                self.trace_running(order.limit, target, &mut session);
+                None
+            }
+        };
+        let to_ns = session.finish(run.as_ref().map(|run| run.wall));
+        Ok(Traced {
+            tier,
+            scope: tier.scope(),
+            from_ns: session.from_ns,
+            to_ns,
+            run,
+            own_cpu: sys::own_cpu_time().saturating_sub(cpu_before),
+            throttled: throttles
+                .iter_mut()
+                .filter_map(Throttle::since_last)
+                .max_by_key(|since| since.held),
+            notes: session.notes,
+        })
+    }
+
+    fn trace_command(
+        &mut self,
+        request: &Request<'_>,
+        order: &TraceOrder<'_>,
+        session: &mut Session<'_>,
+    ) -> Result<Run, MachineError> {
+        session.begin(sys::monotonic());
+        // Counters of the command would cost it more than most traces do, and
+        // its length says nothing of what they may cost untraced runs.
+        let aside = self.counters.set_aside();
+        let has_run = std::mem::replace(&mut self.has_run, true);
+        let run = self.run_beside(request, order.limit, session);
+        self.has_run = has_run;
+        self.counters.reopen(&aside);
+        run
+    }
+
+    /// Sleeps and listens until the limit, the end of the process, the
+    /// listener's wish or the user's.
+    fn trace_running(
+        &mut self,
+        limit: Option<Duration>,
+        target: Target,
+        session: &mut Session<'_>,
+    ) {
+        let started = sys::monotonic();
+        session.begin(started);
+        if let Target::Process(pid) = target {
+            session.follow(pid);
+        }
+        let end = limit.map(|limit| started.saturating_add(limit));
+        loop {
+            let now = sys::monotonic();
+            let is_over = end.is_some_and(|end| now >= end);
+            if is_over || check_target(target).is_err() {
+                return;
+            }
+            let wake = session.next().min(now + LONGEST_SLEEP);
+            let wake = end.map_or(wake, |end| wake.min(end));
+            let mut descriptors = vec![self.signals.as_raw_fd()];
+            descriptors.extend(session.descriptors());
+            let ready = sys::poll_all(&descriptors, Some(wake.saturating_sub(now)));
+            let stir = Stir {
+                has_filled: ready[1..].contains(&true),
+                has_ended: false,
+            };
+            let is_interrupted = ready[0] && self.take_pending_interrupt();
+            if !session.attend(sys::monotonic(), stir) || is_interrupted {
+                return;
+            }
+        }
+    }
+}
+
+/// Runs on every allowed CPU for a moment. A CPU that idles may have no switch
+/// for seconds, and until its first one nobody knows what it does: this makes
+/// each have one before the trace begins.
+fn visit_all_cpus() {
+    let Ok(before) = sys::affinity() else { return };
+    for cpu in before.iter() {
+        // One that just went offline cannot be visited and runs nothing.
+        let _ = sys::set_affinity(&CpuSet::single(cpu));
+    }
+    let _ = sys::set_affinity(&before);
+}
+
+/// A source and how it was come by.
+struct Chosen {
+    tier: Tier,
+    source: Box<dyn Source>,
+    notes: Vec<String>,
+}
+
+/// Opens the tier asked for, or the richest that can be had.
+fn choose(tier: Option<Tier>, target: Target) -> Result<Chosen, MachineError> {
+    let mut notes = Vec::new();
+    let wanted: Vec<Tier> = match tier {
+        Some(tier) => vec![tier],
+        None => Tier::ALL.into_iter().rev().collect(),
+    };
+    let mut refused = None;
+    for tier in wanted {
+        match open(tier, target) {
+            Ok(source) => {
+                return Ok(Chosen {
+                    tier,
+                    source,
+                    notes,
+                });
+            }
+            Err(refusal) => {
+                notes.push(refused_note(tier, &refusal));
+                refused = Some(untraceable(tier, refusal));
+            }
+        }
+    }
+    Err(refused.unwrap_or(MachineError::Interrupted))
+}
+
+fn refused_note(tier: Tier, refusal: &Refusal) -> String {
+    let permit = refusal.remedy.as_ref();
+    let permit = permit.map(|command| format!(" (permit it with: {command})"));
+    format!(
+        "Tier {tier} cannot be had: {}{}.",
+        refusal.reason,
+        permit.unwrap_or_default()
+    )
+}
+
+fn untraceable(tier: Tier, refusal: Refusal) -> MachineError {
+    MachineError::Untraceable {
+        tier: tier.name(),
+        reason: refusal.reason,
+        remedy: refusal.remedy,
+    }
+}
+
+pub(in crate::linux) fn check_target(target: Target) -> Result<(), MachineError> {
+    let Target::Process(pid) = target else {
+        return Ok(());
+    };
+    threads::check_process(pid).map_err(|reason| MachineError::Process { pid, reason })
+}
+
+/// A trace that goes on.
+struct Session<'a> {
+    source: Box<dyn Source>,
+    /// `None` where the source itself looks at threads.
+    beside: Option<Beside>,
+    listener: &'a mut dyn Listener,
+    has_all_cpus: bool,
+    leaves_daemons: bool,
+    round: Duration,
+    next_round: Duration,
+    from_ns: u64,
+    /// The time of the last event that was handed on.
+    last_ns: u64,
+    /// The command's process.
+    root: Option<Tid>,
+    events: Vec<Event>,
+    notes: Vec<String>,
+}
+
+impl<'a> Session<'a> {
+    fn new(
+        chosen: Chosen,
+        order: &TraceOrder<'_>,
+        target: Target,
+        listener: &'a mut dyn Listener,
+    ) -> Self {
+        let scope = chosen.tier.scope();
+        let is_everything = target == Target::Everything;
+        let has_beside = chosen.tier != Tier::Proc;
+        Self {
+            source: chosen.source,
+            beside: has_beside.then(|| Beside::new(scope, is_everything)),
+            listener,
+            has_all_cpus: scope.has_all_cpus,
+            leaves_daemons: order.leaves_daemons,
+            round: order.round.max(SHORTEST_ROUND),
+            next_round: Duration::ZERO,
+            from_ns: 0,
+            last_ns: 0,
+            root: None,
+            events: Vec::new(),
+            notes: chosen.notes,
+        }
+    }
+
+    /// Tells who is there.
+    fn begin(&mut self, now: Duration) {
+        self.set_start(now);
+        let has_all_cpus = self.has_all_cpus;
+        self.tell(|beside, tell| beside.introduce_all(has_all_cpus, tell));
+    }
+
+    fn set_start(&mut self, now: Duration) {
+        self.from_ns = nanoseconds(now);
+        self.last_ns = self.from_ns;
+        self.next_round = now + self.round;
+    }
+
+    fn follow(&mut self, pid: Tid) {
+        self.tell(|beside, tell| beside.follow_process(pid, tell));
+        self.tell(|beside, tell| beside.look_at_all(false, tell));
+    }
+
+    fn look(&mut self, now: Duration, all: bool) {
+        self.tell(|beside, tell| beside.look(now, all, tell));
+    }
+
+    /// Hands on what is seen beside the stream, as of the last moment of the
+    /// stream: later ones may still bring earlier events.
+    fn tell(&mut self, look: impl FnOnce(&mut Beside, &mut dyn FnMut(What))) {
+        let Some(beside) = &mut self.beside else {
+            return;
+        };
+        let time_ns = self.last_ns;
+        let mut events = Vec::new();
+        look(beside, &mut |what| {
+            events.push(Event {
+                time_ns,
+                cpu: 0,
+                what,
+            });
+        });
+        if !events.is_empty() {
+            self.listener.events(&events);
+        }
+    }
+
+    /// Hands on what the source has.
+    fn deliver(&mut self, is_last: bool) {
+        let mut events = std::mem::take(&mut self.events);
+        events.clear();
+        if is_last {
+            self.source.finish(&mut events);
+        } else {
+            self.source.drain(&mut events);
+        }
+        if let Some(root) = self.root {
+            // It was told of when it was started.
+            events.retain(|e| !matches!(e.what, What::Fork { child, .. } if child == root));
+        }
+        if events.first().is_some_and(|e| e.time_ns < self.from_ns) {
+            cut_beginning(&mut events, self.from_ns);
+        }
+        if let Some(last) = events.last() {
+            self.last_ns = self.last_ns.max(last.time_ns);
+        }
+        if let Some(beside) = &mut self.beside {
+            beside.learn(&mut events);
+        }
+        if !events.is_empty() {
+            self.listener.events(&events);
+        }
+        self.events = events;
+    }
+
+    /// Ends the trace; returns its last moment.
+    fn finish(&mut self, wall: Option<Duration>) -> u64 {
+        let now_ns = nanoseconds(sys::monotonic());
+        self.deliver(true);
+        self.tell(|beside, tell| beside.look_at_all(true, tell));
+        self.notes.extend(self.source.notes());
+        // The trace of a command ends with its last process, not when that
+        // was noticed.
+        let end_ns = wall.map_or(now_ns, |wall| self.from_ns + nanoseconds(wall));
+        self.listener.round(now_ns);
+        end_ns.max(self.last_ns)
+    }
+}
+
+impl Attendant for Session<'_> {
+    fn started(&mut self, pid: Tid, started: Duration) {
+        self.set_start(started);
+        self.root = Some(pid);
+        self.source.started(pid);
+        self.follow(pid);
+    }
+
+    fn descriptors(&self) -> Vec<RawFd> {
+        self.source.descriptors()
+    }
+
+    fn next(&self) -> Duration {
+        let wake = self.source.wake().unwrap_or(Duration::MAX);
+        let look = self.beside.as_ref().map_or(Duration::MAX, Beside::next);
+        self.next_round.min(wake).min(look)
+    }
+
+    fn leaves_daemons(&self) -> bool {
+        self.leaves_daemons
+    }
+
+    fn attend(&mut self, now: Duration, stir: Stir) -> bool {
+        if stir.has_ended {
+            self.source.alert();
+        }
+        // Before the stream: it may hold the end of whom this is the last
+        // moment to look at.
+        self.look(now, stir.has_ended);
+        let is_round = now >= self.next_round;
+        let is_wanted = self.source.wake().is_some_and(|wake| now >= wake);
+        if is_round || is_wanted || stir.has_filled || stir.has_ended {
+            self.deliver(false);
+        }
+        if !is_round {
+            return true;
+        }
+        self.next_round = now + self.round;
+        self.listener.round(nanoseconds(now))
+    }
+}
+
+/// What was recorded before the trace began tells how things stood when it
+/// began: who was on each CPU, and who was there at all.
+fn cut_beginning(events: &mut Vec<Event>, from_ns: u64) {
+    let early = events.partition_point(|event| event.time_ns < from_ns);
+    let mut on_cpu: BTreeMap<u32, Event> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for mut event in events.drain(..early) {
+        event.time_ns = from_ns;
+        match event.what {
+            What::Switch { .. } | What::In { .. } => {
+                on_cpu.insert(event.cpu, event);
+            }
+            What::Out { .. } => {
+                on_cpu.remove(&event.cpu);
+            }
+            What::Wake { .. } | What::Lost { .. } => {}
+            _ => kept.push(event),
+        }
+    }
+    kept.extend(on_cpu.into_values());
+    events.splice(0..0, kept);
+}
+
+#[cfg(test)]
+#[path = "drive_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! What was recorded before a trace began.
+
+use super::*;
+use pinwise_sched::Left;
+
+fn at(time_ns: u64, cpu: u32, what: What) -> Event {
+    Event { time_ns, cpu, what }
+}
+
+fn switch(prev: Tid, next: Tid) -> What {
+    What::Switch {
+        prev,
+        left: Left::Blocked,
+        next,
+    }
+}
+
+#[track_caller]
+fn check(events: &[Event], from_ns: u64, expected: &[Event]) {
+    let mut cut = events.to_vec();
+    cut_beginning(&mut cut, from_ns);
+    assert_eq!(cut, expected);
+}
+
+#[test]
+fn only_how_things_stood_is_kept() {
+    let fork = What::Fork {
+        parent: 1,
+        child: 2,
+        process: 2,
+    };
+    let wake = What::Wake {
+        thread: 3,
+        target: 0,
+    };
+    let events = [
+        at(1, 0, switch(0, 5)),
+        at(2, 1, switch(0, 6)),
+        at(3, 0, fork.clone()),
+        at(4, 0, wake.clone()),
+        at(5, 0, switch(5, 7)),
+        at(6, 1, What::Lost { records: 1 }),
+        at(10, 0, switch(7, 0)),
+        at(11, 0, wake.clone()),
+    ];
+    let expected = [
+        at(10, 0, fork),
+        at(10, 0, switch(5, 7)),
+        at(10, 1, switch(0, 6)),
+        at(10, 0, switch(7, 0)),
+        at(11, 0, wake),
+    ];
+    check(&events, 10, &expected);
+}
+
+#[test]
+fn who_left_before_is_not_on_the_cpu() {
+    let left = What::Out {
+        thread: 5,
+        left: Left::Preempted,
+    };
+    let events = [at(1, 0, What::In { thread: 5 }), at(2, 0, left)];
+    check(&events, 10, &[]);
+    check(&events[..1], 10, &[at(10, 0, What::In { thread: 5 })]);
+    check(&[], 10, &[]);
+}

@@ -1,0 +1,103 @@
+//! The perf events that tell of the scheduler.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use perf_event_open_sys::bindings as perf;
+
+use super::super::sys;
+use pinwise_sched::Tid;
+use pinwise_sched::perf::sampled;
+
+/// What an event records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recorded {
+    /// Nothing: it only holds a buffer for others.
+    Nothing,
+    /// Switches and the lives of threads.
+    Switches,
+    /// A tracepoint of this number, and with it the lives of threads.
+    Tracepoint {
+        /// As tracefs tells it.
+        id: u64,
+        /// Beginnings, ends and names of threads, too.
+        with_lives: bool,
+    },
+}
+
+/// What events of switches write into their records.
+pub(super) const SWITCH_FIELDS: u64 = sampled::TID | sampled::TIME;
+/// What tracepoints write into their records.
+pub(super) const POINT_FIELDS: u64 = sampled::TIME | sampled::RAW;
+
+/// An event to be opened on one CPU.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) recorded: Recorded,
+    /// Of which thread: −1 all, 0 this one.
+    pub(super) thread: Tid,
+    pub(super) cpu: usize,
+    /// Threads that it starts have the event, too.
+    pub(super) is_inherited: bool,
+    /// It begins when the thread starts a program.
+    pub(super) on_exec: bool,
+    /// The kernel tells when so many bytes have been written.
+    pub(super) watermark_bytes: usize,
+}
+
+/// Opens an event, switched off.
+pub(super) fn open(wish: &Wish) -> io::Result<OwnedFd> {
+    let cpu = libc::c_int::try_from(wish.cpu).unwrap_or(libc::c_int::MAX);
+    sys::perf_event(&attributes(wish), wish.thread, cpu)
+}
+
+fn attributes(wish: &Wish) -> perf::perf_event_attr {
+    let mut attributes = perf::perf_event_attr::default();
+    attributes.size = u32::try_from(size_of_val(&attributes)).unwrap_or(0);
+    attributes.set_disabled(1);
+    attributes.set_inherit(wish.is_inherited.into());
+    attributes.set_enable_on_exec(wish.on_exec.into());
+    // All sources speak of the same clock, which is that of `sys::monotonic`.
+    attributes.set_use_clockid(1);
+    attributes.clockid = libc::CLOCK_MONOTONIC;
+    attributes.set_watermark(1);
+    attributes.__bindgen_anon_2.wakeup_watermark =
+        u32::try_from(wish.watermark_bytes).unwrap_or(u32::MAX);
+    let has_lives = match wish.recorded {
+        Recorded::Tracepoint { id, with_lives } => {
+            attributes.type_ = perf::PERF_TYPE_TRACEPOINT;
+            attributes.config = id;
+            attributes.__bindgen_anon_1.sample_period = 1;
+            attributes.sample_type = POINT_FIELDS;
+            with_lives
+        }
+        Recorded::Switches | Recorded::Nothing => {
+            attributes.type_ = perf::PERF_TYPE_SOFTWARE;
+            attributes.config = perf::PERF_COUNT_SW_DUMMY.into();
+            // Switch records need no right to see into the kernel.
+            attributes.set_exclude_kernel(1);
+            attributes.sample_type = SWITCH_FIELDS;
+            let has_switches = wish.recorded == Recorded::Switches;
+            attributes.set_context_switch(has_switches.into());
+            has_switches
+        }
+    };
+    attributes.set_task(has_lives.into());
+    attributes.set_comm(has_lives.into());
+    attributes.set_comm_exec(has_lives.into());
+    attributes.set_sample_id_all(1);
+    attributes
+}
+
+/// An event of this thread that records nothing: it holds a buffer that other
+/// events of its CPU write into.
+pub(in crate::linux) fn dummy(cpu: usize, watermark_bytes: usize) -> io::Result<OwnedFd> {
+    open(&Wish {
+        recorded: Recorded::Nothing,
+        thread: 0,
+        cpu,
+        is_inherited: false,
+        on_exec: false,
+        watermark_bytes,
+    })
+}

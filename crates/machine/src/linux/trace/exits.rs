@@ -1,0 +1,309 @@
+//! What the kernel tells of a thread as it ends (`linux/taskstats.h`): its last
+//! figures, which nobody could read from `/proc` in time.
+//!
+//! It needs `CAP_NET_ADMIN` and the first namespaces of processes and networks;
+//! without them nothing is told. The kernel tells of every thread of the
+//! machine: what nobody asks for is forgotten after a while.
+
+#![expect(unsafe_code, reason = "sockets of this family have no safe form")]
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use super::super::sys;
+use super::threads;
+use pinwise_sched::Tid;
+
+/// Answers are queued before `send` returns.
+const ANSWER: Duration = Duration::from_millis(200);
+/// Messages that may wait, bytes of kernel memory.
+const QUEUE: libc::c_int = 16 << 20;
+/// Longest message: two statistics of 500 bytes.
+const LONGEST: usize = 8 * 1024;
+/// Threads of others are remembered for one to two of these.
+const GENERATION: Duration = Duration::from_secs(2);
+/// … and at most so many in each.
+const MOST: usize = 1 << 16;
+
+/// Commands and attributes of generic netlink and of taskstats.
+const GET_FAMILY: u8 = 3;
+const FAMILY_NAME: u16 = 2;
+const FAMILY_ID: u16 = 1;
+const GET: u8 = 1;
+const REGISTER_CPUS: u16 = 3;
+const THREAD: u16 = 1;
+const STATISTICS: u16 = 3;
+const OF_THREAD: u16 = 4;
+/// Where figures stand in `struct taskstats`; fields are only ever appended.
+const DELAY_AT: usize = 24;
+const RUN_AT: usize = 72;
+const VOLUNTARY_AT: usize = 272;
+const INVOLUNTARY_AT: usize = 280;
+
+/// A thread's figures over its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LastFigures {
+    pub(super) run_ns: u64,
+    pub(super) wait_ns: u64,
+    pub(super) voluntary: Option<u64>,
+    pub(super) involuntary: Option<u64>,
+}
+
+/// Threads that ended lately.
+#[derive(Debug)]
+pub(super) struct Exits {
+    socket: OwnedFd,
+    buffer: Box<[u8; LONGEST]>,
+    young: HashMap<Tid, LastFigures>,
+    old: HashMap<Tid, LastFigures>,
+    aged: Duration,
+}
+
+impl Exits {
+    /// Subscribes; `None` where the kernel does not permit it or knows no such
+    /// statistics.
+    pub(super) fn open() -> Option<Self> {
+        let mut exits = Self {
+            socket: open_socket().ok()?,
+            buffer: Box::new([0; LONGEST]),
+            young: HashMap::new(),
+            old: HashMap::new(),
+            aged: sys::monotonic(),
+        };
+        let controller = u16::try_from(libc::GENL_ID_CTRL).ok()?;
+        let name = attribute(FAMILY_NAME, b"TASKSTATS\0");
+        exits.send(&message(controller, GET_FAMILY, &name)).ok()?;
+        let family = exits.answer(family_of)?;
+        let cpus = format!("{}\0", threads::online_cpus());
+        let register = attribute(REGISTER_CPUS, cpus.as_bytes());
+        exits.send(&message(family, GET, &register)).ok()?;
+        (exits.answer(error_of)? == 0).then_some(exits)
+    }
+
+    /// Takes what has come since.
+    pub(super) fn drain(&mut self) {
+        let now = sys::monotonic();
+        if now.saturating_sub(self.aged) >= GENERATION || self.young.len() >= MOST {
+            self.old = std::mem::take(&mut self.young);
+            self.aged = now;
+        }
+        loop {
+            match self.receive() {
+                Ok(Some(length)) => {
+                    let told = last_figures(&self.buffer[..length]);
+                    self.young.extend(told);
+                }
+                Ok(None) => return,
+                // Some were lost: what is known may be of threads whose numbers
+                // came again.
+                Err(_) => {
+                    self.young.clear();
+                    self.old.clear();
+                }
+            }
+        }
+    }
+
+    /// The last figures of a thread that ended.
+    pub(super) fn take(&mut self, thread: Tid) -> Option<LastFigures> {
+        let old = self.old.remove(&thread);
+        self.young.remove(&thread).or(old)
+    }
+
+    fn send(&self, message: &[u8]) -> io::Result<()> {
+        // SAFETY: the buffer is as long as said.
+        let sent = unsafe {
+            libc::send(
+                self.socket.as_raw_fd(),
+                message.as_ptr().cast(),
+                message.len(),
+                0,
+            )
+        };
+        if sent < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// One message; `None`: none is there.
+    fn receive(&mut self) -> io::Result<Option<usize>> {
+        // SAFETY: the buffer is as long as said.
+        let taken = unsafe {
+            libc::recv(
+                self.socket.as_raw_fd(),
+                self.buffer.as_mut_ptr().cast(),
+                LONGEST,
+                libc::MSG_DONTWAIT,
+            )
+        };
+        match usize::try_from(taken) {
+            Ok(taken) => Ok(Some(taken.min(LONGEST))),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(libc::ENOBUFS) => Err(error),
+                _ => Ok(None),
+            },
+        }
+    }
+
+    fn answer<T>(&mut self, read: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        let end = sys::monotonic() + ANSWER;
+        loop {
+            let left = end.checked_sub(sys::monotonic())?;
+            sys::poll([self.socket.as_raw_fd()], Some(left));
+            if let Ok(Some(length)) = self.receive()
+                && let Some(answer) = read(&self.buffer[..length])
+            {
+                return Some(answer);
+            }
+        }
+    }
+}
+
+fn open_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: plain integers, and an address for which zeros are valid; the new
+    // descriptor is ours alone.
+    unsafe {
+        let fd = sys::check(libc::socket(libc::PF_NETLINK, kind, libc::NETLINK_GENERIC))?;
+        let socket = OwnedFd::from_raw_fd(fd);
+        let length = |bytes: usize| libc::socklen_t::try_from(bytes).unwrap_or(0);
+        let queue = QUEUE;
+        for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
+            let set = libc::setsockopt(
+                fd,
+                libc::SOL_SOCKET,
+                option,
+                (&raw const queue).cast(),
+                length(size_of::<libc::c_int>()),
+            );
+            if set == 0 {
+                break;
+            }
+        }
+        let mut address: libc::sockaddr_nl = MaybeUninit::zeroed().assume_init();
+        address.nl_family = libc::sa_family_t::try_from(libc::AF_NETLINK).unwrap_or(0);
+        let bytes = length(size_of::<libc::sockaddr_nl>());
+        sys::check(libc::bind(fd, (&raw const address).cast(), bytes))?;
+        Ok(socket)
+    }
+}
+
+/// `nlmsghdr`, `genlmsghdr`, an attribute; an answer is asked for.
+fn message(family: u16, command: u8, attribute: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(20 + attribute.len()).unwrap_or(0);
+    let flags = u16::try_from(libc::NLM_F_REQUEST | libc::NLM_F_ACK).unwrap_or(0);
+    let mut message = Vec::new();
+    message.extend(length.to_ne_bytes());
+    message.extend(family.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend([command, 1, 0, 0]);
+    message.extend(attribute);
+    message
+}
+
+/// `nlattr`, padded to four bytes.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
+    let mut bytes = length.to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// The attributes in these bytes, as far as they make sense.
+fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(*bytes.first_chunk()?));
+        let kind = u16::from_ne_bytes(*bytes.get(2..)?.first_chunk()?);
+        let value = bytes.get(4..length)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind & 0x3fff, value))
+    })
+}
+
+/// The number of taskstats' family, from the controller's answer.
+fn family_of(message: &[u8]) -> Option<u16> {
+    let kind = u16::from_ne_bytes(*message.get(4..)?.first_chunk()?);
+    if i32::from(kind) != libc::GENL_ID_CTRL {
+        return None;
+    }
+    let (_, id) = attributes(message.get(20..)?).find(|(kind, _)| *kind == FAMILY_ID)?;
+    Some(u16::from_ne_bytes(*id.first_chunk()?))
+}
+
+/// The error of an acknowledgement; 0: none. That of the question for the
+/// family comes before that of the registration.
+fn error_of(message: &[u8]) -> Option<i32> {
+    let kind = u16::from_ne_bytes(*message.get(4..)?.first_chunk()?);
+    if i32::from(kind) != libc::NLMSG_ERROR {
+        return None;
+    }
+    let of = u16::from_ne_bytes(*message.get(24..)?.first_chunk()?);
+    let error = i32::from_ne_bytes(*message.get(16..)?.first_chunk()?);
+    (i32::from(of) != libc::GENL_ID_CTRL).then_some(error)
+}
+
+/// The thread of a message, and its figures.
+fn last_figures(message: &[u8]) -> Option<(Tid, LastFigures)> {
+    let told = message.get(20..)?;
+    let (_, of_thread) = attributes(told).find(|(kind, _)| *kind == OF_THREAD)?;
+    let find =
+        |wanted| attributes(of_thread).find_map(|(kind, value)| (kind == wanted).then_some(value));
+    let thread = Tid::from_ne_bytes(*find(THREAD)?.first_chunk()?);
+    let statistics = find(STATISTICS)?;
+    let number = |at: usize| Some(u64::from_ne_bytes(*statistics.get(at..)?.first_chunk()?));
+    Some((
+        thread,
+        LastFigures {
+            run_ns: number(RUN_AT)?,
+            wait_ns: number(DELAY_AT)?,
+            voluntary: number(VOLUNTARY_AT),
+            involuntary: number(INVOLUNTARY_AT),
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn told(thread: Tid, statistics: &[u8]) -> Vec<u8> {
+        let inner = [
+            attribute(THREAD, &thread.to_ne_bytes()),
+            attribute(STATISTICS, statistics),
+        ];
+        message(23, 2, &attribute(OF_THREAD, &inner.concat()))
+    }
+
+    #[test]
+    fn figures_stand_where_the_kernel_writes_them() {
+        let mut statistics = [0u8; 328];
+        for (at, value) in [(24, 5u64), (72, 7), (272, 11), (280, 13)] {
+            statistics[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        let figures = LastFigures {
+            run_ns: 7,
+            wait_ns: 5,
+            voluntary: Some(11),
+            involuntary: Some(13),
+        };
+        assert_eq!(last_figures(&told(9, &statistics)), Some((9, figures)));
+        let short = last_figures(&told(9, &statistics[..100])).unwrap().1;
+        assert_eq!((short.run_ns, short.voluntary), (7, None));
+        assert_eq!(last_figures(&told(9, &statistics[..40])), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            let _ = (last_figures(&bytes), family_of(&bytes), error_of(&bytes));
+        }
+    }
+}

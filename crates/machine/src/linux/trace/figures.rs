@@ -1,0 +1,179 @@
+//! The files of a thread in `/proc`, kept open and read again and again.
+//!
+//! A file that was opened belongs to its thread: when that has ended it cannot
+//! be read any more, even if the number was given to another one.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use super::super::sys;
+use super::exits::LastFigures;
+use super::threads::{self, Counts, Found};
+use pinwise_sched::{Sample, Tid, What};
+use pinwise_topology::CpuSet;
+
+/// Longest file of these, bytes; `sched` has about 1,500.
+const LONGEST: usize = 16 * 1024;
+
+/// What is known of a thread.
+#[derive(Debug)]
+pub(super) struct Figures {
+    pub(super) found: Found,
+    stat: Option<File>,
+    schedstat: Option<File>,
+    counts: Option<File>,
+    last_counts: Counts,
+    mask: Option<CpuSet>,
+    /// The CPU it was last seen on.
+    cpu: u32,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// The mask.
+    Mask,
+    /// The mask, state and times.
+    Times,
+    /// All of it and the counts, which take longest.
+    Counts,
+}
+
+impl Figures {
+    /// Opens nothing yet.
+    pub(super) const fn new(found: Found) -> Self {
+        Self {
+            found,
+            stat: None,
+            schedstat: None,
+            counts: None,
+            last_counts: Counts {
+                migrations: None,
+                voluntary: None,
+                involuntary: None,
+            },
+            mask: None,
+            cpu: 0,
+        }
+    }
+
+    /// Looks at the thread; false where it is gone. `is_last`: the trace ends.
+    pub(super) fn look(
+        &mut self,
+        look: Look,
+        is_last: bool,
+        buffer: &mut Vec<u8>,
+        tell: &mut dyn FnMut(What),
+    ) -> bool {
+        let thread = self.found.tid;
+        let Ok(mask) = sys::affinity_of(thread) else {
+            return false;
+        };
+        if look != Look::Mask {
+            let Some(mut sample) = self.sample(look, buffer) else {
+                return false;
+            };
+            sample.is_last |= is_last;
+            self.cpu = sample.cpu;
+            tell(What::Sample(Box::new(sample)));
+        }
+        if self.mask.as_ref() != Some(&mask) {
+            tell(What::Mask {
+                thread,
+                cpus: Box::new(mask.clone()),
+            });
+            self.mask = Some(mask);
+        }
+        true
+    }
+
+    /// Has it never been looked at?
+    pub(super) const fn is_new(&self) -> bool {
+        self.mask.is_none()
+    }
+
+    /// Gives the descriptors back; they are opened again when needed.
+    pub(super) fn close(&mut self) {
+        self.stat = None;
+        self.schedstat = None;
+        self.counts = None;
+    }
+
+    fn sample(&mut self, look: Look, buffer: &mut Vec<u8>) -> Option<Sample> {
+        let thread = self.found.tid;
+        let text = read(&mut self.stat, self.found, &["stat"], buffer)?;
+        let stat = threads::parse_stat(&text)?;
+        let times = read(&mut self.schedstat, self.found, &["schedstat"], buffer)
+            .and_then(|text| threads::parse_schedstat(&text));
+        if look == Look::Counts
+            && let Some(text) = read(&mut self.counts, self.found, &["sched", "status"], buffer)
+        {
+            self.last_counts = threads::parse_counts(&text);
+        }
+        let tick_ns = 1_000_000_000 / sys::ticks_per_second();
+        Some(Sample {
+            thread,
+            cpu: stat.cpu,
+            is_runnable: stat.state == 'R',
+            run_ns: times.map_or(stat.ticks.saturating_mul(tick_ns), |(run_ns, _)| run_ns),
+            wait_ns: times.map(|(_, wait_ns)| wait_ns),
+            migrations: self.last_counts.migrations,
+            voluntary: self.last_counts.voluntary,
+            involuntary: self.last_counts.involuntary,
+            // Who waits to be taken off the list runs no more.
+            is_last: matches!(stat.state, 'Z' | 'X'),
+        })
+    }
+
+    /// What the kernel told of the thread as it ended.
+    pub(super) fn ended(&self, last: LastFigures) -> What {
+        What::Sample(Box::new(Sample {
+            thread: self.found.tid,
+            cpu: self.cpu,
+            is_runnable: false,
+            run_ns: last.run_ns,
+            wait_ns: Some(last.wait_ns),
+            migrations: self.last_counts.migrations,
+            voluntary: last.voluntary,
+            involuntary: last.involuntary,
+            is_last: true,
+        }))
+    }
+}
+
+/// Reads a file of a thread from its start, opening the first of these that is
+/// there where none is open.
+fn read<'a>(
+    file: &mut Option<File>,
+    found: Found,
+    names: &[&str],
+    buffer: &'a mut Vec<u8>,
+) -> Option<Cow<'a, str>> {
+    if file.is_none() {
+        *file = names.iter().find_map(|name| open(found, name));
+    }
+    buffer.resize(LONGEST, 0);
+    let length = file.as_ref()?.read_at(buffer, 0).ok()?;
+    Some(String::from_utf8_lossy(buffer.get(..length)?))
+}
+
+fn open(found: Found, name: &str) -> Option<File> {
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
+    File::open(format!("/proc/{}/task/{}/{name}", found.process, found.tid)).ok()
+}
+
+/// What is told of a thread that is heard of first.
+pub(super) fn introduce(found: Found, is_followed: bool, tell: &mut dyn FnMut(What)) {
+    let thread: Tid = found.tid;
+    tell(What::Known {
+        thread,
+        process: found.process,
+    });
+    if let Some(name) = threads::name(thread) {
+        tell(What::Name { thread, name });
+    }
+    if is_followed {
+        tell(What::Follow { thread });
+    }
+}

@@ -1,0 +1,261 @@
+//! From the records of one CPU to events.
+//!
+//! Each kind of source writes a switch in its own way: as two halves of the
+//! program's own threads, as two halves of any thread, as one tracepoint. A
+//! lane knows who is on its CPU, so that no switch is told twice. It refuses
+//! to repair what is missing: a half without its other half is told as it is.
+
+use pinwise_sched::perf::{Native, Record};
+use pinwise_sched::{Event, Field, FormatError, IDLE, Left, States, Tid, TracepointFormat, What};
+
+/// How switches are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// `PERF_RECORD_SWITCH`.
+    Own,
+    /// `PERF_RECORD_SWITCH_CPU_WIDE`.
+    Wide,
+    /// Tracepoints with these fields.
+    Points(Box<Points>),
+}
+
+/// Where the numbers of the scheduler's tracepoints stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Points {
+    kind: Field,
+    switch: SwitchPoint,
+    wakeups: [WakePoint; 2],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SwitchPoint {
+    id: u64,
+    prev: Field,
+    state: Field,
+    next: Field,
+    states: States,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct WakePoint {
+    id: u64,
+    thread: Field,
+    target: Field,
+}
+
+impl Points {
+    /// From the formats of `sched_switch`, `sched_wakeup` and
+    /// `sched_wakeup_new`.
+    pub(super) fn new(
+        switch: &TracepointFormat,
+        wakeups: [&TracepointFormat; 2],
+    ) -> Result<Self, FormatError> {
+        let wake = |format: &TracepointFormat| -> Result<WakePoint, FormatError> {
+            Ok(WakePoint {
+                id: format.id,
+                thread: format.number("pid")?,
+                target: format.number("target_cpu")?,
+            })
+        };
+        Ok(Self {
+            kind: switch.number("common_type")?,
+            switch: SwitchPoint {
+                id: switch.id,
+                prev: switch.number("prev_pid")?,
+                state: switch.number("prev_state")?,
+                next: switch.number("next_pid")?,
+                states: switch.states.ok_or(FormatError::NoStates)?,
+            },
+            wakeups: [wake(wakeups[0])?, wake(wakeups[1])?],
+        })
+    }
+
+    /// What a tracepoint tells; `None` where it is none of these or too short.
+    fn read(&self, raw: &[u8]) -> Option<What> {
+        let tid = |field: Field| field.small(raw, Native);
+        let id = u64::try_from(self.kind.number(raw, Native)?).ok()?;
+        if id == self.switch.id {
+            let state = self.switch.state.number(raw, Native)?.cast_unsigned();
+            return Some(What::Switch {
+                prev: tid(self.switch.prev)?,
+                left: self.switch.states.left(state),
+                next: tid(self.switch.next)?,
+            });
+        }
+        let wake = self.wakeups.iter().find(|wake| wake.id == id)?;
+        Some(What::Wake {
+            thread: tid(wake.thread)?,
+            target: u32::try_from(wake.target.small(raw, Native)?).ok()?,
+        })
+    }
+}
+
+/// The events of one CPU.
+#[derive(Debug)]
+pub(super) struct Lane {
+    cpu: u32,
+    writing: Writing,
+    /// Who is on the CPU, as far as it was told.
+    current: Option<Tid>,
+    /// The second half of this switch is still to come.
+    awaited: Option<Tid>,
+}
+
+impl Lane {
+    pub(super) const fn new(cpu: u32, writing: Writing) -> Self {
+        Self {
+            cpu,
+            writing,
+            current: None,
+            awaited: None,
+        }
+    }
+
+    /// Appends what a record tells.
+    pub(super) fn take(
+        &mut self,
+        time_ns: u64,
+        (thread, record): (Tid, Record<'_>),
+        events: &mut Vec<Event>,
+    ) {
+        let cpu = self.cpu;
+        let mut tell = |what| events.push(Event { time_ns, cpu, what });
+        match record {
+            Record::Switch {
+                other,
+                is_out,
+                is_preempted,
+            } => match other {
+                None => self.half(thread, is_out, is_preempted, &mut tell),
+                Some(other) => {
+                    tell_some(self.wide(thread, other, is_out, is_preempted), &mut tell);
+                }
+            },
+            Record::Sample { raw } => {
+                if let Writing::Points(points) = &self.writing {
+                    tell_some(points.read(raw), &mut tell);
+                }
+            }
+            Record::Fork(task) => tell(What::Fork {
+                parent: task.parent,
+                child: task.thread,
+                process: task.process,
+            }),
+            Record::Exit(task) => self.exit(task.thread, &mut tell),
+            Record::Comm {
+                thread,
+                is_exec,
+                name,
+                ..
+            } => {
+                self.exec(thread, is_exec, &mut tell);
+                let name = String::from_utf8_lossy(name).into();
+                tell(What::Name { thread, name });
+            }
+            Record::Lost { records } => {
+                self.forget();
+                tell(What::Lost { records });
+            }
+            Record::Throttle | Record::Damaged => {
+                self.forget();
+                tell(What::Lost { records: 1 });
+            }
+        }
+    }
+
+    /// Records are missing: who is on the CPU is not known any more.
+    const fn forget(&mut self) {
+        self.current = None;
+        self.awaited = None;
+    }
+
+    /// Half a switch of a thread of ours. A thread whose events were opened
+    /// twice, because it was made while its maker was attached to, tells each
+    /// half twice.
+    fn half(&mut self, thread: Tid, is_out: bool, is_preempted: bool, tell: &mut dyn FnMut(What)) {
+        if !is_out {
+            if self.current != Some(thread) {
+                tell(What::In { thread });
+            }
+            self.current = Some(thread);
+            self.awaited = None;
+        } else if self.awaited != Some(thread) {
+            let left = if is_preempted {
+                Left::Preempted
+            } else {
+                Left::Blocked
+            };
+            tell(What::Out { thread, left });
+            self.current = None;
+            self.awaited = Some(thread);
+        }
+    }
+
+    /// Half a switch of any thread: the first half tells all of it.
+    fn wide(&mut self, thread: Tid, other: Tid, is_out: bool, is_preempted: bool) -> Option<What> {
+        if is_out {
+            // Who has been taken off the list of processes has no number any
+            // more when it leaves for the last time.
+            let is_gone = thread < IDLE;
+            let prev = if is_gone { self.current? } else { thread };
+            // Who has ended may wait on its way out, and come again.
+            let left = if is_gone {
+                Left::Ended
+            } else if is_preempted {
+                Left::Preempted
+            } else {
+                Left::Blocked
+            };
+            self.current = Some(other);
+            self.awaited = Some(other);
+            return Some(What::Switch {
+                prev,
+                left,
+                next: other,
+            });
+        }
+        let was_told = self.awaited.take() == Some(thread);
+        self.current = Some(thread);
+        // The first half is missing: at the very beginning, or lost.
+        (!was_told && other >= IDLE).then_some(What::Switch {
+            prev: other,
+            left: Left::Untold,
+            next: thread,
+        })
+    }
+
+    /// A thread of ours tells nothing any more after it has ended.
+    fn exit(&mut self, thread: Tid, tell: &mut dyn FnMut(What)) {
+        match self.writing {
+            Writing::Own => {
+                if self.current == Some(thread) {
+                    let left = Left::Ended;
+                    tell(What::Out { thread, left });
+                    self.current = None;
+                }
+            }
+            Writing::Wide | Writing::Points(_) => {}
+        }
+        tell(What::Exit { thread });
+    }
+
+    /// A thread of ours may be heard of first when it starts a program: it is
+    /// on the CPU then.
+    fn exec(&mut self, thread: Tid, is_exec: bool, tell: &mut dyn FnMut(What)) {
+        if is_exec && self.writing == Writing::Own && self.current != Some(thread) {
+            tell(What::In { thread });
+            self.current = Some(thread);
+            self.awaited = None;
+        }
+    }
+}
+
+fn tell_some(what: Option<What>, tell: &mut dyn FnMut(What)) {
+    if let Some(what) = what {
+        tell(what);
+    }
+}
+
+#[cfg(test)]
+#[path = "lane_tests.rs"]
+mod tests;

@@ -1,0 +1,237 @@
+//! Records of a CPU, one after the other, and the events that they are.
+
+use super::*;
+use pinwise_sched::perf::Task;
+
+/// A record, with the thread that was running.
+type Told = (Tid, Record<'static>);
+
+const fn own(thread: Tid, is_out: bool, is_preempted: bool) -> Told {
+    let record = Record::Switch {
+        other: None,
+        is_out,
+        is_preempted,
+    };
+    (thread, record)
+}
+
+const fn wide(thread: Tid, other: Tid, is_out: bool, is_preempted: bool) -> Told {
+    let record = Record::Switch {
+        other: Some(other),
+        is_out,
+        is_preempted,
+    };
+    (thread, record)
+}
+
+const fn gone(thread: Tid) -> Told {
+    let task = Task {
+        process: thread,
+        parent_process: 1,
+        thread,
+        parent: 1,
+        time_ns: 0,
+    };
+    (thread, Record::Exit(task))
+}
+
+fn switch(prev: Tid, left: Left, next: Tid) -> What {
+    What::Switch { prev, left, next }
+}
+
+fn out(thread: Tid, left: Left) -> What {
+    What::Out { thread, left }
+}
+
+fn come(thread: Tid) -> What {
+    What::In { thread }
+}
+
+#[track_caller]
+fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[What]) {
+    let mut lane = Lane::new(3, writing);
+    let mut events = Vec::new();
+    for (time_ns, &record) in (1..).zip(records) {
+        lane.take(time_ns, record, &mut events);
+    }
+    assert!(events.iter().all(|event| event.cpu == 3));
+    assert!(events.is_sorted_by_key(|event| event.time_ns));
+    let told: Vec<What> = events.into_iter().map(|event| event.what).collect();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn halves_of_own_threads_are_told_as_they_are() {
+    let records = [
+        own(7, false, false),
+        own(7, true, true),
+        own(8, false, false),
+        own(8, true, false),
+    ];
+    let expected = [
+        come(7),
+        out(7, Left::Preempted),
+        come(8),
+        out(8, Left::Blocked),
+    ];
+    check(Writing::Own, &records, &expected);
+}
+
+/// A thread that was attached to twice tells everything twice.
+#[test]
+fn what_is_told_twice_is_told_once() {
+    let records = [
+        own(7, false, false),
+        own(7, false, false),
+        own(7, true, true),
+        own(7, true, true),
+        own(7, false, false),
+        own(7, false, false),
+    ];
+    let expected = [come(7), out(7, Left::Preempted), come(7)];
+    check(Writing::Own, &records, &expected);
+}
+
+#[test]
+fn an_own_thread_that_ends_leaves_its_cpu() {
+    let records = [own(7, false, false), gone(7), gone(9)];
+    let exit = |thread| What::Exit { thread };
+    let expected = [come(7), out(7, Left::Ended), exit(7), exit(9)];
+    check(Writing::Own, &records, &expected);
+}
+
+/// The command's first record is the name of its program: it is on the CPU.
+#[test]
+fn who_starts_a_program_is_on_the_cpu() {
+    let comm = Record::Comm {
+        process: 7,
+        thread: 7,
+        is_exec: true,
+        name: b"prog",
+    };
+    let comm = (7, comm);
+    let name = What::Name {
+        thread: 7,
+        name: "prog".into(),
+    };
+    let expected = [come(7), name.clone(), out(7, Left::Blocked)];
+    check(Writing::Own, &[comm, own(7, true, false)], &expected);
+    check(Writing::Wide, &[comm], &[name]);
+}
+
+#[test]
+fn both_halves_of_a_cpus_switch_are_one() {
+    let records = [
+        wide(7, 8, true, true),
+        wide(8, 7, false, false),
+        wide(8, 0, true, false),
+        wide(0, 8, false, false),
+    ];
+    let expected = [switch(7, Left::Preempted, 8), switch(8, Left::Blocked, 0)];
+    check(Writing::Wide, &records, &expected);
+}
+
+#[test]
+fn a_second_half_alone_is_told() {
+    let records = [
+        wide(8, 7, false, false),
+        (0, Record::Lost { records: 5 }),
+        wide(9, 8, false, false),
+    ];
+    let expected = [
+        switch(7, Left::Untold, 8),
+        What::Lost { records: 5 },
+        switch(8, Left::Untold, 9),
+    ];
+    check(Writing::Wide, &records, &expected);
+}
+
+/// Who has ended has no number when it leaves for the last time. One that still
+/// has it may come again: since Linux 6.16 the end is told before memory is
+/// given back.
+#[test]
+fn who_ended_is_told_by_the_cpu() {
+    let records = [
+        wide(0, 7, true, false),
+        gone(7),
+        wide(-1, 8, true, false),
+        wide(8, -1, false, false),
+        gone(8),
+        wide(8, 0, true, false),
+        wide(0, 9, true, false),
+        wide(9, 0, true, false),
+    ];
+    let exit = |thread| What::Exit { thread };
+    let expected = [
+        switch(0, Left::Blocked, 7),
+        exit(7),
+        switch(7, Left::Ended, 8),
+        exit(8),
+        switch(8, Left::Blocked, 0),
+        switch(0, Left::Blocked, 9),
+        switch(9, Left::Blocked, 0),
+    ];
+    check(Writing::Wide, &records, &expected);
+}
+
+/// Formats with little in them, and what such tracepoints write.
+fn points() -> Points {
+    let states = "print fmt: { 0x1, \"S\" }, { 0x10, \"X\" }, { 0x20, \"Z\" }";
+    let switch = format!(
+        "name: sched_switch\nID: 5\nfield:u16 common_type;offset:0;size:2;signed:0;\n\
+         field:pid_t prev_pid;offset:2;size:4;signed:1;\n\
+         field:long prev_state;offset:6;size:8;signed:1;\n\
+         field:pid_t next_pid;offset:14;size:4;signed:1;\n{states}\n"
+    );
+    let wake = |id: u16| {
+        let text = format!(
+            "name: sched_wakeup\nID: {id}\nfield:pid_t pid;offset:2;size:4;signed:1;\n\
+             field:int target_cpu;offset:6;size:4;signed:1;\n"
+        );
+        TracepointFormat::parse(&text).unwrap()
+    };
+    let switch = TracepointFormat::parse(&switch).unwrap();
+    Points::new(&switch, [&wake(6), &wake(7)]).unwrap()
+}
+
+fn raw(id: u16, numbers: &[&[u8]]) -> Vec<u8> {
+    [&id.to_ne_bytes(), &numbers.concat()[..]].concat()
+}
+
+#[test]
+fn tracepoints_are_told_by_their_states() {
+    let left = |state: i64| {
+        let bytes = [
+            &7i32.to_ne_bytes()[..],
+            &state.to_ne_bytes(),
+            &8i32.to_ne_bytes(),
+        ];
+        raw(5, &bytes)
+    };
+    for (state, expected) in [
+        (0, Left::Preempted),
+        (0x100, Left::Preempted),
+        (1, Left::Blocked),
+        (0x10, Left::Ended),
+        (0x20, Left::Ended),
+    ] {
+        let raw = left(state);
+        let records = [(0, Record::Sample { raw: &raw })];
+        let expected = [switch(7, expected, 8)];
+        check(Writing::Points(Box::new(points())), &records, &expected);
+    }
+}
+
+#[test]
+fn wakeups_have_a_target_and_damaged_samples_nothing() {
+    let wake = raw(7, &[&9i32.to_ne_bytes(), &4i32.to_ne_bytes()]);
+    let nowhere = raw(7, &[&9i32.to_ne_bytes(), &(-1i32).to_ne_bytes()]);
+    let unknown = raw(8, &[&[0; 8]]);
+    let samples = [&wake[..], &wake[..9], &nowhere, &unknown, &[]];
+    let records = samples.map(|raw| (0, Record::Sample { raw }));
+    let expected = What::Wake {
+        thread: 9,
+        target: 4,
+    };
+    check(Writing::Points(Box::new(points())), &records, &[expected]);
+}

@@ -1,0 +1,120 @@
+//! Collecting what the scheduler does on this host.
+//!
+//! Five tiers stand behind one trait, [`Source`]: it is opened before the
+//! command starts, drained now and then, and closed after the last thread has
+//! ended. [`Machine::trace`](crate::Machine::trace) drives it beside
+//! the supervision of the command; nothing here decides what events mean.
+
+mod attach;
+mod beside;
+mod bpf;
+mod cost;
+mod drive;
+mod events;
+mod exits;
+mod figures;
+mod lane;
+mod perf;
+pub(super) mod permission;
+mod polling;
+pub(super) mod threads;
+mod tracefs;
+
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+pub(super) use cost::measure;
+pub(super) use drive::check_target;
+pub(super) use events::dummy;
+
+use perf::{Extent, PerfSource};
+use pinwise_sched::{Availability, Event, Refusal, Tid, Tier};
+use polling::Polling;
+
+/// Whose threads a source shall see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A command that this process will start after the source is open.
+    Child,
+    /// A process that runs already.
+    Process(Tid),
+    /// All.
+    Everything,
+}
+
+/// Events of one tier as they come.
+pub(super) trait Source {
+    /// Descriptors that become readable when a buffer fills up and should be
+    /// drained before the round is over; may be none.
+    fn descriptors(&self) -> Vec<RawFd>;
+
+    /// Takes what has been recorded and appends it, in the order of time over
+    /// all CPUs, to `events`. Events that might yet be overtaken by earlier
+    /// ones are held back.
+    fn drain(&mut self, events: &mut Vec<Event>);
+
+    /// Stops recording and appends all that is left.
+    fn finish(&mut self, events: &mut Vec<Event>);
+
+    /// The command was started; said once, of [`Target::Child`] only.
+    fn started(&mut self, _pid: Tid) {}
+
+    /// A process has ended and is about to be taken off the list: the last
+    /// moment to look at it.
+    fn alert(&mut self) {}
+
+    /// When it wants to be drained, whatever is recorded; on the clock of
+    /// `sys::monotonic`.
+    fn wake(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What else should be known of it, as full sentences.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What stands in the way of a source.
+pub(super) type Opened = Result<Box<dyn Source>, Refusal>;
+
+/// Opens the source of a tier on all CPUs.
+pub(super) fn open(tier: Tier, target: Target) -> Opened {
+    open_on(tier, target, &Extent::all())
+}
+
+/// Which tiers can be had: each is tried.
+pub(super) fn availability() -> Vec<Availability> {
+    let tried = Tier::ALL.into_iter().map(|tier| Availability {
+        tier,
+        refused: find_out(tier).err(),
+    });
+    tried.collect()
+}
+
+/// Opens as little of a tier as tells whether it can be had.
+fn find_out(tier: Tier) -> Result<(), Refusal> {
+    let target = match tier {
+        Tier::Proc | Tier::Switch => Target::Child,
+        _ => Target::Everything,
+    };
+    open_on(tier, target, &Extent::least()).map(|_| ())
+}
+
+fn open_on(tier: Tier, target: Target, extent: &Extent) -> Opened {
+    fn boxed(source: PerfSource) -> Box<dyn Source> {
+        Box::new(source)
+    }
+    match tier {
+        Tier::Proc => Ok(Box::new(Polling::new(target))),
+        Tier::Switch => PerfSource::own(target, extent).map(boxed),
+        Tier::CpuWide => PerfSource::wide(extent).map(boxed),
+        Tier::Tracepoint => PerfSource::points(extent).map(boxed),
+        Tier::Bpf => bpf::open(),
+    }
+}
+
+/// A moment as events have it.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,181 @@
+//! What stands in the way of perf, and the command that would permit it.
+//!
+//! The kernel is asked by trying; what it answers is explained with the
+//! settings that it goes by (`kernel.perf_event_paranoid`, capabilities,
+//! filters of containers). It refuses to name a command that would not help.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::super::{capture, sys};
+use super::Target;
+use pinwise_sched::{Refusal, Tid};
+
+/// What was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::linux) enum Attempt {
+    /// Switch records of a program's threads.
+    Own(Target),
+    /// Switch records of whole CPUs.
+    Wide,
+    /// Tracepoints.
+    Points,
+}
+
+/// What the kernel goes by.
+#[derive(Debug, Clone)]
+struct Setting {
+    /// `kernel.perf_event_paranoid`; `None`: a kernel without perf.
+    paranoid: Option<i32>,
+    is_root: bool,
+    /// How to start this program.
+    program: String,
+}
+
+/// Explains why perf could not be used.
+pub(in crate::linux) fn refusal(attempt: Attempt, error: &io::Error) -> Refusal {
+    let setting = Setting {
+        paranoid: paranoid(),
+        is_root: sys::is_root(),
+        program: own_program(),
+    };
+    if let Attempt::Own(Target::Process(pid)) = attempt
+        && let Some(refusal) = foreign(pid, error, &setting)
+    {
+        return refusal;
+    }
+    explain(attempt, error, &setting)
+}
+
+/// Threads are named by numbers that hold only in the system's first space of
+/// process ids: in another one threads outside of it look like idling.
+pub(super) fn first_of_pids() -> Result<(), Refusal> {
+    // PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h).
+    const FIRST: u64 = 0xEFFF_FFFC;
+    let own = Path::new("/proc/self/ns/pid").metadata();
+    if own.is_ok_and(|own| own.ino() != FIRST) {
+        return Err(Refusal {
+            reason: "pinwise runs in a PID namespace of its own (a container), in which threads \
+                     of others cannot be told from idling"
+                .to_owned(),
+            remedy: Some("docker run --pid=host --cap-add PERFMON --cap-add BPF".to_owned()),
+        });
+    }
+    Ok(())
+}
+
+/// A process has too many threads to be attached to.
+pub(in crate::linux) fn too_many(pid: Tid, threads: usize, needed: usize, most: usize) -> Refusal {
+    Refusal {
+        reason: format!(
+            "process {pid} has {threads} threads, for which {needed} descriptors are needed and \
+             {most} are permitted"
+        ),
+        remedy: Some(format!("ulimit -n {}", needed.next_power_of_two())),
+    }
+}
+
+/// The system's words, without the number.
+pub(in crate::linux) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+/// A command that only root may run, for who is not.
+pub(super) fn as_root(command: &str) -> String {
+    let prefix = if sys::is_root() { "" } else { "sudo " };
+    format!("{prefix}{command}")
+}
+
+/// Starting pinwise with all rights.
+pub(super) fn run_as_root() -> String {
+    format!("sudo {} trace …", own_program())
+}
+
+fn explain(attempt: Attempt, error: &io::Error, setting: &Setting) -> Refusal {
+    let Some(paranoid) = setting.paranoid else {
+        return Refusal {
+            reason: "this kernel has no perf events (CONFIG_PERF_EVENTS)".to_owned(),
+            remedy: None,
+        };
+    };
+    let words = words(error);
+    let is_denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
+    if !is_denied {
+        let what = match error.raw_os_error() {
+            Some(libc::ENOSYS) => "perf_event_open is not there (a container's filter)".to_owned(),
+            Some(libc::EMFILE) => format!("{words}: one descriptor per CPU and more are needed"),
+            _ => format!("perf_event_open: {words}"),
+        };
+        let remedy = match error.raw_os_error() {
+            Some(libc::ENOSYS) => Some("docker run --cap-add PERFMON".to_owned()),
+            Some(libc::EMFILE) => Some("ulimit -n 65536".to_owned()),
+            _ => None,
+        };
+        return Refusal {
+            reason: what,
+            remedy,
+        };
+    }
+    if setting.is_root {
+        return Refusal {
+            reason: format!("perf_event_open: {words}, though pinwise runs as root (a container)"),
+            remedy: Some("docker run --cap-add PERFMON".to_owned()),
+        };
+    }
+    denied(attempt, paranoid, &words, setting)
+}
+
+fn denied(attempt: Attempt, paranoid: i32, words: &str, setting: &Setting) -> Refusal {
+    let most = match attempt {
+        Attempt::Own(_) => 2,
+        Attempt::Wide => 0,
+        Attempt::Points => -1,
+    };
+    if paranoid <= most {
+        return Refusal {
+            reason: format!(
+                "perf_event_open: {words}, though kernel.perf_event_paranoid is {paranoid} (a \
+                 filter of a container, or a security module)"
+            ),
+            remedy: Some("docker run --cap-add PERFMON".to_owned()),
+        };
+    }
+    let remedy = match attempt {
+        Attempt::Own(_) => "sudo sysctl kernel.perf_event_paranoid=2".to_owned(),
+        _ => format!("sudo setcap cap_perfmon=ep {}", setting.program),
+    };
+    Refusal {
+        reason: format!(
+            "kernel.perf_event_paranoid is {paranoid}, and more than {most} forbids it to users \
+             without CAP_PERFMON"
+        ),
+        remedy: Some(remedy),
+    }
+}
+
+/// A process of somebody else.
+fn foreign(pid: Tid, error: &io::Error, setting: &Setting) -> Option<Refusal> {
+    let is_denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
+    let owner = Path::new(&format!("/proc/{pid}")).metadata().ok()?.uid();
+    if !is_denied || setting.is_root || owner == sys::effective_user() {
+        return None;
+    }
+    Some(Refusal {
+        reason: format!("process {pid} belongs to another user (uid {owner})"),
+        remedy: Some(format!("sudo {} … --pid {pid}", setting.program)),
+    })
+}
+
+fn paranoid() -> Option<i32> {
+    let text = capture::read_file(Path::new("/proc/sys/kernel/perf_event_paranoid"))?;
+    String::from_utf8_lossy(&text).trim().parse().ok()
+}
+
+/// Path of this program, for commands that are shown.
+pub(super) fn own_program() -> String {
+    let path = Path::new("/proc/self/exe").read_link();
+    path.map_or_else(|_| "pinwise".to_owned(), |path| path.display().to_string())
+}

@@ -1,0 +1,232 @@
+//! Tier `proc`: threads are looked at in `/proc` now and then.
+//!
+//! Looking costs CPU time, 6 to 20 µs a thread: it is done so often that it
+//! takes at most a fiftieth of one CPU, and at most every 10 ms. What happens
+//! between two looks is not seen, and nothing is made up for it.
+
+use std::collections::BTreeMap;
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+use super::super::usage::{LEAST_INTERVAL, Meter};
+use super::super::{sys, tree};
+use super::exits::Exits;
+use super::figures::{Figures, Look, introduce};
+use super::threads::{self, Found};
+use super::{Source, Target, nanoseconds};
+use pinwise_sched::{Event, IDLE, Tid, What};
+
+/// Looks are at least so far apart.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+/// … and at most so far.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// A look may take this part of the time to the next.
+const SHARE: u32 = 50;
+/// … and where processes end all the time, this part.
+const SHARE_AT_MOST: u32 = 10;
+/// Threads that are followed at most.
+const MOST_THREADS: usize = 4096;
+/// Counts are read every so many looks, as they take longest.
+const COUNTS_EVERY: u32 = 10;
+/// Descriptors that stay open per thread.
+const DESCRIPTORS_PER_THREAD: usize = 3;
+
+/// Threads that are looked at.
+pub(super) struct Polling {
+    target: Target,
+    roots: Vec<Tid>,
+    threads: BTreeMap<Tid, Figures>,
+    meter: Meter,
+    next: Duration,
+    /// However much happens, not before this.
+    earliest: Duration,
+    next_usage: Duration,
+    exits: Option<Exits>,
+    /// Threads that are new from now on have begun in the trace.
+    has_looked: bool,
+    looks: u32,
+    buffer: Vec<u8>,
+    /// Threads for which files stay open.
+    most_open: usize,
+    was_cut: bool,
+}
+
+impl Polling {
+    pub(super) fn new(target: Target) -> Self {
+        let descriptors = match target {
+            // What it may open, a command that is started may open, too: its
+            // limits are left alone.
+            Target::Child => sys::descriptor_limit(),
+            Target::Process(_) | Target::Everything => sys::raise_descriptor_limit(),
+        };
+        Self {
+            target,
+            roots: match target {
+                Target::Process(pid) => vec![pid],
+                Target::Child | Target::Everything => Vec::new(),
+            },
+            threads: BTreeMap::new(),
+            meter: Meter::new(),
+            next: Duration::ZERO,
+            earliest: Duration::ZERO,
+            next_usage: Duration::ZERO,
+            exits: Exits::open(),
+            has_looked: false,
+            looks: 0,
+            buffer: Vec::new(),
+            most_open: descriptors / 2 / DESCRIPTORS_PER_THREAD,
+            was_cut: false,
+        }
+    }
+
+    fn list(&self) -> Vec<Found> {
+        match self.target {
+            Target::Everything => threads::all(),
+            _ if !self.roots.is_empty() => {
+                let mut found: Vec<Found> = self
+                    .roots
+                    .iter()
+                    .flat_map(|&pid| threads::below(pid))
+                    .collect();
+                // What outlived its parent was given to pinwise.
+                if self.target == Target::Child {
+                    found.extend(own_orphans(&self.roots));
+                }
+                found
+            }
+            Target::Child | Target::Process(_) => own_orphans(&[]),
+        }
+    }
+
+    /// One look at all threads.
+    fn look(&mut self, is_last: bool, events: &mut Vec<Event>) {
+        let all_begin = self.target == Target::Child || self.has_looked;
+        self.has_looked = true;
+        for found in self.list() {
+            if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&found.tid) {
+                self.was_cut = true;
+                break;
+            }
+            if self
+                .threads
+                .get(&found.tid)
+                .is_some_and(|t| t.found == found)
+            {
+                continue;
+            }
+            if all_begin {
+                teller(events, 0)(What::Fork {
+                    parent: IDLE,
+                    child: found.tid,
+                    process: found.process,
+                });
+            }
+            let is_followed = self.target != Target::Everything;
+            introduce(found, is_followed, &mut teller(events, 0));
+            self.threads.insert(found.tid, Figures::new(found));
+        }
+        let look = if self.looks.is_multiple_of(COUNTS_EVERY) {
+            Look::Counts
+        } else {
+            Look::Times
+        };
+        self.looks = self.looks.wrapping_add(1);
+        let mut gone = Vec::new();
+        for (index, (&thread, figures)) in self.threads.iter_mut().enumerate() {
+            let is_first = figures.is_new();
+            let look = if is_first { Look::Counts } else { look };
+            if !figures.look(look, is_last, &mut self.buffer, &mut teller(events, 0)) {
+                gone.push(thread);
+            }
+            if index >= self.most_open {
+                figures.close();
+            }
+        }
+        if let Some(exits) = &mut self.exits {
+            exits.drain();
+        }
+        for thread in gone {
+            let last = self.exits.as_mut().and_then(|exits| exits.take(thread));
+            if let Some((figures, last)) = self.threads.remove(&thread).zip(last) {
+                teller(events, 0)(figures.ended(last));
+            }
+            teller(events, 0)(What::Exit { thread });
+        }
+    }
+
+    fn tell_usage(&mut self, events: &mut Vec<Event>) {
+        let Some(usage) = self.meter.usage() else {
+            return;
+        };
+        for (cpu, busy) in usage.busy {
+            let busy_ns = nanoseconds(busy);
+            let cpu = u32::try_from(cpu).unwrap_or(u32::MAX);
+            teller(events, cpu)(What::Usage { busy_ns });
+        }
+        self.next_usage = sys::monotonic() + LEAST_INTERVAL;
+    }
+}
+
+impl Source for Polling {
+    fn descriptors(&self) -> Vec<RawFd> {
+        Vec::new()
+    }
+
+    fn drain(&mut self, events: &mut Vec<Event>) {
+        let before = sys::monotonic();
+        if before < self.next {
+            return;
+        }
+        self.look(false, events);
+        if before >= self.next_usage {
+            self.tell_usage(events);
+        }
+        let took = sys::monotonic().saturating_sub(before);
+        let pause = (took * SHARE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        self.next = before + pause;
+        self.earliest = before + took * SHARE_AT_MOST;
+    }
+
+    fn finish(&mut self, events: &mut Vec<Event>) {
+        self.looks = 0;
+        self.look(true, events);
+        self.tell_usage(events);
+    }
+
+    fn started(&mut self, pid: Tid) {
+        self.roots.push(pid);
+        self.next = Duration::ZERO;
+    }
+
+    fn alert(&mut self) {
+        self.next = self.next.min(self.earliest);
+        self.looks = 0;
+    }
+
+    fn wake(&self) -> Option<Duration> {
+        Some(self.next)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let cut = format!("More than {MOST_THREADS} threads: the others were not looked at.");
+        self.was_cut.then_some(cut).into_iter().collect()
+    }
+}
+
+/// Threads of pinwise's children but these, and of what they started.
+fn own_orphans(roots: &[Tid]) -> Vec<Found> {
+    let spared = roots.iter().copied().collect();
+    let children = tree::own_children(&spared);
+    children.into_iter().flat_map(threads::below).collect()
+}
+
+/// Appends events with the time at which they are told.
+fn teller(events: &mut Vec<Event>, cpu: u32) -> impl FnMut(What) {
+    move |what| {
+        events.push(Event {
+            time_ns: nanoseconds(sys::monotonic()),
+            cpu,
+            what,
+        });
+    }
+}

@@ -1,0 +1,171 @@
+//! Threads as `/proc` lists them, and what its files say of one.
+//!
+//! Lists are snapshots: a thread may be gone when its name is read, and then
+//! is left out. It keeps no state and is bounded in what it lists.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::super::capture::{names, read_file};
+use super::super::{sys, tree};
+use pinwise_sched::Tid;
+use pinwise_topology::CpuSet;
+
+/// Threads that are listed at most.
+pub(in crate::linux) const MOST_THREADS: usize = 16_384;
+
+/// A thread that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::linux) struct Found {
+    pub(in crate::linux) tid: Tid,
+    pub(in crate::linux) process: Tid,
+}
+
+/// The CPUs that are online.
+pub(in crate::linux) fn online_cpus() -> CpuSet {
+    let text = read_file(Path::new("/sys/devices/system/cpu/online")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let online = CpuSet::parse_list(text.trim()).unwrap_or_default();
+    if online.is_empty() {
+        return sys::affinity().unwrap_or_default();
+    }
+    online
+}
+
+/// All threads of a process and of all that it started, in the order of their
+/// numbers.
+pub(in crate::linux) fn below(pid: Tid) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::from([pid]);
+    let mut waiting = vec![pid];
+    while let Some(process) = waiting.pop() {
+        if found.len() >= MOST_THREADS {
+            break;
+        }
+        let threads = of_process(process);
+        for child in tree::children_of_threads(process, &threads) {
+            if seen.insert(child) {
+                waiting.push(child);
+            }
+        }
+        found.extend(threads.into_iter().map(|tid| Found { tid, process }));
+    }
+    found.truncate(MOST_THREADS);
+    found.sort_unstable();
+    found
+}
+
+/// All threads of the machine that can be seen.
+pub(in crate::linux) fn all() -> Vec<Found> {
+    let mut found = Vec::new();
+    for process in numbers(&names(Path::new("/proc"))) {
+        if found.len() >= MOST_THREADS {
+            break;
+        }
+        let threads = of_process(process);
+        found.extend(threads.into_iter().map(|tid| Found { tid, process }));
+    }
+    found.truncate(MOST_THREADS);
+    found.sort_unstable();
+    found
+}
+
+/// Threads of one process; none where it is gone.
+pub(in crate::linux) fn of_process(process: Tid) -> Vec<Tid> {
+    numbers(&names(Path::new(&format!("/proc/{process}/task"))))
+}
+
+/// A thread's name, cut to what the kernel keeps.
+pub(in crate::linux) fn name(thread: Tid) -> Option<Box<str>> {
+    let bytes = read_file(Path::new(&format!("/proc/{thread}/comm")))?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(text.trim_end_matches('\n').into())
+}
+
+/// Is there a process of this number that has not ended? Otherwise says what
+/// is wrong.
+pub(in crate::linux) fn check_process(pid: Tid) -> Result<(), String> {
+    let none = || "there is no such process".to_owned();
+    if pid <= 0 {
+        return Err(none());
+    }
+    let status = read_file(Path::new(&format!("/proc/{pid}/status"))).ok_or_else(none)?;
+    let status = String::from_utf8_lossy(&status);
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.map(|value| value.trim().to_owned())
+    };
+    if let Some(leader) = field("Tgid:").filter(|leader| *leader != pid.to_string()) {
+        return Err(format!("it is a thread of process {leader}: name that one"));
+    }
+    if field("State:").is_some_and(|state| state.starts_with(['Z', 'X'])) {
+        return Err("it has ended already".to_owned());
+    }
+    Ok(())
+}
+
+fn numbers(names: &[String]) -> Vec<Tid> {
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+/// `/proc/PID/task/TID/stat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::linux) struct Stat {
+    pub(in crate::linux) state: char,
+    /// User and system time, ticks.
+    pub(in crate::linux) ticks: u64,
+    /// The CPU it last ran on.
+    pub(in crate::linux) cpu: u32,
+}
+
+/// Reads a `stat` line. The name in it may hold anything, brackets included.
+pub(in crate::linux) fn parse_stat(text: &str) -> Option<Stat> {
+    let (_, rest) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        ticks: number(11)?.saturating_add(number(12)?),
+        cpu: u32::try_from(number(36)?).ok()?,
+    })
+}
+
+/// Time on CPUs and in queues from `schedstat`, ns; `None` where the kernel
+/// does not keep it and writes zeros.
+pub(in crate::linux) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
+    let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
+    let run_ns = fields.next()?.ok()?;
+    let wait_ns = fields.next()?.ok()?;
+    let slices = fields.next()?.ok()?;
+    (run_ns > 0 || slices > 0).then_some((run_ns, wait_ns))
+}
+
+/// Moves and switches from `sched` (or, without moves, `status`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::linux) struct Counts {
+    pub(in crate::linux) migrations: Option<u64>,
+    pub(in crate::linux) voluntary: Option<u64>,
+    pub(in crate::linux) involuntary: Option<u64>,
+}
+
+/// Reads `name : number` lines.
+pub(in crate::linux) fn parse_counts(text: &str) -> Counts {
+    let mut counts = Counts::default();
+    for line in text.lines() {
+        let Some((name, value)) = line.split_once(':') else {
+            continue;
+        };
+        let place = match name.trim() {
+            "se.nr_migrations" => &mut counts.migrations,
+            "nr_voluntary_switches" | "voluntary_ctxt_switches" => &mut counts.voluntary,
+            "nr_involuntary_switches" | "nonvoluntary_ctxt_switches" => &mut counts.involuntary,
+            _ => continue,
+        };
+        *place = value.trim().parse().ok();
+    }
+    counts
+}
+
+#[cfg(test)]
+#[path = "threads_tests.rs"]
+mod tests;

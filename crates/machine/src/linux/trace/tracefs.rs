@@ -1,0 +1,91 @@
+//! The scheduler's tracepoints as tracefs describes them.
+//!
+//! It mounts nothing: where tracefs is not there, it says how to get it.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::permission;
+use pinwise_sched::{FormatError, Refusal, TracepointFormat};
+
+/// Where tracefs is mounted by convention.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// Longest format that is read, bytes; they have about one thousand.
+const LONGEST: u64 = 64 * 1024;
+
+/// Formats of the tracepoints that a trace rests on.
+#[derive(Debug)]
+pub(super) struct Tracepoints {
+    pub(super) switch: TracepointFormat,
+    pub(super) wakeup: TracepointFormat,
+    pub(super) wakeup_new: TracepointFormat,
+}
+
+/// Reads the formats, or says what stands in the way.
+pub(super) fn read_tracepoints() -> Result<Tracepoints, Refusal> {
+    let folder = PLACES
+        .iter()
+        .map(Path::new)
+        .find(|place| !is_absent(&place.join("events/sched/sched_switch/format")))
+        .ok_or_else(not_mounted)?;
+    let read = |name: &str| -> Result<TracepointFormat, Refusal> {
+        let path = folder.join("events/sched").join(name).join("format");
+        let text = read_text(&path).map_err(|error| unreadable(&path, &error))?;
+        TracepointFormat::parse(&text).map_err(|error| unusable(&error))
+    };
+    Ok(Tracepoints {
+        switch: read("sched_switch")?,
+        wakeup: read("sched_wakeup")?,
+        wakeup_new: read("sched_wakeup_new")?,
+    })
+}
+
+/// A tracepoint that is described in a way that is not understood.
+pub(super) fn unusable(error: &FormatError) -> Refusal {
+    Refusal {
+        reason: format!("this kernel's scheduler tracepoints are not understood: a format {error}"),
+        remedy: None,
+    }
+}
+
+fn is_absent(path: &Path) -> bool {
+    match path.metadata() {
+        Ok(_) => false,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+fn not_mounted() -> Refusal {
+    if !Path::new(PLACES[0]).exists() {
+        return Refusal {
+            reason: "this kernel has no tracefs (CONFIG_FTRACE)".to_owned(),
+            remedy: None,
+        };
+    }
+    Refusal {
+        reason: "tracefs is not mounted".to_owned(),
+        remedy: Some(permission::as_root(
+            "mount -t tracefs nodev /sys/kernel/tracing",
+        )),
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Refusal {
+    let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+    Refusal {
+        reason: format!(
+            "{} cannot be read: {}",
+            path.display(),
+            permission::words(error)
+        ),
+        remedy: is_denied.then(permission::run_as_root),
+    }
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads tracefs")]
+    let file = std::fs::File::open(path)?;
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text)?;
+    Ok(text)
+}

@@ -1,0 +1,336 @@
+//! CPU time of the whole machine and of the cgroup's quota.
+//!
+//! `/proc/stat` counts in ticks, usually 10 ms, and takes long to print on
+//! large machines: it is read at most every [`LEAST_INTERVAL`].
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::sys;
+use crate::{Throttling, Usage};
+use pinwise_topology::{Capture, wanted_cgroup_files};
+
+/// Shorter intervals say nothing at this resolution.
+pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A file of `/proc` or of a cgroup that is read again and again.
+#[derive(Debug)]
+pub(super) struct Watched {
+    file: File,
+    buffer: Vec<u8>,
+}
+
+impl Watched {
+    pub(super) fn open(path: &Path) -> Option<Self> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the Edge reads /proc and cgroups"
+        )]
+        let file = File::open(path).ok()?;
+        Some(Self {
+            file,
+            buffer: vec![0; 16 * 1024],
+        })
+    }
+
+    /// The file's content from its start.
+    pub(super) fn read(&mut self) -> Option<&str> {
+        let mut filled = 0;
+        loop {
+            let read = self
+                .file
+                .read_at(&mut self.buffer[filled..], filled as u64)
+                .ok()?;
+            filled += read;
+            if read == 0 {
+                break;
+            }
+            if filled == self.buffer.len() {
+                self.buffer.resize(2 * filled, 0);
+            }
+        }
+        std::str::from_utf8(&self.buffer[..filled]).ok()
+    }
+}
+
+/// Reads the `cpu` lines of `/proc/stat`.
+pub(super) fn parse_stat(text: &str, at: Duration, ticks_per_second: u64) -> Usage {
+    let mut usage = Usage {
+        at,
+        ..Usage::default()
+    };
+    let time = |ticks: u64| Duration::from_secs_f64(ticks as f64 / ticks_per_second as f64);
+    for line in text.lines() {
+        let mut fields = line.split_ascii_whitespace();
+        let Some(number) = fields.next().and_then(|name| name.strip_prefix("cpu")) else {
+            break;
+        };
+        let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
+        let tick = |index: usize| ticks.get(index).copied().unwrap_or(0);
+        // user, nice, system, idle, iowait, irq, softirq, steal
+        let busy = [0, 1, 2, 5, 6].into_iter().map(tick);
+        let busy = busy.fold(0, u64::saturating_add);
+        match number.parse::<usize>() {
+            Ok(cpu) => usage.busy.push((cpu, time(busy))),
+            Err(_) => usage.steal = time(tick(7)),
+        }
+    }
+    usage
+}
+
+/// Busy time of all CPUs that was added since `before`.
+pub(super) fn busy_since(now: &Usage, before: &Usage) -> Duration {
+    let total = |usage: &Usage| {
+        let times = usage.busy.iter().map(|(_, time)| *time);
+        times.fold(Duration::ZERO, Duration::saturating_add)
+    };
+    total(now).saturating_sub(total(before))
+}
+
+/// What others used and the hypervisor took in the latest interval, as a
+/// share of wall-clock time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Disturbance {
+    pub(super) foreign: f64,
+    pub(super) steal: f64,
+}
+
+/// Follows the machine's CPU time from run to run.
+#[derive(Debug)]
+pub(super) struct Meter {
+    stat: Option<Watched>,
+    ticks_per_second: u64,
+    last: Option<Usage>,
+    /// CPU time of our own since `last`.
+    own: Duration,
+    own_process: Duration,
+}
+
+impl Meter {
+    pub(super) fn new() -> Self {
+        Self {
+            stat: Watched::open(Path::new("/proc/stat")),
+            ticks_per_second: sys::ticks_per_second(),
+            last: None,
+            own: Duration::ZERO,
+            own_process: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn usage(&mut self) -> Option<Usage> {
+        let text = self.stat.as_mut()?.read()?;
+        Some(parse_stat(text, sys::monotonic(), self.ticks_per_second))
+    }
+
+    /// A run that used `cpu_time` is over: what disturbed it, where enough
+    /// time has passed to tell.
+    pub(super) fn after_run(&mut self, cpu_time: Duration) -> Option<Disturbance> {
+        self.own += cpu_time;
+        let now = sys::monotonic();
+        if let Some(last) = &self.last
+            && now.saturating_sub(last.at) < LEAST_INTERVAL
+        {
+            return None;
+        }
+        let usage = self.usage()?;
+        let process = sys::own_cpu_time();
+        let own = self.own + process.saturating_sub(self.own_process);
+        let disturbance = self.last.as_ref().map(|last| {
+            let interval = usage.at.saturating_sub(last.at).as_secs_f64();
+            let foreign = busy_since(&usage, last).saturating_sub(own);
+            Disturbance {
+                foreign: foreign.as_secs_f64() / interval,
+                steal: usage.steal.saturating_sub(last.steal).as_secs_f64() / interval,
+            }
+        });
+        self.last = Some(usage);
+        self.own = Duration::ZERO;
+        self.own_process = process;
+        disturbance
+    }
+}
+
+/// Tells a command's peak memory from pinwise's own.
+///
+/// The kernel counts into a process's peak what it was before it executed. A
+/// command's peak is at least pinwise's, so that a smaller command cannot be
+/// told from it. And what `getrusage` tells of pinwise is at least the peak of
+/// what started pinwise, which may be far larger than any command.
+#[derive(Debug)]
+pub(super) struct OwnPeak {
+    /// Of pinwise alone, as last read; `None` where `getrusage` tells it.
+    resident_bytes: Option<u64>,
+}
+
+impl OwnPeak {
+    pub(super) fn new() -> Self {
+        let has_larger_launcher = |own: &u64| exceeds(sys::own_peak_bytes(), *own);
+        Self {
+            resident_bytes: resident_peak_bytes().filter(has_larger_launcher),
+        }
+    }
+
+    /// A command's peak, if it is the command's own.
+    pub(super) fn exceeded_by(&mut self, peak_bytes: u64) -> Option<u64> {
+        if peak_bytes > sys::own_peak_bytes() {
+            return Some(peak_bytes);
+        }
+        // pinwise only grows: what is below the last reading need not be read
+        // again.
+        if exceeds(peak_bytes, self.resident_bytes?) {
+            self.resident_bytes = resident_peak_bytes();
+        }
+        exceeds(peak_bytes, self.resident_bytes?).then_some(peak_bytes)
+    }
+}
+
+/// Peaks that are counted per CPU first are off by some pages.
+const fn exceeds(peak_bytes: u64, own_bytes: u64) -> bool {
+    peak_bytes > own_bytes + own_bytes / 8
+}
+
+/// Largest resident size of pinwise since it was executed. Reading it takes
+/// many times as long as `getrusage`.
+fn resident_peak_bytes() -> Option<u64> {
+    let status = super::capture::read_file(Path::new("/proc/self/status"))?;
+    let status = String::from_utf8_lossy(&status);
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// Follows how often the cgroup's quota stopped its processes.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    file: Watched,
+    last: Throttling,
+}
+
+impl Throttle {
+    /// Watches the `cpu.stat` beside the file that sets the quota.
+    pub(super) fn beside(quota_file: &str) -> Option<Self> {
+        let folder: PathBuf = Path::new(quota_file).parent()?.to_owned();
+        let mut file = Watched::open(&folder.join("cpu.stat"))?;
+        let last = parse_throttling(file.read()?)?;
+        Some(Self { file, last })
+    }
+
+    /// Of all cgroups with a quota that a process is in.
+    pub(super) fn of_process(process: i32) -> Vec<Self> {
+        let mut capture = Capture::new();
+        for (path, name) in [
+            ("/proc/mounts".to_owned(), "proc/mounts"),
+            (format!("/proc/{process}/cgroup"), "proc/self/cgroup"),
+        ] {
+            let content = super::capture::read_file(Path::new(&path)).unwrap_or_default();
+            capture.insert(name, content.trim_ascii());
+        }
+        let mut files = wanted_cgroup_files(&capture);
+        files.retain(|file| file.ends_with("/cpu.max") || file.ends_with("/cpu.cfs_quota_us"));
+        let has_limit = |file: &String| {
+            let text = super::capture::read_file(Path::new(file)).unwrap_or_default();
+            text.first().is_some_and(u8::is_ascii_digit)
+        };
+        let files = files.into_iter().map(|file| format!("/{file}"));
+        files
+            .filter(has_limit)
+            .filter_map(|file| Self::beside(&file))
+            .collect()
+    }
+
+    /// Since the last call.
+    pub(super) fn since_last(&mut self) -> Option<Throttling> {
+        let now = parse_throttling(self.file.read()?)?;
+        let added = Throttling {
+            periods: now.periods.saturating_sub(self.last.periods),
+            times: now.times.saturating_sub(self.last.times),
+            held: now.held.saturating_sub(self.last.held),
+        };
+        self.last = now;
+        Some(added)
+    }
+}
+
+/// Reads `cpu.stat`, which has microseconds in version 2 of cgroups and
+/// nanoseconds in version 1.
+fn parse_throttling(text: &str) -> Option<Throttling> {
+    let number = |name: &str| -> Option<u64> {
+        let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+        value.strip_prefix(' ')?.trim().parse().ok()
+    };
+    Some(Throttling {
+        periods: number("nr_periods").unwrap_or(0),
+        times: number("nr_throttled")?,
+        held: number("throttled_usec")
+            .map(Duration::from_micros)
+            .or_else(|| number("throttled_time").map(Duration::from_nanos))
+            .unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn stat_is_read_per_cpu() {
+        let text = "cpu  10 0 5 100 3 1 1 7 0 0\ncpu0 4 0 2 50 1 1 0 3 0 0\ncpu12 6 0 3 50 2 0 1 4 0 0\nintr 5\n";
+        let usage = parse_stat(text, Duration::ZERO, 100);
+        assert_eq!(usage.steal, Duration::from_millis(70));
+        assert_eq!(
+            usage.busy,
+            [
+                (0, Duration::from_millis(70)),
+                (12, Duration::from_millis(100))
+            ]
+        );
+    }
+
+    #[test]
+    fn throttling_is_read() {
+        let throttling = Throttling {
+            periods: 5,
+            times: 3,
+            held: Duration::from_micros(17),
+        };
+        for text in [
+            "nr_periods 5\nnr_throttled 3\nthrottled_usec 17\n",
+            "nr_periods 5\nnr_throttled 3\nthrottled_time 17000\n",
+        ] {
+            assert_eq!(parse_throttling(text), Some(throttling));
+        }
+        assert_eq!(parse_throttling(""), None);
+    }
+
+    #[test]
+    fn ticks_that_overflow_are_as_many_as_can_be() {
+        // Some kernels let steal and guest time wrap around below zero.
+        let most = u64::MAX;
+        let text = format!("cpu 0 0 0 0 0 0 0 {most}\ncpu0 {most} 1 0\ncpu1 {most} 0 0\n");
+        let usage = parse_stat(&text, Duration::ZERO, 100);
+        assert_eq!(usage.busy[0].1, usage.busy[1].1);
+        let before = parse_stat("", Duration::ZERO, 1);
+        assert!(busy_since(&usage, &before) > usage.busy[0].1);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in "(cpu[0-9]{0,3} ([0-9]{1,20} ?){0,9}\n|\\PC{0,20}\n|nr_throttled \\PC{0,9}\n){0,4}") {
+            let usage = parse_stat(&text, Duration::ZERO, 100);
+            let _ = (busy_since(&usage, &usage), parse_throttling(&text));
+        }
+
+        #[test]
+        fn printed_ticks_are_read(ticks in prop::collection::vec(0u32..1_000_000, 8)) {
+            let fields: Vec<String> = ticks.iter().map(u32::to_string).collect();
+            let usage = parse_stat(&format!("cpu3 {}\n", fields.join(" ")), Duration::ZERO, 100);
+            let busy: u32 = [0, 1, 2, 5, 6].iter().map(|&index| ticks[index]).sum();
+            prop_assert_eq!(usage.busy, [(3, Duration::from_millis(u64::from(busy) * 10))]);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Probes: measurements of the machine itself.
+//!
+//! A probe is asked for in batches; each batch gives one figure. Which figure
+//! is true of the machine (median, interval, when to stop) is decided above,
+//! in `study::probe`: a machine only measures, and says which batches it had
+//! to throw away.
+
+use pinwise_topology::CpuSet;
+
+/// What two CPUs may compete for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Port {
+    /// A spin loop, as MCTOP's SMT test (Chatzopoulos et al. 2017).
+    Spin,
+    /// Integer arithmetic, as many operations at once as a core can do.
+    Integer,
+    /// Floating-point multiply-adds, likewise.
+    Float,
+}
+
+/// A way of streaming through memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stream {
+    /// Sum of an array.
+    Read,
+    /// Filling an array.
+    Write,
+    /// `a[i] = b[i]`
+    Copy,
+    /// `a[i] = b[i] + s * c[i]`
+    Triad,
+}
+
+impl Stream {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Copy, Self::Triad];
+
+    /// The word used in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Copy => "copy",
+            Self::Triad => "triad",
+        }
+    }
+}
+
+/// An instruction that says "I am waiting", beside the one that spin loops use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Hint {
+    /// arm64's YIELD.
+    Yield,
+    /// TPAUSE until a moment that has passed.
+    TimedPause,
+    /// UMONITOR and UMWAIT until a moment that has passed.
+    MonitoredWait,
+}
+
+impl Hint {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Yield, Self::TimedPause, Self::MonitoredWait];
+
+    /// The word used in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Yield => "YIELD",
+            Self::TimedPause => "TPAUSE",
+            Self::MonitoredWait => "UMWAIT",
+        }
+    }
+}
+
+/// One thing to measure. The unit of its figures stands at each.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Probe {
+    /// One-way time of a cache line between two CPUs that compare-and-swap it
+    /// in turn: half a round trip, ns.
+    Transfer {
+        /// One CPU.
+        a: usize,
+        /// The other.
+        b: usize,
+        /// NUMA node on which the line's memory is; `None` for wherever the
+        /// first CPU's allocation falls.
+        home: Option<usize>,
+    },
+    /// Time of the same work on both CPUs at once over its time alone; a
+    /// ratio, the larger of both sides'.
+    Contention {
+        /// One CPU.
+        a: usize,
+        /// The other.
+        b: usize,
+        /// What they compete for.
+        port: Port,
+    },
+    /// One PAUSE (YIELD or ISB on arm64, as spin loops there use it), ns.
+    Pause {
+        /// Where.
+        cpu: usize,
+    },
+    /// The same in core cycles, calibrated within the batch.
+    PauseCycles {
+        /// Where.
+        cpu: usize,
+    },
+    /// The same in core cycles, as the CPU's own counter has them.
+    PauseCounted {
+        /// Where.
+        cpu: usize,
+    },
+    /// Another hint, at its least cost, ns.
+    Hint {
+        /// Where.
+        cpu: usize,
+        /// Which.
+        hint: Hint,
+    },
+    /// One core cycle, ns: a chain of dependent additions.
+    Cycle {
+        /// Where.
+        cpu: usize,
+    },
+    /// One tick of the CPU's time-stamp counter, ns.
+    Tick {
+        /// Where.
+        cpu: usize,
+    },
+    /// The smallest step of the clock that probes are timed with, ns.
+    TimerStep {
+        /// Where.
+        cpu: usize,
+    },
+    /// One load of a chain of dependent ones through so many bytes, each line
+    /// once in random order, ns.
+    Chase {
+        /// Where.
+        cpu: usize,
+        /// Size of the working set.
+        bytes: usize,
+        /// NUMA node of the memory; `None` for the default policy.
+        node: Option<usize>,
+    },
+    /// Bandwidth of all these CPUs together, 1e9 bytes per second, counted as
+    /// STREAM does: bytes that the program names, without write-allocate.
+    Bandwidth {
+        /// One thread on each.
+        cpus: CpuSet,
+        /// How memory is gone through.
+        stream: Stream,
+        /// Bytes of each array of each thread.
+        bytes: usize,
+        /// NUMA node of the memory; `None`: each thread's own.
+        node: Option<usize>,
+    },
+    /// As [`Probe::Chase`], while `loaders` read memory; their bandwidth stands in
+    /// [`Batches::background`].
+    LoadedLatency {
+        /// Where the chain runs.
+        cpu: usize,
+        /// Who loads the memory; must not hold `cpu`.
+        loaders: CpuSet,
+        /// Size of the chain's working set.
+        bytes: usize,
+    },
+    /// A switch from one thread to another on one CPU, ns: half a round trip
+    /// through futexes.
+    ContextSwitch {
+        /// Where.
+        cpu: usize,
+    },
+    /// From `FUTEX_WAKE` on one CPU until the woken thread runs on the other,
+    /// ns; on one and the same CPU, until the kernel has switched to it.
+    FutexWake {
+        /// Who wakes.
+        waker: usize,
+        /// Who sleeps.
+        sleeper: usize,
+    },
+}
+
+/// What a probe gave.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batches {
+    /// One figure a batch, in time order, those left out that had to be
+    /// thrown away.
+    pub values: Vec<f64>,
+    /// For [`Probe::LoadedLatency`], the loaders' bandwidth meanwhile, 1e9
+    /// bytes per second, per batch; empty otherwise.
+    pub background: Vec<f64>,
+    /// Batches thrown away since a thread was pushed off its CPU meanwhile.
+    pub switched: usize,
+    /// Batches thrown away since the hypervisor gave the CPU to others.
+    pub stolen: usize,
+    /// Did every thread run where it was pinned, as `getcpu` told after every
+    /// batch? Some systems ignore affinity.
+    pub was_in_place: bool,
+    /// The probe cannot be made here, and why, as a full sentence.
+    pub unavailable: Option<String>,
+}
+
+impl Batches {
+    /// Of a probe that this machine cannot make.
+    #[must_use]
+    pub fn unavailable(reason: impl Into<String>) -> Self {
+        Self {
+            unavailable: Some(reason.into()),
+            was_in_place: true,
+            ..Self::default()
+        }
+    }
+}

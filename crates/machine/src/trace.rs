@@ -1,0 +1,101 @@
+//! The seam for traces: what is asked of a machine, who listens, what comes
+//! back.
+
+use std::time::Duration;
+
+use super::{Request, Run};
+use pinwise_sched::{Event, Scope, Tier};
+
+/// Whom a trace is about.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject<'a> {
+    /// A command, started for the trace, and all that it starts.
+    Command(&'a Request<'a>),
+    /// A process that runs already, and all that it starts.
+    Process(i32),
+    /// Every thread of the machine.
+    Everything,
+}
+
+/// A trace to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct TraceOrder<'a> {
+    /// Whom it is about.
+    pub subject: Subject<'a>,
+    /// How; `None`: the richest tier that is permitted.
+    pub tier: Option<Tier>,
+    /// For how long at most; a process is then left as it was, a command is
+    /// killed as by its time-out. `None`: to the end.
+    pub limit: Option<Duration>,
+    /// How long events may be held back before the listener gets them: short
+    /// for a live view, long to disturb little.
+    pub round: Duration,
+    /// May processes that the command leaves running run on? Otherwise they are
+    /// ended a moment after it.
+    pub leaves_daemons: bool,
+}
+
+/// Who listens to a trace.
+pub trait Listener {
+    /// Events, in the order of time over all CPUs and all calls. A thread's
+    /// [`Known`](pinwise_sched::What::Known) or `Fork` comes before its
+    /// `Follow`.
+    fn events(&mut self, events: &[Event]);
+
+    /// A round is over; `now_ns` is the trace's clock, of the events. Returns
+    /// whether the trace goes on; a command is then ended.
+    fn round(&mut self, now_ns: u64) -> bool {
+        let _ = now_ns;
+        true
+    }
+}
+
+/// What a cgroup's quota on CPU time did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods in which something ran.
+    pub periods: u64,
+    /// Of those in which the quota was used up.
+    pub times: u64,
+    /// Time of CPUs on which threads were held back, all together.
+    pub held: Duration,
+}
+
+/// How a trace went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Traced {
+    /// How it was made.
+    pub tier: Tier,
+    /// What its events can tell; a tier may be able to tell less than usual.
+    pub scope: Scope,
+    /// First and last moment of the trace, ns of the events' clock.
+    pub from_ns: u64,
+    /// See `from_ns`.
+    pub to_ns: u64,
+    /// How the command ran, where one was started.
+    pub run: Option<Run>,
+    /// CPU time that pinwise itself used for collecting.
+    pub own_cpu: Duration,
+    /// What quotas on CPU time took from whom it is about, where they are in
+    /// cgroups that have one.
+    pub throttled: Option<Throttling>,
+    /// What else should be known of it, as full sentences.
+    pub notes: Vec<String>,
+}
+
+/// What a tier costs, measured on this machine: a pair of threads that hand a
+/// byte to and fro on one CPU, with and without it, in turns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TierCost {
+    /// Which.
+    pub tier: Tier,
+    /// CPU time that the traced threads take more per switch, ns; the median
+    /// of pairs.
+    pub ns_per_switch: f64,
+    /// Interval of the median, ns.
+    pub low_ns: f64,
+    /// See `low_ns`.
+    pub high_ns: f64,
+    /// What a switch takes untraced, ns.
+    pub untraced_ns: f64,
+}

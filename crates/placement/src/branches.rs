@@ -1,0 +1,141 @@
+//! `tree:…`: any placement at all, as numbers of units in units.
+//!
+//! ```text
+//! tree:2l.4c.1t              2 LLCs with 4 cores each, 1 CPU on each core
+//! tree:1l.4c.1t+.1c.2t+1l    1 LLC with 4 cores of 1 CPU and 1 core of 2, and
+//!                            a whole other LLC
+//! tree:2cP.1t+3cE            2 P cores with 1 CPU each, 3 whole E cores
+//! ```
+//!
+//! `.` goes into a unit, `+` begins anew; dots at a beginning stand for the
+//! units that are already open. Levels are `p`ackage, `n`ode of memory, `l`ast-
+//! level cache, `c`ore and `t`, a CPU (hardware thread). A unit with nothing
+//! inside is used whole. Capitals after a level tell units apart that are not
+//! equal: a kind of core, or `A` for the largest, `B` and so on. Which units
+//! these are is decided on a machine; no character needs quoting in a shell.
+
+use std::fmt;
+
+use pinwise_topology::Level;
+
+/// So many units that are used alike.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Branch {
+    /// How many.
+    pub units: usize,
+    /// Their level.
+    pub level: Level,
+    /// Which of the classes of that level, where there are several.
+    pub class: Option<String>,
+    /// What is used in each; nothing: all of it.
+    pub below: Vec<Self>,
+}
+
+/// A placement in the words of the tree: what is used of the machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Branches(pub Vec<Branch>);
+
+/// Deeper trees are nobody's: NUMA nodes may stand within each other, of which
+/// Linux has no more than 1,024.
+const DEEPEST: usize = 1030;
+/// More units than CPUs can be numbered are no machine's.
+const MOST_UNITS: usize = 1_000_000;
+
+impl Branches {
+    /// Reads what stands after `tree:`.
+    ///
+    /// # Errors
+    /// A sentence that names the part which is not understood.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut branches = Self::default();
+        for path in text.split('+') {
+            let inside = path.trim_start_matches('.');
+            let depth = path.len() - inside.len();
+            let mut open = &mut branches.0;
+            for _ in 0..depth {
+                open = match open.last_mut() {
+                    Some(last) => &mut last.below,
+                    None => {
+                        return Err(format!(
+                            "'{path}' begins with more dots than units are open"
+                        ));
+                    }
+                };
+            }
+            if depth > 0 && open.is_empty() {
+                return Err(format!("'{path}' goes into a unit that is used whole"));
+            }
+            for (further, word) in inside.split('.').enumerate() {
+                if depth + further >= DEEPEST {
+                    return Err(format!("'{path}' has more levels than a machine"));
+                }
+                open.push(branch(word)?);
+                let last = open.len() - 1;
+                open = &mut open[last].below;
+            }
+        }
+        Ok(branches)
+    }
+}
+
+/// Reads one word: number, level, class.
+fn branch(word: &str) -> Result<Branch, String> {
+    let odd = || format!("'{word}' is not a number of units such as 2l, 4c or 1t");
+    let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = word.split_at(digits);
+    let units = number.parse().ok().filter(|n| (1..=MOST_UNITS).contains(n));
+    let units = units.ok_or_else(odd)?;
+    let mut letters = rest.chars();
+    let level = letters.next().and_then(level_of).ok_or_else(odd)?;
+    let class = letters.as_str();
+    if !class
+        .bytes()
+        .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+    {
+        return Err(odd());
+    }
+    Ok(Branch {
+        units,
+        level,
+        class: (!class.is_empty()).then(|| class.to_owned()),
+        below: Vec::new(),
+    })
+}
+
+/// A level's letter.
+#[must_use]
+pub(super) const fn letter(level: Level) -> char {
+    match level {
+        Level::Package => 'p',
+        Level::Numa => 'n',
+        Level::Llc => 'l',
+        Level::Core => 'c',
+        Level::Cpu => 't',
+    }
+}
+
+fn level_of(wanted: char) -> Option<Level> {
+    let mut levels = Level::ALL.into_iter();
+    levels.find(|&level| letter(level) == wanted)
+}
+
+impl fmt::Display for Branches {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_all(&self.0, 0, out)
+    }
+}
+
+fn write_all(branches: &[Branch], depth: usize, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (index, branch) in branches.iter().enumerate() {
+        if index > 0 {
+            write!(out, "+{}", ".".repeat(depth))?;
+        }
+        write!(out, "{}{}", branch.units, letter(branch.level))?;
+        out.write_str(branch.class.as_deref().unwrap_or_default())?;
+        if !branch.below.is_empty() {
+            out.write_str(".")?;
+            write_all(&branch.below, depth + 1, out)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! The placements that `compare` tries when none is named: few, and each the
+//! answer to a question that the machine's shape raises.
+
+use super::{Placement, Wish};
+use pinwise_topology::{Level, Topology};
+
+/// Placements worth trying for a program of so many threads (`None`: unknown)
+/// on this machine, `os-default` first. Some may stand for the same CPUs; they
+/// are merged once realised.
+#[must_use]
+pub fn defaults(topology: &Topology, threads: Option<usize>) -> Vec<Placement> {
+    let cpus = topology.allowed.len();
+    let threads = threads.unwrap_or(cpus).clamp(1, cpus.max(1));
+    let mut arms = vec![Placement::os_default()];
+    if threads == 1 {
+        arms.extend(single_thread(topology));
+    } else {
+        arms.extend(several_threads(topology, threads));
+    }
+    arms
+}
+
+/// Does keeping the thread on one core, in one cache or on one node help?
+fn single_thread(topology: &Topology) -> Vec<Placement> {
+    let cores = topology.allowed_units(Level::Core).len();
+    let mut arms = vec![Placement::new(Wish::One(Level::Core, 0))];
+    if cores > 1 {
+        // The first core usually serves most interrupts; the last one does not.
+        arms.push(Placement::new(Wish::One(Level::Core, cores - 1)));
+    }
+    arms.extend(smaller_units(topology, 1));
+    arms.extend(kinds(topology, 1));
+    arms
+}
+
+/// Do the threads want to share, or to be apart?
+fn several_threads(topology: &Topology, threads: usize) -> Vec<Placement> {
+    let mut arms = Vec::new();
+    if topology.has_smt() {
+        arms.push(Placement::new(Wish::OnePerCore));
+    }
+    arms.push(Placement::times(Wish::Compact, threads));
+    arms.push(Placement::times(Wish::Spread, threads));
+    arms.extend(smaller_units(topology, threads));
+    arms.extend(kinds(topology, threads));
+    if arms_are_all_the_machine(topology, &arms) {
+        // Every CPU is wanted: the only question left is what fewer cost.
+        arms.push(Placement::new(Wish::One(Level::Core, 0)));
+    }
+    arms
+}
+
+fn smaller_units(topology: &Topology, threads: usize) -> Vec<Placement> {
+    [Level::Llc, Level::Numa, Level::Package]
+        .into_iter()
+        .filter(|&level| {
+            let units = topology.allowed_units(level);
+            units.len() > 1 && units[0].len() >= threads
+        })
+        .map(|level| Placement::new(Wish::One(level, 0)))
+        .collect()
+}
+
+fn kinds(topology: &Topology, threads: usize) -> Vec<Placement> {
+    [("P", Wish::PCores), ("E", Wish::ECores)]
+        .into_iter()
+        .filter(|(name, _)| {
+            topology.kinds.iter().any(|kind| {
+                kind.name == *name && kind.cpus.intersection(&topology.allowed).len() >= threads
+            })
+        })
+        .map(|(_, wish)| Placement::new(wish))
+        .collect()
+}
+
+fn arms_are_all_the_machine(topology: &Topology, arms: &[Placement]) -> bool {
+    arms.iter().all(|arm| {
+        arm.realise(topology)
+            .is_ok_and(|realised| realised.cpus == topology.allowed)
+    })
+}

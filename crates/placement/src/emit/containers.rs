@@ -1,0 +1,169 @@
+//! Containers, pods and virtual machines.
+
+use super::{Asked, Emission, Piece};
+use crate::MemoryPolicy;
+use pinwise_format::count;
+use pinwise_topology::{CpuSet, Level};
+
+pub(super) fn docker(asked: &Asked<'_>) -> Emission {
+    container(asked, "docker")
+}
+
+pub(super) fn podman(asked: &Asked<'_>) -> Emission {
+    let mut emission = container(asked, "podman");
+    emission.notes.push(
+        "Rootless it needs the cpuset controller delegated to the user (Delegate=cpuset of \
+         user@.service)."
+            .to_owned(),
+    );
+    emission
+}
+
+fn container(asked: &Asked<'_>, tool: &str) -> Emission {
+    let mut options = vec![format!("--cpuset-cpus={}", asked.list())];
+    options.extend(asked.bound_nodes().map(|n| format!("--cpuset-mems={n}")));
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let mut words = vec![tool, "run"];
+    words.extend(&options);
+    words.push("IMAGE");
+    let run = if asked.context.command.is_empty() {
+        words.join(" ")
+    } else {
+        asked.line(&words)
+    };
+    let shared = options.join(" ");
+    let mut emission = asked.one_mask(
+        vec![
+            Piece::Command(run),
+            Piece::Command(format!("{tool} update {shared} CONTAINER")),
+        ],
+        format!("{tool} exec CONTAINER grep Cpus_allowed_list /proc/self/status"),
+    );
+    emission
+        .notes
+        .push("The second line is for a container that runs already.".to_owned());
+    asked.with_nodes_only(emission)
+}
+
+pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
+    let pieces = vec![
+        Piece::File {
+            path: "pod.yaml, of the container".to_owned(),
+            text: pod(asked),
+        },
+        Piece::File {
+            path: "/var/lib/kubelet/config.yaml, of the node".to_owned(),
+            text: kubelet(asked),
+        },
+    ];
+    let mut emission = asked.one_mask(
+        pieces,
+        "kubectl exec POD -- grep Cpus_allowed_list /proc/self/status".to_owned(),
+    );
+    emission.cannot.push(format!(
+        "A pod cannot name CPUs: it asks for {}, and the kubelet chooses them by its policy.",
+        count(asked.realised.cpus.len(), "CPU")
+    ));
+    emission.notes.push(
+        "A changed policy is taken only after the node was drained and cpu_manager_state removed."
+            .to_owned(),
+    );
+    asked.with_nodes_only(emission)
+}
+
+/// Whole CPUs, requests equal to limits: only such pods get CPUs of their own.
+fn pod(asked: &Asked<'_>) -> String {
+    let cpus = asked.realised.cpus.len();
+    let mut text = String::new();
+    if !asked.context.command.is_empty() {
+        // JSON's strings and lists are YAML's.
+        let words = serde_json::Value::from(asked.context.command.clone());
+        text.push_str(&format!("command: {words}\n"));
+    }
+    let amounts = format!("    cpu: \"{cpus}\"\n    memory: MEMORY\n");
+    text.push_str(&format!(
+        "resources:\n  requests:\n{amounts}  limits:\n{amounts}"
+    ));
+    text
+}
+
+fn kubelet(asked: &Asked<'_>) -> String {
+    let used = &asked.realised.used;
+    let mut options: Vec<&str> = Vec::new();
+    if uses_whole_cores(asked) {
+        options.push("full-pcpus-only");
+    } else if used.cores == used.cpus {
+        options.push("distribute-cpus-across-cores");
+    }
+    if used.numa_nodes > 1 {
+        options.push("distribute-cpus-across-numa");
+    } else if used.llcs == 1 && asked.topology.llcs.len() > 1 {
+        options.push("prefer-align-cpus-by-uncorecache");
+    }
+    let mut text = "cpuManagerPolicy: static\n".to_owned();
+    if !options.is_empty() {
+        text.push_str("cpuManagerPolicyOptions:\n");
+    }
+    for option in options {
+        text.push_str(&format!("  {option}: \"true\"\n"));
+    }
+    if used.numa_nodes == 1 && asked.topology.numa_nodes.len() > 1 {
+        text.push_str("topologyManagerPolicy: single-numa-node\n");
+    }
+    if asked.bound_nodes().is_some() {
+        text.push_str("memoryManagerPolicy: Static\n");
+    }
+    text
+}
+
+/// Does the placement use all CPUs of each of its SMT cores?
+fn uses_whole_cores(asked: &Asked<'_>) -> bool {
+    let cpus = &asked.realised.cpus;
+    let mut cores = asked.topology.units(Level::Core);
+    cores.retain(|core| core.intersects(cpus));
+    let has_siblings = cores.iter().any(|core| core.len() > 1);
+    has_siblings && cores.iter().all(|core| core.is_subset(cpus))
+}
+
+pub(super) fn libvirt(asked: &Asked<'_>) -> Emission {
+    let vcpus = asked.threads();
+    let list = asked.list();
+    let mut text = format!("<vcpu placement='static' cpuset='{list}'>{vcpus}</vcpu>\n");
+    text.push_str("<cputune>\n");
+    let order = &asked.realised.order;
+    for vcpu in 0..vcpus {
+        let set = match order.get(vcpu % order.len().max(1)) {
+            Some(cpu) if asked.is_bound() => CpuSet::single(*cpu).to_string(),
+            _ => list.clone(),
+        };
+        text.push_str(&format!("  <vcpupin vcpu='{vcpu}' cpuset='{set}'/>\n"));
+    }
+    text.push_str("</cputune>\n");
+    let policy = asked.policy();
+    if let Some((policy, nodes)) = &policy
+        && *policy != MemoryPolicy::Local
+    {
+        let mode = match policy {
+            MemoryPolicy::Interleave => "interleave",
+            _ => "strict",
+        };
+        text.push_str(&format!(
+            "<numatune>\n  <memory mode='{mode}' nodeset='{nodes}'/>\n</numatune>\n"
+        ));
+    }
+    let path = "virsh edit DOMAIN, inside <domain>".to_owned();
+    let mut emission = asked.emission(
+        vec![Piece::File { path, text }],
+        "virsh vcpupin DOMAIN".to_owned(),
+    );
+    if matches!(policy, Some((MemoryPolicy::Local, _))) {
+        emission
+            .cannot
+            .push("Memory of a domain is told its nodes; /mem=local is left out.".to_owned());
+    }
+    emission.notes.push(
+        "What the guest's threads do inside is the guest's affair: place them there, too."
+            .to_owned(),
+    );
+    emission
+}

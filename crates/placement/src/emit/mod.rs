@@ -1,0 +1,250 @@
+//! A placement in the words of other tools: what to write, what the tool
+//! cannot express, and a command that verifies.
+//!
+//! Pure text: nothing is run and no file is written here. Each emitter returns
+//! the nearest that its tool has, and says in full sentences what is missing;
+//! [`super::read`] reads the same syntaxes back.
+
+mod containers;
+mod parallel;
+mod runtimes;
+mod system;
+mod tool;
+
+use super::{Kind, MemoryPolicy, Realised};
+use pinwise_topology::Topology;
+
+pub(super) use parallel::omp_places;
+pub(super) use system::numactl_options;
+pub use tool::{Target, Tool, UnknownTool};
+
+/// What an emission is about, beside the placement.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Context {
+    /// The program with its arguments; empty: `COMMAND` stands for it.
+    pub command: Vec<String>,
+    /// Threads that the program starts; `None`: one for each CPU.
+    pub threads: Option<usize>,
+}
+
+/// A placement in the words of one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Emission {
+    /// The tool.
+    pub tool: Tool,
+    /// What to write, in order.
+    pub pieces: Vec<Piece>,
+    /// What of the placement the tool cannot express, as sentences.
+    pub cannot: Vec<String>,
+    /// What else is worth knowing, as sentences.
+    pub notes: Vec<String>,
+    /// A shell line that shows whether it took effect.
+    pub verify: String,
+}
+
+/// Something to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// A line for a shell.
+    Command(String),
+    /// A variable of the program's environment.
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// Its value, not quoted.
+        value: String,
+    },
+    /// A file, or a part of one.
+    File {
+        /// Where it belongs.
+        path: String,
+        /// Its content.
+        text: String,
+    },
+}
+
+impl Emission {
+    /// What is to be written as one text for a shell or an editor: variables
+    /// as `export`, files below a comment with their path and, where something
+    /// follows, above another.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut is_in_file = false;
+        for piece in &self.pieces {
+            let was_in_file =
+                std::mem::replace(&mut is_in_file, matches!(piece, Piece::File { .. }));
+            if was_in_file && !is_in_file {
+                text.push_str("# then, in a shell:\n");
+            }
+            match piece {
+                Piece::Command(line) => text.push_str(&format!("{line}\n")),
+                Piece::Variable { name, value } => {
+                    text.push_str(&format!("export {name}={}\n", shell_words::quote(value)));
+                }
+                Piece::File { path, text: inner } => {
+                    text.push_str(&format!("# {path}\n{inner}"));
+                }
+            }
+        }
+        text
+    }
+}
+
+/// Says a placement in the words of a tool.
+#[must_use]
+pub fn emit(
+    target: &Target,
+    realised: &Realised,
+    topology: &Topology,
+    context: &Context,
+) -> Emission {
+    let asked = Asked {
+        realised,
+        topology,
+        context,
+    };
+    let mut emission = match target.tool {
+        Tool::Taskset => system::taskset(&asked),
+        Tool::Numactl => system::numactl(&asked),
+        Tool::HwlocBind => system::hwloc_bind(&asked),
+        Tool::Systemd => system::systemd(&asked, target.unit.as_deref()),
+        Tool::SystemdRun => system::systemd_run(&asked),
+        Tool::CgroupV1 => system::cgroup_v1(&asked),
+        Tool::CgroupV2 => system::cgroup_v2(&asked),
+        Tool::Docker => containers::docker(&asked),
+        Tool::Podman => containers::podman(&asked),
+        Tool::Kubernetes => containers::kubernetes(&asked),
+        Tool::Libvirt => containers::libvirt(&asked),
+        Tool::Slurm => parallel::slurm(&asked),
+        Tool::OpenMpi => parallel::openmpi(&asked),
+        Tool::Omp => parallel::omp(&asked),
+        Tool::Kmp => parallel::kmp(&asked),
+        Tool::Gomp => parallel::gomp(&asked),
+        Tool::Jvm => runtimes::jvm(&asked),
+        Tool::Go => runtimes::go(&asked),
+        Tool::Tokio => runtimes::tokio(&asked),
+        Tool::Rayon => runtimes::rayon(&asked),
+        Tool::LlamaCpp => runtimes::llama_cpp(&asked),
+    };
+    emission.tool = target.tool;
+    emission
+}
+
+/// What an emitter is asked for.
+struct Asked<'a> {
+    realised: &'a Realised,
+    topology: &'a Topology,
+    context: &'a Context,
+}
+
+impl Asked<'_> {
+    fn list(&self) -> String {
+        self.realised.cpus.to_string()
+    }
+
+    fn mask(&self) -> String {
+        self.realised.cpus.to_mask()
+    }
+
+    fn is_bound(&self) -> bool {
+        self.realised.placement.kind == Kind::Bound
+    }
+
+    fn threads(&self) -> usize {
+        self.context.threads.unwrap_or(self.realised.cpus.len())
+    }
+
+    fn command(&self) -> Vec<String> {
+        if self.context.command.is_empty() {
+            return vec!["COMMAND".to_owned()];
+        }
+        self.context.command.clone()
+    }
+
+    /// The program behind the words of a tool, quoted for a shell.
+    fn line(&self, words: &[&str]) -> String {
+        let own = words.iter().map(|word| (*word).to_owned());
+        shell_words::join(own.chain(self.command()))
+    }
+
+    /// NUMA nodes that memory may come from, where the placement limits them.
+    fn bound_nodes(&self) -> Option<String> {
+        let memory = self.realised.memory.as_ref()?;
+        (memory.policy == MemoryPolicy::Bind).then(|| node_list(&memory.nodes))
+    }
+
+    fn policy(&self) -> Option<(MemoryPolicy, String)> {
+        let memory = self.realised.memory.as_ref()?;
+        Some((memory.policy, node_list(&memory.nodes)))
+    }
+
+    /// An emission of these pieces that gives all threads one mask.
+    fn one_mask(&self, pieces: Vec<Piece>, verify: String) -> Emission {
+        let mut emission = self.emission(pieces, verify);
+        if self.is_bound() {
+            emission.cannot.push(
+                "It gives all threads one mask and binds none of them; pinwise run binds each to \
+                 its CPU."
+                    .to_owned(),
+            );
+        }
+        emission
+    }
+
+    const fn emission(&self, pieces: Vec<Piece>, verify: String) -> Emission {
+        Emission {
+            tool: Tool::Taskset,
+            pieces,
+            cannot: Vec::new(),
+            notes: Vec::new(),
+            verify,
+        }
+    }
+
+    /// For tools that know no memory policy at all.
+    fn without_memory(&self, mut emission: Emission) -> Emission {
+        if let Some((policy, _)) = self.policy() {
+            emission.cannot.push(format!(
+                "It says nothing of memory: /mem={} is left out; numactl sets it.",
+                policy.name()
+            ));
+        }
+        emission
+    }
+
+    /// For tools that can limit nodes and know no policy.
+    fn with_nodes_only(&self, mut emission: Emission) -> Emission {
+        if let Some((policy, _)) = self.policy()
+            && policy != MemoryPolicy::Bind
+        {
+            emission.cannot.push(format!(
+                "It can limit memory to nodes and knows no policy: /mem={} is left out; start the \
+                 program by numactl inside.",
+                policy.name()
+            ));
+        }
+        emission
+    }
+
+    /// The line that starts the program with the placement's mask and memory.
+    fn placed_line(&self) -> String {
+        if self.realised.memory.is_some() {
+            let options = numactl_options(self.realised);
+            return format!("numactl {options} {}", self.line(&[]));
+        }
+        self.line(&["taskset", "-c", &self.list()])
+    }
+}
+
+/// `0,2-3`, as all tools here take nodes.
+fn node_list(nodes: &[usize]) -> String {
+    let set: pinwise_topology::CpuSet = nodes.iter().copied().collect();
+    set.to_string()
+}
+
+/// What shows the mask of a process that runs.
+const ALLOWED_OF_PID: &str = "grep Cpus_allowed_list /proc/PID/task/*/status";
+
+#[cfg(test)]
+mod tests;

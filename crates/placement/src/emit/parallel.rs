@@ -1,0 +1,289 @@
+//! Launchers and runtimes of parallel programs: Slurm, Open MPI, OpenMP.
+
+use super::{ALLOWED_OF_PID, Asked, Emission, Piece};
+use crate::MemoryPolicy;
+use pinwise_topology::{CpuSet, Level};
+
+pub(super) fn slurm(asked: &Asked<'_>) -> Emission {
+    let cpus = asked.realised.cpus.len();
+    let (amount, binding) = if asked.is_bound() {
+        let order: Vec<String> = asked.realised.order.iter().map(usize::to_string).collect();
+        let list = order.join(",");
+        (format!("--ntasks={cpus}"), format!("map_cpu:{list}"))
+    } else {
+        let amount = format!("--ntasks=1 --cpus-per-task={cpus}");
+        (amount, format!("mask_cpu:{}", asked.mask()))
+    };
+    let mut options = format!("{amount} --cpu-bind={binding}");
+    if let Some(memory) = memory_binding(asked) {
+        options.push_str(&format!(" --mem-bind={memory}"));
+    }
+    let program = asked.line(&[]);
+    let pieces = vec![
+        Piece::Command(format!("srun {options} {program}")),
+        Piece::File {
+            path: "job.sh, for sbatch".to_owned(),
+            text: format!(
+                "#!/bin/sh\n#SBATCH --nodes=1\n#SBATCH --exclusive\nsrun {options} {program}\n"
+            ),
+        },
+    ];
+    let verify = format!("srun {options} grep Cpus_allowed_list /proc/self/status");
+    let mut emission = asked.emission(pieces, verify);
+    if asked.is_bound() {
+        emission.cannot.push(
+            "Slurm binds tasks, not threads: this starts one process for each CPU.".to_owned(),
+        );
+    }
+    if let Some((MemoryPolicy::Interleave, _)) = asked.policy() {
+        emission
+            .cannot
+            .push("--mem-bind cannot interleave; start the program by numactl inside.".to_owned());
+    }
+    emission
+        .notes
+        .push("The job needs these CPUs in its allocation (--exclusive).".to_owned());
+    emission.notes.extend(by_hint(asked));
+    emission
+}
+
+/// `--mem-bind` for nodes.
+fn memory_binding(asked: &Asked<'_>) -> Option<String> {
+    let memory = asked.realised.memory.as_ref()?;
+    let nodes: CpuSet = memory.nodes.iter().copied().collect();
+    match memory.policy {
+        MemoryPolicy::Local => Some("local".to_owned()),
+        MemoryPolicy::Bind => Some(format!("mask_mem:{}", nodes.to_mask())),
+        MemoryPolicy::Interleave => None,
+    }
+}
+
+/// The nearest without numbers of CPUs, for other nodes.
+fn by_hint(asked: &Asked<'_>) -> Option<String> {
+    let used = &asked.realised.used;
+    if !asked.topology.has_smt() {
+        return None;
+    }
+    let hint = if used.cores == used.cpus {
+        "nomultithread"
+    } else {
+        "multithread"
+    };
+    let spread = if used.packages > 1 { "cyclic" } else { "block" };
+    Some(format!(
+        "Without numbers of CPUs the nearest is --hint={hint} --distribution=block:{spread}; \
+         Slurm takes no --cpu-bind beside a hint."
+    ))
+}
+
+pub(super) fn openmpi(asked: &Asked<'_>) -> Emission {
+    if !asked.is_bound() {
+        let mut emission = asked.emission(
+            vec![Piece::Command(format!(
+                "mpirun --np 1 --bind-to none {}",
+                asked.placed_line()
+            ))],
+            "mpirun --report-bindings, and ".to_owned() + ALLOWED_OF_PID,
+        );
+        emission.verify = ALLOWED_OF_PID.to_owned();
+        emission.notes.push(
+            "mpirun maps whole cores or caches; any other mask is set by the program in between, \
+             for every process alike."
+                .to_owned(),
+        );
+        return emission;
+    }
+    let order = &asked.realised.order;
+    let ranks = order.iter().enumerate();
+    let text: String = ranks
+        .map(|(rank, cpu)| format!("rank {rank}=localhost slot={cpu}\n"))
+        .collect();
+    let np = order.len();
+    let four = format!(
+        "mpirun --np {np} --use-hwthread-cpus --mca rmaps_rank_file_physical 1 --rankfile ranks {}",
+        asked.line(&[])
+    );
+    let emission = asked.emission(
+        vec![
+            Piece::File {
+                path: "ranks".to_owned(),
+                text,
+            },
+            Piece::Command(four),
+        ],
+        ALLOWED_OF_PID.to_owned(),
+    );
+    let mut emission = asked.without_memory(emission);
+    emission
+        .cannot
+        .push("mpirun binds processes, not threads: this starts one for each CPU.".to_owned());
+    emission.notes.push(format!(
+        "Open MPI 5 (PRRTE) counts CPUs as hwloc does: --map-by pe-list={}:ordered --bind-to \
+         hwthread.",
+        logical(asked)
+    ));
+    emission
+}
+
+/// hwloc's numbers of the placement's CPUs: positions in the machine's tree.
+fn logical(asked: &Asked<'_>) -> String {
+    let mut tree_order = Vec::new();
+    asked.topology.tree().walk(&mut |node, _| {
+        if node.children.is_empty() {
+            tree_order.extend(node.cpus.iter());
+        }
+    });
+    let place = |cpu: &usize| tree_order.iter().position(|known| known == cpu);
+    let numbers = asked.realised.order.iter().filter_map(place);
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    numbers.join(",")
+}
+
+pub(super) fn omp(asked: &Asked<'_>) -> Emission {
+    let places = if asked.is_bound() {
+        omp_places(&asked.realised.order)
+    } else {
+        one_place(&asked.realised.cpus)
+    };
+    let pieces = vec![
+        variable("OMP_PLACES", places),
+        variable("OMP_PROC_BIND", "close".to_owned()),
+        variable("OMP_NUM_THREADS", asked.threads().to_string()),
+        Piece::Command(asked.line(&[])),
+    ];
+    let verify = format!(
+        "OMP_DISPLAY_ENV=true OMP_DISPLAY_AFFINITY=true {}",
+        asked.line(&[])
+    );
+    let emission = asked.emission(pieces, verify);
+    openmp_only(asked.without_memory(emission))
+}
+
+fn openmp_only(mut emission: Emission) -> Emission {
+    emission
+        .notes
+        .push("It places the threads of OpenMP, none that the program starts itself.".to_owned());
+    emission
+}
+
+const fn variable(name: &'static str, value: String) -> Piece {
+    Piece::Variable { name, value }
+}
+
+/// Places of one CPU each, even steps written as OpenMP's `{first}:count:step`.
+pub(crate) fn omp_places(order: &[usize]) -> String {
+    let places = runs(order).into_iter().map(|(first, count, step)| {
+        if count == 1 {
+            return format!("{{{first}}}");
+        }
+        let step = if step == 1 {
+            String::new()
+        } else {
+            format!(":{step}")
+        };
+        format!("{{{first}}}:{count}{step}")
+    });
+    places.collect::<Vec<_>>().join(",")
+}
+
+/// One place of all CPUs: `{0,2,8:4}`.
+fn one_place(cpus: &CpuSet) -> String {
+    let order: Vec<usize> = cpus.iter().collect();
+    let parts = runs(&order).into_iter().map(|run| match run {
+        (first, 1, _) => first.to_string(),
+        (first, count, 1) => format!("{first}:{count}"),
+        (first, count, step) => format!("{first}:{count}:{step}"),
+    });
+    format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
+}
+
+/// A list in even steps: first, how many, step. Short ones stay one by one.
+fn runs(order: &[usize]) -> Vec<(usize, usize, usize)> {
+    let mut found = Vec::new();
+    let mut rest = order;
+    while let [first, tail @ ..] = rest {
+        let step = tail.first().and_then(|next| next.checked_sub(*first));
+        let step = step.filter(|&step| step > 0).unwrap_or(1);
+        let pairs = rest.windows(2);
+        let even = |pair: &&[usize]| pair[1].checked_sub(pair[0]) == Some(step);
+        let run = 1 + pairs.take_while(even).count();
+        if run < SHORTEST_RUN {
+            found.push((*first, 1, 1));
+            rest = tail;
+        } else {
+            found.push((*first, run, step));
+            rest = &rest[run..];
+        }
+    }
+    found
+}
+
+/// Fewer places in even steps are clearer one by one.
+const SHORTEST_RUN: usize = 4;
+
+pub(super) fn kmp(asked: &Asked<'_>) -> Emission {
+    let order: Vec<String> = asked.realised.order.iter().map(usize::to_string).collect();
+    let list = order.join(",");
+    let places = if asked.is_bound() {
+        list
+    } else {
+        format!("{{{list}}}")
+    };
+    let affinity = format!("granularity=fine,proclist=[{places}],explicit");
+    let pieces = vec![
+        variable("KMP_AFFINITY", affinity),
+        variable("OMP_NUM_THREADS", asked.threads().to_string()),
+        Piece::Command(asked.line(&[])),
+    ];
+    let verify = format!("OMP_DISPLAY_AFFINITY=true {}", asked.line(&[]));
+    let mut emission = asked.without_memory(asked.emission(pieces, verify));
+    emission.notes.extend(hw_subset(asked));
+    openmp_only(emission)
+}
+
+/// The placement as the first so many units of each level, where it is that.
+fn hw_subset(asked: &Asked<'_>) -> Option<String> {
+    let used = &asked.realised.used;
+    let per_package = used.cores.checked_div(used.packages)?;
+    let per_core = used.cpus.checked_div(used.cores)?;
+    let cores = asked.topology.units(Level::Core);
+    let packages = asked.topology.units(Level::Package);
+    let mut first = CpuSet::new();
+    for package in packages.iter().take(used.packages) {
+        let inside = cores.iter().filter(|core| core.is_subset(package));
+        let cpus = inside
+            .take(per_package)
+            .flat_map(|core| core.iter().take(per_core));
+        first = first.union(&cpus.collect());
+    }
+    (first == asked.realised.cpus).then(|| {
+        let subset = format!("{}s,{per_package}c,{per_core}t", used.packages);
+        format!("KMP_HW_SUBSET={subset} names the same CPUs without numbers.")
+    })
+}
+
+pub(super) fn gomp(asked: &Asked<'_>) -> Emission {
+    let order = &asked.realised.order;
+    let list = runs(order).into_iter().map(|run| match run {
+        (first, 1, _) => first.to_string(),
+        (first, count, 1) => format!("{first}-{}", first + count - 1),
+        (first, count, step) => format!("{first}-{}:{step}", first + (count - 1) * step),
+    });
+    let pieces = vec![
+        variable("GOMP_CPU_AFFINITY", list.collect::<Vec<_>>().join(" ")),
+        variable("OMP_NUM_THREADS", asked.threads().to_string()),
+        Piece::Command(asked.line(&[])),
+    ];
+    let verify = format!("OMP_DISPLAY_AFFINITY=true {}", asked.line(&[]));
+    let mut emission = asked.without_memory(asked.emission(pieces, verify));
+    if !asked.is_bound() {
+        emission.cannot.push(
+            "It binds each thread to one CPU and cannot let threads share a mask; OMP_PLACES can."
+                .to_owned(),
+        );
+    }
+    emission
+        .notes
+        .push("It gives way to OMP_PROC_BIND where that is set.".to_owned());
+    openmp_only(emission)
+}

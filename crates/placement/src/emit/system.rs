@@ -1,0 +1,220 @@
+//! What comes with a Linux system: taskset, numactl, hwloc, systemd, cgroups.
+
+use super::{Asked, Emission, Piece};
+use crate::{MemoryPolicy, Realised};
+
+pub(super) fn taskset(asked: &Asked<'_>) -> Emission {
+    let list = asked.list();
+    let emission = asked.one_mask(
+        vec![Piece::Command(asked.line(&["taskset", "-c", &list]))],
+        format!("taskset -c {list} grep Cpus_allowed_list /proc/self/status"),
+    );
+    asked.without_memory(emission)
+}
+
+pub(super) fn numactl(asked: &Asked<'_>) -> Emission {
+    let options = numactl_options(asked.realised);
+    asked.one_mask(
+        vec![Piece::Command(format!(
+            "numactl {options} {}",
+            asked.line(&[])
+        ))],
+        format!("numactl {options} numactl --show"),
+    )
+}
+
+/// The options of numactl for a mask with its memory policy.
+pub(crate) fn numactl_options(realised: &Realised) -> String {
+    let cpus = format!("-C {}", realised.cpus);
+    let Some(memory) = &realised.memory else {
+        return cpus;
+    };
+    let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();
+    let nodes = nodes.join(",");
+    match memory.policy {
+        MemoryPolicy::Local => format!("{cpus} --localalloc"),
+        MemoryPolicy::Bind => format!("{cpus} --membind={nodes}"),
+        MemoryPolicy::Interleave => format!("{cpus} --interleave={nodes}"),
+    }
+}
+
+pub(super) fn hwloc_bind(asked: &Asked<'_>) -> Emission {
+    let mask = asked.mask();
+    let mut words = vec!["hwloc-bind".to_owned(), "--cpubind".to_owned(), mask];
+    if let Some((policy, _)) = asked.policy()
+        && policy != MemoryPolicy::Local
+        && let Some(memory) = &asked.realised.memory
+    {
+        words.extend(["--physical", "--membind"].map(str::to_owned));
+        words.extend(memory.nodes.iter().map(|node| format!("numa:{node}")));
+        words.extend(["--mempolicy".to_owned(), policy.name().to_owned()]);
+    }
+    words.push("--".to_owned());
+    let options: Vec<&str> = words.iter().map(String::as_str).collect();
+    let verify = format!("{} hwloc-bind --get --taskset", shell_words::join(&words));
+    let mut emission = asked.one_mask(vec![Piece::Command(asked.line(&options))], verify);
+    if matches!(asked.policy(), Some((MemoryPolicy::Local, _))) {
+        emission.cannot.push(
+            "It has no word for strictly local memory; numactl --localalloc sets it.".to_owned(),
+        );
+    }
+    emission
+}
+
+pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
+    let own = asked.context.command.first();
+    let unit = match (unit, own) {
+        (Some(unit), _) => unit.to_owned(),
+        (None, Some(program)) => format!("{}.service", escape(base_name(program))),
+        (None, None) => "UNIT.service".to_owned(),
+    };
+    let ending = unit.rsplit_once('.').map_or("service", |(_, end)| end);
+    let section = match ending {
+        "scope" => "Scope",
+        "slice" => "Slice",
+        "socket" => "Socket",
+        "mount" => "Mount",
+        "swap" => "Swap",
+        _ => "Service",
+    };
+    // Scopes and slices start no process: they only have a cgroup.
+    let starts_processes = !matches!(ending, "scope" | "slice");
+    let mut text = format!("[{section}]\n");
+    for (name, value) in properties(asked, starts_processes) {
+        text.push_str(&format!("{name}={value}\n"));
+    }
+    let quoted = shell_words::quote(&unit).into_owned();
+    let pieces = vec![
+        Piece::File {
+            path: format!("/etc/systemd/system/{unit}.d/50-pinwise.conf"),
+            text,
+        },
+        Piece::Command("systemctl daemon-reload".to_owned()),
+        Piece::Command(format!("systemctl restart {quoted}")),
+    ];
+    let verify = format!(
+        "systemctl show -p EffectiveCPUs,EffectiveMemoryNodes,CPUAffinity,NUMAPolicy {quoted}"
+    );
+    let mut emission = asked.one_mask(pieces, verify);
+    if !starts_processes && asked.policy().is_some_and(|(p, _)| p != MemoryPolicy::Bind) {
+        emission.cannot.push(format!(
+            "A {ending} has a cgroup and no memory policy: set it on the services inside."
+        ));
+    }
+    emission.notes.push(
+        "AllowedCPUs= needs the unified cgroup hierarchy (v2); CPUAffinity= works without and the \
+         program can undo it."
+            .to_owned(),
+    );
+    emission
+}
+
+/// What a unit is told, as names and values.
+fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("AllowedCPUs", asked.list())];
+    lines.extend(asked.bound_nodes().map(|n| ("AllowedMemoryNodes", n)));
+    if starts_processes {
+        lines.push(("CPUAffinity", asked.list()));
+        if let Some((policy, nodes)) = asked.policy() {
+            lines.push(("NUMAPolicy", policy.name().to_owned()));
+            if policy != MemoryPolicy::Local {
+                lines.push(("NUMAMask", nodes));
+            }
+        }
+    }
+    lines
+}
+
+pub(super) fn systemd_run(asked: &Asked<'_>) -> Emission {
+    let mut words: Vec<String> = ["systemd-run", "--wait", "--pipe", "--collect", "--same-dir"]
+        .map(str::to_owned)
+        .to_vec();
+    for (name, value) in properties(asked, true) {
+        words.extend(["-p".to_owned(), format!("{name}={value}")]);
+    }
+    words.push("--".to_owned());
+    let options = shell_words::join(&words);
+    // A service's arguments are searched for variables; $$ is a dollar.
+    words.extend(asked.command().iter().map(|word| word.replace('$', "$$")));
+    let mut emission = asked.one_mask(
+        vec![Piece::Command(shell_words::join(words))],
+        format!("{options} grep Cpus_allowed_list /proc/self/status"),
+    );
+    emission
+        .notes
+        .push("The program gets systemd's environment, not the shell's.".to_owned());
+    emission
+}
+
+pub(super) fn cgroup_v1(asked: &Asked<'_>) -> Emission {
+    let folder = "/sys/fs/cgroup/cpuset/pinwise";
+    // A v1 cpuset takes no process before it has both.
+    let nodes = match asked.bound_nodes() {
+        Some(nodes) => format!("echo {nodes} > {folder}/cpuset.mems"),
+        None => format!("cat /sys/fs/cgroup/cpuset/cpuset.mems > {folder}/cpuset.mems"),
+    };
+    let pieces = vec![
+        Piece::Command(format!("mkdir -p {folder}")),
+        Piece::Command(format!("echo {} > {folder}/cpuset.cpus", asked.list())),
+        Piece::Command(nodes),
+        Piece::Command(inside(asked, &format!("{folder}/tasks"))),
+    ];
+    let emission = asked.one_mask(pieces, format!("cat {folder}/cpuset.effective_cpus"));
+    asked.with_nodes_only(emission)
+}
+
+pub(super) fn cgroup_v2(asked: &Asked<'_>) -> Emission {
+    let folder = "/sys/fs/cgroup/pinwise";
+    let mut pieces = vec![
+        Piece::Command("echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control".to_owned()),
+        Piece::Command(format!("mkdir -p {folder}")),
+        Piece::Command(format!("echo {} > {folder}/cpuset.cpus", asked.list())),
+    ];
+    if let Some(nodes) = asked.bound_nodes() {
+        pieces.push(Piece::Command(format!(
+            "echo {nodes} > {folder}/cpuset.mems"
+        )));
+    }
+    pieces.push(Piece::Command(inside(
+        asked,
+        &format!("{folder}/cgroup.procs"),
+    )));
+    let mut emission = asked.one_mask(pieces, format!("cat {folder}/cpuset.cpus.effective"));
+    emission.notes.push(format!(
+        "Of a program that runs already: echo PID > {folder}/cgroup.procs; masks that its threads \
+         had set are lost then."
+    ));
+    asked.with_nodes_only(emission)
+}
+
+/// Starts the program inside a cgroup: a shell enters it and becomes it.
+fn inside(asked: &Asked<'_>, file: &str) -> String {
+    let enter = format!("echo $$ > {file} && exec \"$@\"");
+    asked.line(&["sh", "-c", &enter, "sh"])
+}
+
+/// The last part of a path.
+fn base_name(path: &str) -> &str {
+    path.trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or(path)
+}
+
+/// A text as part of a unit's name, as systemd-escape(1) writes it.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for (at, byte) in text.bytes().enumerate() {
+        let is_plain = byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_');
+        match byte {
+            b'/' => escaped.push('-'),
+            b'.' if at > 0 => escaped.push('.'),
+            byte if is_plain => escaped.push(char::from(byte)),
+            byte => escaped.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    if escaped.is_empty() {
+        return "UNIT".to_owned();
+    }
+    escaped
+}

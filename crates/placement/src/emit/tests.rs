@@ -1,0 +1,255 @@
+//! Golden texts on three machines, and round trips through the readers.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Placement;
+use crate::read;
+use pinwise_topology::{Capture, CpuSet};
+
+const SERVER: &str = "package:2 [numa(memory=1GB)] l3:2 core:2 pu:2";
+const VM: &str = "package:1 core:2 pu:1";
+
+fn machine(description: &str) -> Topology {
+    Topology::from_synthetic(description).unwrap()
+}
+
+/// 4 P CPUs on 2 cores, 4 E cores.
+fn hybrid() -> Topology {
+    let mut capture = Capture::new();
+    for cpu in 0..8 {
+        let folder = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+        let siblings = match cpu {
+            0 | 1 => "0-1".to_owned(),
+            2 | 3 => "2-3".to_owned(),
+            cpu => cpu.to_string(),
+        };
+        capture.insert(format!("{folder}/core_cpus_list"), siblings);
+    }
+    capture.insert("sys/devices/system/cpu/online", "0-7");
+    capture.insert("sys/devices/cpu_core/cpus", "0-3");
+    capture.insert("sys/devices/cpu_atom/cpus", "4-7");
+    Topology::from_capture(&capture).0
+}
+
+fn context(command: &[&str]) -> Context {
+    Context {
+        command: command.iter().map(|word| (*word).to_owned()).collect(),
+        threads: None,
+    }
+}
+
+fn shown(topology: &Topology, place: &str, command: &[&str]) -> String {
+    let placement: Placement = place.parse().unwrap();
+    let realised = placement.realise(topology).unwrap();
+    let mut text = format!("{place}: CPUs {}\n", realised.cpus);
+    for tool in Tool::ALL {
+        let target = Target::new(tool);
+        let emission = emit(&target, &realised, topology, &context(command));
+        assert_eq!(emission.tool, tool);
+        text.push_str(&format!("\n== {}\n{}", tool.name(), emission.text()));
+        for sentence in &emission.cannot {
+            text.push_str(&format!("cannot: {sentence}\n"));
+        }
+        for sentence in &emission.notes {
+            text.push_str(&format!("note: {sentence}\n"));
+        }
+        text.push_str(&format!("verify: {}\n", emission.verify));
+    }
+    text
+}
+
+#[test]
+fn on_a_server_with_smt_and_numa() {
+    let server = machine(SERVER);
+    insta::assert_snapshot!(
+        "server",
+        shown(&server, "one-per-core*4/mem=bind", &["./prog", "-n", "2"])
+    );
+    insta::assert_snapshot!(
+        "server-bound",
+        shown(&server, "spread*4/bound/mem=interleave", &["./prog"])
+    );
+}
+
+#[test]
+fn on_a_hybrid() {
+    insta::assert_snapshot!("hybrid", shown(&hybrid(), "p-cores/mem=local", &[]));
+}
+
+#[test]
+fn on_a_small_virtual_machine() {
+    insta::assert_snapshot!(
+        "vm",
+        shown(&machine(VM), "cpu:1", &["sh", "-c", "echo \"it's $HOME\""])
+    );
+}
+
+#[test]
+fn hostile_words_stay_words() {
+    let topology = machine(VM);
+    let placement: Placement = "cpu:0".parse().unwrap();
+    let realised = placement.realise(&topology).unwrap();
+    let words = ["/opt/my prog;x", "a b", "$(reboot)", "'", "\n", "%n"];
+    let told = |tool| {
+        let target = Target::new(tool);
+        emit(&target, &realised, &topology, &context(&words))
+    };
+    for tool in [
+        Tool::Taskset,
+        Tool::Numactl,
+        Tool::HwlocBind,
+        Tool::CgroupV2,
+    ] {
+        let emission = told(tool);
+        let Some(Piece::Command(line)) = emission.pieces.last() else {
+            panic!("{tool:?}");
+        };
+        let read = shell_words::split(line).unwrap();
+        assert!(read.ends_with(&words.map(str::to_owned)), "{line}");
+    }
+    let unit = told(Tool::Systemd).text();
+    assert!(unit.contains("/my\\x20prog\\x3bx.service.d/"), "{unit}");
+    let run = told(Tool::SystemdRun).text();
+    assert!(run.contains("'$$(reboot)'"), "{run}");
+    let pod = told(Tool::Kubernetes).text();
+    assert!(pod.contains(r#""$(reboot)","'","\n","%n""#), "{pod}");
+}
+
+#[test]
+fn targets_are_read_or_refused() {
+    let read = |text: &str| Target::parse_list(text);
+    assert_eq!(read("all").unwrap().len(), Tool::ALL.len());
+    assert_eq!(read("omp,openmp").unwrap().len(), 1);
+    let unit = read("systemd:redis").unwrap().remove(0).unit;
+    assert_eq!(unit.as_deref(), Some("redis.service"));
+    for (bad, words) in [
+        ("dokcer", "did you mean 'docker'?"),
+        ("", "known are taskset"),
+        ("docker:x", "only systemd"),
+        ("systemd:", "no systemd unit"),
+        ("systemd:../../x", "no systemd unit"),
+        ("systemd:a b", "no systemd unit"),
+    ] {
+        let error = read(bad).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+/// What stands behind a word in a text, up to a blank or a quote.
+fn after<'a>(text: &'a str, word: &str) -> &'a str {
+    let rest = text
+        .split_once(word)
+        .unwrap_or_else(|| panic!("{word}: {text}"))
+        .1;
+    rest.split([' ', '\'', '\n']).next().unwrap()
+}
+
+fn value(emission: &Emission, wanted: &str) -> String {
+    let mut values = emission.pieces.iter().filter_map(|piece| match piece {
+        Piece::Variable { name, value } if *name == wanted => Some(value.clone()),
+        _ => None,
+    });
+    values.next().unwrap()
+}
+
+/// What each tool would understand of its own words: CPUs, place by place.
+fn understood(emission: &Emission, topology: &Topology) -> Option<Vec<CpuSet>> {
+    let text = emission.text();
+    let one = |set: Result<CpuSet, read::ReadError>| Some(vec![set.unwrap()]);
+    let all = &topology.allowed;
+    match emission.tool {
+        Tool::Taskset | Tool::Jvm | Tool::Go | Tool::Tokio | Tool::Rayon | Tool::OpenMpi => text
+            .contains("taskset")
+            .then(|| vec![read::taskset_list(after(&text, "taskset -c ")).unwrap()]),
+        Tool::Numactl => one(read::numactl_list(after(&text, "-C "), all)),
+        Tool::HwlocBind => one(read::hwloc_location(after(&text, "--cpubind "), topology)),
+        Tool::Systemd => one(read::systemd_list(after(&text, "\nCPUAffinity="))),
+        Tool::SystemdRun => one(read::systemd_list(after(&text, "AllowedCPUs="))),
+        Tool::Docker | Tool::Podman => one(read::systemd_list(after(&text, "--cpuset-cpus="))),
+        Tool::CgroupV1 | Tool::CgroupV2 => {
+            let line = text.lines().find(|line| line.ends_with("cpuset.cpus"));
+            one(read::systemd_list(after(line.unwrap(), "echo ")))
+        }
+        Tool::Slurm => Some(read::slurm_binding(after(&text, "--cpu-bind=")).unwrap()),
+        Tool::Omp => Some(read::omp_places(&value(emission, "OMP_PLACES"), topology).unwrap()),
+        Tool::Kmp => {
+            let value = value(emission, "KMP_AFFINITY");
+            let list = value.split_once("proclist=").unwrap().1;
+            Some(read::kmp_proclist(list.strip_suffix(",explicit").unwrap()).unwrap())
+        }
+        Tool::Gomp => {
+            let order = read::gomp_list(&value(emission, "GOMP_CPU_AFFINITY")).unwrap();
+            Some(order.into_iter().map(CpuSet::single).collect())
+        }
+        Tool::Libvirt => {
+            let pins = text.split("<vcpupin").skip(1);
+            let list = |pin: &str| read::libvirt_cpuset(after(pin, " cpuset='")).unwrap();
+            Some(pins.map(list).collect())
+        }
+        Tool::LlamaCpp => one(read::hwloc_location(after(&text, "--cpu-mask "), topology)),
+        // It names no CPU.
+        Tool::Kubernetes => None,
+    }
+}
+
+/// Tools that bind thread by thread, or process by process.
+const BINDING: [Tool; 5] = [Tool::Slurm, Tool::Omp, Tool::Kmp, Tool::Gomp, Tool::Libvirt];
+
+#[track_caller]
+fn check(realised: &Realised, topology: &Topology) {
+    for tool in Tool::ALL {
+        let target = Target::new(tool);
+        let emission = emit(&target, realised, topology, &Context::default());
+        assert!(!emission.verify.is_empty());
+        let Some(places) = understood(&emission, topology) else {
+            continue;
+        };
+        let is_bound = realised.placement.kind == Kind::Bound;
+        if tool == Tool::Gomp || (is_bound && BINDING.contains(&tool)) {
+            let order = realised.order.iter().copied().map(CpuSet::single);
+            assert_eq!(places, order.collect::<Vec<_>>(), "{tool:?}");
+        } else {
+            assert!(!places.is_empty());
+            assert!(
+                places.iter().all(|set| *set == realised.cpus),
+                "{tool:?}: {places:?}"
+            );
+        }
+        if is_bound && !BINDING.contains(&tool) && !matches!(tool, Tool::LlamaCpp | Tool::OpenMpi) {
+            assert!(!emission.cannot.is_empty(), "{tool:?} keeps quiet");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_emitted_is_read_back(
+        sizes in (1usize..4, 1usize..4, 1usize..5, 1usize..3),
+        seed in any::<u64>(),
+        name in prop::sample::select(vec!["compact", "spread", "one-per-core", "balanced", "one-per-llc"]),
+        ending in prop::sample::select(vec!["", "/bound", "/mem=bind", "/bound/mem=interleave", "/mem=local"]),
+    ) {
+        use rand::{SeedableRng, seq::SliceRandom};
+        let (packages, llcs, cores, cpus) = sizes;
+        let mut numbers: Vec<usize> = (0..packages * llcs * cores * cpus).collect();
+        numbers.shuffle(&mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));
+        let list = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let topology = machine(&format!(
+            "package:{packages} [numa(memory=1GB)] l3:{llcs} core:{cores} pu:{cpus}(indexes={list})"
+        ));
+        let placement: Placement = format!("{name}{ending}").parse().unwrap();
+        check(&placement.realise(&topology).unwrap(), &topology);
+    }
+
+    #[test]
+    fn any_cpus_are_read_back(
+        cpus in prop::collection::btree_set(0usize..128, 1..40),
+        ending in prop::sample::select(vec!["", "/bound"]),
+    ) {
+        let topology = machine("package:2 core:32 pu:2");
+        let cpus: CpuSet = cpus.into_iter().collect();
+        let placement: Placement = format!("cpu:{cpus}{ending}").parse().unwrap();
+        check(&placement.realise(&topology).unwrap(), &topology);
+    }
+}

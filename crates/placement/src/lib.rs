@@ -1,0 +1,232 @@
+//! Which CPUs a program's threads may use: names for it, and the CPUs that a
+//! name stands for on a given machine.
+//!
+//! ```text
+//! NAME[:ARGUMENT][*N][/bound][/mem=local|bind|interleave]
+//! one-per-core     one-llc:1     spread*4     shape:pkg=1,llc=2,core=8,smt=1
+//! shape:llc=2,core=8,cpu=12     tree:1l.4c.2t+.1c.1t
+//! ```
+//!
+//! A [`Placement`] is a wish and knows no machine; [`Placement::realise`]
+//! turns it into CPUs of one machine as late as possible, never outside the
+//! CPUs that the process is allowed. A placement is *confined*, one mask for
+//! all threads of the program, unless it says `/bound`: one CPU for each
+//! thread, in the placement's order of CPUs.
+
+mod branches;
+mod defaults;
+pub mod emit;
+mod explain;
+mod parse;
+pub mod read;
+mod realise;
+pub mod space;
+
+use std::fmt;
+
+use pinwise_topology::{CpuSet, Level};
+
+pub use branches::{Branch, Branches};
+pub use defaults::defaults;
+pub use explain::{Equivalent, equivalents, meaning};
+pub use parse::ParseError;
+pub use realise::{MemoryBinding, RealiseError, Realised, UsedUnits, merge_equivalent};
+
+/// Where memory is to come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MemoryPolicy {
+    /// The node of the CPU that touches it first, strictly by policy
+    /// (`MPOL_LOCAL`).
+    Local,
+    /// Only the nodes of the placement's CPUs (`MPOL_BIND`).
+    Bind,
+    /// Page by page over the nodes of the placement's CPUs
+    /// (`MPOL_INTERLEAVE`).
+    Interleave,
+}
+
+impl MemoryPolicy {
+    /// The word after `/mem=`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Bind => "bind",
+            Self::Interleave => "interleave",
+        }
+    }
+}
+
+/// How many units are used at each level. Levels left out are used as evenly
+/// and as far as the others allow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Packages in all.
+    pub packages: Option<usize>,
+    /// NUMA nodes in all.
+    pub numa_nodes: Option<usize>,
+    /// Last-level-cache domains in all.
+    pub llcs: Option<usize>,
+    /// Cores in all.
+    pub cores: Option<usize>,
+    /// CPUs in all, shared out evenly among the units.
+    pub cpus: Option<usize>,
+    /// CPUs per core.
+    pub cpus_per_core: Option<usize>,
+}
+
+/// What a placement asks for, before any machine is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Wish {
+    /// All allowed CPUs, left to the scheduler.
+    OsDefault,
+    /// CPUs in the order of the tree: siblings of a core first.
+    Compact,
+    /// One CPU of each core.
+    OnePerCore,
+    /// One CPU of each last-level cache.
+    OnePerLlc,
+    /// One CPU of each NUMA node.
+    OnePerNuma,
+    /// CPUs as far apart as possible.
+    Spread,
+    /// Every core once before any second sibling, neighbours first.
+    Balanced,
+    /// The fastest kind of CPU.
+    PCores,
+    /// The slowest kind of CPU.
+    ECores,
+    /// All CPUs of one unit, by its index.
+    One(Level, usize),
+    /// These CPUs.
+    Cpus(CpuSet),
+    /// These CPUs, written as a mask.
+    Mask(CpuSet),
+    /// So many units per level.
+    Shape(Shape),
+    /// So many units of each level in each unit around them.
+    Tree(Branches),
+}
+
+/// A named placement: a wish, perhaps cut to N CPUs, with a memory policy.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Placement {
+    /// What is asked for.
+    pub wish: Wish,
+    /// Use this many CPUs of it.
+    pub count: Option<usize>,
+    /// What of the CPUs a thread may use.
+    pub kind: Kind,
+    /// Memory policy; `None` leaves the inherited one.
+    pub memory: Option<MemoryPolicy>,
+}
+
+/// What of a placement's CPUs a thread may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Kind {
+    /// All of them: one mask for all threads.
+    #[default]
+    Confined,
+    /// One: threads are bound to CPUs in turn, in the order in which they
+    /// begin.
+    Bound,
+}
+
+impl Placement {
+    /// A wish for all of its CPUs with the inherited memory policy.
+    #[must_use]
+    pub const fn new(wish: Wish) -> Self {
+        Self {
+            wish,
+            count: None,
+            kind: Kind::Confined,
+            memory: None,
+        }
+    }
+
+    /// The same wish cut to `count` CPUs.
+    #[must_use]
+    pub const fn times(wish: Wish, count: usize) -> Self {
+        Self {
+            wish,
+            count: Some(count),
+            kind: Kind::Confined,
+            memory: None,
+        }
+    }
+
+    /// All allowed CPUs, left to the scheduler.
+    #[must_use]
+    pub const fn os_default() -> Self {
+        Self::new(Wish::OsDefault)
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = match &self.wish {
+            Wish::OsDefault => "os-default".to_owned(),
+            Wish::Compact => "compact".to_owned(),
+            Wish::OnePerCore => "one-per-core".to_owned(),
+            Wish::OnePerLlc => "one-per-llc".to_owned(),
+            Wish::OnePerNuma => "one-per-numa".to_owned(),
+            Wish::Spread => "spread".to_owned(),
+            Wish::Balanced => "balanced".to_owned(),
+            Wish::PCores => "p-cores".to_owned(),
+            Wish::ECores => "e-cores".to_owned(),
+            Wish::One(level, index) => {
+                let name = one_name(*level);
+                if *index == 0 {
+                    name.to_owned()
+                } else {
+                    format!("{name}:{index}")
+                }
+            }
+            Wish::Cpus(set) => format!("cpu:{set}"),
+            Wish::Mask(set) => format!("mask:{}", set.to_mask()),
+            Wish::Shape(shape) => format!("shape:{shape}"),
+            Wish::Tree(branches) => format!("tree:{branches}"),
+        };
+        if let Some(count) = self.count {
+            text.push_str(&format!("*{count}"));
+        }
+        if self.kind == Kind::Bound {
+            text.push_str("/bound");
+        }
+        if let Some(memory) = self.memory {
+            text.push_str(&format!("/mem={}", memory.name()));
+        }
+        out.pad(&text)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            ("pkg", self.packages),
+            ("numa", self.numa_nodes),
+            ("llc", self.llcs),
+            ("core", self.cores),
+            ("cpu", self.cpus),
+            ("smt", self.cpus_per_core),
+        ];
+        let text: Vec<String> = parts
+            .iter()
+            .filter_map(|(key, value)| value.map(|v| format!("{key}={v}")))
+            .collect();
+        out.write_str(&text.join(","))
+    }
+}
+
+const fn one_name(level: Level) -> &'static str {
+    match level {
+        Level::Package => "one-package",
+        Level::Numa => "one-numa",
+        Level::Llc => "one-llc",
+        Level::Core => "one-core",
+        Level::Cpu => "one-cpu",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! Reads placement names.
+//!
+//! It checks words, not machines: `one-llc:9` is a fine name that may stand
+//! for nothing on the machine at hand.
+
+use std::str::FromStr;
+
+use super::{Branches, Kind, MemoryPolicy, Placement, Shape, Wish};
+use pinwise_topology::{CpuSet, CpuSetError, Level};
+
+/// Names that take no argument.
+const PLAIN: [(&str, Wish); 9] = [
+    ("os-default", Wish::OsDefault),
+    ("compact", Wish::Compact),
+    ("one-per-core", Wish::OnePerCore),
+    ("one-per-llc", Wish::OnePerLlc),
+    ("one-per-numa", Wish::OnePerNuma),
+    ("spread", Wish::Spread),
+    ("balanced", Wish::Balanced),
+    ("p-cores", Wish::PCores),
+    ("e-cores", Wish::ECores),
+];
+
+/// Names that may carry the index of a unit.
+const ONE: [(&str, Level); 4] = [
+    ("one-core", Level::Core),
+    ("one-llc", Level::Llc),
+    ("one-numa", Level::Numa),
+    ("one-package", Level::Package),
+];
+
+/// Why a placement could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// The text is empty.
+    #[error("a placement is empty; write one such as os-default or cpu:0")]
+    Empty,
+    /// No placement has this name.
+    #[error("'{name}' is not a placement{}", suggest(nearest))]
+    Unknown {
+        /// What was written.
+        name: String,
+        /// A known name that looks like it.
+        nearest: Option<&'static str>,
+    },
+    /// A placement takes no argument, or another one.
+    #[error("'{text}': {reason}")]
+    Argument {
+        /// The whole placement.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The CPU list or mask cannot be read.
+    #[error("'{text}': {reason}")]
+    Cpus {
+        /// The whole placement.
+        text: String,
+        /// Why.
+        reason: CpuSetError,
+    },
+}
+
+fn suggest(nearest: &Option<&'static str>) -> String {
+    match nearest {
+        Some(name) => format!("; did you mean '{name}'?"),
+        None => format!("; known are {}", known_names().join(", ")),
+    }
+}
+
+fn known_names() -> Vec<&'static str> {
+    let plain = PLAIN.iter().map(|(name, _)| *name);
+    let one = ONE.iter().map(|(name, _)| *name);
+    plain
+        .chain(one)
+        .chain(["cpu:LIST", "mask:HEX", "shape:LEVEL=N,…", "tree:…"])
+        .collect()
+}
+
+impl FromStr for Placement {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let text = text.trim();
+        let mut parts = text.split('/');
+        let head = parts.next().unwrap_or_default();
+        let mut kind = Kind::Confined;
+        let mut memory = None;
+        for part in parts {
+            match part {
+                "bound" => kind = Kind::Bound,
+                part => memory = Some(parse_memory(text, part)?),
+            }
+        }
+        let (head, count) = parse_count(text, head)?;
+        if head.is_empty() {
+            return Err(ParseError::Empty);
+        }
+        let wish = parse_wish(text, head)?;
+        let counted = match &wish {
+            Wish::Cpus(_) | Wish::Mask(_) | Wish::OsDefault | Wish::Tree(_) => true,
+            Wish::Shape(shape) => shape.cpus.is_some(),
+            _ => false,
+        };
+        if count.is_some() && counted {
+            return Err(argument(text, "*N does not go with this placement"));
+        }
+        Ok(Self {
+            wish,
+            count,
+            kind,
+            memory,
+        })
+    }
+}
+
+fn argument(text: &str, reason: &str) -> ParseError {
+    ParseError::Argument {
+        text: text.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn parse_memory(text: &str, part: &str) -> Result<MemoryPolicy, ParseError> {
+    match part {
+        "mem=local" => Ok(MemoryPolicy::Local),
+        "mem=bind" => Ok(MemoryPolicy::Bind),
+        "mem=interleave" => Ok(MemoryPolicy::Interleave),
+        _ => Err(argument(
+            text,
+            &format!(
+                "'/{part}' is not known; write /bound, /mem=local, /mem=bind or /mem=interleave"
+            ),
+        )),
+    }
+}
+
+fn parse_count<'a>(text: &str, head: &'a str) -> Result<(&'a str, Option<usize>), ParseError> {
+    let Some((head, count)) = head.split_once('*') else {
+        return Ok((head, None));
+    };
+    match count.parse() {
+        Ok(count) if count > 0 => Ok((head, Some(count))),
+        _ => Err(argument(text, "after * comes the number of CPUs to use")),
+    }
+}
+
+fn parse_wish(text: &str, head: &str) -> Result<Wish, ParseError> {
+    let (name, value) = match head.split_once(':') {
+        Some((name, value)) => (name, Some(value)),
+        None => (head, None),
+    };
+    let cpus = |reason| ParseError::Cpus {
+        text: text.to_owned(),
+        reason,
+    };
+    match (name, value) {
+        // As taskset and numactl take them.
+        (list, None) if list.starts_with(|c: char| c.is_ascii_digit()) => {
+            non_empty(text, CpuSet::parse_list(list).map_err(cpus)?).map(Wish::Cpus)
+        }
+        ("cpu" | "cpus", Some(list)) => {
+            non_empty(text, CpuSet::parse_list(list).map_err(cpus)?).map(Wish::Cpus)
+        }
+        ("mask", Some(mask)) => {
+            non_empty(text, CpuSet::parse_mask(mask).map_err(cpus)?).map(Wish::Mask)
+        }
+        ("cpu" | "cpus", None) => Err(argument(text, "write the CPUs after it: cpu:0,2-4")),
+        ("mask", None) => Err(argument(text, "write the mask after it: mask:0x55")),
+        ("tree", None | Some("")) => Err(argument(
+            text,
+            "write what is used after it: tree:2l.4c.1t (2 LLCs, 4 cores in each, 1 CPU of each)",
+        )),
+        ("tree", Some(value)) => Branches::parse(value)
+            .map(Wish::Tree)
+            .map_err(|reason| argument(text, &reason)),
+        ("shape", value) => parse_shape(text, value.unwrap_or_default()).map(Wish::Shape),
+        _ => parse_named(text, name, value),
+    }
+}
+
+fn non_empty(text: &str, set: CpuSet) -> Result<CpuSet, ParseError> {
+    if set.is_empty() {
+        return Err(argument(text, "it names no CPU"));
+    }
+    Ok(set)
+}
+
+fn parse_named(text: &str, name: &str, value: Option<&str>) -> Result<Wish, ParseError> {
+    if let Some((_, level)) = ONE.iter().find(|(known, _)| *known == name) {
+        let index = match value {
+            None => 0,
+            Some(value) => value
+                .parse()
+                .map_err(|_| argument(text, "after : comes the index of the unit, from 0"))?,
+        };
+        return Ok(Wish::One(*level, index));
+    }
+    if let Some((_, wish)) = PLAIN.iter().find(|(known, _)| *known == name) {
+        return match value {
+            None => Ok(wish.clone()),
+            Some(_) => Err(argument(text, &format!("{name} takes no argument"))),
+        };
+    }
+    let nearest = PLAIN
+        .iter()
+        .map(|(known, _)| *known)
+        .chain(ONE.iter().map(|(known, _)| *known))
+        .chain(["cpu", "mask", "shape", "tree"])
+        .map(|known| (strsim::jaro_winkler(name, known), known))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(similarity, _)| *similarity > 0.75)
+        .map(|(_, known)| known);
+    Err(ParseError::Unknown {
+        name: name.to_owned(),
+        nearest,
+    })
+}
+
+fn parse_shape(text: &str, value: &str) -> Result<Shape, ParseError> {
+    let mut shape = Shape::default();
+    for part in value.split(',').filter(|part| !part.is_empty()) {
+        let (key, number) = part
+            .split_once('=')
+            .ok_or_else(|| argument(text, &format!("'{part}' is not LEVEL=N such as core=8")))?;
+        let number = number
+            .parse::<usize>()
+            .ok()
+            .filter(|&n| n > 0)
+            .ok_or_else(|| argument(text, &format!("'{part}' needs a number of at least 1")))?;
+        let field = match key {
+            "pkg" | "package" => &mut shape.packages,
+            "numa" => &mut shape.numa_nodes,
+            "llc" => &mut shape.llcs,
+            "core" => &mut shape.cores,
+            "cpu" => &mut shape.cpus,
+            "smt" => &mut shape.cpus_per_core,
+            _ => {
+                let reason =
+                    format!("'{key}' is not a level of a shape (pkg, numa, llc, core, cpu, smt)");
+                return Err(argument(text, &reason));
+            }
+        };
+        if field.replace(number).is_some() {
+            return Err(argument(text, &format!("'{key}' stands twice")));
+        }
+    }
+    if shape.cpus.is_some() && shape.cpus_per_core.is_some() {
+        return Err(argument(
+            text,
+            "cpu=N (in all) and smt=N (per core) exclude each other",
+        ));
+    }
+    if shape == Shape::default() {
+        return Err(argument(
+            text,
+            "write the units to use after it: shape:llc=2,core=8,smt=1",
+        ));
+    }
+    Ok(shape)
+}

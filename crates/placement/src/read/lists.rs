@@ -1,0 +1,216 @@
+//! Lists and masks of CPUs in the dialects of the tools.
+
+use super::{MOST_PLACES, ReadError, number, wrong};
+use pinwise_topology::{CpuSet, Level, Topology};
+
+/// `3`, `0-7`, and where strides are known `0-30:2`.
+fn range(piece: &str, knows_strides: bool) -> Result<Vec<usize>, ReadError> {
+    let (range, stride) = match piece.split_once(':') {
+        Some((range, stride)) if knows_strides => (range, number(stride, piece)?),
+        Some(_) => return Err(wrong(piece, "this tool knows no strides")),
+        None => (piece, 1),
+    };
+    if stride == 0 {
+        return Err(wrong(piece, "a stride is 1 or more"));
+    }
+    let (low, high) = match range.split_once('-') {
+        Some((low, high)) => (number(low, piece)?, number(high, piece)?),
+        None => (number(range, piece)?, number(range, piece)?),
+    };
+    if low > high {
+        return Err(wrong(piece, "the range runs backwards"));
+    }
+    Ok((low..=high).step_by(stride).collect())
+}
+
+fn pieces<'a>(text: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a str> {
+    text.split(separators)
+        .map(str::trim)
+        .filter(|piece| !piece.is_empty())
+}
+
+/// What `taskset -c` takes: `0,5,8-11,0-30:2`.
+///
+/// # Errors
+/// [`ReadError`] names the piece.
+pub fn taskset_list(text: &str) -> Result<CpuSet, ReadError> {
+    let mut set = CpuSet::new();
+    for piece in pieces(text, &[',']) {
+        range(piece, true)?
+            .into_iter()
+            .for_each(|cpu| set.insert(cpu));
+    }
+    Ok(set)
+}
+
+/// What `numactl -C` takes: `0-3,8`, `all`, `!0-3` (all but these). `all` is
+/// what the process may use. It takes nodes in the same way.
+///
+/// # Errors
+/// [`ReadError`] names the piece; `+0-3`, relative to a cpuset, is refused.
+pub fn numactl_list(text: &str, all: &CpuSet) -> Result<CpuSet, ReadError> {
+    if text.contains('+') {
+        return Err(wrong(text, "numbers relative to a cpuset are not read"));
+    }
+    let (list, is_inverted) = match text.trim().strip_prefix('!') {
+        Some(list) => (list, true),
+        None => (text.trim(), false),
+    };
+    let mut set = CpuSet::new();
+    for piece in pieces(list, &[',']) {
+        if piece == "all" {
+            set = set.union(all);
+            continue;
+        }
+        range(piece, false)?
+            .into_iter()
+            .for_each(|cpu| set.insert(cpu));
+    }
+    Ok(if is_inverted {
+        all.difference(&set)
+    } else {
+        set
+    })
+}
+
+/// What systemd takes: numbers and ranges apart by commas or blanks. Containers
+/// take the same with commas.
+///
+/// # Errors
+/// [`ReadError`] names the piece.
+pub fn systemd_list(text: &str) -> Result<CpuSet, ReadError> {
+    let mut set = CpuSet::new();
+    for piece in pieces(text, &[',', ' ', '\t']) {
+        range(piece, false)?
+            .into_iter()
+            .for_each(|cpu| set.insert(cpu));
+    }
+    Ok(set)
+}
+
+/// What libvirt takes: `0-7,^3`; exclusions count from where they stand on.
+///
+/// # Errors
+/// [`ReadError`] names the piece.
+pub fn libvirt_cpuset(text: &str) -> Result<CpuSet, ReadError> {
+    let mut set = CpuSet::new();
+    for piece in pieces(text, &[',']) {
+        if let Some(out) = piece.strip_prefix('^') {
+            set.remove(number(out, piece)?);
+            continue;
+        }
+        range(piece, false)?
+            .into_iter()
+            .for_each(|cpu| set.insert(cpu));
+    }
+    Ok(set)
+}
+
+/// What `GOMP_CPU_AFFINITY` takes: `0 3 1-2 4-15:2`, in the order of threads.
+///
+/// # Errors
+/// [`ReadError`] names the piece.
+pub fn gomp_list(text: &str) -> Result<Vec<usize>, ReadError> {
+    let mut order = Vec::new();
+    for piece in pieces(text, &[',', ' ', '\t']) {
+        order.extend(range(piece, true)?);
+        if order.len() > MOST_PLACES {
+            return Err(wrong(piece, "the list is too long"));
+        }
+    }
+    Ok(order)
+}
+
+/// The list behind `KMP_AFFINITY`'s `proclist=`: `[7,4-6:2,{3,2}]`; in braces a
+/// set that a thread may use.
+///
+/// # Errors
+/// [`ReadError`] names the piece.
+pub fn kmp_proclist(text: &str) -> Result<Vec<CpuSet>, ReadError> {
+    let inner = text.trim().strip_prefix('[');
+    let mut rest = inner
+        .and_then(|inner| inner.strip_suffix(']'))
+        .ok_or_else(|| wrong(text, "a list stands in brackets: [0,2-3,{4,5}]"))?;
+    let mut places = Vec::new();
+    while !rest.is_empty() {
+        let end;
+        if let Some(set) = rest.strip_prefix('{') {
+            let (set, after) = set
+                .split_once('}')
+                .ok_or_else(|| wrong(rest, "the brace is not closed"))?;
+            places.push(taskset_list(set)?);
+            end = after;
+        } else {
+            let (piece, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+            places.extend(range(piece, true)?.into_iter().map(CpuSet::single));
+            end = after;
+        }
+        if places.len() > MOST_PLACES {
+            return Err(wrong(text, "the list is too long"));
+        }
+        rest = match end.strip_prefix(',') {
+            Some(next) if !next.is_empty() => next,
+            _ if end.is_empty() => end,
+            _ => return Err(wrong(end, "a comma and another place are needed")),
+        };
+    }
+    Ok(places)
+}
+
+/// What Slurm's `--cpu-bind` and `--mem-bind` take: `map_cpu:0,2`,
+/// `mask_cpu:0x3,0xc`, `mask_mem:0x1`; for each task its CPUs or nodes.
+///
+/// # Errors
+/// [`ReadError`] names the piece.
+pub fn slurm_binding(text: &str) -> Result<Vec<CpuSet>, ReadError> {
+    let reason = "map_cpu:LIST, mask_cpu:MASKS, map_mem:LIST or mask_mem:MASKS is needed";
+    let (kind, list) = text.split_once(':').ok_or_else(|| wrong(text, reason))?;
+    let read = |piece: &str| match kind {
+        "map_cpu" | "map_mem" => Ok(CpuSet::single(number(piece, piece)?)),
+        "mask_cpu" | "mask_mem" => mask(piece),
+        _ => Err(wrong(text, reason)),
+    };
+    list.split(',').map(str::trim).map(read).collect()
+}
+
+fn mask(piece: &str) -> Result<CpuSet, ReadError> {
+    CpuSet::parse_mask(piece).map_err(|_| wrong(piece, "a hexadecimal mask such as 0x55 is needed"))
+}
+
+/// A place as `hwloc-bind` takes it: a mask, or `pu:0-3`, `core:2`, `numa:0`,
+/// `l3:1`, `package:0` by hwloc's numbers, which count along the machine's tree.
+///
+/// # Errors
+/// [`ReadError`] names the piece.
+pub fn hwloc_location(text: &str, topology: &Topology) -> Result<CpuSet, ReadError> {
+    let Some((kind, numbers)) = text.split_once(':') else {
+        return mask(text);
+    };
+    let units = match kind.to_ascii_lowercase().as_str() {
+        "pu" => in_tree_order(topology),
+        "core" => topology.units(Level::Core),
+        "numa" | "numanode" | "node" => topology.units(Level::Numa),
+        "l3" | "l3cache" => topology.units(Level::Llc),
+        "package" | "socket" => topology.units(Level::Package),
+        _ => return Err(wrong(text, "pu, core, l3, numa or package is needed")),
+    };
+    let mut set = CpuSet::new();
+    if numbers == "all" {
+        return Ok(units.iter().fold(set, |all, unit| all.union(unit)));
+    }
+    for index in range(numbers, false)? {
+        let unit = units.get(index);
+        set = set.union(unit.ok_or_else(|| wrong(text, "the machine has not so many"))?);
+    }
+    Ok(set)
+}
+
+fn in_tree_order(topology: &Topology) -> Vec<CpuSet> {
+    let mut order = Vec::new();
+    topology.tree().walk(&mut |node, _| {
+        if node.children.is_empty() {
+            order.extend(node.cpus.iter().map(CpuSet::single));
+        }
+    });
+    order
+}

@@ -1,0 +1,46 @@
+//! What other tools are told, read back: CPUs, places and nodes.
+//!
+//! The syntaxes are those that [`super::emit`] writes, as far as the tools
+//! document them. Words only: no machine is asked, but for names that stand for
+//! units of one. What a tool counts relative to something else is refused.
+
+mod lists;
+mod openmp;
+
+pub use lists::{
+    gomp_list, hwloc_location, kmp_proclist, libvirt_cpuset, numactl_list, slurm_binding,
+    systemd_list, taskset_list,
+};
+pub use openmp::omp_places;
+
+/// Why a tool's words could not be read: the piece, and what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{piece}': {reason}")]
+pub struct ReadError {
+    /// What was written.
+    pub piece: String,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+fn wrong(piece: &str, reason: &'static str) -> ReadError {
+    ReadError {
+        piece: piece.to_owned(),
+        reason,
+    }
+}
+
+/// A number of a CPU or a node.
+fn number(text: &str, piece: &str) -> Result<usize, ReadError> {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let number = is_number.then(|| text.parse().ok()).flatten();
+    number
+        .filter(|&n| n <= pinwise_topology::CpuSet::MAX_CPU)
+        .ok_or_else(|| wrong(piece, "a number of a CPU or a range such as 0-3 is needed"))
+}
+
+/// Most places that a text may stand for.
+const MOST_PLACES: usize = pinwise_topology::CpuSet::MAX_CPU + 1;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,500 @@
+//! From a wish to the CPUs of one machine.
+//!
+//! Two orders of the allowed CPUs carry everything: *compact* walks the tree
+//! depth first, *spread* alternates between the outermost units first. The
+//! result never leaves the allowed CPUs; a wish for one that is offline or
+//! forbidden is an error that says who forbids it, because the kernel would
+//! silently drop it from the mask.
+
+use super::space::{Lacking, Space};
+use super::{Kind, MemoryPolicy, Placement, Shape, Wish};
+use pinwise_topology::{CpuSet, Level, Node, NodeKind, Topology};
+
+/// A placement on one machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Realised {
+    /// The wish it came from.
+    pub placement: Placement,
+    /// The mask that all threads share, or are bound within.
+    pub cpus: CpuSet,
+    /// The same CPUs in the placement's order: where bound threads go.
+    pub order: Vec<usize>,
+    /// Memory policy with its nodes.
+    pub memory: Option<MemoryBinding>,
+    /// What of the machine the CPUs make use of.
+    pub used: UsedUnits,
+}
+
+/// A memory policy and the NUMA nodes it applies to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryBinding {
+    /// The policy.
+    pub policy: MemoryPolicy,
+    /// The operating system's node numbers.
+    pub nodes: Vec<usize>,
+}
+
+/// How many units of each level a set of CPUs touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsedUnits {
+    /// Packages.
+    pub packages: usize,
+    /// NUMA nodes.
+    pub numa_nodes: usize,
+    /// Last-level-cache domains; 0 where caches are not reported.
+    pub llcs: usize,
+    /// Cores.
+    pub cores: usize,
+    /// CPUs.
+    pub cpus: usize,
+}
+
+/// Why a placement cannot be had on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RealiseError {
+    /// CPUs that the machine does not have.
+    #[error("{placement}: there is no CPU {cpus} on this machine (it has {present})")]
+    Absent {
+        /// The placement.
+        placement: String,
+        /// CPUs asked for that are not there.
+        cpus: CpuSet,
+        /// CPUs that are there.
+        present: CpuSet,
+    },
+    /// Affinity and cpusets leave nothing.
+    #[error("{placement}: this process may not use any CPU of this machine")]
+    NothingAllowed {
+        /// The placement.
+        placement: String,
+    },
+    /// CPUs that are switched off.
+    #[error("{placement}: CPU {cpus} is offline")]
+    Offline {
+        /// The placement.
+        placement: String,
+        /// CPUs asked for that are off.
+        cpus: CpuSet,
+    },
+    /// CPUs that this process may not use.
+    #[error("{placement}: CPU {cpus} is forbidden: the {by} leaves only {leaves}")]
+    Forbidden {
+        /// The placement.
+        placement: String,
+        /// CPUs asked for that are forbidden.
+        cpus: CpuSet,
+        /// Who forbids them.
+        by: String,
+        /// What is left.
+        leaves: CpuSet,
+    },
+    /// More units or CPUs than there are.
+    #[error("{placement}: it asks for {wanted} {noun}, this machine lets it use {available}")]
+    TooMany {
+        /// The placement.
+        placement: String,
+        /// What is counted.
+        noun: String,
+        /// How many are asked for.
+        wanted: usize,
+        /// How many there are.
+        available: usize,
+    },
+    /// A level that the system does not report.
+    #[error("{placement}: this machine reports no {noun}")]
+    NotReported {
+        /// The placement.
+        placement: String,
+        /// What is missing.
+        noun: &'static str,
+    },
+    /// A shape whose numbers do not fit each other.
+    #[error("{placement}: {wanted} cannot be had from {from}")]
+    Impossible {
+        /// The placement.
+        placement: String,
+        /// The units that cannot be had.
+        wanted: String,
+        /// The units they would have to come from.
+        from: String,
+    },
+}
+
+impl Placement {
+    /// The CPUs this placement stands for on a machine.
+    ///
+    /// # Errors
+    /// [`RealiseError`] where the machine lacks what is asked for or this
+    /// process may not use it.
+    pub fn realise(&self, topology: &Topology) -> Result<Realised, RealiseError> {
+        if topology.allowed.is_empty() {
+            return Err(RealiseError::NothingAllowed {
+                placement: self.to_string(),
+            });
+        }
+        let candidates = self.candidates(topology)?;
+        let order: Vec<usize> = match self.count {
+            None => candidates,
+            Some(count) if count > candidates.len() => {
+                return Err(self.too_many("CPUs", count, candidates.len()));
+            }
+            Some(count) => candidates.into_iter().take(count).collect(),
+        };
+        let cpus: CpuSet = order.iter().copied().collect();
+        let memory = self.memory.map(|policy| MemoryBinding {
+            policy,
+            nodes: memory_nodes(topology, &cpus),
+        });
+        Ok(Realised {
+            placement: self.clone(),
+            used: UsedUnits::count(topology, &cpus),
+            cpus,
+            order,
+            memory,
+        })
+    }
+
+    /// The CPUs to take from, best first.
+    fn candidates(&self, topology: &Topology) -> Result<Vec<usize>, RealiseError> {
+        let orders = Orders::of(topology);
+        match &self.wish {
+            Wish::OsDefault | Wish::Compact => Ok(orders.compact()),
+            Wish::Spread => Ok(orders.spread()),
+            Wish::Balanced => Ok(orders.balanced()),
+            Wish::OnePerCore => Ok(self.one_per(topology, Level::Core, &orders)?),
+            Wish::OnePerLlc => self.one_per(topology, Level::Llc, &orders),
+            Wish::OnePerNuma => self.one_per(topology, Level::Numa, &orders),
+            Wish::PCores => self.kind(topology, "P", &orders),
+            Wish::ECores => self.kind(topology, "E", &orders),
+            Wish::One(level, index) => self.one(topology, *level, *index, &orders),
+            Wish::Cpus(set) | Wish::Mask(set) => self.listed(topology, set),
+            Wish::Shape(shape) => match shape.cpus {
+                Some(cpus) => self.even_shape(topology, shape, cpus),
+                None => self.shape(topology, *shape, &orders),
+            },
+            Wish::Tree(branches) => {
+                let found = Space::of(topology).realise(branches);
+                self.found(found)
+            }
+        }
+    }
+
+    fn units(&self, topology: &Topology, level: Level) -> Result<Vec<CpuSet>, RealiseError> {
+        let units = topology.allowed_units(level);
+        if units.is_empty() {
+            return Err(RealiseError::NotReported {
+                placement: self.to_string(),
+                noun: match level {
+                    Level::Llc => "shared caches",
+                    other => other.noun(),
+                },
+            });
+        }
+        Ok(units)
+    }
+
+    fn one_per(
+        &self,
+        topology: &Topology,
+        level: Level,
+        orders: &Orders,
+    ) -> Result<Vec<usize>, RealiseError> {
+        let firsts: CpuSet = self
+            .units(topology, level)?
+            .iter()
+            .filter_map(CpuSet::first)
+            .collect();
+        Ok(orders.only(&firsts))
+    }
+
+    fn kind(
+        &self,
+        topology: &Topology,
+        name: &'static str,
+        orders: &Orders,
+    ) -> Result<Vec<usize>, RealiseError> {
+        let kind = topology.kinds.iter().find(|kind| kind.name == name);
+        let cpus = kind
+            .map(|kind| kind.cpus.intersection(&topology.allowed))
+            .filter(|cpus| !cpus.is_empty())
+            .ok_or_else(|| RealiseError::NotReported {
+                placement: self.to_string(),
+                noun: "kinds of core (P and E) that this process may use",
+            })?;
+        Ok(orders.only(&cpus))
+    }
+
+    fn one(
+        &self,
+        topology: &Topology,
+        level: Level,
+        index: usize,
+        orders: &Orders,
+    ) -> Result<Vec<usize>, RealiseError> {
+        let units = self.units(topology, level)?;
+        let unit = units.get(index).ok_or_else(|| {
+            self.too_many(
+                &format!("{}s", level.noun()),
+                index.saturating_add(1),
+                units.len(),
+            )
+        })?;
+        Ok(orders.only(unit))
+    }
+
+    fn listed(&self, topology: &Topology, set: &CpuSet) -> Result<Vec<usize>, RealiseError> {
+        let placement = self.to_string();
+        let present: CpuSet = topology.cpus.iter().map(|cpu| cpu.id).collect();
+        let absent = set.difference(&present);
+        if !absent.is_empty() {
+            return Err(RealiseError::Absent {
+                placement,
+                cpus: absent,
+                present,
+            });
+        }
+        let offline = set.difference(&topology.online);
+        if !offline.is_empty() {
+            return Err(RealiseError::Offline {
+                placement,
+                cpus: offline,
+            });
+        }
+        // The kernel cuts masks to the cpuset: it is the cause where both forbid.
+        for restriction in topology.restrictions.iter().rev() {
+            let forbidden = set.difference(&restriction.leaves);
+            if !forbidden.is_empty() {
+                return Err(RealiseError::Forbidden {
+                    placement,
+                    cpus: forbidden,
+                    by: restriction.by.clone(),
+                    leaves: restriction.leaves.clone(),
+                });
+            }
+        }
+        Ok(set.iter().collect())
+    }
+
+    fn even_shape(
+        &self,
+        topology: &Topology,
+        shape: &Shape,
+        cpus: usize,
+    ) -> Result<Vec<usize>, RealiseError> {
+        let available = topology.allowed.len();
+        if cpus > available {
+            return Err(self.too_many("CPUs", cpus, available));
+        }
+        self.found(Space::of(topology).spread_evenly(shape, cpus))
+    }
+
+    fn found(&self, found: Result<CpuSet, Lacking>) -> Result<Vec<usize>, RealiseError> {
+        let lacking = |Lacking { wanted, from }| RealiseError::Impossible {
+            placement: self.to_string(),
+            wanted,
+            from,
+        };
+        Ok(found.map_err(lacking)?.iter().collect())
+    }
+
+    /// Narrows the machine level by level, outermost first: each step keeps
+    /// the asked number of units, spread over what the steps before kept.
+    fn shape(
+        &self,
+        topology: &Topology,
+        shape: Shape,
+        orders: &Orders,
+    ) -> Result<Vec<usize>, RealiseError> {
+        let mut kept = topology.allowed.clone();
+        let mut from = "this machine".to_owned();
+        let steps = [
+            (Level::Package, shape.packages),
+            (Level::Numa, shape.numa_nodes),
+            (Level::Llc, shape.llcs),
+            (Level::Core, shape.cores),
+        ];
+        for (level, wanted) in steps {
+            let Some(wanted) = wanted else { continue };
+            let plural = if wanted == 1 { "" } else { "s" };
+            let text = format!("{wanted} {}{plural}", level.noun());
+            let chosen = self.spread_units(topology, level, wanted, &kept, orders)?;
+            kept = chosen.ok_or_else(|| RealiseError::Impossible {
+                placement: self.to_string(),
+                wanted: text.clone(),
+                from: from.clone(),
+            })?;
+            from = text;
+        }
+        if let Some(per_core) = shape.cpus_per_core {
+            kept = self.cpus_per_core(topology, per_core, &kept)?;
+        }
+        Ok(orders.only(&kept))
+    }
+
+    fn spread_units(
+        &self,
+        topology: &Topology,
+        level: Level,
+        wanted: usize,
+        within: &CpuSet,
+        orders: &Orders,
+    ) -> Result<Option<CpuSet>, RealiseError> {
+        let units: Vec<CpuSet> = self
+            .units(topology, level)?
+            .into_iter()
+            .map(|unit| unit.intersection(within))
+            .filter(|unit| !unit.is_empty())
+            .collect();
+        let mut chosen: Vec<&CpuSet> = Vec::new();
+        for cpu in orders.spread() {
+            let unit = units.iter().find(|unit| unit.contains(cpu));
+            if let Some(unit) = unit.filter(|unit| !chosen.contains(unit))
+                && chosen.len() < wanted
+            {
+                chosen.push(unit);
+            }
+        }
+        let union = chosen.iter().fold(CpuSet::new(), |all, set| all.union(set));
+        Ok((chosen.len() == wanted).then_some(union))
+    }
+
+    fn cpus_per_core(
+        &self,
+        topology: &Topology,
+        per_core: usize,
+        within: &CpuSet,
+    ) -> Result<CpuSet, RealiseError> {
+        let mut kept = CpuSet::new();
+        for core in self.units(topology, Level::Core)? {
+            let core = core.intersection(within);
+            if !core.is_empty() && core.len() < per_core {
+                return Err(RealiseError::Impossible {
+                    placement: self.to_string(),
+                    wanted: format!("{per_core} CPUs per core"),
+                    from: format!("the core of CPUs {core}"),
+                });
+            }
+            kept = core.iter().take(per_core).fold(kept, |mut kept, cpu| {
+                kept.insert(cpu);
+                kept
+            });
+        }
+        Ok(kept)
+    }
+
+    fn too_many(&self, noun: &str, wanted: usize, available: usize) -> RealiseError {
+        RealiseError::TooMany {
+            placement: self.to_string(),
+            noun: noun.to_owned(),
+            wanted,
+            available,
+        }
+    }
+}
+
+impl UsedUnits {
+    /// Counts the units that `cpus` touch.
+    #[must_use]
+    pub fn count(topology: &Topology, cpus: &CpuSet) -> Self {
+        let touched = |level: Level| {
+            let units = topology.units(level);
+            units.iter().filter(|unit| unit.intersects(cpus)).count()
+        };
+        Self {
+            packages: touched(Level::Package),
+            numa_nodes: touched(Level::Numa),
+            llcs: touched(Level::Llc),
+            cores: touched(Level::Core),
+            cpus: cpus.len(),
+        }
+    }
+}
+
+/// Joins placements that stand for the same CPUs and memory on this machine:
+/// the first of each group, with the names of the others.
+#[must_use]
+pub fn merge_equivalent(arms: Vec<Realised>) -> Vec<(Realised, Vec<String>)> {
+    let mut merged: Vec<(Realised, Vec<String>)> = Vec::new();
+    for arm in arms {
+        let twin = merged.iter_mut().find(|(first, _)| {
+            let is_as_bound = match (first.placement.kind, arm.placement.kind) {
+                (Kind::Confined, Kind::Confined) => first.cpus == arm.cpus,
+                (Kind::Bound, Kind::Bound) => first.order == arm.order,
+                _ => false,
+            };
+            is_as_bound && first.memory == arm.memory
+        });
+        match twin {
+            Some((_, names)) => names.push(arm.placement.to_string()),
+            None => merged.push((arm, Vec::new())),
+        }
+    }
+    merged
+}
+
+fn memory_nodes(topology: &Topology, cpus: &CpuSet) -> Vec<usize> {
+    topology
+        .numa_nodes
+        .iter()
+        .filter(|node| node.allowed && node.cpus.intersects(cpus))
+        .map(|node| node.node)
+        .collect()
+}
+
+/// The allowed CPUs with their place in the tree.
+struct Orders {
+    /// CPU and, per level from the outermost, its unit's index in its parent.
+    paths: Vec<(usize, [usize; Level::ALL.len()])>,
+}
+
+impl Orders {
+    fn of(topology: &Topology) -> Self {
+        let mut paths = Vec::new();
+        collect_paths(&topology.allowed_tree(), [0; Level::ALL.len()], &mut paths);
+        Self { paths }
+    }
+
+    fn compact(&self) -> Vec<usize> {
+        self.sorted(|path| *path)
+    }
+
+    fn spread(&self) -> Vec<usize> {
+        self.sorted(|path| {
+            let mut inside_out = *path;
+            inside_out.reverse();
+            inside_out
+        })
+    }
+
+    fn balanced(&self) -> Vec<usize> {
+        self.sorted(|path| (path[Level::ALL.len() - 1], *path))
+    }
+
+    fn only(&self, set: &CpuSet) -> Vec<usize> {
+        let compact = self.compact();
+        compact.into_iter().filter(|&c| set.contains(c)).collect()
+    }
+
+    fn sorted<K: Ord>(&self, key: impl Fn(&[usize; Level::ALL.len()]) -> K) -> Vec<usize> {
+        let mut order: Vec<(K, usize)> = self.paths.iter().map(|(c, p)| (key(p), *c)).collect();
+        order.sort();
+        order.into_iter().map(|(_, cpu)| cpu).collect()
+    }
+}
+
+fn collect_paths(
+    node: &Node,
+    path: [usize; Level::ALL.len()],
+    paths: &mut Vec<(usize, [usize; Level::ALL.len()])>,
+) {
+    if node.kind == NodeKind::Unit(Level::Cpu) {
+        paths.extend(node.cpus.first().map(|cpu| (cpu, path)));
+    }
+    for (index, child) in node.children.iter().enumerate() {
+        let mut below = path;
+        if let NodeKind::Unit(level) = child.kind {
+            below[level as usize] = index;
+        }
+        collect_paths(child, below, paths);
+    }
+}

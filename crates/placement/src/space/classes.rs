@@ -1,0 +1,241 @@
+//! Units of a machine and their classes.
+//!
+//! Two units are of one class exactly when the trees below them are equal up
+//! to the order of children, kinds of cores included: the canonical form of
+//! Aho, Hopcroft and Ullman (1974, section 3.2) with the kinds at the leaves.
+//! A unit whose only child has the same CPUs is one with it and stands for the
+//! levels of both.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::branches::letter;
+use pinwise_topology::{Level, Node, NodeKind, Topology};
+
+/// What equal units have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Class {
+    /// Levels that a unit of this class is a unit of, outermost first.
+    pub(super) levels: Vec<Level>,
+    /// What is in it, in the order of classes; nothing in a CPU.
+    pub(super) groups: Vec<Group>,
+    /// Its CPUs.
+    pub(super) cpus: usize,
+    /// Kinds of its CPUs as indices into [`Classes::kinds`].
+    pub(super) kinds: BTreeSet<usize>,
+    /// Itself and every class of a unit inside it.
+    pub(super) within: BTreeSet<usize>,
+    /// The canonical form.
+    text: String,
+}
+
+/// So many children of one class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) class: usize,
+    pub(super) units: usize,
+}
+
+/// A unit with its CPU numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Unit {
+    pub(super) class: usize,
+    /// The CPU, of a unit that is just one.
+    pub(super) cpu: Option<usize>,
+    /// Is it the core of CPU 0?
+    pub(super) boot_core: bool,
+    /// In the order of the tree.
+    pub(super) children: Vec<Self>,
+}
+
+/// A machine's units with their classes.
+#[derive(Debug, Clone)]
+pub(super) struct Classes {
+    /// Fastest kind first, then the largest, then by canonical form: the same
+    /// on machines of equal trees.
+    pub(super) list: Vec<Class>,
+    pub(super) root: Unit,
+    /// Names of kinds, slowest first.
+    pub(super) kinds: Vec<String>,
+}
+
+impl Classes {
+    pub(super) fn of(topology: &Topology) -> Self {
+        let mut intern = Intern {
+            topology,
+            known: BTreeMap::new(),
+            list: Vec::new(),
+        };
+        let root = intern.unit(&topology.allowed_tree());
+        let mut classes = Self {
+            list: intern.list,
+            root,
+            kinds: kind_names(topology),
+        };
+        classes.sort();
+        classes
+    }
+
+    /// The canonical form of the whole machine.
+    pub(super) fn text(&self) -> &str {
+        &self.list[self.root.class].text
+    }
+
+    /// Numbers classes in an order that equal trees share.
+    fn sort(&mut self) {
+        let mut order: Vec<usize> = (0..self.list.len()).collect();
+        order.sort_by(|&a, &b| {
+            let (a, b) = (&self.list[a], &self.list[b]);
+            let fastest = b.kinds.last().cmp(&a.kinds.last());
+            fastest
+                .then(b.cpus.cmp(&a.cpus))
+                .then_with(|| a.text.cmp(&b.text))
+        });
+        let mut number = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            number[old] = new;
+        }
+        for class in &mut self.list {
+            for group in &mut class.groups {
+                group.class = number[group.class];
+            }
+            class.groups.sort_by_key(|group| group.class);
+            class.within = class.within.iter().map(|&old| number[old]).collect();
+        }
+        let mut sorted: Vec<(usize, Class)> = number
+            .iter()
+            .copied()
+            .zip(std::mem::take(&mut self.list))
+            .collect();
+        sorted.sort_by_key(|(new, _)| *new);
+        self.list = sorted.into_iter().map(|(_, class)| class).collect();
+        self.root.renumber(&number);
+    }
+}
+
+impl Class {
+    /// Is it a single CPU, with whatever surrounds it?
+    pub(super) fn is_cpu(&self) -> bool {
+        self.levels.last() == Some(&Level::Cpu)
+    }
+
+    /// The level that its units are named after; `None` of the machine.
+    pub(super) fn level(&self) -> Option<Level> {
+        self.levels.first().copied()
+    }
+}
+
+impl Unit {
+    fn renumber(&mut self, number: &[usize]) {
+        self.class = number[self.class];
+        for child in &mut self.children {
+            child.renumber(number);
+        }
+    }
+}
+
+/// Names of the kinds of CPU; the number is added where two have one name.
+fn kind_names(topology: &Topology) -> Vec<String> {
+    let names: Vec<&str> = topology.kinds.iter().map(|k| k.name.as_str()).collect();
+    let named = |(index, name): (usize, &&str)| {
+        let twins = names.iter().filter(|other| *other == name).count();
+        if twins > 1 {
+            format!("{name}{index}")
+        } else {
+            (*name).to_owned()
+        }
+    };
+    names.iter().enumerate().map(named).collect()
+}
+
+/// What tells classes apart: levels, kind of the CPU, children by class.
+type Signature = (Vec<Level>, Option<usize>, Vec<(usize, usize)>);
+
+struct Intern<'a> {
+    topology: &'a Topology,
+    known: BTreeMap<Signature, usize>,
+    list: Vec<Class>,
+}
+
+impl Intern<'_> {
+    fn unit(&mut self, node: &Node) -> Unit {
+        let mut levels = Vec::new();
+        let mut node = node;
+        loop {
+            if let NodeKind::Unit(level) = node.kind {
+                levels.push(level);
+            }
+            match &node.children[..] {
+                [only] if only.cpus == node.cpus => node = only,
+                _ => break,
+            }
+        }
+        let children: Vec<Unit> = node.children.iter().map(|n| self.unit(n)).collect();
+        let leaf = levels.last() == Some(&Level::Cpu);
+        let cpu = node.cpus.first().filter(|_| leaf);
+        let boot_core = levels.contains(&Level::Core) && node.cpus.contains(0);
+        let kind = cpu
+            .and_then(|id| self.topology.cpu(id))
+            .and_then(|cpu| cpu.kind);
+        Unit {
+            class: self.class(levels, kind, &children),
+            cpu,
+            boot_core,
+            children,
+        }
+    }
+
+    fn class(&mut self, levels: Vec<Level>, kind: Option<usize>, children: &[Unit]) -> usize {
+        let mut counted: BTreeMap<usize, usize> = BTreeMap::new();
+        for child in children {
+            *counted.entry(child.class).or_default() += 1;
+        }
+        let counted: Vec<(usize, usize)> = counted.into_iter().collect();
+        let signature = (levels.clone(), kind, counted.clone());
+        if let Some(&known) = self.known.get(&signature) {
+            return known;
+        }
+        let number = self.list.len();
+        let class = self.describe(number, levels, kind, &counted);
+        self.list.push(class);
+        self.known.insert(signature, number);
+        number
+    }
+
+    fn describe(
+        &self,
+        number: usize,
+        levels: Vec<Level>,
+        kind: Option<usize>,
+        counted: &[(usize, usize)],
+    ) -> Class {
+        let below = || counted.iter().map(|&(class, n)| (&self.list[class], n));
+        let mut inner: Vec<String> = below().map(|(c, n)| format!("{n}{}", c.text)).collect();
+        inner.sort();
+        let kind_name = kind.and_then(|kind| self.topology.kinds.get(kind));
+        let text = format!(
+            "{}{}({})",
+            levels
+                .iter()
+                .map(|&level| letter(level))
+                .collect::<String>(),
+            kind_name.map_or("", |kind| kind.name.as_str()),
+            inner.join(",")
+        );
+        let leaf = usize::from(levels.last() == Some(&Level::Cpu));
+        let mut within: BTreeSet<usize> = below().flat_map(|(c, _)| c.within.clone()).collect();
+        within.insert(number);
+        let mut kinds: BTreeSet<usize> = below().flat_map(|(c, _)| c.kinds.clone()).collect();
+        kinds.extend(kind);
+        Class {
+            levels,
+            groups: counted
+                .iter()
+                .map(|&(class, units)| Group { class, units })
+                .collect(),
+            cpus: leaf + below().map(|(c, n)| c.cpus * n).sum::<usize>(),
+            kinds,
+            within,
+            text,
+        }
+    }
+}

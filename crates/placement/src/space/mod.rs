@@ -1,0 +1,381 @@
+//! All placements of T threads on a machine, one CPU each, up to the exchange
+//! of equal units: counted, enumerated, drawn, and narrowed to *shapes*.
+//!
+//! The machine is a tree of its allowed CPUs whose nodes have classes: two
+//! nodes are of one class exactly when their subtrees are equal, kinds of cores
+//! included, so that a P core is never exchanged for an E core, nor a last-level
+//! cache of eight cores for one of which a cpuset left three. An [`Occupancy`]
+//! says for every class of children how many of them are used how. It knows no
+//! CPU numbers; [`Space::choose`] finds CPUs late.
+
+mod classes;
+mod count;
+mod names;
+mod shapes;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use num_bigint::BigUint;
+use rand::Rng;
+
+pub(crate) use names::Lacking;
+
+use super::Placement;
+use classes::{Classes, Unit};
+use count::{Counts, Ranks};
+use pinwise_topology::{CpuSet, Level, Topology, fnv1a};
+
+/// Placements of a machine's allowed CPUs.
+#[derive(Debug, Clone)]
+pub struct Space {
+    classes: Classes,
+    /// Counted when first asked for.
+    counts: OnceLock<Arc<Counts>>,
+    ranks: OnceLock<Arc<Ranks>>,
+}
+
+/// How the CPUs of a placement lie in the tree: the canonical form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Occupancy {
+    threads: usize,
+    /// By class, then the fullest first; unused units are not mentioned. A
+    /// used CPU has none.
+    parts: Vec<Part>,
+}
+
+/// So many units of one class that are used alike.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Part {
+    class: usize,
+    units: usize,
+    below: Occupancy,
+}
+
+impl Occupancy {
+    /// CPUs used.
+    #[must_use]
+    pub const fn threads(&self) -> usize {
+        self.threads
+    }
+
+    const fn used_cpu() -> Self {
+        Self {
+            threads: 1,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Puts parts in their canonical order and joins equal ones.
+    fn of(mut parts: Vec<Part>) -> Self {
+        parts.retain(|part| part.units > 0 && part.below.threads > 0);
+        parts.sort_by(|a, b| {
+            let key = |part: &Part| part.class;
+            key(a).cmp(&key(b)).then_with(|| b.below.cmp(&a.below))
+        });
+        let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
+        for part in parts {
+            match joined.last_mut() {
+                Some(last) if last.class == part.class && last.below == part.below => {
+                    last.units += part.units;
+                }
+                _ => joined.push(part),
+            }
+        }
+        Self {
+            threads: joined.iter().map(|p| p.units * p.below.threads).sum(),
+            parts: joined,
+        }
+    }
+
+    fn of_class(&self, class: usize) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(move |part| part.class == class)
+    }
+
+    /// The same with one unit used as `to` instead of as `from`; an unused one
+    /// has no threads.
+    fn exchange(&self, class: usize, from: &Self, to: Self) -> Self {
+        let mut parts = self.parts.clone();
+        for part in &mut parts {
+            if part.class == class && part.below == *from {
+                part.units -= 1;
+            }
+        }
+        parts.push(Part {
+            class,
+            units: 1,
+            below: to,
+        });
+        Self::of(parts)
+    }
+}
+
+/// A candidate: CPUs spread evenly over so many units of each level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shaped {
+    /// The canonical form.
+    pub occupancy: Occupancy,
+    /// A name for it that realises to it on this machine.
+    pub placement: Placement,
+}
+
+/// Most neighbours of a placement that are listed. Shapes have a dozen or two;
+/// only placements in which hardly two units are used alike have more.
+const MOST_NEIGHBOURS: usize = 1000;
+
+/// How many there are, and any one of them.
+impl Space {
+    /// Placements of so many threads, one CPU each; 0 beyond the CPUs.
+    #[must_use]
+    pub fn count(&self, threads: usize) -> BigUint {
+        self.counts().count(self.classes.root.class, threads)
+    }
+
+    /// All placements of so many threads, each class once, lazily.
+    pub fn all(&self, threads: usize) -> impl Iterator<Item = Occupancy> + '_ {
+        let count = self.count(threads);
+        let ranks = std::iter::successors(Some(BigUint::default()), |rank| Some(rank + 1u8));
+        ranks
+            .take_while(move |rank| *rank < count)
+            .map(move |rank| self.unrank(threads, rank))
+    }
+
+    /// One of them, all alike; `None` beyond the CPUs.
+    pub fn draw(&self, threads: usize, chance: &mut impl Rng) -> Option<Occupancy> {
+        let count = self.count(threads);
+        let bits = count.bits();
+        if bits == 0 {
+            return None;
+        }
+        // Numbers of as many bits as the count are drawn until one is below it:
+        // twice on average at worst.
+        loop {
+            let words = (0..bits.div_ceil(32)).map(|_| chance.next_u32()).collect();
+            let rank = BigUint::new(words) >> ((32 - bits % 32) % 32);
+            if rank < count {
+                return Some(self.unrank(threads, rank));
+            }
+        }
+    }
+
+    fn unrank(&self, threads: usize, rank: BigUint) -> Occupancy {
+        let ranks = self
+            .ranks
+            .get_or_init(|| Arc::new(Ranks::of(&self.classes)));
+        ranks.unrank(self.classes.root.class, threads, rank)
+    }
+
+    fn counts(&self) -> &Counts {
+        self.counts
+            .get_or_init(|| Arc::new(Counts::of(&self.classes)))
+    }
+}
+
+impl Space {
+    /// The placements of this machine's allowed CPUs.
+    #[must_use]
+    pub fn of(topology: &Topology) -> Self {
+        Self {
+            classes: Classes::of(topology),
+            counts: OnceLock::new(),
+            ranks: OnceLock::new(),
+        }
+    }
+
+    /// Allowed CPUs.
+    #[must_use]
+    pub fn cpus(&self) -> usize {
+        self.classes.list[self.classes.root.class].cpus
+    }
+
+    /// The even ones, in a fixed order: fewest units first.
+    #[must_use]
+    pub fn shapes(&self, threads: usize) -> Vec<Shaped> {
+        let even = self.even(threads);
+        even.iter()
+            .map(|spread| Shaped {
+                placement: self.named(&spread.occupancy, &even),
+                occupancy: spread.occupancy.clone(),
+            })
+            .collect()
+    }
+
+    /// What moving one thread makes of a placement, without itself: at most
+    /// 1,000.
+    #[must_use]
+    pub fn neighbours(&self, occupancy: &Occupancy) -> Vec<Occupancy> {
+        let root = self.classes.root.class;
+        let mut found = BTreeSet::new();
+        for fewer in self.without_one(root, occupancy) {
+            found.extend(self.with_one_more(root, &fewer));
+            if found.len() > MOST_NEIGHBOURS {
+                break;
+            }
+        }
+        found.remove(occupancy);
+        found.into_iter().take(MOST_NEIGHBOURS).collect()
+    }
+
+    /// What is left of a unit's use when one of its CPUs is given up.
+    fn without_one(&self, class: usize, used: &Occupancy) -> Vec<Occupancy> {
+        if self.classes.list[class].is_cpu() {
+            return vec![Occupancy::default(); used.threads];
+        }
+        let mut found = Vec::new();
+        for part in &used.parts {
+            for below in self.without_one(part.class, &part.below) {
+                found.push(used.exchange(part.class, &part.below, below));
+            }
+        }
+        found
+    }
+
+    /// What becomes of a unit's use when one more of its CPUs is taken.
+    fn with_one_more(&self, class: usize, used: &Occupancy) -> Vec<Occupancy> {
+        let class = &self.classes.list[class];
+        if class.is_cpu() {
+            return vec![Occupancy::used_cpu(); 1 - used.threads.min(1)];
+        }
+        let mut found = Vec::new();
+        for group in &class.groups {
+            let taken: usize = used.of_class(group.class).map(|part| part.units).sum();
+            let unused = (taken < group.units).then(Occupancy::default);
+            let kinds = used.of_class(group.class).map(|part| &part.below);
+            for from in kinds.chain(unused.as_ref()) {
+                for to in self.with_one_more(group.class, from) {
+                    found.push(used.exchange(group.class, from, to));
+                }
+            }
+        }
+        found
+    }
+
+    /// How these CPUs lie; `None` where one of them is not allowed.
+    #[must_use]
+    pub fn occupancy(&self, cpus: &CpuSet) -> Option<Occupancy> {
+        let found = occupied(&self.classes.root, cpus);
+        (found.threads == cpus.len()).then_some(found)
+    }
+
+    /// CPUs that lie so: the first units of the tree that are of the right
+    /// class, but the core of CPU 0 after its equals, because interrupts and
+    /// kernel threads favour it.
+    #[must_use]
+    pub fn choose(&self, occupancy: &Occupancy) -> CpuSet {
+        self.choose_beside(occupancy, &CpuSet::new())
+    }
+
+    /// CPUs that lie so and of which few are `avoided`: unit by unit those that
+    /// have fewest of them, else as [`Space::choose`] takes them.
+    #[must_use]
+    pub fn choose_beside(&self, occupancy: &Occupancy, avoided: &CpuSet) -> CpuSet {
+        let mut chosen = CpuSet::new();
+        take(&self.classes.root, occupancy, avoided, &mut chosen);
+        chosen
+    }
+
+    /// 16 hexadecimal digits: equal for equal placements on equal trees, and
+    /// for no others (but for a chance of 1 in 2^64).
+    #[must_use]
+    pub fn id(&self, occupancy: &Occupancy) -> String {
+        let mut text = self.classes.text().to_owned();
+        text.push_str(&format!("|{}", occupancy.threads));
+        spell(occupancy, &mut text);
+        format!("{:016x}", mixed(fnv1a(text.bytes())))
+    }
+
+    /// A name that realises to it on this machine, and to these very CPUs of
+    /// [`Space::choose`]: `shape:…` where no other even placement has as many
+    /// units of each level, else `tree:…`.
+    #[must_use]
+    pub fn placement(&self, occupancy: &Occupancy) -> Placement {
+        self.named(occupancy, &self.even(occupancy.threads))
+    }
+
+    /// Units of each level that a placement uses.
+    fn used(&self, occupancy: &Occupancy) -> [usize; Level::ALL.len()] {
+        let mut used = [0; Level::ALL.len()];
+        self.count_units(self.classes.root.class, 1, occupancy, &mut used);
+        used
+    }
+
+    fn count_units(
+        &self,
+        class: usize,
+        units: usize,
+        occupancy: &Occupancy,
+        used: &mut [usize; Level::ALL.len()],
+    ) {
+        if occupancy.threads == 0 {
+            return;
+        }
+        for &level in &self.classes.list[class].levels {
+            used[level as usize] += units;
+        }
+        for part in &occupancy.parts {
+            self.count_units(part.class, units * part.units, &part.below, used);
+        }
+    }
+}
+
+fn occupied(unit: &Unit, cpus: &CpuSet) -> Occupancy {
+    match unit.cpu {
+        Some(cpu) if cpus.contains(cpu) => Occupancy::used_cpu(),
+        Some(_) => Occupancy::default(),
+        None => {
+            let part = |child: &Unit| Part {
+                class: child.class,
+                units: 1,
+                below: occupied(child, cpus),
+            };
+            Occupancy::of(unit.children.iter().map(part).collect())
+        }
+    }
+}
+
+fn take(unit: &Unit, occupancy: &Occupancy, avoided: &CpuSet, chosen: &mut CpuSet) {
+    if let Some(cpu) = unit.cpu.filter(|_| occupancy.threads > 0) {
+        chosen.insert(cpu);
+    }
+    let mut left: Vec<&Unit> = unit.children.iter().collect();
+    left.sort_by_key(|child| child.boot_core);
+    for part in &occupancy.parts {
+        if !avoided.is_empty() {
+            left.sort_by_cached_key(|child| {
+                let mut taken = CpuSet::new();
+                if child.class == part.class {
+                    take(child, &part.below, avoided, &mut taken);
+                }
+                taken.intersection(avoided).len()
+            });
+        }
+        let mut wanted = part.units;
+        left.retain(|child| {
+            let takes = wanted > 0 && child.class == part.class;
+            if takes {
+                wanted -= 1;
+                take(child, &part.below, avoided, chosen);
+            }
+            !takes
+        });
+    }
+}
+
+fn spell(occupancy: &Occupancy, text: &mut String) {
+    for part in &occupancy.parts {
+        text.push_str(&format!("{}x{}(", part.units, part.class));
+        spell(&part.below, text);
+        text.push(')');
+    }
+}
+
+/// The finaliser of Steele, Lea and Flood's `SplitMix` (OOPSLA 2014): short
+/// texts alone leave FNV's upper bits much alike.
+const fn mixed(hash: u64) -> u64 {
+    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! Names of placements, and back: `shape:…` where numbers of units and an even
+//! spread say it all, else `tree:…`, which says any placement.
+
+use super::classes::Group;
+use super::shapes::Even;
+use super::{Occupancy, Part, Space};
+use crate::{Branch, Branches, Placement, Shape, Wish};
+use pinwise_topology::{CpuSet, Level};
+
+/// Why a `tree:` or an even `shape:` cannot be had on a machine: what, and of
+/// what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lacking {
+    pub(crate) wanted: String,
+    pub(crate) from: String,
+}
+
+impl Space {
+    /// The CPUs of a shape that says how many CPUs in all. Of several even
+    /// placements with these numbers it is one with the most units of the
+    /// outermost level left open, then of the next.
+    pub(crate) fn spread_evenly(&self, shape: &Shape, cpus: usize) -> Result<CpuSet, Lacking> {
+        let even = self.even(cpus);
+        let found = most_spread(&even, &wanted_units(shape));
+        let found = found.ok_or_else(|| Lacking {
+            wanted: format!(
+                "{} spread evenly over so many units",
+                many(cpus, Level::Cpu)
+            ),
+            from: "this machine".to_owned(),
+        })?;
+        Ok(self.choose(found))
+    }
+
+    /// The CPUs of a `tree:`.
+    pub(crate) fn realise(&self, branches: &Branches) -> Result<CpuSet, Lacking> {
+        let root = self.classes.root.class;
+        Ok(self.choose(&self.resolved(root, &branches.0, "this machine")?))
+    }
+
+    fn resolved(
+        &self,
+        class: usize,
+        branches: &[Branch],
+        from: &str,
+    ) -> Result<Occupancy, Lacking> {
+        if branches.is_empty() {
+            return Ok(self.whole(class));
+        }
+        let mut parts: Vec<Part> = Vec::new();
+        for branch in branches {
+            let group = self.group_of(class, branch, from)?;
+            let taken = parts.iter().filter(|part| part.class == group.class);
+            let taken: usize = taken.map(|part| part.units).sum();
+            if branch.units > group.units - taken {
+                return Err(Lacking {
+                    wanted: many(taken + branch.units, branch.level),
+                    from: format!("{from}, which has {}", group.units),
+                });
+            }
+            let inside = format!("one {}", branch.level.noun());
+            parts.push(Part {
+                class: group.class,
+                units: branch.units,
+                below: self.resolved(group.class, &branch.below, &inside)?,
+            });
+        }
+        Ok(Occupancy::of(parts))
+    }
+
+    /// The children of a unit that a branch means.
+    fn group_of(&self, class: usize, branch: &Branch, from: &str) -> Result<Group, Lacking> {
+        let groups = &self.classes.list[class].groups;
+        let named: Vec<(Group, Option<String>)> = groups
+            .iter()
+            .map(|group| (*group, self.label(groups, group.class)))
+            .filter(|(group, _)| self.classes.list[group.class].level() == Some(branch.level))
+            .collect();
+        let found = named.iter().find(|(_, label)| *label == branch.class);
+        found.map(|(group, _)| *group).ok_or_else(|| {
+            let labels: Vec<&str> = named.iter().filter_map(|(_, l)| l.as_deref()).collect();
+            let class = branch.class.as_deref().unwrap_or_default();
+            let kinds = match (&labels[..], class) {
+                ([], "") => String::new(),
+                ([], class) => format!(" of class {class}"),
+                (labels, "") => format!(" (say which: {})", labels.join(", ")),
+                (labels, class) => format!(" of class {class} (there are {})", labels.join(", ")),
+            };
+            Lacking {
+                wanted: format!("{}{kinds}", many(branch.units, branch.level)),
+                from: from.to_owned(),
+            }
+        })
+    }
+
+    /// All CPUs of a unit.
+    fn whole(&self, class: usize) -> Occupancy {
+        let class = &self.classes.list[class];
+        if class.is_cpu() {
+            return Occupancy::used_cpu();
+        }
+        let part = |group: &Group| Part {
+            class: group.class,
+            units: group.units,
+            below: self.whole(group.class),
+        };
+        Occupancy::of(class.groups.iter().map(part).collect())
+    }
+
+    /// What tells a class from its siblings of the same level: its kind of
+    /// CPU where each has another, else a letter in the order of classes.
+    fn label(&self, siblings: &[Group], class: usize) -> Option<String> {
+        let list = &self.classes.list;
+        let same: Vec<usize> = siblings
+            .iter()
+            .map(|group| group.class)
+            .filter(|&other| list[other].level() == list[class].level())
+            .collect();
+        if same.len() < 2 {
+            return None;
+        }
+        let kinds = same.iter().filter_map(|&class| {
+            let mut kinds = list[class].kinds.iter();
+            kinds.next().filter(|_| list[class].kinds.len() == 1)
+        });
+        let mut kinds: Vec<&usize> = kinds.collect();
+        let own = list[class].kinds.first();
+        kinds.sort();
+        kinds.dedup();
+        match own.filter(|_| kinds.len() == same.len()) {
+            Some(&kind) => self.classes.kinds.get(kind).cloned(),
+            None => same.iter().position(|&other| other == class).map(letters),
+        }
+    }
+
+    /// A name, with the even placements of as many threads at hand.
+    pub(super) fn named(&self, occupancy: &Occupancy, even: &[Even]) -> Placement {
+        let own = even.iter().find(|even| even.occupancy == *occupancy);
+        let alone =
+            own.filter(|own| even.iter().filter(|other| other.used == own.used).count() == 1);
+        let shape = alone.map(|own| self.shape_of(own));
+        let wish = shape.filter(|shape| {
+            most_spread(even, &wanted_units(shape)).is_some_and(|found| found == occupancy)
+        });
+        let root = self.classes.root.class;
+        Placement::new(match wish {
+            Some(shape) => Wish::Shape(shape),
+            None => Wish::Tree(Branches(self.branches(root, occupancy))),
+        })
+    }
+
+    /// The numbers of units, of levels that tell placements apart.
+    fn shape_of(&self, even: &Even) -> Shape {
+        let units = |level: Level| self.tells(level).then_some(even.used[level as usize]);
+        Shape {
+            packages: units(Level::Package),
+            numa_nodes: units(Level::Numa),
+            llcs: units(Level::Llc),
+            cores: units(Level::Core),
+            cpus: Some(even.occupancy.threads),
+            cpus_per_core: None,
+        }
+    }
+
+    /// Are there several units of this level, which are not always those of
+    /// the level around them, nor just CPUs?
+    fn tells(&self, level: Level) -> bool {
+        let root = self.classes.root.class;
+        let others = self.classes.list.iter().enumerate();
+        let mut others = others.filter(|(number, _)| *number != root).map(|(_, c)| c);
+        others.any(|class| class.level() == Some(level) && !class.is_cpu())
+    }
+
+    fn branches(&self, class: usize, occupancy: &Occupancy) -> Vec<Branch> {
+        let groups = &self.classes.list[class].groups;
+        let branch = |part: &Part| {
+            let class = &self.classes.list[part.class];
+            let below = match part.below.threads < class.cpus {
+                true => self.branches(part.class, &part.below),
+                false => Vec::new(),
+            };
+            Branch {
+                units: part.units,
+                level: class.level().unwrap_or(Level::Cpu),
+                class: self.label(groups, part.class),
+                below,
+            }
+        };
+        occupancy.parts.iter().map(branch).collect()
+    }
+}
+
+fn wanted_units(shape: &Shape) -> [Option<usize>; Level::ALL.len()] {
+    let Shape {
+        packages,
+        numa_nodes,
+        llcs,
+        cores,
+        cpus,
+        cpus_per_core: _,
+    } = *shape;
+    [packages, numa_nodes, llcs, cores, cpus]
+}
+
+/// The even placement with these numbers of units that uses the most of what is
+/// left open, of equal ones the first.
+fn most_spread<'a>(
+    even: &'a [Even],
+    wanted: &[Option<usize>; Level::ALL.len()],
+) -> Option<&'a Occupancy> {
+    let fits = |even: &&Even| {
+        let mut pairs = wanted.iter().zip(&even.used);
+        pairs.all(|(wanted, used)| wanted.is_none_or(|wanted| wanted == *used))
+    };
+    let fitting = even.iter().rev().filter(fits);
+    fitting
+        .max_by_key(|even| even.used)
+        .map(|even| &even.occupancy)
+}
+
+fn many(units: usize, level: Level) -> String {
+    let plural = if units == 1 { "" } else { "s" };
+    format!("{units} {}{plural}", level.noun())
+}
+
+/// A, B, …, Z, A1, B1, …
+fn letters(index: usize) -> String {
+    let letter = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[index % 26] as char;
+    match index / 26 {
+        0 => letter.to_string(),
+        round => format!("{letter}{round}"),
+    }
+}

@@ -1,0 +1,281 @@
+//! Shapes: placements that spread their threads evenly.
+//!
+//! A shape says how many units of each level are used in every unit around
+//! them; threads are shared out evenly at every level, as far as there is room,
+//! so that equal units differ by one thread at most. Where units of several
+//! classes stand side by side, shapes come in variants that begin with each of
+//! them; on hybrid machines each kind of core is also a machine of its own.
+//! Work and number grow with levels and classes, not with CPUs.
+
+use std::collections::BTreeSet;
+
+use super::classes::{Class, Classes};
+use super::{Occupancy, Part, Space};
+use pinwise_topology::Level;
+
+const LEVELS: usize = Level::ALL.len();
+
+/// Most shapes for one number of threads. Machines of 2026 have 65 at most;
+/// hundreds of cores without a level between them and the package have more.
+const MOST_SHAPES: usize = 200;
+/// Most numbers of units that are tried for one order.
+const MOST_TRIED: usize = 20_000;
+/// Most classes that shapes begin with.
+const MOST_FAVOURITES: usize = 8;
+
+/// An even placement and the units of each level that it uses.
+#[derive(Debug, Clone)]
+pub(super) struct Even {
+    pub(super) used: [usize; LEVELS],
+    pub(super) occupancy: Occupancy,
+}
+
+/// Which of several classes of units are used first.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    /// In the order of the classes: the fastest, then the largest first.
+    ByClass,
+    /// Of each class its share.
+    Mixed,
+    /// Those that are or hold a unit of this class first.
+    First(usize),
+}
+
+/// How threads are spread.
+struct Spread<'a> {
+    classes: &'a Classes,
+    /// Units per unit around them.
+    per_parent: [usize; LEVELS],
+    /// Only CPUs of this kind.
+    kind: Option<usize>,
+    order: Order,
+    /// Room in a unit of each class.
+    room: Vec<Option<usize>>,
+}
+
+impl Space {
+    /// The even placements of so many threads, fewest units first, equally
+    /// many in a fixed order of variants.
+    pub(super) fn even(&self, threads: usize) -> Vec<Even> {
+        let mut seen = BTreeSet::new();
+        let mut found = Vec::new();
+        if threads == 0 || threads > self.cpus() {
+            return found;
+        }
+        let tried = self.unit_numbers(threads);
+        for (kind, order) in self.variants() {
+            let before = found.clone();
+            for per_parent in &tried {
+                let mut spread = Spread {
+                    classes: &self.classes,
+                    per_parent: *per_parent,
+                    kind,
+                    order,
+                    room: vec![None; self.classes.list.len()],
+                };
+                let laid = spread.lay(self.classes.root.class, threads);
+                if let Some(occupancy) = laid.filter(|laid| seen.insert(laid.clone())) {
+                    let used = self.used(&occupancy);
+                    found.push(Even { used, occupancy });
+                }
+            }
+            if found.len() > MOST_SHAPES && !before.is_empty() {
+                found = before;
+            }
+        }
+        found.sort_by_key(|even| even.used);
+        thinned(found)
+    }
+
+    /// The orders and kinds that shapes are made in, most important first.
+    fn variants(&self) -> Vec<(Option<usize>, Order)> {
+        let list = &self.classes.list;
+        let mut variants = vec![(None, Order::ByClass)];
+        let kinds = &list[self.classes.root.class].kinds;
+        if kinds.len() > 1 {
+            variants.extend(kinds.iter().rev().map(|&kind| (Some(kind), Order::ByClass)));
+        }
+        let mixed: BTreeSet<usize> = list
+            .iter()
+            .filter(|class| class.groups.len() > 1)
+            .flat_map(|class| class.groups.iter().map(|group| group.class))
+            .collect();
+        if !mixed.is_empty() {
+            variants.push((None, Order::Mixed));
+        }
+        let favourites = mixed.into_iter().take(MOST_FAVOURITES);
+        variants.extend(favourites.map(|class| (None, Order::First(class))));
+        variants
+    }
+
+    /// Numbers of units per level that are worth trying.
+    fn unit_numbers(&self, threads: usize) -> Vec<[usize; LEVELS]> {
+        let mut most = [1; LEVELS];
+        for class in &self.classes.list {
+            if let Some(level) = self.level_inside(class) {
+                let units: usize = class.groups.iter().map(|group| group.units).sum();
+                most[level as usize] = most[level as usize].max(units);
+            }
+        }
+        let most = most.map(|units| units.min(threads));
+        let all = most.iter().fold(1usize, |all, n| all.saturating_mul(*n));
+        let mut tried = vec![[1; LEVELS]];
+        for level in Level::ALL {
+            let numbers = numbers(most[level as usize], all <= MOST_TRIED);
+            let longer = tried.iter().flat_map(|start| {
+                numbers.iter().map(|&units| {
+                    let mut next = *start;
+                    next[level as usize] = units;
+                    next
+                })
+            });
+            tried = longer.take(MOST_TRIED).collect();
+        }
+        tried
+    }
+
+    fn level_inside(&self, class: &Class) -> Option<Level> {
+        level_inside(&self.classes, class)
+    }
+}
+
+/// The level of a unit's children.
+fn level_inside(classes: &Classes, class: &Class) -> Option<Level> {
+    let levels = class.groups.iter();
+    levels
+        .filter_map(|group| classes.list[group.class].level())
+        .min()
+}
+
+/// All numbers to `most`, or only some: 1, 2, 3, 4, 6, 8, 12, … and `most`.
+fn numbers(most: usize, all: bool) -> Vec<usize> {
+    if all {
+        return (1..=most).collect();
+    }
+    let steps = std::iter::successors(Some(1usize), |n| n.checked_mul(2));
+    let mut numbers: Vec<usize> = steps
+        .flat_map(|n| [n, n + n / 2])
+        .take_while(|&n| n < most)
+        .collect();
+    numbers.push(most);
+    numbers.dedup();
+    numbers
+}
+
+/// At most [`MOST_SHAPES`] of them, evenly from the first to the last.
+fn thinned(found: Vec<Even>) -> Vec<Even> {
+    let last = found.len().saturating_sub(1);
+    if last < MOST_SHAPES {
+        return found;
+    }
+    let kept: BTreeSet<usize> = (0..MOST_SHAPES)
+        .map(|n| n * last / (MOST_SHAPES - 1))
+        .collect();
+    let numbered = found.into_iter().enumerate();
+    numbered
+        .filter(|(index, _)| kept.contains(index))
+        .map(|(_, even)| even)
+        .collect()
+}
+
+impl Spread<'_> {
+    /// Threads laid into a unit of a class; `None` where there is no room.
+    fn lay(&mut self, class: usize, threads: usize) -> Option<Occupancy> {
+        if self.room(class) < threads {
+            return None;
+        }
+        if self.classes.list[class].is_cpu() {
+            return Some(Occupancy::used_cpu());
+        }
+        let mut parts = Vec::new();
+        for (class, units, each) in self.shares(class, threads) {
+            if each > 0 && units > 0 {
+                let below = self.lay(class, each)?;
+                parts.push(Part {
+                    class,
+                    units,
+                    below,
+                });
+            }
+        }
+        Some(Occupancy::of(parts))
+    }
+
+    /// CPUs that can be used in a unit of a class.
+    fn room(&mut self, class: usize) -> usize {
+        if let Some(room) = self.room[class] {
+            return room;
+        }
+        let described = &self.classes.list[class];
+        let room = if described.is_cpu() {
+            let right = self.kind.is_none_or(|kind| described.kinds.contains(&kind));
+            usize::from(right)
+        } else {
+            let picked = self.picked(class);
+            picked.iter().map(|(_, units, room)| units * room).sum()
+        };
+        self.room[class] = Some(room);
+        room
+    }
+
+    /// The units of a unit that are used: class, how many, room in each.
+    fn picked(&mut self, class: usize) -> Vec<(usize, usize, usize)> {
+        let described = &self.classes.list[class];
+        let mut groups: Vec<(usize, usize, usize)> = Vec::with_capacity(described.groups.len());
+        for group in &described.groups {
+            let room = self.room(group.class);
+            if room > 0 {
+                groups.push((group.class, group.units, room));
+            }
+        }
+        let wanted = level_inside(self.classes, described)
+            .map_or(usize::MAX, |level| self.per_parent[level as usize]);
+        if let Order::First(first) = self.order {
+            groups.sort_by_key(|(class, ..)| !self.classes.list[*class].within.contains(&first));
+        }
+        let all: usize = groups.iter().map(|(_, units, _)| units).sum();
+        let wanted = wanted.min(all);
+        let mut passed = 0;
+        let mut taken = 0;
+        for (_, units, _) in &mut groups {
+            passed += *units;
+            let upto = match self.order {
+                Order::Mixed => wanted * passed / all,
+                Order::ByClass | Order::First(_) => wanted.min(passed),
+            };
+            *units = upto - taken;
+            taken = upto;
+        }
+        groups
+    }
+
+    /// Shares threads out among the units used: class, how many units, threads
+    /// of each. Small units are filled first; the others get the same number,
+    /// or one more where it does not go even.
+    fn shares(&mut self, class: usize, threads: usize) -> Vec<(usize, usize, usize)> {
+        let mut picked = self.picked(class);
+        let mut shares = Vec::new();
+        let mut left = threads;
+        loop {
+            let units: usize = picked.iter().map(|(_, units, _)| units).sum();
+            if units == 0 {
+                return shares;
+            }
+            let each = left / units;
+            let small = picked.iter().position(|(_, _, room)| *room <= each);
+            let Some(small) = small else {
+                let mut more = left % units;
+                for (class, units, _) in picked {
+                    let larger = more.min(units);
+                    more -= larger;
+                    shares.push((class, larger, each + 1));
+                    shares.push((class, units - larger, each));
+                }
+                return shares;
+            };
+            let (class, units, room) = picked.remove(small);
+            shares.push((class, units, room));
+            left -= units * room;
+        }
+    }
+}

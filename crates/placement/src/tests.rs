@@ -1,0 +1,298 @@
+//! Placements on machines nobody owns.
+
+use super::*;
+use pinwise_topology::{Capture, Topology};
+use proptest::prelude::*;
+
+const TWO_SOCKETS: &str = "package:2 l3:2 core:2 pu:2";
+/// As most servers number them: siblings are N/2 apart.
+const INTERLEAVED: &str = "package:2 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)";
+
+#[track_caller]
+fn check(machine: &str, placement: &str, cpus: &str) {
+    let topology = Topology::from_synthetic(machine).unwrap();
+    let parsed: Placement = placement.parse().unwrap();
+    assert_eq!(
+        parsed.realise(&topology).unwrap().cpus.to_string(),
+        cpus,
+        "{placement}"
+    );
+    assert_eq!(parsed.to_string().parse::<Placement>().unwrap(), parsed);
+}
+
+#[test]
+fn names_stand_for_cpus() {
+    check(TWO_SOCKETS, "os-default", "0-15");
+    check(TWO_SOCKETS, "0-2,4", "0-2,4");
+    check(TWO_SOCKETS, "compact*3", "0-2");
+    check(TWO_SOCKETS, "one-per-core", "0,2,4,6,8,10,12,14");
+    check(TWO_SOCKETS, "one-per-core*3", "0,2,4");
+    check(TWO_SOCKETS, "one-per-llc", "0,4,8,12");
+    check(TWO_SOCKETS, "one-per-numa", "0");
+    check(TWO_SOCKETS, "spread*2", "0,8");
+    check(TWO_SOCKETS, "spread*4", "0,4,8,12");
+    check(TWO_SOCKETS, "spread*5", "0,2,4,8,12");
+    check(TWO_SOCKETS, "spread*9", "0-2,4,6,8,10,12,14");
+    check(TWO_SOCKETS, "balanced*4", "0,2,4,6");
+    check(TWO_SOCKETS, "balanced*9", "0-2,4,6,8,10,12,14");
+    check(TWO_SOCKETS, "one-core:3", "6-7");
+    check(TWO_SOCKETS, "one-llc:1", "4-7");
+    check(TWO_SOCKETS, "one-llc:1*2", "4-5");
+    check(TWO_SOCKETS, "one-package:1", "8-15");
+    check(TWO_SOCKETS, "cpu:1,3-4", "1,3-4");
+    check(TWO_SOCKETS, "mask:0x55", "0,2,4,6");
+    check(INTERLEAVED, "compact*2", "0,4");
+    check(INTERLEAVED, "one-per-core", "0-3");
+    check(INTERLEAVED, "spread*2", "0,2");
+}
+
+#[test]
+fn shapes_use_so_many_units() {
+    check(TWO_SOCKETS, "shape:pkg=1,llc=2,core=2,smt=1", "0,4");
+    check(TWO_SOCKETS, "shape:llc=2", "0-3,8-11");
+    check(TWO_SOCKETS, "shape:core=4,smt=2", "0-1,4-5,8-9,12-13");
+    check(TWO_SOCKETS, "shape:pkg=1,core=4,smt=1", "0,2,4,6");
+}
+
+#[track_caller]
+fn refused(machine: &str, placement: &str, part: &str) {
+    let topology = Topology::from_synthetic(machine).unwrap();
+    let error = match placement.parse::<Placement>() {
+        Err(error) => error.to_string(),
+        Ok(parsed) => parsed.realise(&topology).unwrap_err().to_string(),
+    };
+    assert!(error.contains(part), "{placement}: {error}");
+}
+
+#[test]
+fn what_cannot_be_had_is_refused() {
+    refused(TWO_SOCKETS, "", "empty");
+    refused(TWO_SOCKETS, "one-per-kore", "did you mean 'one-per-core'?");
+    refused(TWO_SOCKETS, "zzz", "known are os-default");
+    refused(TWO_SOCKETS, "cpu:", "names no CPU");
+    refused(TWO_SOCKETS, "cpu:x", "'x' is not a CPU number");
+    refused(TWO_SOCKETS, "cpu:99", "no CPU 99");
+    refused(TWO_SOCKETS, "cpu:0*2", "*N does not go");
+    refused(TWO_SOCKETS, "compact*0", "number of CPUs");
+    refused(
+        TWO_SOCKETS,
+        "compact*17",
+        "asks for 17 CPUs, this machine lets it use 16",
+    );
+
+    refused(TWO_SOCKETS, "compact/mem=far", "/mem=far");
+    refused(TWO_SOCKETS, "one-llc:4", "asks for 5 LLCs");
+    let largest = format!("one-llc:{}", usize::MAX);
+    refused(TWO_SOCKETS, &largest, "this machine lets it use 4");
+    refused(TWO_SOCKETS, "one-llc:x", "index of the unit");
+    refused(TWO_SOCKETS, "p-cores", "reports no kinds of core");
+    refused(
+        TWO_SOCKETS,
+        "shape:llc=1,core=4",
+        "4 cores cannot be had from 1 LLC",
+    );
+    refused(TWO_SOCKETS, "shape:smt=4", "4 CPUs per core");
+    refused(TWO_SOCKETS, "shape:cache=1", "'cache' is not a level");
+    refused("core:2 pu:1", "one-llc", "no shared caches");
+}
+
+#[test]
+fn where_no_cpu_is_allowed_nothing_can_be_placed() {
+    let mut topology = Topology::from_synthetic(TWO_SOCKETS).unwrap();
+    topology.allowed = CpuSet::new();
+    for name in ["os-default", "compact*2", "one-core", "cpu:0"] {
+        let placement: Placement = name.parse().unwrap();
+        let error = placement.realise(&topology).unwrap_err().to_string();
+        assert!(error.contains("may not use any CPU"), "{error}");
+    }
+}
+
+fn restricted() -> Topology {
+    let mut capture = Capture::new();
+    for cpu in 0..8 {
+        let dir = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+        capture.insert(format!("{dir}/core_id"), (cpu / 2).to_string());
+        let first = cpu / 2 * 2;
+        capture.insert(
+            format!("{dir}/core_cpus_list"),
+            format!("{first}-{}", first + 1),
+        );
+    }
+    capture.insert("sys/devices/system/cpu/online", "0-6");
+    capture.insert("pinwise/affinity", "1-5");
+    Topology::from_capture(&capture).0
+}
+
+#[test]
+fn restrictions_are_respected_and_named() {
+    let topology = restricted();
+    let cpus = |name: &str| {
+        let placement: Placement = name.parse().unwrap();
+        placement.realise(&topology).map(|r| r.cpus.to_string())
+    };
+    assert_eq!(cpus("os-default").unwrap(), "1-5");
+    assert_eq!(cpus("one-per-core").unwrap(), "1-2,4");
+    let error = |name: &str| cpus(name).unwrap_err().to_string();
+    assert_eq!(error("cpu:7"), "cpu:7: CPU 7 is offline");
+    assert_eq!(
+        error("cpu:0-1"),
+        "cpu:0-1: CPU 0 is forbidden: the affinity mask leaves only 1-5"
+    );
+}
+
+#[test]
+fn equivalent_arms_are_merged() {
+    let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
+    let arms = [
+        "os-default",
+        "spread*2",
+        "cpu:0-1",
+        "cpu:0",
+        "one-core",
+        "cpu:0/mem=bind",
+    ]
+    .map(|name| {
+        name.parse::<Placement>()
+            .unwrap()
+            .realise(&topology)
+            .unwrap()
+    });
+    let merged = merge_equivalent(arms.to_vec());
+    let names: Vec<(String, Vec<String>)> = merged
+        .into_iter()
+        .map(|(arm, twins)| (arm.placement.to_string(), twins))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            (
+                "os-default".to_owned(),
+                vec!["spread*2".to_owned(), "cpu:0-1".to_owned()]
+            ),
+            ("cpu:0".to_owned(), vec!["one-core".to_owned()]),
+            ("cpu:0/mem=bind".to_owned(), vec![]),
+        ]
+    );
+}
+
+#[test]
+fn default_arms_are_few_and_fit_the_machine() {
+    let names = |machine: &str, threads: usize| -> Vec<String> {
+        let topology = Topology::from_synthetic(machine).unwrap();
+        defaults(&topology, Some(threads))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    };
+    assert_eq!(
+        names("core:2 pu:1", 1),
+        ["os-default", "one-core", "one-core:1"]
+    );
+    assert_eq!(
+        names("core:2 pu:1", 2),
+        ["os-default", "compact*2", "spread*2", "one-core"]
+    );
+    assert_eq!(
+        names("package:2 l3:1 core:4 pu:2", 4),
+        [
+            "os-default",
+            "one-per-core",
+            "compact*4",
+            "spread*4",
+            "one-llc",
+            "one-package"
+        ]
+    );
+}
+
+#[test]
+fn other_tools_words() {
+    let topology = Topology::from_synthetic("[numa] core:2 pu:2").unwrap();
+    let placement: Placement = "one-per-core/mem=bind".parse().unwrap();
+    let realised = placement.realise(&topology).unwrap();
+    let settings: Vec<String> = equivalents(&realised)
+        .into_iter()
+        .map(|e| e.setting)
+        .collect();
+    assert_eq!(settings[0], "taskset -c 0,2 COMMAND");
+    assert_eq!(settings[1], "numactl -C 0,2 --membind=0 COMMAND");
+    assert_eq!(
+        settings[4],
+        "OMP_PLACES={0},{2} OMP_PROC_BIND=close COMMAND"
+    );
+}
+
+#[test]
+fn openmp_places_in_even_steps() {
+    let topology = Topology::from_synthetic("core:16 pu:2").unwrap();
+    let places = |placement: &str| {
+        let placement: Placement = placement.parse().unwrap();
+        let realised = placement.realise(&topology).unwrap();
+        let setting = equivalents(&realised).swap_remove(4).setting;
+        setting
+            .replace("OMP_PLACES=", "")
+            .replace(" OMP_PROC_BIND=close COMMAND", "")
+    };
+    assert_eq!(places("os-default"), "{0}:32");
+    assert_eq!(places("one-per-core"), "{0}:16:2");
+    assert_eq!(places("cpu:3"), "{3}");
+    assert_eq!(places("cpu:0,1,2"), "{0},{1},{2}");
+    assert_eq!(places("cpu:0,2-6,8,10,12"), "{0},{2}:5,{8},{10},{12}");
+}
+
+fn any_placement() -> impl Strategy<Value = String> {
+    let names = prop::sample::select(vec![
+        "os-default",
+        "compact",
+        "one-per-core",
+        "one-per-llc",
+        "spread",
+        "balanced",
+        "one-core:1",
+        "one-llc",
+        "one-package",
+        "shape:core=2",
+        "shape:llc=1,smt=1",
+    ]);
+    (names, prop::option::of(1usize..6)).prop_map(|(name, count)| match count {
+        Some(count) if name != "os-default" => format!("{name}*{count}"),
+        _ => name.to_owned(),
+    })
+}
+
+proptest! {
+    #[test]
+    fn placements_stay_inside_the_allowed_cpus(name in any_placement(), leaves in prop::collection::btree_set(0usize..16, 1..16)) {
+        let mut topology = Topology::from_synthetic(TWO_SOCKETS).unwrap();
+        topology.allowed = leaves.into_iter().collect();
+        let placement: Placement = name.parse().unwrap();
+        if let Ok(realised) = placement.realise(&topology) {
+            prop_assert!(realised.cpus.is_subset(&topology.allowed));
+            prop_assert!(!realised.cpus.is_empty());
+            if let Some(count) = placement.count {
+                prop_assert_eq!(realised.cpus.len(), count);
+            }
+        }
+    }
+
+    #[test]
+    fn relabelling_cpus_only_relabels_the_answer(name in any_placement(), seed in any::<u64>()) {
+        use rand::{SeedableRng, seq::SliceRandom};
+        let mut numbers: Vec<usize> = (0..16).collect();
+        numbers.shuffle(&mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));
+        let list = numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let plain = Topology::from_synthetic(TWO_SOCKETS).unwrap();
+        let mixed = Topology::from_synthetic(&format!("{TWO_SOCKETS}(indexes={list})")).unwrap();
+        let placement: Placement = name.parse().unwrap();
+        let a = placement.realise(&plain).map(|r| r.used);
+        let b = placement.realise(&mixed).map(|r| r.used);
+        prop_assert_eq!(a, b);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "([a-z0-9:*/=,.+\\-]|one-|cpu:|shape:|tree:){0,14}") {
+        if let Ok(placement) = text.parse::<Placement>() {
+            prop_assert_eq!(placement.to_string().parse::<Placement>().unwrap(), placement);
+        }
+    }
+}

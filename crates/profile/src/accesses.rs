@@ -1,0 +1,113 @@
+//! Time at memory: seen at an instruction that reads or writes memory, or at the
+//! one after it.
+//!
+//! An interrupt is taken between instructions, and one that waits for memory
+//! delays it to its own end, as a spin hint does. So all waiting for memory is
+//! there, and some of what never waited, too: it is where memory can cost, not
+//! what it costs. The stack and thread-local variables are left out.
+
+use super::Frame;
+use pinwise_code::{Arch, Code, Owner, length_at, operation_at};
+
+/// Bytes before an address from which decoding begins, where the function's
+/// beginning is not known: x86 falls into step within a few instructions.
+const BEFORE: u64 = 40;
+/// Functions whose beginning is further away are not decoded from there.
+const FURTHEST: u64 = 4096;
+
+/// Does time seen at this frame belong to an access of memory? `None` where the
+/// code is not known.
+#[must_use]
+pub fn is_at_access(code: &Code, frame: &Frame) -> Option<bool> {
+    let touches = |address| {
+        let access = operation_at(code, address)?.access;
+        Some(access.is_some_and(|access| access.owner == Owner::Shared))
+    };
+    let here = touches(frame.address)?;
+    let offset = frame.symbol.as_ref().map(|symbol| symbol.offset);
+    if here || offset == Some(0) {
+        return Some(here);
+    }
+    let beginning = offset.and_then(|offset| frame.address.checked_sub(offset));
+    let before = instruction_before(code, frame.address, beginning);
+    Some(before.and_then(touches).unwrap_or(false))
+}
+
+/// Where the instruction begins that ends at an address.
+fn instruction_before(code: &Code, address: u64, beginning: Option<u64>) -> Option<u64> {
+    if code.arch == Arch::Aarch64 {
+        return address.checked_sub(4);
+    }
+    let near = beginning.filter(|from| code.holds(*from) && address - from <= FURTHEST);
+    if let Some(found) = near.and_then(|from| last_step(code, from, address)) {
+        return Some(found);
+    }
+    let first = code.start.max(address.saturating_sub(BEFORE));
+    let votes: Vec<u64> = { first..address }
+        .filter_map(|from| last_step(code, from, address))
+        .collect();
+    let count = |wanted: u64| votes.iter().filter(|vote| **vote == wanted).count();
+    votes.iter().copied().max_by_key(|vote| count(*vote))
+}
+
+/// Decodes from `from` on; the last instruction where they end at `to`.
+fn last_step(code: &Code, from: u64, to: u64) -> Option<u64> {
+    let mut at = from;
+    loop {
+        let next = at.checked_add(length_at(code, at)? as u64)?;
+        if next >= to {
+            return (next == to).then_some(at);
+        }
+        at = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Symbol;
+
+    /// `mov rax,[rdi]; add rax,rcx; imul rax,rdx; push rbx; mov rbx,[rsp+8];
+    /// add rbx,rax; vaddpd ymm0,ymm0,[rsi]; ret`
+    const BYTES: [u8; 24] = [
+        0x48, 0x8b, 0x07, 0x48, 0x01, 0xc8, 0x48, 0x0f, 0xaf, 0xc2, 0x53, 0x48, 0x8b, 0x5c, 0x24,
+        0x08, 0x48, 0x01, 0xc3, 0xc5, 0xfd, 0x58, 0x06, 0xc3,
+    ];
+
+    fn at(offset: u64, symbol: Option<u64>) -> Option<bool> {
+        let code = Code {
+            arch: Arch::X86_64,
+            start: 0x1000,
+            bytes: BYTES.to_vec(),
+        };
+        let frame = Frame {
+            pid: 1,
+            address: 0x1000 + offset,
+            is_kernel: false,
+            module: None,
+            file_address: None,
+            symbol: symbol.map(|offset| Symbol {
+                name: "f".to_owned(),
+                offset,
+                source: None,
+                inlined: Vec::new(),
+            }),
+        };
+        is_at_access(&code, &frame)
+    }
+
+    #[test]
+    fn the_instruction_after_a_load_counts_and_the_stack_does_not() {
+        for is_named in [true, false] {
+            let at = |offset| at(offset, is_named.then_some(offset));
+            assert_eq!(at(0), Some(true), "the load");
+            assert_eq!(at(3), Some(true), "after it");
+            assert_eq!(at(6), Some(false), "arithmetic");
+            assert_eq!(at(10), Some(false), "push");
+            assert_eq!(at(11), Some(false), "a load from the stack");
+            assert_eq!(at(19), Some(true), "a vector's operand");
+            assert_eq!(at(23), Some(true), "after it");
+            assert_eq!(at(24), None, "no code");
+        }
+    }
+}

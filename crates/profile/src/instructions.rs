@@ -1,0 +1,245 @@
+//! The hottest instructions, each with the code around it.
+//!
+//! Addresses are those of the files, the same in every process and run, so that
+//! samples of several runs meet at one instruction. Code that was made at run
+//! time has no file: its addresses are the process's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::waits::hint_before;
+use super::{Amount, Frame, Function, Samples};
+use pinwise_code::{Code, Flow, Instruction, disassemble};
+
+/// Instructions shown before the hottest one and after it.
+const BEFORE: usize = 7;
+const AFTER: usize = 5;
+/// Decoding begins at most so many bytes before the hottest instruction: the
+/// longest x86 instruction has 15.
+const FURTHEST: u64 = 15 * (BEFORE as u64 + 4);
+/// Code shown after it, bytes.
+const AFTER_BYTES: u64 = 15 * (AFTER as u64 + 1);
+
+/// An instruction that was seen executing, with what stands around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    /// Its function.
+    pub function: Function,
+    /// Bytes from the function's beginning, where there is a symbol.
+    pub offset: Option<u64>,
+    /// `file:line`, where debug information tells.
+    pub source: Option<String>,
+    /// Its address, as the file has it.
+    pub address: u64,
+    /// Time seen at it.
+    pub own: Amount,
+    /// Time seen at any line.
+    pub shown: Amount,
+    /// The code around it in order; empty where its bytes could not be read.
+    pub lines: Vec<Line>,
+}
+
+/// An instruction with the time that was seen at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Its address, as the file has it.
+    pub address: u64,
+    /// Disassembled.
+    pub text: String,
+    /// Time seen at it.
+    pub own: Amount,
+    /// A spin hint.
+    pub is_hint: bool,
+    /// It follows a spin hint: the time seen at it was spent there.
+    pub waits: bool,
+}
+
+/// Where an instruction is, in whatever process or run: its module, and the
+/// process where there is no file.
+type Place = (String, Option<i32>, u64);
+
+/// An instruction while samples are counted.
+#[derive(Debug)]
+struct Seen {
+    own: Amount,
+    /// The first frame that was there: run and index.
+    frame: (usize, usize),
+}
+
+/// Instructions of all runs.
+#[derive(Debug, Default)]
+pub(super) struct Instructions {
+    seen: BTreeMap<Place, Seen>,
+}
+
+impl Instructions {
+    /// Counts a sample's innermost frame.
+    pub(super) fn add(&mut self, samples: &Samples, run: usize, frame: usize, amount: Amount) {
+        let Some(at) = samples.frames.get(frame) else {
+            return;
+        };
+        let seen = self.seen.entry(place(samples, at)).or_insert(Seen {
+            own: Amount::default(),
+            frame: (run, frame),
+        });
+        seen.own += amount;
+    }
+
+    /// The hottest ones, those left out that another one's lines show. The
+    /// second: how much is shown nowhere.
+    pub(super) fn hottest(&self, runs: &[Samples], most: usize) -> (Vec<Spot>, Amount) {
+        let mut by_time: Vec<(&Place, &Seen)> = self.seen.iter().collect();
+        by_time.sort_by(|a, b| b.1.own.cpu_ns.cmp(&a.1.own.cpu_ns).then(a.0.cmp(b.0)));
+        let mut shown: BTreeSet<Place> = BTreeSet::new();
+        let mut spots = Vec::new();
+        for (place, seen) in by_time {
+            if spots.len() == most || shown.contains(place) {
+                continue;
+            }
+            let Some(spot) = self.spot(runs, place, seen, &shown) else {
+                continue;
+            };
+            let (module, process, _) = place;
+            shown.extend(spot.lines.iter().map(|line| {
+                let address = line.address;
+                (module.clone(), *process, address)
+            }));
+            shown.insert(place.clone());
+            spots.push(spot);
+        }
+        let hidden = self.seen.iter().filter(|(place, _)| !shown.contains(place));
+        let hidden = hidden.map(|(_, seen)| seen.own).sum();
+        (spots, hidden)
+    }
+
+    fn spot(
+        &self,
+        runs: &[Samples],
+        place: &Place,
+        seen: &Seen,
+        shown: &BTreeSet<Place>,
+    ) -> Option<Spot> {
+        let (run, frame) = seen.frame;
+        let samples = runs.get(run)?;
+        let frame = samples.frames.get(frame)?;
+        let (module, process, address) = place;
+        let own_of = |address: u64| {
+            let place = (module.clone(), *process, address);
+            let is_new = !shown.contains(&place);
+            self.seen.get(&place).filter(|_| is_new)
+        };
+        let known: Vec<u64> = (address.saturating_sub(FURTHEST)
+            ..address.saturating_add(AFTER_BYTES))
+            .filter(|&address| own_of(address).is_some())
+            .collect();
+        let lines: Vec<Line> = samples
+            .code_at(frame.pid, frame.address)
+            .filter(|_| !frame.is_kernel)
+            .and_then(|code| rebased(code, frame.address, *address))
+            .map(|code| lines(&code, *address, beginning(frame, *address), &known))
+            .unwrap_or_default()
+            .into_iter()
+            .map(|line| Line {
+                own: own_of(line.address).map_or(Amount::default(), |seen| seen.own),
+                ..line
+            })
+            .collect();
+        let shown: Amount = lines.iter().map(|line| line.own).sum();
+        Some(Spot {
+            function: Function::of(samples, frame),
+            offset: frame.symbol.as_ref().map(|symbol| symbol.offset),
+            source: frame.symbol.as_ref().and_then(|s| s.source.clone()),
+            address: *address,
+            own: seen.own,
+            shown: if lines.is_empty() { seen.own } else { shown },
+            lines,
+        })
+    }
+}
+
+fn place(samples: &Samples, frame: &Frame) -> Place {
+    let module = frame.module.and_then(|index| samples.modules.get(index));
+    let module = module.map(|module| module.path.clone()).unwrap_or_default();
+    match frame.file_address {
+        Some(address) => (module, None, address),
+        None if frame.is_kernel => (module, None, frame.address),
+        None => (module, Some(frame.pid), frame.address),
+    }
+}
+
+/// Where the function begins, as the file has it.
+fn beginning(frame: &Frame, address: u64) -> Option<u64> {
+    let offset = frame.symbol.as_ref()?.offset;
+    address.checked_sub(offset)
+}
+
+/// Code around an address of the process, moved to where the file has it, so
+/// that branches are told with the file's addresses, too.
+fn rebased(code: &Code, address: u64, file_address: u64) -> Option<Code> {
+    let from = code.start.max(address.saturating_sub(FURTHEST));
+    let bytes = code.from(from);
+    let most = usize::try_from(FURTHEST + AFTER_BYTES).unwrap_or(usize::MAX);
+    Some(Code {
+        arch: code.arch,
+        start: file_address.checked_sub(address - from)?,
+        bytes: bytes[..bytes.len().min(most)].to_vec(),
+    })
+}
+
+/// The instructions around an address.
+fn lines(code: &Code, address: u64, beginning: Option<u64>, known: &[u64]) -> Vec<Line> {
+    let end = code.end().min(address.saturating_add(AFTER_BYTES));
+    let all = aligned(code, address, beginning, end, known);
+    let Some(middle) = all.iter().position(|found| found.address == address) else {
+        return Vec::new();
+    };
+    let from = middle.saturating_sub(BEFORE);
+    let is_end = |found: &Instruction| found.flow == Flow::Return;
+    let end = all.iter().skip(middle).position(is_end).unwrap_or(AFTER);
+    let to = all.len().min(middle + end.min(AFTER) + 1);
+    all.into_iter()
+        .take(to)
+        .skip(from)
+        .map(|found| Line {
+            address: found.address,
+            waits: found.is_hint || hint_before(code, found.address).is_some(),
+            is_hint: found.is_hint,
+            text: found.text,
+            own: Amount::default(),
+        })
+        .collect()
+}
+
+/// Disassembles so that the address begins an instruction: from the function's
+/// beginning where that is near, else from whatever place makes most of the
+/// addresses begin an instruction that were seen executing (x86 falls into
+/// step within a few instructions wherever decoding begins).
+fn aligned(
+    code: &Code,
+    address: u64,
+    beginning: Option<u64>,
+    end: u64,
+    known: &[u64],
+) -> Vec<Instruction> {
+    let starts = (code.start..=address).filter(|start| beginning.is_none_or(|at| *start >= at));
+    let hits = |all: &[Instruction]| {
+        let begins = |address: &u64| all.iter().any(|found| found.address == *address);
+        let is_here = begins(&address);
+        is_here.then(|| known.iter().filter(|known| begins(known)).count())
+    };
+    let mut best: Option<(usize, Vec<Instruction>)> = None;
+    for start in starts {
+        let all = disassemble(code, start, end);
+        if beginning == Some(start) && hits(&all).is_some() {
+            return all;
+        }
+        // The hint that the samples belong to is an instruction, too.
+        let shows_hint = hint_before(code, address)
+            .is_none_or(|hint| all.iter().any(|found| found.address == hint.address));
+        let Some(count) = hits(&all) else { continue };
+        let count = 2 * count + usize::from(shows_hint);
+        if best.as_ref().is_none_or(|(most, _)| count > *most) {
+            best = Some((count, all));
+        }
+    }
+    best.map(|(_, all)| all).unwrap_or_default()
+}

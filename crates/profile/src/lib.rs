@@ -1,0 +1,218 @@
+//! Where CPU time goes: samples of instruction pointers with their stacks, as a
+//! value.
+//!
+//! A machine makes [`Samples`]; everything that is made of them (functions, hot
+//! instructions, differences, flame graphs, spinning) is computed from this
+//! value alone. Nothing here touches a process.
+
+mod accesses;
+mod amount;
+mod attribution;
+mod attribution_words;
+mod difference;
+mod function;
+mod instructions;
+mod pausing;
+mod summary;
+mod tree;
+mod waits;
+
+pub use accesses::is_at_access;
+pub use amount::Amount;
+pub use attribution::{
+    Account, Attribution, Basis, Facts, Figure, Part, PartKind, Repeat, Repeats, attribute,
+};
+pub use difference::{Change, Difference, FunctionChange, NodeChange, Side};
+pub use function::{Function, Kind, REGION};
+pub use instructions::{Line, Spot};
+pub use pausing::Pausing;
+pub use summary::{Bounds, FunctionTime, Profile, StackFigures, ThreadTime};
+pub use tree::{Node, Tree};
+pub use waits::{hint_before, waits_in_hint};
+
+use pinwise_code::Code;
+
+/// What made the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Event {
+    /// Core cycles of the performance-monitoring unit.
+    Cycles,
+    /// The kernel's clock of CPU time.
+    CpuClock,
+    /// Looks at `/proc`: which function nobody can tell, CPU time per thread
+    /// only.
+    Proc,
+}
+
+impl Event {
+    /// As records have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cycles => "cycles",
+            Self::CpuClock => "cpu-clock",
+            Self::Proc => "proc",
+        }
+    }
+}
+
+/// How callers are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stacks {
+    /// By frame pointers where the program keeps them, else by its unwind
+    /// tables.
+    Auto,
+    /// By frame pointers, which the kernel follows.
+    FramePointers,
+    /// By unwind tables (`.eh_frame`), from a copy of each stack.
+    Dwarf,
+    /// Not at all.
+    None,
+}
+
+/// A thread that was sampled.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Thread {
+    /// Its process.
+    pub pid: i32,
+    /// Its number.
+    pub tid: i32,
+    /// Its name, as last seen.
+    pub name: String,
+    /// CPU time while sampled, s, where the kernel told.
+    pub cpu_s: Option<f64>,
+}
+
+/// A file that code was mapped from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Module {
+    /// Its path; `[vdso]`, `[kernel]` and `//anon` (code made at run time) are
+    /// none.
+    pub path: String,
+}
+
+/// A name for an address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Symbol {
+    /// Demangled.
+    pub name: String,
+    /// Bytes from its beginning.
+    pub offset: u64,
+    /// `file:line`, where debug information tells.
+    pub source: Option<String>,
+    /// Functions that the compiler put into it there, each called by the one
+    /// before, where debug information tells.
+    pub inlined: Vec<String>,
+}
+
+/// An address that was executed, in one process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The process; −1 in the kernel.
+    pub pid: i32,
+    /// Address in the process.
+    pub address: u64,
+    /// In the kernel?
+    pub is_kernel: bool,
+    /// Index into [`Samples::modules`].
+    pub module: Option<usize>,
+    /// Address as the file's own symbol table and disassemblers have it.
+    pub file_address: Option<u64>,
+    /// Its name, where there is one.
+    pub symbol: Option<Symbol>,
+}
+
+/// How often a thread was seen with this stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stack {
+    /// Index into [`Samples::threads`].
+    pub thread: usize,
+    /// Indices into [`Samples::frames`], innermost first; never empty. All but
+    /// the first (of user and of kernel mode) are return addresses.
+    pub frames: Vec<usize>,
+    /// Did it end before its outermost function? By frame pointers only those
+    /// of a single frame are known to have.
+    pub is_broken: bool,
+    /// Samples.
+    pub count: u64,
+    /// CPU time that they stand for, ns.
+    pub weight_ns: u64,
+}
+
+/// Two samples of a thread, one right after the other and near each other in
+/// the code: how far counters in registers went meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Where it was, an index into [`Samples::frames`].
+    pub from: usize,
+    /// Where it was then, likewise.
+    pub to: usize,
+    /// Time between the two, ns; includes time that it did not run.
+    pub ns: u64,
+    /// Change of each general register, in the order of [`REGISTERS`].
+    pub changes: Vec<i64>,
+}
+
+/// Names of the registers of [`Step::changes`] on x86-64, as in disassembly.
+pub const REGISTERS: [&str; 16] = [
+    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15",
+];
+
+/// Samples of a program or process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples {
+    /// What made them.
+    pub event: Event,
+    /// How often a thread was sampled, per second of its CPU time.
+    pub hz: u32,
+    /// How callers were found; never [`Stacks::Auto`].
+    pub stacks_by: Stacks,
+    /// How long was sampled, s.
+    pub wall_s: f64,
+    /// Who.
+    pub threads: Vec<Thread>,
+    /// From where code came.
+    pub modules: Vec<Module>,
+    /// What was executed.
+    pub frames: Vec<Frame>,
+    /// How often.
+    pub stacks: Vec<Stack>,
+    /// Code around sampled addresses, by process, sorted and without overlap.
+    pub code: Vec<(i32, Code)>,
+    /// Neighbouring samples, where registers were sampled; a part of them on
+    /// long runs.
+    pub steps: Vec<Step>,
+    /// Samples that the kernel had to drop.
+    pub lost: u64,
+    /// Does it tell what the kernel did, too?
+    pub has_kernel: bool,
+}
+
+impl Samples {
+    /// Samples of the program, all stacks together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.stacks.iter().map(|stack| stack.count).sum()
+    }
+
+    /// CPU time that they stand for, s.
+    #[must_use]
+    pub fn total_s(&self) -> f64 {
+        let ns: u64 = self.stacks.iter().map(|stack| stack.weight_ns).sum();
+        ns as f64 * 1e-9
+    }
+
+    /// The code that holds an address of a process.
+    #[must_use]
+    pub fn code_at(&self, pid: i32, address: u64) -> Option<&Code> {
+        let after = self
+            .code
+            .partition_point(|(of, code)| (*of, code.start) <= (pid, address));
+        let (of, code) = self.code.get(after.checked_sub(1)?)?;
+        (*of == pid && code.holds(address)).then_some(code)
+    }
+}
+
+#[cfg(any(test, feature = "examples"))]
+pub mod examples;

@@ -1,0 +1,424 @@
+//! A comparison of arms as a record.
+
+use serde::{Deserialize, Serialize};
+
+use super::command_line::CommandRecord;
+use super::contrast::ContrastRecord;
+use super::finding::Finding;
+use super::metric::{HeadlineRecord, MetricRecord};
+use super::named::named;
+use super::run::{Phase, RunRecord};
+use super::service::ServiceRecord;
+use super::tier::TraceTier;
+use super::topology::{CountsRecord, MachineRecord};
+use super::trace::TraceFigures;
+use super::workload::WorkloadRecord;
+use pinwise_placement::MemoryPolicy;
+use pinwise_stats::confirm::Score;
+use pinwise_topology::Topology;
+
+named! {
+    /// What a comparison is made for.
+    ComparisonStudy {
+        /// Itself.
+        Compare = "compare",
+        /// Noise: all arms are the same on purpose.
+        Noise = "aa",
+        /// It is a part of a bench.
+        Bench = "bench",
+        /// It is a part of a reproduction.
+        Reproduce = "reproduce",
+    }
+}
+
+/// Schema of [`Comparison`].
+pub const COMPARISON_SCHEMA: &str = "pinwise.comparison/1";
+
+/// A comparison: plan, runs, analysis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(remote = "Self")]
+pub struct Comparison {
+    /// [`COMPARISON_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// What it is made for.
+    pub study: ComparisonStudy,
+    /// Version of pinwise that wrote it.
+    pub pinwise_version: String,
+    /// The arguments that made it, without where it is stored; empty where no
+    /// command line did.
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// The command that makes it again with the same seed; `null` likewise.
+    #[serde(default)]
+    pub again: Option<String>,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where it ran.
+    pub host: HostRecord,
+    /// Seed of the order of runs (and of a simulated machine's noise).
+    pub seed: u64,
+    /// What is compared.
+    pub metric: MetricRecord,
+    /// How it was planned.
+    pub plan: PlanRecord,
+    /// Name of the arm that others are compared with.
+    pub baseline: String,
+    /// What was compared.
+    pub arms: Vec<Arm>,
+    /// Arm against baseline; only arms that were confirmed on fresh blocks.
+    pub contrasts: Vec<ContrastRecord>,
+    /// Name of the best arm, where there is a verdict for one.
+    pub best: Option<String>,
+    /// What it comes to.
+    pub verdict: VerdictRecord,
+    /// What disturbed it, and what else is worth knowing.
+    pub findings: Vec<Finding>,
+    /// Why it ended; `null` while it runs or where it was killed.
+    pub stopped: Option<Stopped>,
+    /// Whole blocks that the contrasts rest on.
+    pub blocks: usize,
+    /// Time from start to end, seconds.
+    pub elapsed_s: f64,
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// The service that ran already and was placed in turns; `null` where
+    /// every run started a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceRecord>,
+}
+
+/// The machine of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HostRecord {
+    /// `local` or `sim:…`.
+    pub machine_spec: String,
+    /// Is every figure made up?
+    pub simulated: bool,
+    /// Names and versions.
+    #[serde(flatten)]
+    pub machine: MachineRecord,
+    /// Units that could be used.
+    pub counts: CountsRecord,
+    /// CPUs that could be used, as a list.
+    pub allowed: String,
+    /// The same for machines of the same shape.
+    pub shape_hash: String,
+}
+
+impl HostRecord {
+    /// A machine as records name it; `machine_spec`: `local` or `sim:…`.
+    #[must_use]
+    pub fn new(machine_spec: String, simulated: bool, topology: &Topology) -> Self {
+        Self {
+            machine_spec,
+            simulated,
+            machine: MachineRecord::new(&topology.identity),
+            counts: topology.counts().into(),
+            allowed: topology.allowed.to_string(),
+            shape_hash: format!("{:016x}", topology.shape_hash()),
+        }
+    }
+
+    /// The name of the machine.
+    #[must_use]
+    pub fn name(&self) -> String {
+        if self.simulated {
+            return self.machine_spec.clone();
+        }
+        let name = self.machine.hostname.as_deref();
+        name.unwrap_or("unknown").to_owned()
+    }
+}
+
+named! {
+    /// How blocks count.
+    BlockScore from Score {
+        /// By ranks that redescend, weighted by load.
+        Weighted = "weighted",
+        /// By plain signed ranks.
+        Rank = "rank",
+    }
+}
+
+/// How a comparison was planned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlanRecord {
+    /// Family-wise two-sided error.
+    pub alpha: f64,
+    /// Smallest effect of interest, as a share: 0.01 is 1 %.
+    pub min_effect: f64,
+    /// Half-width asked for, as a share.
+    pub precision: Option<f64>,
+    /// Budget in seconds.
+    pub budget_s: Option<f64>,
+    /// Budget in runs per arm.
+    pub max_runs: Option<usize>,
+    /// Whole blocks thrown away at the start.
+    pub warmup_blocks: usize,
+    /// What of the runs is judged: `typical`, `mean` or a percentile, `p90`.
+    #[serde(default = "typical")]
+    pub judge: String,
+    /// How blocks count where that is the typical run.
+    pub score: BlockScore,
+    /// Arms screened before the confirmation; 0 without screening.
+    pub screened_arms: usize,
+}
+
+fn typical() -> String {
+    "typical".to_owned()
+}
+
+/// One thing that is compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Arm {
+    /// Its name, unique in the comparison.
+    pub name: String,
+    /// The command's arguments.
+    pub command: Vec<String>,
+    /// Surroundings of the command.
+    pub workload: WorkloadRecord,
+    /// Where it ran.
+    pub placement: PlacementRecord,
+    /// The CPUs asked for, as a list.
+    pub cpus: String,
+    /// Other placements asked for that stand for the same CPUs here.
+    pub same_as: Vec<String>,
+    /// Runs that do not count: warm-up, and blocks that were dropped.
+    pub other_runs: Vec<RunRecord>,
+    /// Runs of whole blocks, in time order.
+    pub runs: Vec<RunRecord>,
+    /// Typical value of the metric, with a 95 % interval for the median.
+    pub estimate: Option<Estimate>,
+    /// Spread of the metric over the runs.
+    pub spread: Option<Spread>,
+    /// Was it dropped by the screening?
+    pub eliminated: bool,
+    /// Why its runs do not count, where they do not.
+    pub invalid: Option<String>,
+    /// How it came out, in a word of the metric's: `faster`, `baseline`,
+    /// `failed`; empty before there is a verdict.
+    #[serde(default)]
+    pub standing: String,
+    /// What the scheduler did in one more, traced run; `null` where none was.
+    #[serde(default)]
+    pub trace: Option<ArmTrace>,
+}
+
+/// What the scheduler did with an arm in one traced run, none of its runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ArmTrace {
+    /// How it was traced, as in a trace's record.
+    pub tier: TraceTier,
+    /// From the first to the last moment of the trace, seconds.
+    pub elapsed_s: f64,
+    /// The figures in words, as a full sentence.
+    pub sentence: String,
+    /// What else should be known of it, as full sentences.
+    pub notes: Vec<String>,
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: TraceFigures,
+}
+
+named! {
+    /// How threads are held to a placement.
+    PlacementKind {
+        /// Not at all.
+        OsDefault = "os-default",
+        /// All of them to all of its CPUs.
+        Confined = "confined",
+        /// Each of them to one CPU.
+        Bound = "bound",
+    }
+}
+
+named! {
+    /// Where memory is to come from.
+    PlacementMemory from MemoryPolicy {
+        /// The node of the CPU that touches it first.
+        Local = "local",
+        /// Only nodes of the placement.
+        Bind = "bind",
+        /// Page by page over the nodes of the placement.
+        Interleave = "interleave",
+    }
+}
+
+/// A placement and what it means on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlacementRecord {
+    /// As on the command line.
+    pub name: String,
+    /// How threads are held to it.
+    pub kind: PlacementKind,
+    /// Memory policy, `null` for the inherited one.
+    pub memory: Option<PlacementMemory>,
+    /// NUMA nodes of the memory policy.
+    pub memory_nodes: Vec<usize>,
+    /// Packages touched.
+    pub packages: usize,
+    /// NUMA nodes touched.
+    pub numa_nodes: usize,
+    /// Last-level-cache domains touched.
+    pub llcs: usize,
+    /// Cores touched.
+    pub cores: usize,
+}
+
+/// A value with an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Estimate {
+    /// Median over the runs.
+    pub value: f64,
+    /// Lower end; `null` with too few runs.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// Spread of an arm's runs in the metric's unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Spread {
+    /// Standard deviation.
+    pub sd: f64,
+    /// Interquartile range.
+    pub iqr: f64,
+    /// Standard deviation over mean.
+    pub cv: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// Kinds of overall verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// One arm is best.
+    Best,
+    /// All are the same within the smallest effect of interest.
+    Same,
+    /// Nothing beats doing nothing.
+    LeaveAlone,
+    /// None of these.
+    Undecided,
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct VerdictRecord {
+    /// Which.
+    pub kind: VerdictKind,
+    /// In words.
+    pub sentence: String,
+    /// The figure that says most; `null` where none stands out.
+    #[serde(default)]
+    pub headline: Option<HeadlineRecord>,
+    /// What to do; empty where that is to run one of the commands.
+    pub advice: String,
+    /// Commands that apply it, the plainest first; none where nothing is to be
+    /// applied.
+    #[serde(default)]
+    pub commands: Vec<CommandRecord>,
+    /// What it is conditional on.
+    pub condition: String,
+    /// An arm that is as good and repeats better, in words; `null` without
+    /// one.
+    #[serde(default)]
+    pub steadiness: Option<String>,
+    /// What the scheduler did in one traced run each of the arms that the
+    /// verdict is about, in words; `null` without traces. It stands beside the
+    /// verdict and proves nothing.
+    #[serde(default)]
+    pub beside: Option<String>,
+}
+
+/// Why a comparison ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// All questions were answered, or the precision asked for was reached.
+    Precision,
+    /// The time was used up.
+    Budget,
+    /// The runs were used up.
+    Runs,
+    /// The user stopped it.
+    Interrupted,
+    /// No valid arms were left to compare.
+    Failed,
+}
+
+impl Comparison {
+    /// What it is about, in a few words: the command, or the commands.
+    #[must_use]
+    pub fn title(&self) -> String {
+        if let (ComparisonStudy::Bench, Some(kernel)) = (
+            &self.study,
+            self.arms.first().and_then(|arm| arm.command.get(2)),
+        ) {
+            return format!("part of a bench: {kernel}");
+        }
+        let mut commands: Vec<String> = self
+            .arms
+            .iter()
+            .map(|arm| match &arm.workload.recipe {
+                Some(recipe) => format!("recipe {recipe}"),
+                None => shell_words::join(&arm.command),
+            })
+            .collect();
+        commands.dedup();
+        let shown = commands.join(" | ");
+        if self.study == ComparisonStudy::Noise {
+            return format!("A/A: {shown}");
+        }
+        shown
+    }
+
+    /// The name of the machine it ran on.
+    #[must_use]
+    pub fn host_name(&self) -> String {
+        self.host.name()
+    }
+
+    /// Gives an unfinished record the runs that were stored one by one: runs
+    /// of whole blocks count, the others are kept beside them.
+    pub fn adopt_runs(&mut self, runs: Vec<(usize, RunRecord)>) {
+        let mut good_runs = std::collections::BTreeMap::new();
+        for (_, run) in runs.iter().filter(|(_, run)| run.metric.cost.is_some()) {
+            *good_runs.entry((run.phase, run.block)).or_insert(0usize) += 1;
+        }
+        for (arm, mut run) in runs {
+            let Some(target) = self.arms.get_mut(arm) else {
+                continue;
+            };
+            let is_whole = good_runs.get(&(run.phase, run.block)) == Some(&run.block_runs);
+            if run.phase != Phase::Warmup && !is_whole {
+                run.phase = Phase::Dropped;
+            }
+            match run.phase {
+                Phase::Screening | Phase::Confirmation => target.runs.push(run),
+                Phase::Warmup | Phase::Dropped => target.other_runs.push(run),
+            }
+        }
+        self.verdict.sentence =
+            "Undecided: the experiment was cut off; its finished runs are kept.".to_owned();
+    }
+}

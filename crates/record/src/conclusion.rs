@@ -1,0 +1,169 @@
+//! What a comparison's figures come to, in the words of its metric: the effect
+//! of each contrast, the standing of each arm, the headline, the commands.
+//!
+//! Written once, by the study that ends; records of older versions get it when
+//! they are read, so that faces find it in all.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::command_line::{CommandRecord, Placed, shell_line};
+use super::metric::HeadlineRecord;
+use super::{
+    Arm, Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, PlacementKind,
+    PlacementMemory, ServiceRecord, VerdictKind,
+};
+use pinwise_format::{round_percent, signed_percent};
+
+/// Stands for a recipe's program, whose folder is gone by then.
+const PROGRAM: &str = "PROGRAM";
+/// How older versions began advice that is a command.
+const OLD_COMMANDS: [&str; 2] = ["Run: ", "Apply it: "];
+
+impl Serialize for Comparison {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Comparison {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut record = Self::deserialize(deserializer)?;
+        if record.metric.complete() {
+            record.conclude();
+            record.complete_advice();
+        }
+        Ok(record)
+    }
+}
+
+impl Comparison {
+    /// Writes what its figures come to into it.
+    pub fn conclude(&mut self) {
+        let metric = &self.metric;
+        for contrast in &mut self.contrasts {
+            contrast.effect = Some(metric.effect(contrast.ratio, contrast.low, contrast.high));
+            for other in &mut contrast.others {
+                other.effect = Some(metric.effect(other.ratio, other.low, other.high));
+            }
+            if let Some(totals) = &mut contrast.totals {
+                totals.mean = metric.effect(totals.mean_ratio, None, None).text;
+                totals.p90 = metric.effect(totals.p90_ratio, None, None).text;
+            }
+            let cpu_time = contrast.cpu_time_ratio.filter(|_| metric.name == "wall");
+            contrast.beside =
+                cpu_time.map(|ratio| format!("CPU time {}.", signed_percent(ratio - 1.0)));
+        }
+        let standings: Vec<String> = self.arms.iter().map(|arm| self.standing(arm)).collect();
+        for (arm, standing) in self.arms.iter_mut().zip(standings) {
+            arm.standing = standing;
+        }
+        self.verdict.headline = self.headline();
+    }
+
+    fn standing(&self, arm: &Arm) -> String {
+        let contrast = self.contrasts.iter().find(|c| c.arm == arm.name);
+        let word = match contrast.map(|c| &c.verdict) {
+            Some(ContrastVerdict::Faster) => &self.metric.better_word,
+            Some(ContrastVerdict::Slower) => &self.metric.worse_word,
+            Some(other) => other.as_str(),
+            None if arm.invalid.is_some() => "failed",
+            None if arm.name == self.baseline => "baseline",
+            None if arm.eliminated => "eliminated",
+            None => "",
+        };
+        word.to_owned()
+    }
+
+    /// The best arm's contrast, or the only one; arms that are all the same
+    /// have none that stands out.
+    fn headline(&self) -> Option<HeadlineRecord> {
+        let is_best = |c: &&ContrastRecord| self.best.as_ref() == Some(&c.arm);
+        let only = match self.contrasts.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        };
+        let contrast = self.contrasts.iter().find(is_best).or(only)?;
+        let effect = contrast
+            .effect
+            .as_ref()
+            .filter(|_| self.study != ComparisonStudy::Noise)?;
+        let ContrastRecord {
+            arm,
+            baseline,
+            confidence,
+            ..
+        } = contrast;
+        Some(HeadlineRecord::new(
+            effect,
+            format!("{} of {arm} against {baseline}", self.metric.label),
+            format!(
+                "{} confidence, all arms and looks together",
+                round_percent(*confidence)
+            ),
+            "no interval: too few pairs",
+        ))
+    }
+
+    /// Commands that apply an arm.
+    #[must_use]
+    pub fn commands_of(&self, arm: &Arm) -> Vec<CommandRecord> {
+        if let Some(service) = &self.service {
+            return applied(service, arm).into_iter().collect();
+        }
+        let command = match &arm.workload.recipe {
+            Some(_) if arm.placement.name == "os-default" => return Vec::new(),
+            Some(_) => &[PROGRAM.to_owned()],
+            None => arm.command.as_slice(),
+        };
+        let placement = &arm.placement;
+        let memory = placement.memory.as_ref().map(PlacementMemory::as_str);
+        let placed = Placed {
+            command,
+            environment: &arm.workload.environment,
+            input: arm.workload.input.as_deref(),
+            placement: &placement.name,
+            is_bound: placement.kind == PlacementKind::Bound,
+            cpus: &arm.cpus,
+            memory: memory.map(|policy| (policy, placement.memory_nodes.as_slice())),
+        };
+        placed.commands()
+    }
+
+    /// Older versions wrote the command into the advice.
+    fn complete_advice(&mut self) {
+        let is_command = OLD_COMMANDS
+            .iter()
+            .any(|start| self.verdict.advice.starts_with(start));
+        let best = self
+            .arms
+            .iter()
+            .find(|arm| self.best.as_ref() == Some(&arm.name));
+        if let (true, VerdictKind::Best, Some(best)) = (is_command, self.verdict.kind, best) {
+            self.verdict.commands = self.commands_of(best);
+            self.verdict.advice.clear();
+        }
+    }
+}
+
+/// A placement is applied to a service that runs, not to a command.
+fn applied(service: &ServiceRecord, arm: &Arm) -> Option<CommandRecord> {
+    let pid = service.pid.map(|pid| pid.to_string());
+    let (option, value) = match (&service.unit, &service.cgroup, &pid) {
+        (Some(unit), _, _) => ("--unit", unit),
+        (None, Some(cgroup), _) => ("--cgroup", cgroup),
+        (None, None, Some(pid)) => ("--pid", pid),
+        (None, None, None) => return None,
+    };
+    let words = [
+        "pinwise",
+        "apply",
+        option,
+        value,
+        "--place",
+        &arm.placement.name,
+    ];
+    Some(CommandRecord {
+        what: "with pinwise".to_owned(),
+        line: shell_line(&words),
+    })
+}

@@ -1,0 +1,290 @@
+//! What differs in what probes found.
+//!
+//! A figure has changed where the intervals do not meet and the ratio of the
+//! medians is beyond [`CHANGED`]: within a state, latencies of a virtual
+//! machine wander by a fifth with the host's clock and neighbours.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::reported::regrouped;
+use super::{Difference, listed, unit_noun};
+use crate::{Measured, MeasuredLevel, Median, PairRecord, PauseRecord, TopologyRecord};
+use pinwise_format::count;
+use pinwise_topology::CpuSet;
+
+/// Medians further apart than this ratio differ.
+const CHANGED: f64 = 1.25;
+
+pub(super) fn differences(a: &Measured, b: &Measured) -> Vec<Difference> {
+    let mut found = levels(a, b);
+    found.extend(latencies(a, b));
+    found.extend(pairs(a, b));
+    found.extend(pause(a, b));
+    found.extend(drift(a, b));
+    found
+}
+
+/// Levels whose report is contradicted in one of the two only.
+pub(super) fn contradictions(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
+    let levels = |record: &TopologyRecord| -> BTreeSet<String> {
+        let found = record.contradictions.iter();
+        found
+            .map(|contradiction| contradiction.level.to_string())
+            .collect()
+    };
+    let (in_a, in_b) = (levels(a), levels(b));
+    let mut found = Vec::new();
+    for (side, other, record, level) in in_a
+        .difference(&in_b)
+        .map(|level| ("A", "B", a, level))
+        .chain(in_b.difference(&in_a).map(|level| ("B", "A", b, level)))
+    {
+        let measured = record
+            .contradictions
+            .iter()
+            .find(|contradiction| contradiction.level.as_str() == level)
+            .map_or("", |contradiction| contradiction.measured.as_str());
+        let sentence = format!(
+            "In {side} measurement contradicts the report on the level '{level}', in {other} it does not. {measured}"
+        );
+        let values = [json!(side == "A"), json!(side == "B")];
+        let [in_a, in_b] = values;
+        found.push(Difference::new(
+            "contradiction",
+            Some(level),
+            in_a,
+            in_b,
+            sentence.trim_end().to_owned(),
+        ));
+    }
+    found
+}
+
+fn common_cpus(a: &Measured, b: &Measured) -> CpuSet {
+    let cpus = |measured: &Measured| -> CpuSet { measured.cpus.iter().copied().collect() };
+    cpus(a).intersection(&cpus(b))
+}
+
+fn of_kind<'a>(measured: &'a Measured, kind: &str) -> Option<&'a MeasuredLevel> {
+    measured
+        .levels
+        .iter()
+        .find(|level| level.kind.as_str() == kind)
+}
+
+fn kinds<'a>(a: &'a Measured, b: &'a Measured) -> BTreeSet<&'a str> {
+    let levels = a.levels.iter().chain(&b.levels);
+    levels.map(|level| level.kind.as_str()).collect()
+}
+
+/// Groups of each level, among the CPUs that were measured in both.
+fn levels(a: &Measured, b: &Measured) -> Vec<Difference> {
+    let common = common_cpus(a, b);
+    let groups = |measured: &Measured, kind: &str| -> BTreeSet<CpuSet> {
+        let of_kind = measured
+            .levels
+            .iter()
+            .filter(|level| level.kind.as_str() == kind);
+        let lists = of_kind.flat_map(|level| &level.groups);
+        lists
+            .filter_map(|list| list.parse::<CpuSet>().ok())
+            .map(|group| group.intersection(&common))
+            .filter(|group| group.len() > 1)
+            .collect()
+    };
+    kinds(a, b)
+        .into_iter()
+        .filter_map(|kind| regrouped("measured_level", kind, &groups(a, kind), &groups(b, kind)))
+        .collect()
+}
+
+/// Typical latency within the groups of each level.
+fn latencies(a: &Measured, b: &Measured) -> Vec<Difference> {
+    kinds(a, b)
+        .into_iter()
+        .filter_map(|kind| {
+            let (in_a, in_b) = (of_kind(a, kind)?.inside_ns, of_kind(b, kind)?.inside_ns);
+            let ratio = in_b / in_a;
+            is_changed(in_a, in_b).then(|| {
+                let sentence = format!(
+                    "Within a {} a cache line takes {in_a:.1} ns in A and {in_b:.1} ns in B, {}.",
+                    unit_noun(kind),
+                    times(ratio)
+                );
+                Difference::new("latency", Some(kind), json!(in_a), json!(in_b), sentence)
+            })
+        })
+        .collect()
+}
+
+/// Never where a figure is missing or not a number.
+fn is_changed(a: f64, b: f64) -> bool {
+    // Differences of logarithms do not overflow, and are alike both ways.
+    let change = (b.ln() - a.ln()).abs();
+    change.is_finite() && change > CHANGED.ln()
+}
+
+fn times(ratio: f64) -> String {
+    if ratio >= 1.0 {
+        format!("{ratio:.2} times as long")
+    } else {
+        format!("{:.2} times faster", 1.0 / ratio)
+    }
+}
+
+/// Do the medians differ beyond their intervals? Without intervals nothing can
+/// be said.
+fn has_changed(a: &Median, b: &Median) -> bool {
+    let (Some(low_a), Some(high_a)) = (a.low, a.high) else {
+        return false;
+    };
+    let (Some(low_b), Some(high_b)) = (b.low, b.high) else {
+        return false;
+    };
+    (high_a < low_b || high_b < low_a) && is_changed(a.value, b.value)
+}
+
+/// A pair with its latency in A and in B, ns.
+struct ChangedPair {
+    cpus: (usize, usize),
+    a: f64,
+    b: f64,
+}
+
+/// All pairs that have changed, as one difference.
+fn pairs(a: &Measured, b: &Measured) -> Option<Difference> {
+    let (in_a, in_b) = (by_cpus(&a.pairs), by_cpus(&b.pairs));
+    let both: Vec<(&PairRecord, &PairRecord)> = in_a
+        .iter()
+        .filter_map(|(cpus, pair)| Some((*pair, *in_b.get(cpus)?)))
+        .collect();
+    let mut changed: Vec<ChangedPair> = both
+        .iter()
+        .filter_map(|(in_a, in_b)| changed_pair(in_a, in_b))
+        .collect();
+    if changed.is_empty() {
+        return None;
+    }
+    let factor = |pair: &ChangedPair| (pair.b / pair.a).ln().abs();
+    changed.sort_by(|one, other| factor(other).total_cmp(&factor(one)));
+    let told: Vec<String> = changed
+        .iter()
+        .map(|pair| {
+            format!(
+                "CPUs {} and {} from {:.1} to {:.1} ns",
+                pair.cpus.0, pair.cpus.1, pair.a, pair.b
+            )
+        })
+        .collect();
+    let sentence = format!(
+        "Of {} measured in both, {} changed from A to B beyond their intervals and by more than {CHANGED} times: {}.",
+        count(both.len(), "pair"),
+        changed.len(),
+        listed(&told)
+    );
+    let side = |latency: fn(&ChangedPair) -> f64| {
+        let figures = changed
+            .iter()
+            .map(|pair| json!({"a": pair.cpus.0, "b": pair.cpus.1, "latency_ns": latency(pair)}));
+        figures.collect::<Vec<_>>()
+    };
+    let values = [json!(side(|pair| pair.a)), json!(side(|pair| pair.b))];
+    let [in_a, in_b] = values;
+    Some(Difference::new("pairs", None, in_a, in_b, sentence))
+}
+
+/// Pairs by their CPUs, the smaller first; of several records the first.
+fn by_cpus(pairs: &[PairRecord]) -> BTreeMap<(usize, usize), &PairRecord> {
+    let mut known = BTreeMap::new();
+    for pair in pairs {
+        let cpus = (pair.a.min(pair.b), pair.a.max(pair.b));
+        known.entry(cpus).or_insert(pair);
+    }
+    known
+}
+
+/// The change of a pair at the home of the line where it is largest.
+fn changed_pair(a: &PairRecord, b: &PairRecord) -> Option<ChangedPair> {
+    let at = |pair: &PairRecord, home: Option<usize>| {
+        let latencies = pair.latency_ns.iter();
+        latencies.copied().find(|latency| latency.home_node == home)
+    };
+    let homes: BTreeSet<Option<usize>> = a.latency_ns.iter().map(|l| l.home_node).collect();
+    let homes = homes.into_iter().filter_map(|home| {
+        let (in_a, in_b) = (at(a, home)?.median, at(b, home)?.median);
+        has_changed(&in_a, &in_b).then_some((in_a.value, in_b.value))
+    });
+    let factor = |pair: &(f64, f64)| (pair.1 / pair.0).ln().abs();
+    let (in_a, in_b) = homes.max_by(|one, other| factor(one).total_cmp(&factor(other)))?;
+    Some(ChangedPair {
+        cpus: (a.a.min(a.b), a.a.max(a.b)),
+        a: in_a,
+        b: in_b,
+    })
+}
+
+/// The spin-wait hint: CPUs where it became dearer, and those where cheaper.
+fn pause(a: &Measured, b: &Measured) -> Vec<Difference> {
+    let (in_a, in_b) = (costs(&a.pause), costs(&b.pause));
+    let mut changes: [Vec<(usize, f64, f64)>; 2] = [Vec::new(), Vec::new()];
+    for (cpu, before) in &in_a {
+        if let Some(after) = in_b.get(cpu).filter(|after| has_changed(before, after)) {
+            let is_dearer = after.value > before.value;
+            changes[usize::from(is_dearer)].push((*cpu, before.value, after.value));
+        }
+    }
+    let told = changes.into_iter().filter(|change| !change.is_empty());
+    told.map(|change| {
+        let cpus: CpuSet = change.iter().map(|(cpu, ..)| *cpu).collect();
+        let in_a = middle(change.iter().map(|(_, a, _)| *a).collect());
+        let in_b = middle(change.iter().map(|(.., b)| *b).collect());
+        let sentence = format!(
+            "A spin-wait hint (PAUSE) on CPUs {cpus} takes {in_a:.1} ns in A and {in_b:.1} ns in B, {}.",
+            times(in_b / in_a)
+        );
+        Difference::new("pause", None, json!(in_a), json!(in_b), sentence)
+    })
+    .collect()
+}
+
+/// Costs by CPU; of several records the first.
+fn costs(records: &[PauseRecord]) -> BTreeMap<usize, Median> {
+    let mut known = BTreeMap::new();
+    for record in records {
+        known.entry(record.cpu).or_insert(record.pause_ns);
+    }
+    known
+}
+
+/// The median; the lower one of two in the middle.
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values
+        .get(values.len().saturating_sub(1) / 2)
+        .copied()
+        .unwrap_or(f64::NAN)
+}
+
+/// One that stays as it is, and one that does not.
+fn drift(a: &Measured, b: &Measured) -> Option<Difference> {
+    let (in_a, in_b) = (a.drift.as_ref()?, b.drift.as_ref()?);
+    ((in_a.changes == 0) != (in_b.changes == 0)).then(|| {
+        let told = |changes: usize, seconds: f64| {
+            format!("{} in {seconds:.0} s", count(changes, "change"))
+        };
+        let sentence = format!(
+            "While they were watched, the wiring of A had {}, that of B {}.",
+            told(in_a.changes, in_a.watched_s),
+            told(in_b.changes, in_b.watched_s)
+        );
+        Difference::new(
+            "drift",
+            None,
+            json!(in_a.changes),
+            json!(in_b.changes),
+            sentence,
+        )
+    })
+}

@@ -1,0 +1,144 @@
+//! What one node of a fleet did, and what was found on it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Entry, HostRecord, Outline, StoredRecord};
+
+/// Schema of [`FleetNode`].
+pub const FLEET_NODE_SCHEMA: &str = "pinwise.fleet-node/1";
+
+/// A node of a fleet. There is one record a node and fleet, whatever the number
+/// of attempts: its id is `FLEET.NODE`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FleetNode {
+    /// [`FLEET_NODE_SCHEMA`].
+    pub schema: String,
+    /// `FLEET.NODE`.
+    pub id: String,
+    /// The fleet's id.
+    pub fleet: String,
+    /// The node, as the scheduler calls it.
+    pub node: String,
+    /// When its first attempt began, RFC 3339, by the node's clock.
+    pub started: String,
+    /// When the last step ended; `null` where steps are missing.
+    pub ended: Option<String>,
+    /// Times that it was begun: 1, and 1 for each requeue and resumption.
+    pub attempts: u32,
+    /// The machine; `null` where nothing could be told.
+    pub host: Option<HostRecord>,
+    /// What the node is set to, by name: `bios`, `memory`, `smt`,
+    /// `numa-nodes-per-package`, `governor`, `boost`, `transparent-hugepages`,
+    /// `kernel-command-line` … Names and microcode, kernel and hypervisor stand
+    /// in `host`, too.
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+    /// What it ran.
+    pub steps: Vec<NodeStep>,
+    /// Headline figures of all records of the node.
+    #[serde(default)]
+    pub figures: Vec<NodeFigure>,
+    /// How far the node's clock was ahead of the submitter's or the shared
+    /// folder's, seconds; `null` where it could not be told.
+    #[serde(default)]
+    pub clock_ahead_s: Option<f64>,
+    /// Labels: the fleet's among them.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// A step on a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NodeStep {
+    /// The fleet's name for it.
+    pub name: String,
+    /// How it ended.
+    pub state: StepState,
+    /// Id of its record; `null` where there is none.
+    pub record: Option<String>,
+    /// The attempt that this is of, from 1.
+    pub attempt: u32,
+    /// Why it failed.
+    #[serde(default)]
+    pub why: Option<String>,
+    /// How long it took, seconds.
+    #[serde(default)]
+    pub elapsed_s: Option<f64>,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum StepState {
+    /// Its record is there.
+    Done,
+    /// It ended without a record that counts.
+    Failed,
+    /// It was not run, or the node was lost while it ran.
+    Missing,
+}
+
+/// A figure of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NodeFigure {
+    /// The step it comes from.
+    pub step: String,
+    /// What it is of.
+    pub name: String,
+    /// Unit; `""` for a number without one.
+    pub unit: String,
+    /// The figure.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+}
+
+impl NodeFigure {
+    /// The figures of a record as stored, which a step of a node made.
+    #[must_use]
+    pub fn all_of(step: &str, body: &str) -> Vec<Self> {
+        let figures = Outline::of(body).figures.into_iter();
+        figures
+            .map(|figure| Self {
+                step: step.to_owned(),
+                name: figure.name,
+                unit: figure.unit,
+                value: figure.value,
+                low: figure.low,
+                high: figure.high,
+            })
+            .collect()
+    }
+}
+
+impl FleetNode {
+    /// The id of a node's record.
+    #[must_use]
+    pub fn id_of(fleet: &str, node: &str) -> String {
+        format!("{fleet}.{node}")
+    }
+}
+
+impl StoredRecord for FleetNode {
+    fn entry(&self) -> Entry {
+        let done = { self.steps.iter() }.filter(|step| step.state == StepState::Done);
+        let verdict = format!("{} of {} steps done", done.count(), self.steps.len());
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.node.clone(),
+            title: format!("node of fleet {}", self.fleet),
+            verdict,
+            is_complete: true,
+        }
+    }
+}

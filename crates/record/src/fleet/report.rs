@@ -1,0 +1,179 @@
+//! The nodes of a fleet compared: groups of equals, and who departs from them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Entry, Finding, StoredRecord};
+
+/// Schema of [`FleetReport`].
+pub const FLEET_REPORT_SCHEMA: &str = "pinwise.fleet-report/1";
+
+/// Nodes beside their equals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FleetReport {
+    /// [`FLEET_REPORT_SCHEMA`].
+    pub schema: String,
+    /// `FLEET.report`: the newest report of a fleet stands in the store.
+    pub id: String,
+    /// The fleet's id.
+    pub fleet: String,
+    /// When the fleet was submitted, RFC 3339.
+    pub submitted: String,
+    /// When this was found, RFC 3339.
+    pub started: String,
+    /// The host on which it was found.
+    pub host: String,
+    /// Labels of the user's, and the fleet's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Nodes asked for.
+    pub asked: usize,
+    /// Nodes that a record is there of.
+    pub nodes: usize,
+    /// Nodes of which every step is done.
+    pub complete: usize,
+    /// The expected share of nodes named that depart by chance, at most; 0 to 1.
+    pub false_discovery_rate: f64,
+    /// Figures of nodes that were judged.
+    pub judged: usize,
+    /// Groups of equals, the largest first.
+    pub groups: Vec<FleetGroup>,
+    /// Figures and settings of nodes that depart from their group; nodes that
+    /// depart most first, the figures of a node together.
+    pub outliers: Vec<FleetOutlier>,
+    /// What outliers have in common.
+    pub common: Vec<FleetCommon>,
+    /// What else there is to say: nodes that failed or are missing, clocks.
+    pub findings: Vec<Finding>,
+    /// The answer in one sentence.
+    pub sentence: String,
+}
+
+impl StoredRecord for FleetReport {
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.clone(),
+            title: format!("report of fleet {}", self.fleet),
+            verdict: self.sentence.clone(),
+            is_complete: true,
+        }
+    }
+}
+
+/// Nodes that should be alike.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FleetGroup {
+    /// Its name, such as the CPU model.
+    pub name: String,
+    /// Nodes in it.
+    pub nodes: usize,
+    /// What they are alike in, and the value that most of them have.
+    pub identity: BTreeMap<String, String>,
+    /// Their figures.
+    pub figures: Vec<FleetFigure>,
+}
+
+/// A figure over the nodes of a group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FleetFigure {
+    /// The step it comes from.
+    pub step: String,
+    /// What it is of.
+    pub name: String,
+    /// Unit.
+    pub unit: String,
+    /// Nodes that have it.
+    pub nodes: usize,
+    /// Median.
+    pub median: f64,
+    /// Robust standard deviation of the nodes' logarithms: about the relative
+    /// spread of ordinary nodes; `null` where there are too few.
+    pub spread: Option<f64>,
+    /// 5th and 95th percentile.
+    pub p5: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// Least.
+    pub least: f64,
+    /// Greatest.
+    pub greatest: f64,
+}
+
+/// What of a node departs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum OutlierKind {
+    /// A measured figure.
+    Figure,
+    /// A setting that its equals have otherwise.
+    Setting,
+}
+
+/// A node's figure, or setting, that departs from its group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FleetOutlier {
+    /// The node.
+    pub node: String,
+    /// Place of its group in `groups`, from 0.
+    pub group: usize,
+    /// What departs.
+    pub kind: OutlierKind,
+    /// The figure, as `step · name`, or the setting.
+    pub figure: String,
+    /// Unit.
+    pub unit: String,
+    /// The node's figure; `null` of settings.
+    pub value: Option<f64>,
+    /// Its group's median; `null` of settings.
+    pub typical: Option<f64>,
+    /// The first over the second.
+    pub ratio: Option<f64>,
+    /// Distance in robust standard deviations of its group.
+    pub z: Option<f64>,
+    /// Its p-value, adjusted: the false-discovery rate at which it is just
+    /// named; `null` of settings.
+    pub adjusted_p: Option<f64>,
+    /// The node's setting; `null` of figures.
+    pub setting: Option<String>,
+    /// The setting of most of its group.
+    pub typical_setting: Option<String>,
+    /// Id of the record it stands in.
+    pub record: Option<String>,
+    /// All that in one sentence.
+    pub sentence: String,
+}
+
+/// A setting that separates outliers from the rest of their group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FleetCommon {
+    /// Place of the group in `groups`, from 0.
+    pub group: usize,
+    /// The figure that they depart in, or several; settings are not looked at.
+    pub figures: Vec<String>,
+    /// The outliers.
+    pub nodes: Vec<String>,
+    /// The setting.
+    pub setting: String,
+    /// Its value among the outliers.
+    pub value: String,
+    /// Outliers that have it.
+    pub outliers_with: usize,
+    /// Other nodes of the group that have it.
+    pub others_with: usize,
+    /// Other nodes of the group.
+    pub others: usize,
+    /// Chance of so clear a separation, adjusted for the settings looked at.
+    pub adjusted_p: f64,
+    /// All that in one sentence.
+    pub sentence: String,
+}

@@ -1,0 +1,329 @@
+//! The one list of all kinds of record. A record of a kind that is missing
+//! somewhere does not compile: faces match on [`AnyRecord`].
+//!
+//! It says what a kind is, how its text is read and what the history says of
+//! it; how a record looks is `report`'s.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{
+    APPLIED_SCHEMA, Applied, BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, DIFF_SCHEMA,
+    DOCTOR_SCHEMA, DiffRecord, Doctor, Entry, FLEET_DIFF_SCHEMA, FLEET_NODE_SCHEMA,
+    FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FLEET_STATUS_SCHEMA, FleetDiff, FleetNode, FleetRecord,
+    FleetReport, FleetStatus, KERNEL_SCHEMA, KernelRecord, PLACEMENTS_SCHEMA, PREDICTION_SCHEMA,
+    PROFILE_DIFF_SCHEMA, PROFILE_SCHEMA, PlacementPrediction, PlacementsRecord, ProfileDiff,
+    ProfileRecord, REPLAY_SCHEMA, REPRODUCTION_SCHEMA, RULE_CHANGE_SCHEMA, RULES_SCHEMA,
+    RecordError, ReplayRecord, Reproduction, RuleChange, RulesRecord, SEARCH_SCHEMA,
+    SPIN_ADVICE_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_PREDICT_SCHEMA,
+    SPIN_REPLAY_SCHEMA, SPIN_SCAN_SCHEMA, SchemaName, SearchRecord, SpinAdviceRecord,
+    SpinAttachRecord, SpinPauseRecord, SpinPredictRecord, SpinReplayRecord, SpinScan, TOP_SCHEMA,
+    TOPOLOGY_DIFF_SCHEMA, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TopRecord, TopologyDiff, TopologyRecord,
+    TraceRecord,
+};
+
+/// A type that is a whole record.
+pub trait Record: Serialize + DeserializeOwned {
+    /// Which kind it is.
+    const KIND: Kind;
+}
+
+/// A record that is kept in a store.
+pub trait StoredRecord: Record {
+    /// Its line of the history.
+    fn entry(&self) -> Entry;
+}
+
+/// The history's line of a record that is stored, `None` of one that is only
+/// printed.
+macro_rules! entry {
+    (stored, $record:ident) => {
+        Some(StoredRecord::entry(&**$record))
+    };
+    (printed, $record:ident) => {{
+        let _ = $record;
+        None
+    }};
+}
+
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $kind:ident($record:ty) = $schema:expr, $keeping:ident;)+) => {
+        /// A kind of record.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Kind {
+            $($(#[doc = $doc])+ $kind,)+
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: [Self; [$($schema),+].len()] = [$(Self::$kind),+];
+
+            /// The schema that this version writes, such as `pinwise.trace/1`.
+            #[must_use]
+            pub const fn schema(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $schema,)+
+                }
+            }
+
+            /// The schema of the record's type.
+            #[cfg(test)]
+            pub(super) fn json_schema(
+                self,
+                generator: &mut schemars::SchemaGenerator,
+            ) -> schemars::Schema {
+                match self {
+                    $(Self::$kind => generator.subschema_for::<$record>(),)+
+                }
+            }
+
+            /// The record of this kind that stands in a text.
+            fn parse(self, text: &str) -> serde_json::Result<AnyRecord> {
+                Ok(match self {
+                    $(Self::$kind => AnyRecord::$kind(serde_json::from_str(text)?),)+
+                })
+            }
+        }
+
+        /// A record of any kind.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum AnyRecord {
+            $($(#[doc = $doc])+ $kind(Box<$record>),)+
+        }
+
+        impl AnyRecord {
+            /// Which kind it is.
+            #[must_use]
+            pub const fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$kind(_) => Kind::$kind,)+
+                }
+            }
+
+            /// As JSON, the way it is stored.
+            ///
+            /// # Errors
+            /// The serialiser's, in the unlikely case that it has any.
+            pub fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
+                match self {
+                    $(Self::$kind(record) => to_raw_value(record),)+
+                }
+            }
+
+            /// Its line of the history; `None` of a kind that is only printed.
+            #[must_use]
+            pub fn entry(&self) -> Option<Entry> {
+                match self {
+                    $(Self::$kind(record) => entry!($keeping, record),)+
+                }
+            }
+        }
+
+        $(impl Record for $record {
+            const KIND: Kind = Kind::$kind;
+        })+
+    };
+}
+
+kinds! {
+    /// Arms measured side by side.
+    Comparison(Comparison) = COMPARISON_SCHEMA, stored;
+    /// Built-in workloads over threads and placements.
+    Bench(Bench) = BENCH_SCHEMA, stored;
+    /// A machine.
+    Topology(TopologyRecord) = TOPOLOGY_SCHEMA, stored;
+    /// What differs between two machines.
+    TopologyDiff(TopologyDiff) = TOPOLOGY_DIFF_SCHEMA, printed;
+    /// What changed between two records.
+    Diff(DiffRecord) = DIFF_SCHEMA, printed;
+    /// What the scheduler did.
+    Trace(TraceRecord) = TRACE_SCHEMA, stored;
+    /// A search among many placements.
+    Search(SearchRecord) = SEARCH_SCHEMA, stored;
+    /// Placements that a search did not run.
+    Prediction(PlacementPrediction) = PREDICTION_SCHEMA, printed;
+    /// Where CPU time went.
+    Profile(ProfileRecord) = PROFILE_SCHEMA, stored;
+    /// What differs between two profiles.
+    ProfileDiff(ProfileDiff) = PROFILE_DIFF_SCHEMA, printed;
+    /// Latency of spin-wait hints.
+    SpinPause(SpinPauseRecord) = SPIN_PAUSE_SCHEMA, stored;
+    /// How long known algorithms spin.
+    SpinPredict(SpinPredictRecord) = SPIN_PREDICT_SCHEMA, printed;
+    /// An algorithm run beside its prediction.
+    SpinReplay(SpinReplayRecord) = SPIN_REPLAY_SCHEMA, stored;
+    /// How much of a program's time is spinning.
+    SpinAttach(SpinAttachRecord) = SPIN_ATTACH_SCHEMA, stored;
+    /// Spin settings of runtimes.
+    SpinAdvice(SpinAdviceRecord) = SPIN_ADVICE_SCHEMA, printed;
+    /// Spin loops in binaries.
+    SpinScan(SpinScan) = SPIN_SCAN_SCHEMA, printed;
+    /// Claims of the field reports.
+    Reproduction(Reproduction) = REPRODUCTION_SCHEMA, stored;
+    /// Wiring inferred from a recorded matrix.
+    Replay(ReplayRecord) = REPLAY_SCHEMA, printed;
+    /// How many placements a machine has.
+    Placements(PlacementsRecord) = PLACEMENTS_SCHEMA, printed;
+    /// What distorts measurements on a machine.
+    Doctor(Doctor) = DOCTOR_SCHEMA, printed;
+    /// One run of a built-in workload.
+    Kernel(KernelRecord) = KERNEL_SCHEMA, printed;
+    /// Threads on CPUs at a moment.
+    Top(TopRecord) = TOP_SCHEMA, printed;
+    /// What a fleet was asked to do.
+    Fleet(FleetRecord) = FLEET_SCHEMA, stored;
+    /// What a node of a fleet did.
+    FleetNode(FleetNode) = FLEET_NODE_SCHEMA, stored;
+    /// How far a fleet is.
+    FleetStatus(FleetStatus) = FLEET_STATUS_SCHEMA, printed;
+    /// Which nodes depart from their equals.
+    FleetReport(FleetReport) = FLEET_REPORT_SCHEMA, stored;
+    /// What differs between two fleets.
+    FleetDiff(FleetDiff) = FLEET_DIFF_SCHEMA, printed;
+    /// A service that was placed.
+    Applied(Applied) = APPLIED_SCHEMA, printed;
+    /// A file of rules and the processes that it concerns.
+    Rules(RulesRecord) = RULES_SCHEMA, printed;
+    /// What a rule did to a process.
+    RuleChange(RuleChange) = RULE_CHANGE_SCHEMA, printed;
+}
+
+impl Kind {
+    /// Its short name, such as `trace`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let schema = self.schema();
+        let short = schema.strip_prefix("pinwise.").unwrap_or(schema);
+        short.split_once('/').map_or(short, |(name, _)| name)
+    }
+
+    /// The kind that a `schema` field names.
+    ///
+    /// # Errors
+    /// [`RecordError`] where none is known by that name, or it is newer.
+    pub fn of_schema(found: &str) -> Result<Self, RecordError> {
+        let unknown = || RecordError::Unknown {
+            found: found.to_owned(),
+        };
+        let schema = SchemaName::parse(found).ok_or_else(unknown)?;
+        let named = |kind: &Self| SchemaName::parse(kind.schema()).map(|known| known.name);
+        let kind = Self::ALL
+            .into_iter()
+            .find(|kind| named(kind) == Some(schema.name))
+            .ok_or_else(unknown)?;
+        let newest = SchemaName::parse(kind.schema()).map_or(0, |known| known.version);
+        if schema.version > newest {
+            return Err(RecordError::Newer {
+                found: found.to_owned(),
+                known: kind.schema(),
+            });
+        }
+        Ok(kind)
+    }
+
+    /// The kind of the record that stands in a text, without making anything
+    /// of the rest: a trace has millions of values.
+    ///
+    /// # Errors
+    /// As [`Kind::of_schema`], and where the text is no JSON object.
+    pub fn of_text(text: &str) -> Result<Self, RecordError> {
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(default)]
+            schema: Value,
+        }
+        let head: Head = serde_json::from_str(text)?;
+        Self::of_schema(head.schema.as_str().unwrap_or_default())
+    }
+}
+
+impl AnyRecord {
+    /// Reads a record of whatever kind.
+    ///
+    /// # Errors
+    /// [`RecordError`] where it is damaged, of no known kind, or newer.
+    pub fn read(text: &str) -> Result<Self, RecordError> {
+        Ok(Kind::of_text(text)?.parse(text)?)
+    }
+}
+
+/// A record as pages get it: with what older versions did not write of what it
+/// means. One that is damaged is given as it is.
+///
+/// # Errors
+/// Where it is no JSON.
+pub fn completed(text: &str) -> serde_json::Result<Box<RawValue>> {
+    let read = match Kind::of_text(text) {
+        Ok(kind @ (Kind::Comparison | Kind::Search)) => kind.parse(text).ok(),
+        _ => None,
+    };
+    match read {
+        Some(record) => record.to_json(),
+        None => RawValue::from_string(text.to_owned()),
+    }
+}
+
+/// Reads a record of one kind.
+///
+/// # Errors
+/// [`RecordError`] where it is damaged, of another kind, or newer.
+pub fn read<R: Record>(text: &str) -> Result<R, RecordError> {
+    let found = Kind::of_text(text)?;
+    if found != R::KIND {
+        return Err(RecordError::OtherKind {
+            found: found.name(),
+            wanted: R::KIND.name(),
+        });
+    }
+    Ok(serde_json::from_str(text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_known_newer_unknown_or_damaged() {
+        let good = "{\"schema\":\"pinwise.trace/1\",\"slices\":[[1,2]]}";
+        assert_eq!(Kind::of_text(good).unwrap(), Kind::Trace);
+        let check = |text: &str, words: &str| {
+            for error in [
+                Kind::of_text(text).unwrap_err(),
+                AnyRecord::read(text).unwrap_err(),
+                read::<Comparison>(text).unwrap_err(),
+            ] {
+                assert!(error.to_string().contains(words), "{error}");
+            }
+        };
+        check("{\"schema\":\"pinwise.trace/2\"}", "newer");
+        check("{\"schema\":\"pinwise.tree/1\"}", "unknown schema");
+        check("{\"schema\":3}", "unknown schema");
+        check("{}", "unknown schema");
+        check("[]", "unknown schema");
+        check("{\"schema\":\"pinwise.tra", "damaged");
+        let other = read::<Comparison>(good).unwrap_err().to_string();
+        assert_eq!(other, "the record is a trace, not a comparison");
+    }
+
+    #[test]
+    fn kinds_have_names_of_their_own() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::of_schema(kind.schema()).unwrap(), kind);
+            let named = Kind::ALL.into_iter().filter(|k| k.name() == kind.name());
+            assert_eq!(named.count(), 1, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_machine_says_where_it_is() {
+        let topology = pinwise_topology::Topology::from_synthetic("core:2 pu:2").unwrap();
+        let mut record = TopologyRecord::new(&topology, &[]);
+        record.machine.hostname = Some("node7".to_owned());
+        let text = serde_json::to_string(&record).unwrap();
+        let entry = AnyRecord::read(&text).unwrap().entry().unwrap();
+        assert_eq!(entry.host, "node7");
+        assert_eq!(entry.schema, Kind::Topology.schema());
+    }
+}

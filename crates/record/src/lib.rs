@@ -1,0 +1,307 @@
+//! The versioned schema of results: the only types that are written down.
+//!
+//! JSON in UTF-8, `snake_case`, units in the names. Fields may be added; the
+//! meaning of existing ones does not change within a version. Every face reads
+//! these types and nothing else, so that text, JSON, CSV and pages agree.
+//! `docs/records.md` describes them field by field.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests arrange the files they need"
+    )
+)]
+
+mod attribution;
+mod base64;
+mod bench;
+mod change;
+mod command_line;
+mod comparison;
+mod conclusion;
+mod contrast;
+mod coverage;
+mod diff;
+mod finding;
+mod fleet;
+mod kernel;
+mod kind;
+mod measured;
+mod metric;
+mod named;
+mod outline;
+mod placements;
+mod prediction;
+mod profile;
+mod profile_diff;
+mod profile_parts;
+mod recipe;
+mod replay;
+mod reproduction;
+mod rules;
+mod run;
+mod search;
+mod service;
+mod spin;
+mod stacks;
+mod tags;
+mod tier;
+mod timeline;
+mod top;
+mod topology;
+mod trace;
+mod workload;
+
+pub use attribution::{
+    AccountRecord, AttributedPart, AttributedTime, AttributionRecord, PartRecord, ProbedFigure,
+    ProfileMachine,
+};
+pub use bench::{
+    BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
+};
+pub use change::{
+    ChangeVerdict, ComparedRecord, DIFF_SCHEMA, DiffRecord, FigureChange, MachineChange,
+    MachineFact,
+};
+pub use command_line::{CommandRecord, again, shell_line};
+pub use comparison::{
+    Arm, ArmTrace, BlockScore, COMPARISON_SCHEMA, Comparison, ComparisonStudy, Estimate,
+    HostRecord, PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped,
+    VerdictKind, VerdictRecord,
+};
+pub use contrast::{ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord};
+pub use coverage::{CoverageRecord, MoverRecord};
+pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
+pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
+pub use fleet::{
+    FLEET_DIFF_SCHEMA, FLEET_NODE_SCHEMA, FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FLEET_STATUS_SCHEMA,
+    FleetAttribution, FleetCommon, FleetDiff, FleetFigure, FleetFigureChange, FleetGroup, FleetJob,
+    FleetNode, FleetOutlier, FleetRecord, FleetReport, FleetSettingChange, FleetSide, FleetStatus,
+    FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
+};
+pub use kernel::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
+pub use kind::{AnyRecord, Kind, Record, StoredRecord, completed, read};
+pub use measured::{
+    Agreement, BandwidthRecord, CacheInclusion, ClockRecord, Contradiction, DriftPair, DriftRecord,
+    DriftState, EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelName, LevelVerdict,
+    LoadedLatencyRecord, Measured, MeasuredLevel, Median, MemoryStream, Modes, PairRecord,
+    PauseRecord, PlateauRecord, SchedulingRecord, SurveyRecord,
+};
+pub use metric::{Direction, EffectRecord, HeadlineRecord, MetricRecord, words};
+pub use outline::{Figure, Outline, PER_UNIT, PER_UNIT_FACTS};
+pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPlacements};
+pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};
+pub use profile::{
+    AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionKind, FunctionRecord,
+    LeftOutRecord, LineRecord, PROFILE_SCHEMA, ProfileFigures, ProfilePause, ProfileRecord,
+    ProfileRun, ProfileThread, SampleEvent, SpotRecord, WorkRecord,
+};
+pub use profile_diff::{
+    CallChangeRecord, ChangeRecord, DiffError, DiffSide, FunctionChangeRecord, PROFILE_DIFF_SCHEMA,
+    PausingRecord, ProfileDiff, SeenIn,
+};
+pub use recipe::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
+pub use replay::{REPLAY_SCHEMA, ReplayRecord};
+pub use reproduction::{
+    ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,
+    Reproduction,
+};
+pub use rules::{
+    RULE_CHANGE_SCHEMA, RULES_SCHEMA, RuleChange, RuleChangeKind, RuleProcess, RuleRecord,
+    RulesRecord,
+};
+pub use run::{MetricReading, Phase, RunRecord};
+pub use search::{
+    ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, ModelJudgement,
+    OtherCpusRecord, PairsVerdict, PredictedArm, ProgressPoint, SEARCH_SCHEMA, SearchAnswer,
+    SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun, SearchStep,
+    SearchVerdict, SpaceRecord, TruthRecord,
+};
+pub use service::{APPLIED_SCHEMA, Applied, ServiceRecord};
+pub use spin::{
+    AdviceRecord, ChipRecord, CliffsRecord, CodeArch, ContentionCell, CpuPauseRecord, CycleMethod,
+    GapOnChip, HintCostRecord, LevelRecord, MatchStrength, MatchedAlgorithm, MoveRecord, OuterLoop,
+    PauseCheckRecord, PredictionRecord, ProcessorRecord, ReleaseSeen, ReplayCell, ReplayExperiment,
+    ReplayHint, ReplayHintMade, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm,
+    SPIN_ADVICE_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_PREDICT_SCHEMA,
+    SPIN_REPLAY_SCHEMA, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary, ScannedLoop, SkippedFile,
+    SpinAdviceRecord, SpinAttachRecord, SpinCaller, SpinEvidence, SpinKind, SpinMatch,
+    SpinPauseRecord, SpinPlace, SpinPredictRecord, SpinReplayRecord, SpinScan, SpinShares,
+    SpinThread, SpinUnit, TooLongRecord, TunableRecord, UnknownGaps, WaitEnd,
+};
+pub use stacks::{StackMethod, StacksRecord};
+pub use tags::{check_tag, id_of, with_id, with_tags};
+pub use tier::{TierRecord, TraceTier};
+pub use top::{
+    Busiest, CpuState, MoveRates, TOP_SCHEMA, ThreadState, TopCpu, TopRecord, TopSharing,
+    TopThread, UsedCpu,
+};
+pub use topology::{
+    CacheKind, CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord,
+    QuotaRecord, RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,
+};
+
+pub use timeline::{
+    CpuSpans, LeftOutSpans, LossCause, PackedCpuRecord, PackedError, PackedSharingRecord,
+    PackedSlice, PackedSlicesRecord, PackedSpan, PackedWaitsRecord, SliceEnd, SliceRecord,
+    TimelineRecord,
+};
+pub use trace::{
+    CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
+    SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, ThrottledRecord,
+    TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses,
+    WaitRecord,
+};
+pub use workload::WorkloadRecord;
+
+/// What the history says of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The record's id.
+    pub id: String,
+    /// Its schema.
+    pub schema: String,
+    /// When, RFC 3339; the history goes by it.
+    pub time: String,
+    /// Where it was made.
+    pub host: String,
+    /// What it is about.
+    pub title: String,
+    /// What came out, in words; empty while unfinished.
+    pub verdict: String,
+    /// Did it end?
+    pub is_complete: bool,
+}
+
+impl StoredRecord for TopologyRecord {
+    fn entry(&self) -> Entry {
+        let survey = self.measured.as_ref().map(|m| m.survey.clone());
+        let survey = survey.unwrap_or_default();
+        Entry {
+            id: survey.id,
+            schema: self.schema.clone(),
+            time: survey.started,
+            host: self.host_name(),
+            title: "topology --measure".to_owned(),
+            verdict: self.summary(),
+            is_complete: true,
+        }
+    }
+}
+
+impl StoredRecord for Comparison {
+    fn entry(&self) -> Entry {
+        let verdict = match self.stopped {
+            Some(_) => self.verdict.sentence.clone(),
+            None => String::new(),
+        };
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host_name(),
+            title: self.title(),
+            verdict,
+            is_complete: self.stopped.is_some(),
+        }
+    }
+}
+
+impl StoredRecord for Reproduction {
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.clone(),
+            title: self.title(),
+            verdict: self.verdict(),
+            is_complete: true,
+        }
+    }
+}
+
+/// It stands after the comparisons that it is made of, which were begun after
+/// it: the newest record is what was asked for.
+impl StoredRecord for Bench {
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.ended.clone(),
+            host: self.host_name(),
+            title: self.title(),
+            verdict: self.conclusions.first().cloned().unwrap_or_default(),
+            is_complete: self.stopped.is_some(),
+        }
+    }
+}
+
+/// What stands in the `schema` field of any record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaName<'a> {
+    /// `pinwise.comparison`
+    pub name: &'a str,
+    /// 1
+    pub version: u32,
+}
+
+impl<'a> SchemaName<'a> {
+    /// Splits `pinwise.comparison/1`; `None` where it is not of that form.
+    #[must_use]
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let (name, version) = text.split_once('/')?;
+        Some(Self {
+            name,
+            version: version.parse().ok()?,
+        })
+    }
+}
+
+/// Why a record could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Not JSON, or fields missing or of the wrong type.
+    #[error("the record is damaged: {0}")]
+    Damaged(#[from] serde_json::Error),
+    /// Another kind of record.
+    #[error("the record is a {found}, not a {wanted}")]
+    OtherKind {
+        /// Name of the kind that it is.
+        found: &'static str,
+        /// Name of the kind that was expected.
+        wanted: &'static str,
+    },
+    /// No record, or of a schema of which nothing is known.
+    #[error("unknown schema '{found}': no record of pinwise, or one of a newer version")]
+    Unknown {
+        /// What it says it is.
+        found: String,
+    },
+    /// Of a kind that is printed and never stored.
+    #[error("a {kind} is only printed: no store keeps it")]
+    NotStored {
+        /// Its kind.
+        kind: &'static str,
+    },
+    /// Written by a newer pinwise.
+    #[error(
+        "the record is of schema {found}, this pinwise knows {known}; a newer pinwise reads it"
+    )]
+    Newer {
+        /// Its schema.
+        found: String,
+        /// The newest known.
+        known: &'static str,
+    },
+}
+
+#[cfg(any(test, feature = "examples"))]
+pub mod examples;
+#[cfg(test)]
+mod schema_tests;
+#[cfg(test)]
+mod search_tests;
+#[cfg(test)]
+mod tests;

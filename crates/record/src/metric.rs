@@ -1,0 +1,222 @@
+//! The figure that is compared, and what a change of it is called: in the
+//! direction of the figure itself, whatever direction its cost has.
+
+use serde::{Deserialize, Serialize};
+
+use super::named::named;
+use pinwise_format::{signed_percent, signed_range};
+use pinwise_stats::verdict::Words;
+use pinwise_workload::{Better, Metric};
+
+named! {
+    /// Which direction of a figure is good.
+    Direction {
+        /// A cost: time, memory, errors.
+        Lower = "lower",
+        /// A rate or a score.
+        Higher = "higher",
+    }
+}
+
+/// The figure that is compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MetricRecord {
+    /// As on the command line.
+    pub name: String,
+    /// Unit of values; empty where the program defines it.
+    pub unit: String,
+    /// Which direction is good.
+    pub better: Direction,
+    /// What it is called in sentences; empty in old records.
+    #[serde(default)]
+    pub label: String,
+    /// What one with a lower cost is called: `faster`, `smaller`, `better`.
+    #[serde(default)]
+    pub better_word: String,
+    /// The opposite.
+    #[serde(default)]
+    pub worse_word: String,
+}
+
+impl MetricRecord {
+    /// A figure, as it stands in records; `unit`: of one that has none itself.
+    #[must_use]
+    pub fn new(metric: &Metric, unit: &str) -> Self {
+        let words = words(metric);
+        Self {
+            name: metric.to_string(),
+            unit: match metric.unit() {
+                "" => unit.to_owned(),
+                own => own.to_owned(),
+            },
+            better: match metric.better() {
+                Better::Lower => Direction::Lower,
+                Better::Higher => Direction::Higher,
+            },
+            label: label(metric).to_owned(),
+            better_word: words.better.to_owned(),
+            worse_word: words.worse.to_owned(),
+        }
+    }
+
+    /// Gives a record of an older version its words; says whether they were
+    /// missing.
+    pub(super) fn complete(&mut self) -> bool {
+        if !self.label.is_empty() {
+            return false;
+        }
+        let metric: Option<Metric> = self.name.parse().ok();
+        let words = metric.as_ref().map_or(Words::OWN, words);
+        self.label = match &metric {
+            Some(metric) => label(metric).to_owned(),
+            None => "the metric".to_owned(),
+        };
+        self.better_word = words.better.to_owned();
+        self.worse_word = words.worse.to_owned();
+        true
+    }
+
+    /// A ratio of costs, with the ends of its interval, as a change of the
+    /// figure.
+    #[must_use]
+    pub fn effect(&self, ratio: f64, low: Option<f64>, high: Option<f64>) -> EffectRecord {
+        let is_rate = self.better == Direction::Higher;
+        let percent = |ratio: f64| 100.0 * (if is_rate { 1.0 / ratio } else { ratio } - 1.0);
+        let (value, low, high) = (percent(ratio), low.map(percent), high.map(percent));
+        let (low, high) = if is_rate { (high, low) } else { (low, high) };
+        EffectRecord {
+            unit: "%".to_owned(),
+            value,
+            low,
+            high,
+            text: signed_percent(value / 100.0),
+            interval: match (low, high) {
+                (Some(low), Some(high)) => signed_range(low / 100.0, high / 100.0),
+                _ => String::new(),
+            },
+        }
+    }
+}
+
+/// How a metric's cost is spoken of.
+#[must_use]
+pub fn words(metric: &Metric) -> Words {
+    match metric {
+        Metric::MaxRss => Words::MEMORY,
+        Metric::Json(..) if metric.is_time() => Words::SPEED,
+        Metric::Regex(..) | Metric::Json(..) | Metric::Prometheus(..) => Words::OWN,
+        _ => Words::SPEED,
+    }
+}
+
+const fn label(metric: &Metric) -> &'static str {
+    match metric {
+        Metric::Wall => "wall-clock time",
+        Metric::User => "CPU time in user mode",
+        Metric::System => "CPU time in the kernel",
+        Metric::Cpu => "CPU time",
+        Metric::MaxRss => "peak memory",
+        Metric::Cycles => "cycles",
+        Metric::Instructions => "instructions",
+        Metric::Regex(..) | Metric::Json(..) => "the program's own figure",
+        Metric::Prometheus(..) => "the service's own figure",
+    }
+}
+
+/// A change of a figure, in the figure's own direction and ready to be shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EffectRecord {
+    /// Unit of the numbers: `%`.
+    pub unit: String,
+    /// The change: −20 is a fifth less.
+    pub value: f64,
+    /// Lower end of its interval; `null` where the runs allow none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// In words: `−20.0 %`.
+    pub text: String,
+    /// The interval in words: `−30.0 to −10.0 %`; empty without one.
+    pub interval: String,
+}
+
+/// The figure that says most, for the first lines of a face.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HeadlineRecord {
+    /// The change: `−20.0 %`.
+    pub change: String,
+    /// Its interval, or that there is none.
+    pub interval: String,
+    /// Of what, against what.
+    pub of: String,
+    /// How sure that is; empty without an interval.
+    pub confidence: String,
+}
+
+impl HeadlineRecord {
+    /// An effect as headline; `without`: why it would have no interval.
+    #[must_use]
+    pub fn new(effect: &EffectRecord, of: String, confidence: String, without: &str) -> Self {
+        let has_interval = !effect.interval.is_empty();
+        Self {
+            change: effect.text.clone(),
+            interval: match has_interval {
+                true => effect.interval.clone(),
+                false => without.to_owned(),
+            },
+            of,
+            confidence: if has_interval {
+                confidence
+            } else {
+                String::new()
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(metric: &str, words: [&str; 2], effect: [&str; 2]) {
+        let record = MetricRecord::new(&metric.parse().unwrap(), "");
+        assert_eq!([&record.better_word, &record.worse_word], words);
+        let found = record.effect(0.8, Some(0.5), Some(0.9));
+        assert_eq!([&found.text, &found.interval], effect);
+        let mut old: MetricRecord = serde_json::from_value(serde_json::json!({
+            "name": record.name, "unit": record.unit, "better": record.better
+        }))
+        .unwrap();
+        assert!(old.complete());
+        assert_eq!(old, record);
+    }
+
+    #[test]
+    fn a_change_has_the_direction_of_its_figure() {
+        let cost = ["−20.0 %", "−50.0 to −10.0 %"];
+        let rate = ["+25.0 %", "+11.1 to +100 %"];
+        check("wall", ["faster", "slower"], cost);
+        check("max-rss", ["smaller", "larger"], cost);
+        check("json:.run.seconds lower", ["faster", "slower"], cost);
+        check("regex:x lower", ["better", "worse"], cost);
+        check("regex:x higher", ["better", "worse"], rate);
+        check(
+            "prometheus:rate(requests_total) higher",
+            ["better", "worse"],
+            rate,
+        );
+    }
+
+    #[test]
+    fn an_effect_without_interval_says_so() {
+        let record = MetricRecord::new(&Metric::Wall, "");
+        let effect = record.effect(1.25, None, Some(2.0));
+        let headline = HeadlineRecord::new(&effect, "a".to_owned(), "sure".to_owned(), "none");
+        assert_eq!([headline.change, headline.interval], ["+25.0 %", "none"]);
+        assert_eq!(headline.confidence, "");
+    }
+}

@@ -1,0 +1,147 @@
+//! Closed sets of words as enumerations.
+//!
+//! In JSON they stay the words that they were. A word of a newer version is
+//! kept and shown as it is; nothing is guessed of what it means. The default is
+//! no word, an empty one.
+
+/// An enumeration of words, with `Other` for words of newer versions; `from` an
+/// enumeration of the same variants elsewhere.
+macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        $name:ident { $($(#[$of_variant:meta])* $variant:ident = $word:literal,)+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$of_variant])* $variant,)+
+            /// A word of a newer version.
+            Other(String),
+        }
+
+        impl $name {
+            /// The word, as in JSON.
+            #[must_use]
+            pub const fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $word,)+
+                    Self::Other(word) => word.as_str(),
+                }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::Other(String::new())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(word: String) -> Self {
+                match word.as_str() {
+                    $($word => Self::$variant,)+
+                    _ => Self::Other(word),
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.pad(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        #[cfg(test)]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $(#[$meta])*
+                #[derive(schemars::JsonSchema)]
+                #[expect(dead_code, reason = "only its schema is asked for")]
+                enum Known { $($(#[$of_variant])* #[schemars(rename = $word)] $variant,)+ }
+                $crate::schema_tests::open(Known::json_schema(generator))
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <String as serde::Deserialize>::deserialize(deserializer).map(Self::from)
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $name:ident from $source:ty { $($(#[$of_variant:meta])* $variant:ident = $word:literal,)+ }
+    ) => {
+        named! { $(#[$meta])* $name { $($(#[$of_variant])* $variant = $word,)+ } }
+
+        impl From<$source> for $name {
+            fn from(source: $source) -> Self {
+                match source {
+                    $(<$source>::$variant => Self::$variant,)+
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use named;
+
+#[cfg(test)]
+#[expect(unreachable_pub, reason = "the macro makes public types")]
+mod tests {
+    named! {
+        /// Ways up.
+        Way {
+            /// By stairs.
+            Stairs = "stairs",
+            /// By lift.
+            Lift = "lift",
+        }
+    }
+
+    enum Path {
+        Up,
+        Down,
+    }
+
+    named! {
+        /// Paths.
+        PathWord from Path {
+            /// Upwards.
+            Up = "up",
+            /// Downwards.
+            Down = "down",
+        }
+    }
+
+    #[test]
+    fn variants_elsewhere_become_the_same() {
+        let words = [Path::Up, Path::Down].map(PathWord::from);
+        assert_eq!(words, [PathWord::Up, PathWord::Down]);
+    }
+
+    #[track_caller]
+    fn check(json: &str, way: Way) {
+        assert_eq!(serde_json::from_str::<Way>(json).unwrap(), way);
+        assert_eq!(serde_json::to_string(&way).unwrap(), json);
+        assert_eq!(format!("\"{way}\""), json);
+    }
+
+    #[test]
+    fn words_stay_what_they_are() {
+        check("\"stairs\"", Way::Stairs);
+        check("\"lift\"", Way::Lift);
+        check("\"rope\"", Way::Other("rope".to_owned()));
+        assert!(serde_json::from_str::<Way>("3").is_err());
+    }
+}

@@ -1,0 +1,527 @@
+//! What lists and plots over time say of any record, read off its fields.
+//!
+//! A record is read as JSON here, not as its type: what is damaged or newer
+//! still stands in the history, with what can be told of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::SchemaName;
+use pinwise_topology::CpuSet;
+
+/// Figures kept of one record.
+const MOST_FIGURES: usize = 24;
+
+/// Fields of records that outlines are read off.
+const FIELDS: [&str; 26] = [
+    "schema",
+    "tags",
+    "host",
+    "machine",
+    "shape_hash",
+    "metric",
+    "arms",
+    "suite",
+    "kernels",
+    "source",
+    "command",
+    "measured",
+    "total",
+    "totals",
+    "waits",
+    "avoidable_smt_sharing",
+    "cpus",
+    "best",
+    "predictions",
+    "complete",
+    "outliers",
+    "accesses",
+    "unread",
+    "work",
+    "pause",
+    "runs",
+];
+
+/// Figures of a profile's unit of work: elapsed time, CPU time, and of that in
+/// spin hints, at accesses of memory, in code that could not be read.
+pub const PER_UNIT: [&str; 5] = [
+    "elapsed time per unit",
+    "CPU time per unit",
+    "spin hints per unit",
+    "memory accesses per unit",
+    "unread code per unit",
+];
+/// Figures of its machine: a PAUSE, a core cycle, a load from memory.
+pub const PER_UNIT_FACTS: [&str; 3] = ["PAUSE", "core cycle", "memory load"];
+
+/// What a record is about, where it was made, and its headline figures.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Outline {
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Equal for records of the same question, so that their figures can be
+    /// followed over time; `null` where there is none.
+    pub subject: Option<String>,
+    /// What the machine was: model, shape, kernel, microcode, hypervisor;
+    /// `null` where not told.
+    pub machine: Option<String>,
+    /// Headline figures.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
+}
+
+/// A headline figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Figure {
+    /// What it is of, such as an arm's name.
+    pub name: String,
+    /// Unit; `""` for a number without one.
+    pub unit: String,
+    /// The figure.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+}
+
+impl Outline {
+    /// Of a record as stored; empty where it is no record.
+    #[must_use]
+    pub fn of(body: &str) -> Self {
+        // What is not asked for is passed over: the slices of a trace would
+        // take many times their length as values.
+        let fields: BTreeMap<String, &RawValue> = match serde_json::from_str(body) {
+            Ok(fields) => fields,
+            Err(_) => return Self::default(),
+        };
+        let read = fields.into_iter().filter_map(|(name, value)| {
+            let is_read = FIELDS.contains(&name.as_str());
+            let value = is_read.then(|| serde_json::from_str(value.get()))?.ok()?;
+            Some((name, value))
+        });
+        Self::read(&Value::Object(read.collect()))
+    }
+
+    /// Of a record as JSON.
+    #[must_use]
+    pub fn read(record: &Value) -> Self {
+        let schema = text(record, "schema").unwrap_or_default();
+        let name = SchemaName::parse(&schema).map_or("", |schema| schema.name);
+        let mut figures = figures(name, record);
+        figures.truncate(MOST_FIGURES);
+        Self {
+            tags: strings(&record["tags"]),
+            subject: subject(name, record),
+            machine: machine(record),
+            figures,
+        }
+    }
+}
+
+fn text(record: &Value, field: &str) -> Option<String> {
+    record.get(field)?.as_str().map(str::to_owned)
+}
+
+fn strings(list: &Value) -> Vec<String> {
+    let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The question: kind of record, command, metric.
+fn subject(name: &str, record: &Value) -> Option<String> {
+    let kind = name.strip_prefix("pinwise.")?;
+    let command = match kind {
+        "comparison" => {
+            let commands: Vec<String> = list(&record["arms"])
+                .iter()
+                .map(|arm| strings(&arm["command"]).join(" "))
+                .collect();
+            let mut distinct = commands;
+            distinct.dedup();
+            distinct.join(" / ")
+        }
+        "bench" => text(record, "suite").unwrap_or_else(|| {
+            let kernels = list(&record["kernels"]).iter();
+            let names: Vec<String> = kernels.filter_map(|k| text(k, "kernel")).collect();
+            names.join(" ")
+        }),
+        "trace" | "spin-attach" | "profile" => strings(&record["source"]["command"]).join(" "),
+        "search" => strings(&record["command"]).join(" "),
+        _ => String::new(),
+    };
+    let metric = text(&record["metric"], "name").unwrap_or_default();
+    let words = [kind, &command, &metric];
+    let said: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
+    Some(said.join(" · "))
+}
+
+/// Model, shape, kernel, microcode, hypervisor in one line.
+fn machine(record: &Value) -> Option<String> {
+    let host = match record.get("host") {
+        Some(host) if host.is_object() => host,
+        _ => record.get("machine")?,
+    };
+    let shape = text(host, "shape_hash").or_else(|| text(record, "shape_hash"));
+    let parts = [
+        ("", text(host, "cpu_model")),
+        ("shape ", shape),
+        ("kernel ", text(host, "kernel")),
+        ("microcode ", text(host, "microcode")),
+        ("on ", text(host, "hypervisor")),
+    ];
+    let said: Vec<String> = parts
+        .into_iter()
+        .filter_map(|(word, value)| Some(format!("{word}{}", value?)))
+        .collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+fn figures(name: &str, record: &Value) -> Vec<Figure> {
+    match name {
+        "pinwise.comparison" => comparison(record),
+        "pinwise.bench" => bench(record),
+        "pinwise.topology" => measured(&record["measured"]),
+        "pinwise.spin-pause" => spin_pause(record),
+        "pinwise.trace" => trace(record),
+        "pinwise.search" => search(record),
+        "pinwise.profile" => profile(record),
+        "pinwise.fleet-report" => fleet_report(record),
+        // A fleet's nodes have none: the records of their steps have them
+        // already, and a list of ten thousand nodes is to stay short.
+        _ => Vec::new(),
+    }
+}
+
+fn single(name: &str, unit: &str, value: &Value) -> Vec<Figure> {
+    let figure = |value| Figure {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        value,
+        low: None,
+        high: None,
+    };
+    value.as_f64().map(figure).into_iter().collect()
+}
+
+/// A value with its interval.
+fn interval(name: String, unit: &str, value: &Value) -> Option<Figure> {
+    Some(Figure {
+        name,
+        unit: unit.to_owned(),
+        value: value["value"].as_f64()?,
+        low: value["low"].as_f64(),
+        high: value["high"].as_f64(),
+    })
+}
+
+fn comparison(record: &Value) -> Vec<Figure> {
+    let unit = text(&record["metric"], "unit").unwrap_or_default();
+    let arm = |arm: &Value| interval(text(arm, "name")?, &unit, &arm["estimate"]);
+    list(&record["arms"]).iter().filter_map(arm).collect()
+}
+
+fn bench(record: &Value) -> Vec<Figure> {
+    let kernel = |kernel: &Value| {
+        let baseline = text(kernel, "baseline")?;
+        let cells = list(&kernel["cells"]).iter();
+        let cell = cells
+            .clone()
+            .find(|cell| text(cell, "name").as_deref() == Some(&baseline))?;
+        interval(text(kernel, "kernel")?, "s", &cell["seconds"])
+    };
+    list(&record["kernels"]).iter().filter_map(kernel).collect()
+}
+
+/// Latency within each level, memory latency, bandwidth, the spin-wait hint.
+fn measured(measured: &Value) -> Vec<Figure> {
+    let level = |level: &Value| {
+        let kind = text(level, "kind")?;
+        Some(single(
+            &format!("latency within {kind}"),
+            "ns",
+            &level["inside_ns"],
+        ))
+    };
+    let mut figures: Vec<Figure> = list(&measured["levels"])
+        .iter()
+        .filter_map(level)
+        .flatten()
+        .collect();
+    let memory = list(&measured["ladder"]["plateaus"]).last();
+    if let Some(memory) = memory.filter(|plateau| plateau["level"].is_null()) {
+        figures.extend(single("memory latency", "ns", &memory["latency_ns"]));
+    }
+    figures.extend(list(&measured["bandwidth"]).iter().filter_map(bandwidth));
+    let pauses = list(&measured["pause"]).iter();
+    let pauses = pauses.filter_map(|cpu| cpu["pause_ns"]["value"].as_f64());
+    figures.extend(middle("spin-wait hint", "ns", pauses.collect()));
+    figures
+}
+
+/// Of each thread's own memory: what crosses nodes has too many forms.
+fn bandwidth(stream: &Value) -> Option<Figure> {
+    let cpus = CpuSet::parse_list(stream["cpus"].as_str()?).ok()?.len();
+    let own = stream["node"].is_null();
+    let what = text(stream, "stream")?;
+    let cpus = if cpus == 1 {
+        "1 CPU".to_owned()
+    } else {
+        format!("{cpus} CPUs")
+    };
+    let name = format!("{what} bandwidth, {cpus}");
+    own.then(|| interval(name, "GB/s", &stream["gb_per_s"]))?
+}
+
+fn spin_pause(record: &Value) -> Vec<Figure> {
+    let cpus = list(&record["cpus"]).iter();
+    let pauses = cpus.filter_map(|cpu| cpu["pause_ns"].as_f64()).collect();
+    middle("PAUSE", "ns", pauses).into_iter().collect()
+}
+
+/// The middle of several CPUs' figures, with their least and greatest.
+fn middle(name: &str, unit: &str, mut values: Vec<f64>) -> Option<Figure> {
+    values.sort_by(f64::total_cmp);
+    Some(Figure {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        value: *values.get(values.len() / 2)?,
+        low: values.first().copied(),
+        high: values.last().copied(),
+    })
+}
+
+fn trace(record: &Value) -> Vec<Figure> {
+    let migrations = record["totals"]["migrations"].as_object();
+    let moves: Option<f64> = migrations.map(|m| m.values().filter_map(Value::as_f64).sum());
+    let mut figures = single("CPU time", "s", &record["totals"]["cpu_s"]);
+    figures.extend(single("time queued", "s", &record["waits"]["total_s"]));
+    figures.extend(moves.map(|value| Figure {
+        name: "migrations".to_owned(),
+        unit: String::new(),
+        value,
+        low: None,
+        high: None,
+    }));
+    let avoidable = &record["avoidable_smt_sharing"]["percent"];
+    figures.extend(single("avoidable SMT sharing", "%", avoidable));
+    figures
+}
+
+/// CPU time, and of each unit of work what differences are taken apart by.
+fn profile(record: &Value) -> Vec<Figure> {
+    let total = &record["total"]["cpu_s"];
+    let mut figures = single("CPU time", "s", total);
+    let units = record["work"]["count"]
+        .as_f64()
+        .filter(|units| *units > 0.0);
+    let runs = list(&record["runs"]);
+    let sum = |field: &str| -> Option<f64> {
+        let all: Option<Vec<f64>> = runs.iter().map(|run| run[field].as_f64()).collect();
+        all.filter(|all| !all.is_empty())
+            .map(|all| all.iter().sum())
+    };
+    let used_s = sum("used_cpu_s");
+    let (Some(units), Some(sampled_s)) = (units, total.as_f64().filter(|s| *s > 0.0)) else {
+        return figures;
+    };
+    if let (Some(wall_s), Some(_)) = (sum("wall_s"), used_s) {
+        figures.extend(single(PER_UNIT[0], "s", &(wall_s / units).into()));
+    }
+    let cpu_s = used_s.unwrap_or(sampled_s) / units;
+    let samples = record["total"]["samples"].as_f64().unwrap_or(0.0);
+    let half = 1.96 * cpu_s / samples.max(1.0).sqrt();
+    figures.push(Figure {
+        name: PER_UNIT[1].to_owned(),
+        unit: "s".to_owned(),
+        value: cpu_s,
+        low: Some(cpu_s - half),
+        high: Some(cpu_s + half),
+    });
+    for (name, field) in PER_UNIT[2..].iter().zip(["waits", "accesses", "unread"]) {
+        let part_s = record[field]["cpu_s"].as_f64();
+        let each = part_s.map(|part_s| cpu_s * part_s / sampled_s);
+        figures.extend(single(name, "s", &each.into()));
+    }
+    let pause = &record["pause"];
+    figures.extend(pause["ns"].as_f64().map(|value| Figure {
+        name: PER_UNIT_FACTS[0].to_owned(),
+        unit: "ns".to_owned(),
+        value,
+        low: pause["low_ns"].as_f64(),
+        high: pause["high_ns"].as_f64(),
+    }));
+    for (name, field) in PER_UNIT_FACTS[1..].iter().zip(["cycle_ns", "memory_ns"]) {
+        figures.extend(interval(
+            (*name).to_owned(),
+            "ns",
+            &record["machine"][field],
+        ));
+    }
+    figures
+}
+
+/// Nodes that depart from their equals, and nodes of which every step is done.
+fn fleet_report(record: &Value) -> Vec<Figure> {
+    let outliers = list(&record["outliers"]).iter();
+    let nodes: BTreeSet<&str> = outliers.filter_map(|o| o["node"].as_str()).collect();
+    let mut figures = single("nodes that depart", "", &nodes.len().into());
+    figures.extend(single("complete nodes", "", &record["complete"]));
+    figures
+}
+
+fn search(record: &Value) -> Vec<Figure> {
+    let unit = text(&record["metric"], "unit").unwrap_or_default();
+    let best = text(record, "best");
+    let arms = list(&record["predictions"]).iter();
+    let wanted = |arm: &&Value| {
+        let name = text(arm, "arm");
+        name == best || name.as_deref() == Some("os-default")
+    };
+    arms.filter(wanted)
+        .filter_map(|arm| {
+            Some(Figure {
+                name: text(arm, "arm")?,
+                unit: unit.clone(),
+                value: arm["predicted"].as_f64()?,
+                low: arm["low"].as_f64(),
+                high: arm["high"].as_f64(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_comparison_is_outlined() {
+        let record = json!({
+            "schema": "pinwise.comparison/1", "tags": ["nightly"],
+            "host": {"cpu_model": "EPYC", "shape_hash": "ab", "kernel": "6.1", "microcode": null},
+            "metric": {"name": "wall", "unit": "s"},
+            "arms": [
+                {"name": "os-default", "command": ["xz", "-k"],
+                 "estimate": {"value": 0.5, "low": 0.4, "high": 0.6}},
+                {"name": "cpu:0", "command": ["xz", "-k"], "estimate": null},
+            ],
+        });
+        let outline = Outline::of(&record.to_string());
+        assert_eq!(outline.tags, ["nightly"]);
+        assert_eq!(
+            outline.subject.as_deref(),
+            Some("comparison · xz -k · wall")
+        );
+        assert_eq!(
+            outline.machine.as_deref(),
+            Some("EPYC, shape ab, kernel 6.1")
+        );
+        assert_eq!(outline.figures.len(), 1);
+        assert_eq!(outline.figures[0].low, Some(0.4));
+    }
+
+    #[test]
+    fn a_machine_is_outlined() {
+        let record = json!({
+            "schema": "pinwise.topology/1",
+            "measured": {
+                "levels": [{"kind": "smt", "inside_ns": 14.0}],
+                "ladder": {"plateaus": [
+                    {"level": 1, "latency_ns": 1.3}, {"level": null, "latency_ns": 88.0},
+                ]},
+                "bandwidth": [
+                    {"stream": "read", "cpus": "0", "node": null, "gb_per_s": {"value": 12.0}},
+                    {"stream": "read", "cpus": "0-3", "node": null, "gb_per_s": {"value": 40.0}},
+                    {"stream": "read", "cpus": "0-3", "node": 1, "gb_per_s": {"value": 20.0}},
+                ],
+                "pause": [{"cpu": 0, "pause_ns": {"value": 20.0}}],
+            },
+        });
+        let figures = Outline::read(&record).figures;
+        let told: Vec<(&str, f64)> = figures.iter().map(|f| (f.name.as_str(), f.value)).collect();
+        assert_eq!(
+            told,
+            [
+                ("latency within smt", 14.0),
+                ("memory latency", 88.0),
+                ("read bandwidth, 1 CPU", 12.0),
+                ("read bandwidth, 4 CPUs", 40.0),
+                ("spin-wait hint", 20.0),
+            ]
+        );
+    }
+
+    #[test]
+    fn of_a_fleet_the_report_has_figures_and_nodes_have_none() {
+        let report = json!({"schema": "pinwise.fleet-report/1", "host": "head", "complete": 7,
+            "tags": ["fleet:f"], "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]});
+        let outline = Outline::read(&report);
+        let told: Vec<(&str, f64)> = { outline.figures.iter() }
+            .map(|f| (f.name.as_str(), f.value))
+            .collect();
+        assert_eq!(told, [("nodes that depart", 2.0), ("complete nodes", 7.0)]);
+        assert_eq!(outline.tags, ["fleet:f"]);
+        assert_eq!(outline.machine, None);
+        let node = json!({"schema": "pinwise.fleet-node/1", "host": {"cpu_model": "EPYC"},
+            "figures": [{"step": "wiring", "name": "memory latency", "unit": "ns", "value": 90}]});
+        let outline = Outline::read(&node);
+        assert!(outline.figures.is_empty());
+        assert_eq!(outline.machine.as_deref(), Some("EPYC"));
+    }
+
+    #[test]
+    fn what_is_no_record_has_an_empty_outline() {
+        assert_eq!(Outline::of("{\"schema\":"), Outline::default());
+        assert_eq!(Outline::of("[1]"), Outline::default());
+        let strange = Outline::of("{\"schema\":\"pinwise.trace/9\",\"totals\":[],\"tags\":3}");
+        assert_eq!(strange.tags, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_passed_over_enters_no_outline() {
+        let interval = json!({"value": 2.0, "low": 1.0, "high": 3.0});
+        let records = [
+            json!({"schema": "pinwise.bench/1", "suite": "quick", "kernels": [
+                {"kernel": "fft", "baseline": "1", "cells": [{"name": "1", "seconds": interval}]}]}),
+            json!({"schema": "pinwise.topology/1", "shape_hash": "ab", "machine": {"kernel": "6"},
+                "measured": {"levels": [{"kind": "llc", "inside_ns": 3.5}]}}),
+            json!({"schema": "pinwise.trace/1", "source": {"command": ["a"]}, "timeline": [1],
+                "totals": {"cpu_s": 1, "migrations": {"a": 2}}, "waits": {"total_s": 1},
+                "avoidable_smt_sharing": {"percent": 3}}),
+            json!({"schema": "pinwise.search/1", "command": ["a"], "best": "x",
+                "metric": {"name": "wall", "unit": "s"},
+                "predictions": [{"arm": "x", "predicted": 4.0}]}),
+            json!({"schema": "pinwise.profile/1", "total": {"cpu_s": 1}, "tags": ["t"]}),
+            json!({"schema": "pinwise.spin-pause/1", "cpus": [{"pause_ns": 40}]}),
+            json!({"schema": "pinwise.fleet-report/1", "host": "head", "complete": 7,
+                "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]}),
+        ];
+        for record in records {
+            let outline = Outline::of(&record.to_string());
+            assert_eq!(outline, Outline::read(&record), "{record}");
+            assert!(!outline.figures.is_empty(), "{record}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_outlined(text in "\\PC{0,60}") {
+            let _ = Outline::of(&text);
+        }
+    }
+}

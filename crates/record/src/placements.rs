@@ -1,0 +1,98 @@
+//! The placements of a machine as a record.
+
+use serde::{Deserialize, Serialize};
+
+use super::MachineRecord;
+use pinwise_placement::UsedUnits;
+use pinwise_placement::space::{Shaped, Space};
+use pinwise_topology::Topology;
+
+/// Schema of [`PlacementsRecord`].
+pub const PLACEMENTS_SCHEMA: &str = "pinwise.placements/1";
+
+/// How many ways there are to place threads on a machine, and the even ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlacementsRecord {
+    /// [`PLACEMENTS_SCHEMA`].
+    pub schema: String,
+    /// Names and versions.
+    pub machine: MachineRecord,
+    /// For each number of threads.
+    pub threads: Vec<ThreadPlacements>,
+}
+
+/// The placements of so many threads, one CPU each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ThreadPlacements {
+    /// Threads.
+    pub threads: usize,
+    /// Placements that differ by more than the exchange of equal units, as a
+    /// decimal number: it may have dozens of digits.
+    pub placements: String,
+    /// Those that are spread evenly, fewest units first.
+    pub shapes: Vec<ShapeRecord>,
+}
+
+/// An even placement and what of the machine it uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ShapeRecord {
+    /// Its name, as `--place` takes it.
+    pub name: String,
+    /// The same for equal placements on machines of equal trees.
+    pub id: String,
+    /// CPUs that lie so, as a list.
+    pub cpus: String,
+    /// Packages used.
+    pub packages: usize,
+    /// NUMA nodes used.
+    pub numa_nodes: usize,
+    /// Last-level caches used; 0 where caches are not reported.
+    pub llcs: usize,
+    /// Cores used.
+    pub cores: usize,
+    /// CPUs used.
+    pub cpu_count: usize,
+}
+
+impl PlacementsRecord {
+    /// Placements of so many threads each, on the CPUs that this process may
+    /// use.
+    #[must_use]
+    pub fn new(topology: &Topology, threads: &[usize]) -> Self {
+        let space = Space::of(topology);
+        let of = |&threads: &usize| ThreadPlacements {
+            threads,
+            placements: space.count(threads).to_string(),
+            shapes: space
+                .shapes(threads)
+                .iter()
+                .map(|shape| ShapeRecord::new(topology, &space, shape))
+                .collect(),
+        };
+        Self {
+            schema: PLACEMENTS_SCHEMA.to_owned(),
+            machine: MachineRecord::new(&topology.identity),
+            threads: threads.iter().map(of).collect(),
+        }
+    }
+}
+
+impl ShapeRecord {
+    fn new(topology: &Topology, space: &Space, shape: &Shaped) -> Self {
+        let cpus = space.choose(&shape.occupancy);
+        let used = UsedUnits::count(topology, &cpus);
+        Self {
+            name: shape.placement.to_string(),
+            id: space.id(&shape.occupancy),
+            cpus: cpus.to_string(),
+            packages: used.packages,
+            numa_nodes: used.numa_nodes,
+            llcs: used.llcs,
+            cores: used.cores,
+            cpu_count: used.cpus,
+        }
+    }
+}

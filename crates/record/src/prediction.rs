@@ -1,0 +1,145 @@
+//! What a search says of placements that it did not run, as a record.
+
+use serde::{Deserialize, Serialize};
+
+use super::metric::Direction;
+use pinwise_stats::describe::describe;
+
+/// Schema of [`PlacementPrediction`].
+pub const PREDICTION_SCHEMA: &str = "pinwise.prediction/1";
+
+/// Predictions, best first where placements were not named.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlacementPrediction {
+    /// [`PREDICTION_SCHEMA`].
+    pub schema: String,
+    /// Version of pinwise that wrote it.
+    pub pinwise_version: String,
+    /// The search's id.
+    pub search: String,
+    /// The program, as the search had it.
+    pub command: Vec<String>,
+    /// Name of the metric whose cost is predicted.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is good: costs are values, or the inverse of values.
+    pub better: Direction,
+    /// Machine that is asked about: `local` or `sim:…`.
+    pub machine: String,
+    /// Is it the machine that was searched?
+    pub is_searched_machine: bool,
+    /// What is expected of each placement.
+    pub placements: Vec<PredictedPlacement>,
+    /// Placements whose truth is known.
+    pub checked: usize,
+    /// Of those, how many true ratios lie in their 90 % intervals.
+    pub covered: usize,
+    /// Median size of their errors, a share; `null` where none is known.
+    pub median_error: Option<f64>,
+}
+
+/// What is expected of a placement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PredictedPlacement {
+    /// As `--place` takes it.
+    pub place: String,
+    /// Threads.
+    pub threads: usize,
+    /// Its CPUs on the machine asked about, as a list.
+    pub cpus: String,
+    /// Expected cost in the metric's unit (of rates: the inverse); `null` on
+    /// another machine whose speed is unknown.
+    pub cost: Option<f64>,
+    /// Expected cost over that of `os-default` on the machine asked about.
+    pub ratio: f64,
+    /// Lower end of the 90 % interval of the ratio.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Runs of this very placement that it rests on.
+    pub runs: usize,
+    /// On a simulated machine: the true cost, s; `null` where unknown.
+    pub truth: Option<f64>,
+    /// The same over the true cost of `os-default`.
+    pub true_ratio: Option<f64>,
+    /// Predicted over true, minus 1: of the costs where one is predicted, else
+    /// of the ratios.
+    pub error: Option<f64>,
+}
+
+impl PlacementPrediction {
+    /// Counts what can be checked, and how far off it is.
+    pub fn check(&mut self) {
+        let mut errors: Vec<f64> = Vec::new();
+        self.covered = 0;
+        for placement in &self.placements {
+            let (Some(truth), Some(error)) = (placement.true_ratio, placement.error) else {
+                continue;
+            };
+            errors.push(error.abs());
+            if (placement.low..=placement.high).contains(&truth) {
+                self.covered += 1;
+            }
+        }
+        self.checked = errors.len();
+        self.median_error = describe(&errors).map(|described| described.median);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn placement(truth: Option<f64>, error: Option<f64>) -> PredictedPlacement {
+        PredictedPlacement {
+            place: "compact*4".to_owned(),
+            threads: 4,
+            cpus: "0-3".to_owned(),
+            cost: Some(1.0),
+            ratio: 0.9,
+            low: 0.85,
+            high: 0.95,
+            runs: 0,
+            truth,
+            true_ratio: truth,
+            error,
+        }
+    }
+
+    #[test]
+    fn only_what_is_known_is_checked() {
+        let mut record = PlacementPrediction {
+            schema: PREDICTION_SCHEMA.to_owned(),
+            pinwise_version: "0".to_owned(),
+            search: "x".to_owned(),
+            command: Vec::new(),
+            metric: "wall".to_owned(),
+            unit: "s".to_owned(),
+            better: Direction::Lower,
+            machine: "local".to_owned(),
+            is_searched_machine: true,
+            placements: vec![placement(None, None)],
+            checked: 7,
+            covered: 7,
+            median_error: Some(1.0),
+        };
+        record.check();
+        assert_eq!((record.checked, record.covered), (0, 0));
+        assert_eq!(record.median_error, None);
+        record.placements = vec![
+            placement(Some(0.9), Some(0.01)),
+            placement(Some(0.8), Some(-0.05)),
+            placement(None, None),
+            placement(Some(0.95), Some(0.02)),
+        ];
+        record.check();
+        assert_eq!((record.checked, record.covered), (3, 2));
+        assert_eq!(record.median_error, Some(0.02));
+        let text = serde_json::to_string(&record).unwrap();
+        let again: PlacementPrediction = crate::read(&text).unwrap();
+        assert_eq!(again, record);
+    }
+}

@@ -1,0 +1,420 @@
+//! Where CPU time went, as a record: enough for its tables, its flame graph, its
+//! instructions, and to be subtracted from another.
+
+use serde::{Deserialize, Serialize};
+
+use super::attribution::ProfileMachine;
+use super::comparison::HostRecord;
+use super::named::named;
+use super::profile_parts::function;
+use super::stacks::StacksRecord;
+use super::trace::TraceSource;
+use super::{Entry, StoredRecord};
+use pinwise_profile::{Amount, Event, FunctionTime, Kind, Profile};
+
+/// Schema of [`ProfileRecord`].
+pub const PROFILE_SCHEMA: &str = "pinwise.profile/1";
+
+named! {
+    /// What made samples.
+    SampleEvent from Event {
+        /// Core cycles.
+        Cycles = "cycles",
+        /// The kernel's clock of CPU time.
+        CpuClock = "cpu-clock",
+        /// Nothing: CPU time of threads by `/proc`.
+        Proc = "proc",
+    }
+}
+
+named! {
+    /// Whose a function is.
+    FunctionKind from Kind {
+        /// The program's and its libraries'.
+        User = "user",
+        /// The kernel's.
+        Kernel = "kernel",
+        /// The wait in a spin hint.
+        Pause = "pause",
+        /// Stacks that are not told one by one.
+        LeftOut = "left_out",
+        /// Callers that are missing.
+        Broken = "broken",
+    }
+}
+
+/// A profile of a command or a process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProfileRecord {
+    /// [`PROFILE_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where it ran.
+    pub host: HostRecord,
+    /// What it is about.
+    pub source: TraceSource,
+    /// What made the samples.
+    pub event: SampleEvent,
+    /// Samples per second of a thread's CPU time.
+    pub hz: u32,
+    /// How long was sampled, all runs together, seconds.
+    pub wall_s: f64,
+    /// CPU time that pinwise itself used meanwhile, seconds.
+    pub own_cpu_s: f64,
+    /// Samples that the kernel had to drop.
+    pub lost: u64,
+    /// The work that was done meanwhile.
+    pub work: WorkRecord,
+    /// What a PAUSE takes on this machine; `null` where it was not measured.
+    pub pause: Option<ProfilePause>,
+    /// What else was measured of the machine right afterwards; `null` where
+    /// nothing was.
+    #[serde(default)]
+    pub machine: Option<ProfileMachine>,
+    /// Each run; of a process one.
+    pub runs: Vec<ProfileRun>,
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: ProfileFigures,
+    /// What came out, in words.
+    pub sentence: String,
+    /// How the last command ended: exit status, or 128 + signal; `null` where
+    /// none was started.
+    pub exit: Option<i32>,
+    /// What else should be known, as full sentences.
+    pub notes: Vec<String>,
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// The work that times are divided by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WorkRecord {
+    /// `run`, `second`, or what the user calls it.
+    pub unit: String,
+    /// How many were done.
+    pub count: f64,
+    /// The metric that the program's figure was read with.
+    pub metric: Option<String>,
+}
+
+/// What a PAUSE takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProfilePause {
+    /// Where it was measured.
+    pub cpu: usize,
+    /// The median, ns.
+    pub ns: f64,
+    /// Its interval, ns; `null` where so few batches allow none.
+    pub low_ns: Option<f64>,
+    /// See `low_ns`.
+    pub high_ns: Option<f64>,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProfileRun {
+    /// Wall-clock time, seconds.
+    pub wall_s: f64,
+    /// What was sampled.
+    pub samples: u64,
+    /// CPU time that the samples stand for, seconds.
+    pub cpu_s: f64,
+    /// Units of work that it did.
+    pub units: f64,
+    /// CPU time of all its processes as the kernel counts it, seconds; `null`
+    /// of a process that ran already.
+    #[serde(default)]
+    pub used_cpu_s: Option<f64>,
+    /// CPU time that waits in spin hints, by samples, seconds.
+    #[serde(default)]
+    pub waits_s: Option<f64>,
+    /// CPU time seen at accesses of memory, seconds.
+    #[serde(default)]
+    pub accesses_s: Option<f64>,
+    /// CPU time in code that could not be read, such as the kernel's, seconds.
+    #[serde(default)]
+    pub unread_s: Option<f64>,
+    /// Exit status, or 128 + signal; `null` of a process.
+    pub exit: Option<i32>,
+}
+
+/// The figures of a profile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProfileFigures {
+    /// All of it.
+    pub total: AmountRecord,
+    /// Of that, in the kernel; `null` where the kernel was not sampled.
+    pub kernel: Option<AmountRecord>,
+    /// Of that, waiting in spin hints: right after one, or on one.
+    pub waits: AmountRecord,
+    /// Of the rest, seen at accesses of memory: on an instruction that reads or
+    /// writes memory other than the stack, or right after one; `null` where
+    /// that is not known.
+    #[serde(default)]
+    pub accesses: Option<AmountRecord>,
+    /// In code that could not be read, such as the kernel's; `null` where that
+    /// is not known.
+    #[serde(default)]
+    pub unread: Option<AmountRecord>,
+    /// How complete the stacks are; `null` where there are none, and in records
+    /// that were made before there was this field.
+    #[serde(default)]
+    pub stacks: Option<StacksRecord>,
+    /// The longest own time first.
+    pub functions: Vec<FunctionRecord>,
+    /// Functions that are not in the list.
+    pub functions_left_out: LeftOutRecord,
+    /// The busiest first.
+    pub threads: Vec<ProfileThread>,
+    /// Threads that are not in the list.
+    pub threads_left_out: LeftOutRecord,
+    /// The hottest instructions, each with the code around it.
+    pub instructions: Vec<SpotRecord>,
+    /// Time at instructions that are not shown.
+    pub instructions_left_out: AmountRecord,
+    /// All stacks as a tree of calls.
+    pub calls: CallsRecord,
+}
+
+/// Samples and the CPU time that they stand for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AmountRecord {
+    /// Samples.
+    pub samples: u64,
+    /// CPU time, seconds.
+    pub cpu_s: f64,
+    /// CPU time per unit of work, seconds; `null` where no work is known of.
+    pub cpu_s_per_unit: Option<f64>,
+}
+
+/// What is not told one by one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LeftOutRecord {
+    /// How many.
+    pub count: u64,
+    /// Their own time.
+    pub own: AmountRecord,
+}
+
+/// A function.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FunctionRecord {
+    /// Its symbol; its first address and `+` where there is none.
+    pub name: String,
+    /// Path of its module; `null` where nobody knows.
+    pub module: Option<String>,
+    /// `user` or `kernel`.
+    pub kind: FunctionKind,
+    /// In its own code.
+    pub own: AmountRecord,
+    /// Standard error of its own CPU time by counting samples, seconds.
+    pub own_error_s: f64,
+    /// In it and what it called; calls of itself are counted once.
+    pub total: AmountRecord,
+    /// Of its own time, waiting in spin hints.
+    pub waits: AmountRecord,
+}
+
+/// A thread, or all of one name where there were several runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProfileThread {
+    /// Its name.
+    pub name: String,
+    /// Its number; `null` for several.
+    pub thread: Option<i32>,
+    /// How many.
+    pub threads: u64,
+    /// What was sampled.
+    pub sampled: AmountRecord,
+    /// Of that, waiting in spin hints.
+    pub waits: AmountRecord,
+    /// CPU time as the kernel counts it, seconds.
+    pub cpu_s: Option<f64>,
+}
+
+/// A hot instruction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpotRecord {
+    /// Its function.
+    pub function: String,
+    /// Path of its module; `null` where nobody knows.
+    pub module: Option<String>,
+    /// `user` or `kernel`.
+    pub kind: FunctionKind,
+    /// Bytes from the function's beginning.
+    pub offset: Option<u64>,
+    /// `file:line`.
+    pub source: Option<String>,
+    /// Its address, as the file has it.
+    pub address: u64,
+    /// Time seen at it.
+    pub own: AmountRecord,
+    /// Time seen at all lines.
+    pub shown: AmountRecord,
+    /// The code around it; empty where its bytes could not be read.
+    pub lines: Vec<LineRecord>,
+}
+
+/// An instruction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LineRecord {
+    /// Its address, as the file has it.
+    pub address: u64,
+    /// Disassembled.
+    pub text: String,
+    /// Time seen at it; none where another spot tells of it.
+    pub own: AmountRecord,
+    /// A spin hint.
+    pub is_hint: bool,
+    /// The time seen at it was spent waiting in a spin hint.
+    pub waits: bool,
+}
+
+/// A tree of calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CallsRecord {
+    /// Who is called.
+    pub functions: Vec<CalledRecord>,
+    /// Callers before callees.
+    pub nodes: Vec<CallRecord>,
+    /// Time in stacks that are not told one by one; it stands at their
+    /// callers', as `[left out]`.
+    pub left_out: AmountRecord,
+}
+
+/// A function of the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CalledRecord {
+    /// Its name.
+    pub name: String,
+    /// Path of its module.
+    pub module: Option<String>,
+    /// Whose it is.
+    pub kind: FunctionKind,
+}
+
+/// A function as called from those above it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CallRecord {
+    /// Index into `functions`.
+    pub function: usize,
+    /// Index of its caller; `null` at the root.
+    pub parent: Option<usize>,
+    /// Samples in its own code, without what it called.
+    pub samples: u64,
+    /// CPU time of those, seconds.
+    pub cpu_s: f64,
+}
+
+impl ProfileFigures {
+    /// The figures of a profile, divided by so many units of work.
+    #[must_use]
+    pub fn new(profile: &Profile, units: f64) -> Self {
+        let amount = |amount| AmountRecord::new(amount, units);
+        let left_out = |(count, own)| LeftOutRecord {
+            count,
+            own: amount(own),
+        };
+        let functions = profile.functions.iter();
+        let threads = profile.threads.iter();
+        let spots = profile.spots.iter();
+        Self {
+            total: amount(profile.total),
+            kernel: profile.kernel.map(amount),
+            waits: amount(profile.waits),
+            accesses: profile.accesses.map(amount),
+            unread: profile.accesses.map(|_| amount(profile.unread)),
+            stacks: profile.stacks.map(|it| StacksRecord::new(it, units)),
+            functions: functions.map(|f| FunctionRecord::new(f, units)).collect(),
+            functions_left_out: left_out(profile.functions_left_out),
+            threads: threads.map(|t| ProfileThread::new(t, units)).collect(),
+            threads_left_out: left_out(profile.threads_left_out),
+            instructions: spots.map(|spot| SpotRecord::new(spot, units)).collect(),
+            instructions_left_out: amount(profile.spots_left_out),
+            calls: CallsRecord::new(&profile.tree, profile.tree_left_out, units),
+        }
+    }
+
+    /// The profile that they were made of, without its threads and
+    /// instructions; `None` where the tree of calls is damaged.
+    #[must_use]
+    pub fn profile(&self) -> Option<Profile> {
+        let time = |record: &FunctionRecord| FunctionTime {
+            function: function(&record.name, record.module.as_deref(), &record.kind),
+            own: record.own.amount(),
+            total: record.total.amount(),
+            waits: record.waits.amount(),
+        };
+        let left_out = self.functions_left_out;
+        Some(Profile {
+            total: self.total.amount(),
+            kernel: self.kernel.as_ref().map(AmountRecord::amount),
+            waits: self.waits.amount(),
+            accesses: self.accesses.as_ref().map(AmountRecord::amount),
+            unread: self
+                .unread
+                .map_or(Amount::default(), |unread| unread.amount()),
+            functions: self.functions.iter().map(time).collect(),
+            functions_left_out: (left_out.count, left_out.own.amount()),
+            tree: self.calls.tree()?,
+            tree_left_out: self.calls.left_out.amount(),
+            ..Profile::default()
+        })
+    }
+}
+
+impl ProfileRecord {
+    /// What it is about, in one line.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match &self.source {
+            TraceSource::Command { command, .. } => format!("profile {}", command.join(" ")),
+            TraceSource::Process { pid, name } => format!("profile of {name} ({pid})"),
+            TraceSource::Machine => "profile of the machine".to_owned(),
+            TraceSource::Import { path, .. } => format!("profile import {path}"),
+        }
+    }
+
+    /// Path or name of the program.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        match &self.source {
+            TraceSource::Command { command, .. } => command.first().map_or("", String::as_str),
+            TraceSource::Process { name, .. } => name,
+            TraceSource::Machine | TraceSource::Import { .. } => "",
+        }
+    }
+}
+
+impl StoredRecord for ProfileRecord {
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.name(),
+            title: self.title(),
+            verdict: self.sentence.clone(),
+            is_complete: true,
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Two profiles subtracted per unit of work, as a record.
+
+use serde::{Deserialize, Serialize};
+
+use super::attribution::AttributionRecord;
+use super::named::named;
+use super::profile::{CalledRecord, ProfileRecord, SampleEvent};
+use pinwise_profile::{Change, Difference, Function, Kind, NodeChange, Pausing, Side};
+
+/// Schema of [`ProfileDiff`].
+pub const PROFILE_DIFF_SCHEMA: &str = "pinwise.profile-diff/1";
+
+/// Functions kept; the others' changes are summed.
+const MOST_FUNCTIONS: usize = 1_000;
+
+/// What changed from one profile to another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProfileDiff {
+    /// [`PROFILE_DIFF_SCHEMA`].
+    pub schema: String,
+    /// The profile before.
+    pub before: DiffSide,
+    /// The profile after.
+    pub after: DiffSide,
+    /// What both are divided by.
+    pub unit: String,
+    /// All CPU time.
+    pub total: ChangeRecord,
+    /// Waiting in spin hints.
+    pub waits: ChangeRecord,
+    /// More PAUSEs, or longer ones; `null` where one side waits in none, or
+    /// what a PAUSE takes there is not known.
+    pub pausing: Option<PausingRecord>,
+    /// Which part of the difference stands where: of elapsed time where both
+    /// know it, and of CPU time.
+    #[serde(default)]
+    pub attributions: Vec<AttributionRecord>,
+    /// The largest change of own time first, whatever its sign.
+    pub functions: Vec<FunctionChangeRecord>,
+    /// Functions that are not in the list.
+    pub functions_left_out: usize,
+    /// Both trees of calls as one, callers before callees.
+    pub calls: Vec<CallChangeRecord>,
+    /// What came out, in words.
+    pub sentences: Vec<String>,
+    /// What else should be known, as full sentences.
+    pub notes: Vec<String>,
+}
+
+/// One of both profiles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DiffSide {
+    /// Its record.
+    pub id: String,
+    /// What it is about.
+    pub title: String,
+    /// Where it ran.
+    pub host: String,
+    /// Units of work that were done.
+    pub units: f64,
+    /// Samples.
+    pub samples: u64,
+    /// CPU time, seconds.
+    pub cpu_s: f64,
+    /// What a PAUSE takes there, ns.
+    pub pause_ns: Option<f64>,
+}
+
+/// CPU time per unit of work, before and after.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ChangeRecord {
+    /// Samples before.
+    pub before_samples: u64,
+    /// Samples after.
+    pub after_samples: u64,
+    /// Before, seconds per unit.
+    pub before_s: f64,
+    /// After, seconds per unit.
+    pub after_s: f64,
+    /// After less before, seconds per unit.
+    pub delta_s: f64,
+    /// Lower end of its 95 % interval by counting samples.
+    pub low_s: f64,
+    /// Upper end of it.
+    pub high_s: f64,
+    /// It may be chance: the interval holds 0.
+    pub is_noise: bool,
+}
+
+/// More PAUSEs, or longer ones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PausingRecord {
+    /// PAUSEs per unit before.
+    pub before_pauses: f64,
+    /// PAUSEs per unit after.
+    pub after_pauses: f64,
+    /// Part of the change that comes from more PAUSEs, seconds per unit.
+    pub by_more_s: f64,
+    /// Part of the change that comes from longer PAUSEs, seconds per unit.
+    pub by_longer_s: f64,
+}
+
+named! {
+    /// In which profiles a function was seen.
+    SeenIn {
+        /// In the later one only.
+        After = "came",
+        /// In the earlier one only.
+        Before = "gone",
+        /// In both.
+        Both = "both",
+    }
+}
+
+/// A function before and after.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FunctionChangeRecord {
+    /// Which.
+    #[serde(flatten)]
+    pub function: CalledRecord,
+    /// Where it was seen.
+    pub seen: SeenIn,
+    /// In its own code.
+    pub own: ChangeRecord,
+    /// In it and what it called.
+    pub total: ChangeRecord,
+    /// Of its own time, waiting in spin hints.
+    pub waits: ChangeRecord,
+}
+
+/// A function as called from those above it, before and after.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CallChangeRecord {
+    /// Which.
+    #[serde(flatten)]
+    pub function: CalledRecord,
+    /// Index of its caller; `null` at the root.
+    pub parent: Option<usize>,
+    /// In it and what it called.
+    pub total: ChangeRecord,
+}
+
+/// Why two profiles cannot be subtracted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DiffError {
+    /// They are measured by different things.
+    #[error(
+        "{before_id} counts per {before}, {after_id} per {after}: make both with the same units of work (--units, --metric)"
+    )]
+    Units {
+        /// One record.
+        before_id: String,
+        /// Its unit.
+        before: String,
+        /// The other record.
+        after_id: String,
+        /// Its unit.
+        after: String,
+    },
+    /// No work was done, or nobody knows how much.
+    #[error("profile {0} has no units of work to divide by")]
+    NoWork(String),
+    /// Its tree of calls is damaged.
+    #[error("profile {0} is damaged: its calls lead nowhere")]
+    Damaged(String),
+    /// It has CPU times of threads only.
+    #[error("profile {0} was made of /proc, which does not tell functions")]
+    NoFunctions(String),
+}
+
+impl ChangeRecord {
+    fn new(change: &Change) -> Self {
+        let delta_s = change.delta_s();
+        Self {
+            before_samples: change.before.samples,
+            after_samples: change.after.samples,
+            before_s: change.before_s,
+            after_s: change.after_s,
+            delta_s,
+            low_s: delta_s - change.interval_s(),
+            high_s: delta_s + change.interval_s(),
+            is_noise: change.is_noise(),
+        }
+    }
+
+    /// Half-width of its interval, seconds per unit.
+    #[must_use]
+    pub fn interval_s(&self) -> f64 {
+        0.5 * (self.high_s - self.low_s)
+    }
+}
+
+impl DiffSide {
+    fn new(record: &ProfileRecord) -> Self {
+        Self {
+            id: record.id.clone(),
+            title: record.title(),
+            host: record.host.name(),
+            units: record.work.count,
+            samples: record.figures.total.samples,
+            cpu_s: record.figures.total.cpu_s,
+            pause_ns: record.pause.as_ref().map(|pause| pause.ns),
+        }
+    }
+}
+
+impl ProfileDiff {
+    /// `after` less `before`, per unit of work.
+    ///
+    /// # Errors
+    /// [`DiffError`] where they cannot be subtracted.
+    pub fn between(before: &ProfileRecord, after: &ProfileRecord) -> Result<Self, DiffError> {
+        if before.work.unit != after.work.unit {
+            return Err(DiffError::Units {
+                before_id: before.id.clone(),
+                before: before.work.unit.clone(),
+                after_id: after.id.clone(),
+                after: after.work.unit.clone(),
+            });
+        }
+        for record in [before, after] {
+            check(record)?;
+        }
+        let damaged = |record: &ProfileRecord| DiffError::Damaged(record.id.clone());
+        let profiles = (
+            before.figures.profile().ok_or_else(|| damaged(before))?,
+            after.figures.profile().ok_or_else(|| damaged(after))?,
+        );
+        let side = |record: &'_ ProfileRecord| (record.work.count, pause_ns(record));
+        let ((before_units, before_ns), (after_units, after_ns)) = (side(before), side(after));
+        let difference = Difference::between(
+            Side {
+                profile: &profiles.0,
+                units: before_units,
+                program: before.program(),
+                pause_ns: before_ns,
+            },
+            Side {
+                profile: &profiles.1,
+                units: after_units,
+                program: after.program(),
+                pause_ns: after_ns,
+            },
+        );
+        Ok(Self::new(&difference, before, after))
+    }
+
+    fn new(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord) -> Self {
+        let all = difference.functions.iter();
+        let record = |change: &pinwise_profile::FunctionChange| FunctionChangeRecord {
+            function: CalledRecord::new(&change.function),
+            seen: match (change.total.before.samples, change.total.after.samples) {
+                (0, _) => SeenIn::After,
+                (_, 0) => SeenIn::Before,
+                _ => SeenIn::Both,
+            },
+            own: ChangeRecord::new(&change.own),
+            total: ChangeRecord::new(&change.total),
+            waits: ChangeRecord::new(&change.waits),
+        };
+        Self {
+            schema: PROFILE_DIFF_SCHEMA.to_owned(),
+            before: DiffSide::new(before),
+            after: DiffSide::new(after),
+            unit: after.work.unit.clone(),
+            total: ChangeRecord::new(&difference.total),
+            waits: ChangeRecord::new(&difference.waits),
+            pausing: difference.pausing.as_ref().map(PausingRecord::new),
+            attributions: AttributionRecord::all(
+                &before.repeats(),
+                &after.repeats(),
+                &after.work.unit,
+            ),
+            functions: all.take(MOST_FUNCTIONS).map(record).collect(),
+            functions_left_out: difference.functions.len().saturating_sub(MOST_FUNCTIONS),
+            calls: difference.nodes.iter().map(CallChangeRecord::new).collect(),
+            sentences: difference.pausing.iter().map(Pausing::sentence).collect(),
+            notes: notes(difference, before, after),
+        }
+    }
+}
+
+fn pause_ns(record: &ProfileRecord) -> Option<f64> {
+    record.pause.as_ref().map(|pause| pause.ns)
+}
+
+fn check(record: &ProfileRecord) -> Result<(), DiffError> {
+    let has_work = record.work.count.is_finite() && record.work.count > 0.0;
+    if !has_work {
+        return Err(DiffError::NoWork(record.id.clone()));
+    }
+    if record.event == SampleEvent::Proc {
+        return Err(DiffError::NoFunctions(record.id.clone()));
+    }
+    Ok(())
+}
+
+/// What must be known to read the difference rightly.
+fn notes(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord) -> Vec<String> {
+    let mut notes = vec![
+        "Intervals are of counting samples alone; what differs from run to run is not in them \
+         (pinwise compare tells that)."
+            .to_owned(),
+    ];
+    if before.event != after.event {
+        notes.push(format!(
+            "Sampled by {} before and by {} after: small changes may come from that.",
+            before.event, after.event
+        ));
+    }
+    let waits = &difference.waits;
+    let is_waiting = waits.before.samples > 0 || waits.after.samples > 0;
+    if is_waiting && (before.pause.is_none() || after.pause.is_none()) {
+        notes.push(
+            "What a PAUSE takes was not measured with both profiles: whether there are more \
+             PAUSEs or longer ones cannot be told."
+                .to_owned(),
+        );
+    }
+    let nameless =
+        |function: &Function| function.kind == Kind::User && function.name.starts_with("0x");
+    if difference
+        .functions
+        .iter()
+        .any(|change| nameless(&change.function))
+    {
+        notes.push(
+            "Code without symbols is matched by its address: that holds for one and the same \
+             build."
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+impl PausingRecord {
+    fn new(pausing: &Pausing) -> Self {
+        Self {
+            before_pauses: pausing.before_pauses,
+            after_pauses: pausing.after_pauses,
+            by_more_s: pausing.by_more_s,
+            by_longer_s: pausing.by_longer_s,
+        }
+    }
+}
+
+impl CallChangeRecord {
+    fn new(node: &NodeChange) -> Self {
+        Self {
+            function: CalledRecord::new(&node.function),
+            parent: node.parent,
+            total: ChangeRecord::new(&node.total),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What the inference says of a recorded latency matrix.
+//!
+//! CPU lists are written `0,2-4`; units stand in the names.
+
+use serde::{Deserialize, Serialize};
+
+use super::MeasuredLevel;
+use pinwise_topology::CpuSet;
+use pinwise_wiring::{LevelKind, Wiring, WiringLevel};
+
+/// Schema of [`ReplayRecord`].
+pub const REPLAY_SCHEMA: &str = "pinwise.replay/1";
+
+/// The levels found in a matrix.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReplayRecord {
+    /// [`REPLAY_SCHEMA`].
+    pub schema: String,
+    /// Rows of the matrix.
+    pub cpus: usize,
+    /// Levels, smallest groups first. Groups hold two CPUs or more; at level
+    /// `smt`, which lists the cores, those of one CPU stand there too.
+    pub levels: Vec<MeasuredLevel>,
+    /// No level divides the CPUs.
+    pub flat: bool,
+    /// Why nothing, or nothing more, can be said; `null` where all could.
+    pub cannot_tell: Option<String>,
+    /// What was odd, as full sentences.
+    pub notes: Vec<String>,
+}
+
+impl ReplayRecord {
+    /// The record of an inference over so many CPUs.
+    #[must_use]
+    pub fn new(cpus: usize, wiring: &Wiring) -> Self {
+        Self {
+            schema: REPLAY_SCHEMA.to_owned(),
+            cpus,
+            levels: wiring.levels.iter().map(|l| level(l, cpus)).collect(),
+            flat: wiring.is_flat,
+            cannot_tell: wiring.cannot_tell.clone(),
+            notes: wiring.notes.clone(),
+        }
+    }
+}
+
+fn level(level: &WiringLevel, cpus: usize) -> MeasuredLevel {
+    let mut groups = level.groups.clone();
+    if level.kind == LevelKind::Smt {
+        // These are the cores: one with a single CPU is a core too.
+        let in_group = |cpu: &usize| level.groups.iter().any(|group| group.contains(*cpu));
+        groups.extend((0..cpus).filter(|cpu| !in_group(cpu)).map(CpuSet::single));
+        groups.sort_by_key(CpuSet::first);
+    }
+    MeasuredLevel {
+        kind: level.kind.into(),
+        groups: groups.iter().map(ToString::to_string).collect(),
+        inside_ns: level.inside_ns,
+        outside_ns: level.outside_ns,
+        confidence: level.confidence,
+        evidence: level.evidence.clone(),
+    }
+}

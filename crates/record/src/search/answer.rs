@@ -1,0 +1,176 @@
+//! What a search comes to: fresh pairs, the least that is nearly as good, the
+//! verdict.
+
+use serde::{Deserialize, Serialize};
+
+use crate::command_line::CommandRecord;
+use crate::metric::HeadlineRecord;
+use crate::named::named;
+use pinwise_format::percent;
+
+named! {
+    /// What fresh pairs say of an arm.
+    PairsVerdict {
+        /// It costs less.
+        Faster = "faster",
+        /// It costs more.
+        Slower = "slower",
+        /// They differ by less than the indifference zone.
+        Same = "same",
+        /// It does not cost more by the indifference zone.
+        NotSlower = "not_slower",
+        /// It does not cost less by the indifference zone.
+        NotFaster = "not_faster",
+        /// None of these is shown.
+        Undecided = "undecided",
+    }
+}
+
+/// The best arm against `os-default`, in pairs run after the choice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ConfirmationRecord {
+    /// The arm.
+    pub arm: String,
+    /// Pairs.
+    pub pairs: usize,
+    /// Runs, two a pair.
+    pub runs: usize,
+    /// Typical cost over that of `os-default`.
+    pub ratio: f64,
+    /// Lower end of the interval; `null` where the pairs allow none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Confidence of the interval, whenever one looks.
+    pub confidence: f64,
+    /// The verdict.
+    pub verdict: PairsVerdict,
+    /// In words, with the interval.
+    pub sentence: String,
+}
+
+/// The best shape on other CPUs: do all CPUs of a shape do as well?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OtherCpusRecord {
+    /// The arm on other CPUs.
+    pub arm: String,
+    /// The arm whose shape it has.
+    pub against: String,
+    /// Pairs.
+    pub pairs: usize,
+    /// Typical cost over that of `against`.
+    pub ratio: f64,
+    /// Lower end of the interval; `null` where the pairs allow none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Confidence of the interval, whenever one looks.
+    pub confidence: f64,
+    /// As of the confirmation, against the arm whose shape it has.
+    pub verdict: PairsVerdict,
+    /// In words.
+    pub sentence: String,
+}
+
+/// The least resource that is nearly as good as the best.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LeastRecord {
+    /// The arm.
+    pub arm: String,
+    /// Expected performance over that of the best arm: 0.98 is 98 % of it.
+    pub of_best: f64,
+    /// Lower end of the 90 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Was it run, or only predicted?
+    pub measured: bool,
+    /// Fresh pairs of it, or of a smaller one that they did not confirm, and
+    /// the best arm.
+    #[serde(default)]
+    pub pairs: usize,
+    /// Do those pairs say that it is within the limit? With an error of 5 %;
+    /// the interval is then theirs.
+    #[serde(default)]
+    pub confirmed: bool,
+    /// In words: "4 cores of one LLC: 98 % of the best".
+    pub sentence: String,
+    /// What that rests on, in words; empty where nothing smaller will do.
+    #[serde(default)]
+    pub basis: String,
+    /// Commands that run it, where it is not the best arm itself.
+    #[serde(default)]
+    pub commands: Vec<CommandRecord>,
+}
+
+impl LeastRecord {
+    pub(super) fn basis(&self) -> String {
+        let known = match (self.confirmed, self.measured) {
+            (true, _) => format!("{} fresh pairs", self.pairs),
+            (false, true) => "measured, not confirmed".to_owned(),
+            (false, false) => "predicted, not confirmed".to_owned(),
+        };
+        let (low, high) = (percent(self.low), percent(self.high));
+        format!("{known}, 90 % interval {low} to {high}")
+    }
+}
+
+/// Kinds of answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SearchAnswer {
+    /// One placement is best, and better than doing nothing.
+    Best,
+    /// Nothing beats doing nothing by more than the indifference zone, though
+    /// placements differ.
+    LeaveAlone,
+    /// No placement differs from doing nothing by more than that.
+    DoesNotMatter,
+    /// None of these.
+    Undecided,
+}
+
+/// What a search comes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SearchVerdict {
+    /// Which.
+    pub kind: SearchAnswer,
+    /// In words.
+    pub sentence: String,
+    /// The figure that says most; `null` without a confirmation.
+    #[serde(default)]
+    pub headline: Option<HeadlineRecord>,
+    /// What else was found, as sentences.
+    #[serde(default)]
+    pub beside: Vec<String>,
+    /// What to do, or what is missing.
+    pub advice: String,
+    /// Commands that run the best arm; none where that is `os-default`.
+    #[serde(default)]
+    pub commands: Vec<CommandRecord>,
+    /// What it is conditional on.
+    pub condition: String,
+}
+
+/// The truth of a simulated machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TruthRecord {
+    /// The arm that is truly best.
+    pub best: String,
+    /// Its cost.
+    pub cost: f64,
+    /// `os-default`'s cost over it.
+    pub default_ratio: f64,
+    /// Median error of the predictions of arms that were never run, as a
+    /// share; `null` where all were run.
+    pub prediction_error: Option<f64>,
+    /// Share of true costs, over that of the bound arm with most runs, inside
+    /// their 90 % intervals.
+    pub coverage: f64,
+}

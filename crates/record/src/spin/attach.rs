@@ -1,0 +1,241 @@
+//! Where a program spins.
+
+use serde::{Deserialize, Serialize};
+
+use crate::named::named;
+use crate::{Entry, Finding, HostRecord, SampleEvent, StoredRecord, TraceSource};
+use pinwise_spin::identify::Strength;
+use pinwise_spin::loops::LoopKind;
+
+/// Schema of [`SpinAttachRecord`].
+pub const SPIN_ATTACH_SCHEMA: &str = "pinwise.spin-attach/1";
+
+/// How much of a program's CPU time is spinning, and where. What could not be
+/// told is `null`, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpinAttachRecord {
+    /// [`SPIN_ATTACH_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where it ran.
+    pub host: HostRecord,
+    /// The command or process.
+    pub source: TraceSource,
+    /// What made the samples.
+    pub event: SampleEvent,
+    /// Samples per second of a thread's CPU time.
+    pub hz: u32,
+    /// How long was sampled, s.
+    pub wall_s: f64,
+    /// Samples.
+    pub samples: u64,
+    /// CPU time that they stand for, s; with `proc` what the kernel counted.
+    pub cpu_s: f64,
+    /// Records that found no room.
+    pub lost: u64,
+    /// CPU time of pinwise meanwhile, s.
+    pub own_cpu_s: f64,
+    /// CPU time by what it went into; `null` with `proc`.
+    pub shares: Option<SpinShares>,
+    /// All kinds of spinning together over the CPU time, 0 to 1.
+    pub spin_share: Option<f64>,
+    /// Standard error of that, from the number of samples.
+    pub spin_share_error: Option<f64>,
+    /// What one PAUSE costs on this machine, measured afterwards, ns.
+    pub pause_ns: Option<f64>,
+    /// PAUSEs per second of wall-clock time, all threads together; an estimate
+    /// from the time spent in them.
+    pub pauses_per_s: Option<f64>,
+    /// Loops that spin, the hottest first.
+    pub places: Vec<SpinPlace>,
+    /// Threads, the busiest first.
+    pub threads: Vec<SpinThread>,
+    /// What it means.
+    pub findings: Vec<Finding>,
+    /// How the command ended: exit status, or 128 + signal.
+    pub exit: Option<i32>,
+    /// What else should be known, as full sentences.
+    pub notes: Vec<String>,
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// CPU time by what it went into, s.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpinShares {
+    /// Loops that look and hint.
+    pub polling_s: f64,
+    /// Loops that hint without looking.
+    pub blind_delay_s: f64,
+    /// Loops that look without a hint.
+    pub bare_load_s: f64,
+    /// Calls of `sched_yield`, the kernel's work for them included.
+    pub yielding_s: f64,
+    /// Everything else.
+    pub work_s: f64,
+}
+
+impl SpinShares {
+    /// All kinds of spinning, s.
+    #[must_use]
+    pub fn spinning_s(&self) -> f64 {
+        self.polling_s + self.blind_delay_s + self.bare_load_s + self.yielding_s
+    }
+}
+
+named! {
+    /// What a loop does.
+    SpinKind from LoopKind {
+        /// It looks and hints.
+        Polling = "polling",
+        /// It hints without looking.
+        BlindDelay = "blind_delay",
+        /// It looks without a hint.
+        BareLoad = "bare_load",
+        /// It gives the CPU up between looks.
+        Yielding = "yielding",
+        /// Anything else.
+        Work = "work",
+    }
+}
+
+named! {
+    /// How sure it is that a loop is an algorithm's.
+    MatchStrength from Strength {
+        /// Others have its shape, too.
+        Possible = "possible",
+        /// By shape and constants, or by the file.
+        Likely = "likely",
+        /// By the name of a function.
+        Certain = "certain",
+    }
+}
+
+/// A loop that spins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpinPlace {
+    /// How it spins.
+    pub kind: SpinKind,
+    /// Function, where it has a name.
+    pub function: Option<String>,
+    /// File it is from; `null` for code made at run time.
+    pub module: Option<String>,
+    /// Address of the loop: in the file where it is of one, else in the process.
+    pub address: u64,
+    /// CPU time, s.
+    pub cpu_s: f64,
+    /// Of all CPU time, 0 to 1.
+    pub share: f64,
+    /// Samples.
+    pub samples: u64,
+    /// Threads that were seen there.
+    pub threads: usize,
+    /// Hints of one iteration.
+    pub hints: u32,
+    /// Hints between two looks, where the code says it.
+    pub gap_hints: Option<u64>,
+    /// What one hint took, ns, from counters in registers between neighbouring
+    /// samples.
+    pub hint_ns_seen: Option<f64>,
+    /// Neighbouring samples that it rests on.
+    pub hint_ns_pairs: usize,
+    /// Constants in and before the loop.
+    pub constants: Vec<u64>,
+    /// Who waits: the commonest stacks, innermost first, with CPU seconds.
+    pub callers: Vec<SpinCaller>,
+    /// Known algorithms that it may be, the likeliest first.
+    pub algorithms: Vec<SpinMatch>,
+    /// The loop, disassembled.
+    pub code: Vec<String>,
+}
+
+/// A stack above a loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpinCaller {
+    /// Functions, innermost first.
+    pub functions: Vec<String>,
+    /// CPU time, s.
+    pub cpu_s: f64,
+}
+
+/// A known algorithm that fits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpinMatch {
+    /// Its id.
+    pub algorithm: String,
+    /// Its name.
+    pub name: String,
+    /// How sure that is.
+    pub strength: MatchStrength,
+    /// Why, as a sentence.
+    pub why: String,
+    /// How to change it; empty where nothing is known.
+    pub tunables: Vec<String>,
+}
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpinThread {
+    /// Its process.
+    pub pid: i32,
+    /// Its number.
+    pub tid: i32,
+    /// Its name.
+    pub name: String,
+    /// CPU time by samples, with `proc` by the kernel's count, s.
+    pub cpu_s: f64,
+    /// Of that in spinning, s.
+    pub spin_s: Option<f64>,
+}
+
+impl StoredRecord for SpinAttachRecord {
+    fn entry(&self) -> Entry {
+        let what = match &self.source {
+            TraceSource::Command { command, .. } => shell_words::join(command),
+            TraceSource::Process { pid, name } => format!("--pid {pid} ({name})"),
+            _ => String::new(),
+        };
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.name(),
+            title: format!("spin attach {what}"),
+            verdict: self.verdict(),
+            is_complete: true,
+        }
+    }
+}
+
+impl SpinAttachRecord {
+    /// The share of spinning in a sentence, with the figures behind it.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let Some(shares) = &self.shares else {
+            return format!(
+                "{:.2} s of CPU time; what it went into could not be seen",
+                self.cpu_s
+            );
+        };
+        let spin_s = shares.spinning_s();
+        let share = self.spin_share.unwrap_or(0.0);
+        if self.samples == 0 {
+            return "it used no CPU time while sampled".to_owned();
+        }
+        format!(
+            "{:.1} % of {:.2} s of CPU time is spinning ({spin_s:.2} s)",
+            100.0 * share,
+            self.cpu_s
+        )
+    }
+}

@@ -1,0 +1,216 @@
+//! What PAUSE and its like cost on each CPU.
+
+use serde::{Deserialize, Serialize};
+
+use crate::named::named;
+use crate::{Entry, HostRecord, StoredRecord};
+
+/// Schema of [`SpinPauseRecord`].
+pub const SPIN_PAUSE_SCHEMA: &str = "pinwise.spin-pause/1";
+
+/// PAUSE on the CPUs of a machine, and where that stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpinPauseRecord {
+    /// [`SPIN_PAUSE_SCHEMA`].
+    pub schema: String,
+    /// Date, time and a random part: names the record in the store.
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where.
+    pub host: HostRecord,
+    /// The instruction: `PAUSE`, on arm64 `ISB`.
+    pub instruction: String,
+    /// Every CPU that was measured.
+    pub cpus: Vec<CpuPauseRecord>,
+    /// The machine's chips in the table of known ones, or why it has none.
+    pub chips: Vec<ChipRecord>,
+    /// Whether known algorithms would wait too long; `null` unless asked.
+    pub check: Option<PauseCheckRecord>,
+    /// Why there is no count of cycles by the CPU's own counter; `null` where
+    /// there is one.
+    pub counter_unavailable: Option<String>,
+    /// What was odd, as full sentences.
+    pub notes: Vec<String>,
+    /// How long it took, s.
+    pub spent_s: f64,
+}
+
+named! {
+    /// How cycles were found.
+    CycleMethod {
+        /// By the CPU's counter.
+        Counter = "pmu",
+        /// By dependent additions beside the PAUSEs.
+        Additions = "add-chain",
+    }
+}
+
+/// PAUSE on one CPU.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CpuPauseRecord {
+    /// The CPU.
+    pub cpu: usize,
+    /// One PAUSE, ns: the median of the rounds.
+    pub pause_ns: f64,
+    /// Lower end of its 95 % interval; `null` for too few rounds.
+    pub pause_ns_low: Option<f64>,
+    /// Upper end.
+    pub pause_ns_high: Option<f64>,
+    /// The same in core cycles; `null` where they cannot be had.
+    pub pause_cycles: Option<f64>,
+    /// Lower end of its interval.
+    pub pause_cycles_low: Option<f64>,
+    /// Upper end.
+    pub pause_cycles_high: Option<f64>,
+    /// How cycles were found; `null` where not.
+    pub method: Option<CycleMethod>,
+    /// Core cycles by additions; `null` where not.
+    pub chain_cycles: Option<f64>,
+    /// Core cycles by the CPU's counter; `null` where there is none.
+    pub counted_cycles: Option<f64>,
+    /// How far the two are apart, as a share of the counter's.
+    pub disagreement_share: Option<f64>,
+    /// The core's clock meanwhile, GHz.
+    pub ghz: Option<f64>,
+    /// Two levels where there are two, lower first; otherwise empty.
+    pub levels: Vec<LevelRecord>,
+    /// Other hints that the CPU has, at their least cost.
+    pub hints: Vec<HintCostRecord>,
+    /// Rounds it rests on.
+    pub rounds: usize,
+    /// Batches in these.
+    pub batches: usize,
+    /// Batches thrown away since the thread was pushed off its CPU.
+    pub switched: usize,
+    /// Batches thrown away since the hypervisor took the CPU.
+    pub stolen: usize,
+}
+
+/// One of two costs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LevelRecord {
+    /// One PAUSE, ns.
+    pub pause_ns: f64,
+    /// The same in core cycles.
+    pub pause_cycles: Option<f64>,
+    /// Share of the batches, 0 to 1.
+    pub share: f64,
+}
+
+/// Another hint.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HintCostRecord {
+    /// `TPAUSE`, `UMWAIT`, `YIELD`.
+    pub hint: String,
+    /// Its least cost, ns.
+    pub ns: f64,
+    /// The same in core cycles.
+    pub cycles: Option<f64>,
+}
+
+/// What is known of a chip, against what was measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ChipRecord {
+    /// Its id; `null` where the machine is none of the table's.
+    pub chip: Option<String>,
+    /// Its name, or family, model and stepping.
+    pub name: String,
+    /// CPUs that it stands for, as a list.
+    pub cpus: String,
+    /// Lowest published cost, cycles.
+    pub published_low: Option<f64>,
+    /// Highest published cost, cycles.
+    pub published_high: Option<f64>,
+    /// Measured, cycles: the median of the CPUs.
+    pub measured_cycles: Option<f64>,
+    /// Do both agree within 10 %?
+    pub agrees: Option<bool>,
+    /// Known chips whose PAUSE is cheaper.
+    pub cheaper_chips: Option<usize>,
+    /// Known chips.
+    pub known_chips: usize,
+    /// Where the published figure is from.
+    pub source: Option<String>,
+    /// All that as a sentence.
+    pub sentence: String,
+}
+
+/// Would known algorithms wait too long?
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PauseCheckRecord {
+    /// Spinning of this length is too long, ms.
+    pub limit_total_ms: f64,
+    /// A blind gap of this length is too long, ms.
+    pub limit_blind_gap_ms: f64,
+    /// A million PAUSEs on the slowest CPU, ms.
+    pub million_ms: f64,
+    /// CPUs that a program would count.
+    pub processors: u64,
+    /// None is too long.
+    pub is_fine: bool,
+    /// Those that are, longest first.
+    pub too_long: Vec<TooLongRecord>,
+    /// The verdict in a line.
+    pub sentence: String,
+}
+
+/// An algorithm that would wait too long.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TooLongRecord {
+    /// Its id.
+    pub algorithm: String,
+    /// Its longest wait, ms; `null` where it never ends.
+    pub total_ms: Option<f64>,
+    /// That over the limit.
+    pub total_ratio: Option<f64>,
+    /// Its longest time without a look, ms.
+    pub blind_gap_ms: Option<f64>,
+    /// That over the limit.
+    pub blind_gap_ratio: Option<f64>,
+    /// All that as a sentence.
+    pub sentence: String,
+}
+
+impl StoredRecord for SpinPauseRecord {
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.name(),
+            title: "spin pause".to_owned(),
+            verdict: self.verdict(),
+            is_complete: true,
+        }
+    }
+}
+
+impl SpinPauseRecord {
+    /// What came out, in a line.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        if let Some(check) = &self.check {
+            return check.sentence.clone();
+        }
+        let ns = |pick: fn(f64, f64) -> f64| {
+            let all = self.cpus.iter().map(|cpu| cpu.pause_ns);
+            all.reduce(pick)
+        };
+        match (ns(f64::min), ns(f64::max)) {
+            (Some(low), Some(high)) => format!(
+                "{} takes {low:.1} to {high:.1} ns on {} CPUs.",
+                self.instruction,
+                self.cpus.len()
+            ),
+            _ => "Nothing could be measured.".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What known algorithms would spin, predicted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::named::named;
+use pinwise_spin::algorithm::{Evidence, Tunable, Unit};
+use pinwise_spin::prediction::{Prediction, Processor};
+
+/// Schema of [`SpinPredictRecord`].
+pub const SPIN_PREDICT_SCHEMA: &str = "pinwise.spin-predict/1";
+
+/// Predictions for one processor, or for two to compare.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpinPredictRecord {
+    /// [`SPIN_PREDICT_SCHEMA`].
+    pub schema: String,
+    /// The processor; the one moved to, where two are compared.
+    pub processor: ProcessorRecord,
+    /// The processor moved from.
+    pub from: Option<ProcessorRecord>,
+    /// Every algorithm with every number of CPUs, on `processor`.
+    pub predictions: Vec<PredictionRecord>,
+    /// What moving changes, most first.
+    pub moves: Vec<MoveRecord>,
+    /// Numbers of CPUs at which totals change, per algorithm, where several
+    /// numbers were asked for.
+    pub cliffs: Vec<CliffsRecord>,
+}
+
+/// A processor and where its figures are from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProcessorRecord {
+    /// Its name, as `Skylake-SP/X` or `this machine`.
+    pub name: String,
+    /// Its id in the table of chips; `null` for none of them.
+    pub chip: Option<String>,
+    /// One PAUSE, ns.
+    pub pause_ns: f64,
+    /// The same in core cycles.
+    pub pause_cycles: Option<f64>,
+    /// The clock, GHz.
+    pub ghz: Option<f64>,
+    /// Where the cycles are from, as a sentence or an address.
+    pub pause_from: String,
+    /// Where the clock is from.
+    pub ghz_from: Option<String>,
+}
+
+impl ProcessorRecord {
+    /// Its figures.
+    #[must_use]
+    pub const fn processor(&self) -> Processor {
+        Processor {
+            pause_ns: self.pause_ns,
+            pause_cycles: self.pause_cycles,
+            ghz: self.ghz,
+        }
+    }
+}
+
+named! {
+    /// What an algorithm counts.
+    SpinUnit {
+        /// PAUSEs.
+        Pause = "pause",
+        /// Runs of PAUSEs, of one of two lengths.
+        Graded = "graded",
+        /// Runs of PAUSEs of a measured length.
+        Normalised = "normalised",
+        /// Time.
+        Time = "time",
+        /// Loads.
+        Load = "load",
+        /// Yields.
+        Yield = "yield",
+    }
+}
+
+impl From<Unit> for SpinUnit {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Hint => Self::Pause,
+            Unit::Graded { .. } => Self::Graded,
+            Unit::Normalised { .. } => Self::Normalised,
+            Unit::Clock => Self::Time,
+            Unit::Load => Self::Load,
+            Unit::Yield => Self::Yield,
+        }
+    }
+}
+
+named! {
+    /// What is known of an algorithm.
+    SpinEvidence from Evidence {
+        /// The source was read.
+        Read = "read",
+        /// An excerpt, an issue or a manual was.
+        Excerpt = "excerpt",
+    }
+}
+
+/// One algorithm with one number of CPUs. `null`: it never ends, is not known
+/// in figures, or spends its time in something else than PAUSE.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PredictionRecord {
+    /// Its id.
+    pub algorithm: String,
+    /// Its name.
+    pub name: String,
+    /// Versions that have it.
+    pub versions: String,
+    /// CPUs that the program counts.
+    pub cpus: u64,
+    /// One PAUSE, ns.
+    pub pause_ns: f64,
+    /// One PAUSE, core cycles.
+    pub pause_cycles: Option<f64>,
+    /// The clock, GHz.
+    pub ghz: Option<f64>,
+    /// PAUSEs before it gives up; draws at their mean.
+    pub total_pauses: Option<u64>,
+    /// How long they take, ms.
+    pub total_ms: Option<f64>,
+    /// The same at the longest.
+    pub longest_pauses: Option<u64>,
+    /// How long these take, ms.
+    pub longest_ms: Option<f64>,
+    /// Most PAUSEs between two looks.
+    pub blind_gap_pauses: Option<u64>,
+    /// How long these take, ms.
+    pub blind_gap_ms: Option<f64>,
+    /// CPU time burnt where all CPUs but one wait in full, ms.
+    pub wasted_cpu_ms: Option<f64>,
+    /// It spins until it has the lock.
+    pub never_parks: bool,
+    /// The cost of PAUSE hardly matters to it.
+    pub immune: bool,
+    /// What it counts.
+    pub unit: SpinUnit,
+    /// What follows in the end.
+    pub then: String,
+    /// What changes it.
+    pub tunables: Vec<TunableRecord>,
+    /// What was read of it.
+    pub evidence: SpinEvidence,
+    /// Where it was read.
+    pub source: String,
+    /// What else; `null` for nothing.
+    pub note: Option<String>,
+}
+
+/// A setting that changes how long something spins.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TunableRecord {
+    /// Its name.
+    pub name: String,
+    /// Its usual value; `null` for none.
+    pub usual: Option<String>,
+    /// Where it is set.
+    pub how: String,
+}
+
+/// What moving from one processor to another does to an algorithm.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MoveRecord {
+    /// Its id.
+    pub algorithm: String,
+    /// CPUs, on both.
+    pub cpus: u64,
+    /// Its total before, ms.
+    pub from_ms: Option<f64>,
+    /// Its total after, ms.
+    pub to_ms: Option<f64>,
+    /// After over before.
+    pub ratio: Option<f64>,
+    /// Its blind gap before, ms.
+    pub from_blind_gap_ms: Option<f64>,
+    /// Its blind gap after, ms.
+    pub to_blind_gap_ms: Option<f64>,
+    /// The cost of PAUSE hardly matters to it.
+    pub immune: bool,
+}
+
+/// Where an algorithm's total changes with the number of CPUs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CliffsRecord {
+    /// Its id.
+    pub algorithm: String,
+    /// Looked at from so many CPUs …
+    pub from_cpus: u64,
+    /// … to so many.
+    pub to_cpus: u64,
+    /// Numbers of CPUs whose total differs from that with one CPU less.
+    pub changes_at: Vec<u64>,
+}
+
+impl PredictionRecord {
+    /// A prediction on a processor.
+    #[must_use]
+    pub fn new(prediction: &Prediction, processor: &Processor) -> Self {
+        let algorithm = prediction.algorithm;
+        let hints = |figure: Option<(u64, f64)>| figure.map(|(hints, _)| hints);
+        let ms = |figure: Option<(u64, f64)>| figure.map(|(_, ns)| ns * 1e-6);
+        Self {
+            algorithm: algorithm.id.to_owned(),
+            name: algorithm.name.to_owned(),
+            versions: algorithm.versions.to_owned(),
+            cpus: prediction.cpus,
+            pause_ns: processor.pause_ns,
+            pause_cycles: processor.pause_cycles,
+            ghz: processor.ghz,
+            total_pauses: hints(prediction.total),
+            total_ms: ms(prediction.total),
+            longest_pauses: hints(prediction.longest),
+            longest_ms: ms(prediction.longest),
+            blind_gap_pauses: hints(prediction.blind_gap),
+            blind_gap_ms: ms(prediction.blind_gap),
+            wasted_cpu_ms: prediction.wasted_ns.map(|ns| ns * 1e-6),
+            never_parks: prediction.never_parks,
+            immune: algorithm.is_immune(),
+            unit: algorithm.unit.into(),
+            then: algorithm.then.to_owned(),
+            tunables: algorithm.tunables.iter().map(TunableRecord::new).collect(),
+            evidence: algorithm.evidence.into(),
+            source: algorithm.source.to_owned(),
+            note: (!algorithm.note.is_empty()).then(|| algorithm.note.to_owned()),
+        }
+    }
+}
+
+impl TunableRecord {
+    fn new(tunable: &Tunable) -> Self {
+        Self {
+            name: tunable.name.to_owned(),
+            usual: (!tunable.usual.is_empty()).then(|| tunable.usual.to_owned()),
+            how: tunable.how.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Waiting for real, against its prediction, as a record.
+
+use serde::{Deserialize, Serialize};
+
+use crate::comparison::HostRecord;
+use crate::named::named;
+use crate::{Entry, StoredRecord};
+use pinwise_spin::lateness::Seen;
+
+/// Schema of [`SpinReplayRecord`].
+pub const SPIN_REPLAY_SCHEMA: &str = "pinwise.spin-replay/1";
+
+named! {
+    /// What is replayed.
+    ReplayExperiment {
+        /// A worker holds a lock for each item, a sender wants it a delay later.
+        ProducerConsumer = "producer-consumer",
+        /// A waiter comes when the lock is taken; it is released a delay later.
+        Handoff = "handoff",
+        /// Threads take a lock again and again.
+        Contend = "contend",
+    }
+}
+
+/// A replay: what was executed, what it ought to have taken, what it took. What
+/// could not be measured or is not predicted is `null`, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpinReplayRecord {
+    /// [`SPIN_REPLAY_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where it ran.
+    pub host: HostRecord,
+    /// What was replayed.
+    pub experiment: ReplayExperiment,
+    /// The chip whose hint was imitated; `null`: by a figure, or none was.
+    pub chip: Option<String>,
+    /// CPUs that the algorithms were told of.
+    pub cpus_assumed: u64,
+    /// The spin-wait hint.
+    pub hint: ReplayHint,
+    /// From the release until a parked waiter has the lock, ns, measured
+    /// beforehand.
+    pub wake_ns: Option<f64>,
+    /// How long the lock was held for an item, ms; `null` where that varied.
+    pub hold_ms: Option<f64>,
+    /// Items wanted of each cell, all repeats together.
+    pub items: u64,
+    /// Times that all cells were gone through.
+    pub repeats: u64,
+    /// At real-time priority?
+    pub realtime: bool,
+    /// CPUs of the threads: holder and waiter, or all that contended.
+    pub cpus: Vec<usize>,
+    /// One entry per algorithm, in the order asked for.
+    pub algorithms: Vec<ReplayedAlgorithm>,
+    /// What came out, as sentences.
+    pub conclusions: Vec<String>,
+    /// What else should be known, as full sentences.
+    pub notes: Vec<String>,
+}
+
+named! {
+    /// What a hint was made of.
+    ReplayHintMade {
+        /// The processor's own.
+        Own = "own",
+        /// The processor's own and additions.
+        Stretched = "stretched",
+        /// Additions alone.
+        Shortened = "shortened",
+    }
+}
+
+/// The hint of a replay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReplayHint {
+    /// This processor's own, ns.
+    pub own_ns: Option<f64>,
+    /// What each was to take, ns.
+    pub wanted_ns: f64,
+    /// What one took, ns: the median over the cells.
+    pub achieved_ns: Option<f64>,
+    /// What it was made of.
+    pub made: Option<ReplayHintMade>,
+}
+
+named! {
+    /// How a wait ends.
+    WaitEnd {
+        /// The waiter parks.
+        Parks = "parks",
+        /// It yields the CPU.
+        Yields = "yields",
+        /// It spins until it has the lock.
+        Never = "never",
+    }
+}
+
+/// An algorithm that was replayed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReplayedAlgorithm {
+    /// Its id; `futex` for parking at once.
+    pub algorithm: String,
+    /// Its name.
+    pub name: String,
+    /// Hints before it gives up; `null`: it never does.
+    pub total_hints: Option<u64>,
+    /// Most hints between two looks.
+    pub blind_gap_hints: u64,
+    /// How it ends.
+    pub ends: WaitEnd,
+    /// One per delay; empty where threads contended.
+    pub cells: Vec<ReplayCell>,
+    /// One per number of threads; empty elsewhere.
+    pub contention: Vec<ContentionCell>,
+    /// Median size of `error_percent` over the stable cells that spin to the
+    /// end.
+    pub median_error_percent: Option<f64>,
+    /// How many those are.
+    pub stable_cells: u64,
+}
+
+/// An algorithm at a delay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReplayCell {
+    /// How long the lock was held, ms.
+    pub hold_ms: f64,
+    /// How long after its being taken the waiter came, ms.
+    pub delay_ms: f64,
+    /// With the hint that was wanted; the processor's own as it was right before
+    /// the waits.
+    pub predicted: ReplayPrediction,
+    /// With the hint that was achieved.
+    pub predicted_as_achieved: Option<ReplayPrediction>,
+    /// What a hint took here, ns.
+    pub hint_achieved_ns: Option<f64>,
+    /// Over the good items; `null` where there were none.
+    pub measured: Option<ReplayMeasured>,
+    /// Measured against predicted lateness, per cent of the predicted.
+    pub error_percent: Option<f64>,
+    /// The smallest change of the hint's latency that gives another result, per
+    /// cent; `null`: none of up to 100.
+    pub cliff_percent: Option<f64>,
+    /// Is that so near that the result may be the other one?
+    pub unstable: bool,
+    /// Good items.
+    pub items: u64,
+    /// Items left out because the waiter was pushed off its CPU.
+    pub switched: u64,
+    /// Items left out because something else stopped a thread.
+    pub stopped: u64,
+}
+
+named! {
+    /// How a waiter learns of a release.
+    ReleaseSeen from Seen {
+        /// By a look between hints.
+        Spinning = "spinning",
+        /// By a look between yields.
+        Yielding = "yielding",
+        /// It is woken.
+        Parked = "parked",
+    }
+}
+
+/// What theory says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReplayPrediction {
+    /// How the waiter learns of the release.
+    pub seen: ReleaseSeen,
+    /// How late, µs.
+    pub lateness_us: Option<f64>,
+    /// What 100 items take, seconds.
+    pub seconds_per_100_items: Option<f64>,
+    /// Hints of a wait.
+    pub hints: u64,
+}
+
+/// What came out; medians over the items unless it says otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReplayMeasured {
+    /// How late, µs.
+    pub lateness_us: f64,
+    /// Lower quartile of that.
+    pub lateness_low_us: f64,
+    /// Upper quartile of that.
+    pub lateness_high_us: f64,
+    /// 90 of 100 were at most so late.
+    pub lateness_p90_us: f64,
+    /// The latest.
+    pub lateness_max_us: f64,
+    /// What 100 items take, seconds.
+    pub seconds_per_100_items: f64,
+    /// CPU time of the waits for 100 items, seconds: their mean.
+    pub waiter_cpu_s_per_100_items: f64,
+    /// Hints of a wait.
+    pub hints: u64,
+    /// Items whose waiter was parked.
+    pub parks: u64,
+}
+
+/// Threads that contended; nothing of it is predicted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ContentionCell {
+    /// How many.
+    pub threads: u64,
+    /// Times one of them had the lock, per second of their CPU time: the median
+    /// of the repeats, as all below.
+    pub operations_per_cpu_s: f64,
+    /// Share of their CPU time that went into hints.
+    pub spinning_share: f64,
+    /// The longest that one waited for the lock, ms.
+    pub longest_ms: f64,
+    /// Times that one was parked, per 1000 operations.
+    pub parks_per_1000: f64,
+}
+
+impl StoredRecord for SpinReplayRecord {
+    fn entry(&self) -> Entry {
+        let names = self.algorithms.iter().map(|a| a.algorithm.as_str());
+        let names: Vec<&str> = names.collect();
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.name(),
+            title: format!("spin replay {} of {}", self.experiment, names.join(", ")),
+            verdict: self.conclusions.first().cloned().unwrap_or_default(),
+            is_complete: true,
+        }
+    }
+}

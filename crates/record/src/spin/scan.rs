@@ -1,0 +1,169 @@
+//! The loops with spin-wait hints in binaries, as a record.
+
+use serde::{Deserialize, Serialize};
+
+use super::attach::{MatchStrength, SpinKind};
+use crate::named::named;
+use pinwise_code::Arch;
+
+/// Schema of [`SpinScan`].
+pub const SPIN_SCAN_SCHEMA: &str = "pinwise.spin-scan/1";
+
+named! {
+    /// What becomes of loops whose gap the code does not say.
+    UnknownGaps {
+        /// They pass.
+        Pass = "pass",
+        /// They fail.
+        Fail = "fail",
+    }
+}
+
+named! {
+    /// An architecture of code.
+    CodeArch from Arch {
+        /// x86-64.
+        X86_64 = "x86_64",
+        /// arm64.
+        Aarch64 = "aarch64",
+    }
+}
+
+/// Loops that hint, and for how long they do not look.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SpinScan {
+    /// [`SPIN_SCAN_SCHEMA`].
+    pub schema: String,
+    /// The files.
+    pub binaries: Vec<ScannedBinary>,
+    /// Files that could not be read.
+    #[serde(default)]
+    pub skipped: Vec<SkippedFile>,
+    /// The chips that gaps are told for.
+    pub chips: Vec<ScanChip>,
+    /// CPUs that programs were taken to count, where an algorithm goes by them.
+    pub cpus: u64,
+    /// The longest blind gap that passes, ns; `null` where none was asked for.
+    pub max_blind_gap_ns: Option<f64>,
+    /// What becomes of loops whose gap the code does not say.
+    pub unknown: UnknownGaps,
+    /// Did all loops pass? `null` where no limit was asked for.
+    pub passed: Option<bool>,
+    /// The loops, by file and address.
+    pub loops: Vec<ScannedLoop>,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ScannedBinary {
+    /// Its path as given.
+    pub path: String,
+    /// Its architecture.
+    pub arch: CodeArch,
+    /// Its build id.
+    pub build_id: Option<String>,
+    /// Bytes of code.
+    pub code_bytes: u64,
+    /// Spin-wait hints in it.
+    pub hints: u64,
+    /// Functions that only hint and return.
+    pub hint_functions: u64,
+    /// Hints in neither a loop nor such a function.
+    pub hints_outside_loops: u64,
+}
+
+/// A file that was not read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SkippedFile {
+    /// Its path as given.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A chip, or this machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ScanChip {
+    /// Its id, or `here`.
+    pub id: String,
+    /// Binaries of this architecture run on it.
+    pub arch: CodeArch,
+    /// One hint, ns.
+    pub pause_ns: f64,
+    /// Where that is from.
+    pub source: String,
+}
+
+/// A loop with hints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ScannedLoop {
+    /// The file, as an index into `binaries`.
+    pub binary: usize,
+    /// Address of its first instruction in the file, in hexadecimal digits.
+    pub address: String,
+    /// The function that holds it; `null` where the file does not name it.
+    pub function: Option<String>,
+    /// Bytes from the function's beginning.
+    pub offset: Option<u64>,
+    /// What it does.
+    pub kind: SpinKind,
+    /// Hints of one turn.
+    pub hints_per_turn: u32,
+    /// Reads of memory that others may write, in one turn.
+    pub looks_per_turn: u32,
+    /// Of a blind delay, the loop around it that looks.
+    pub outer: Option<OuterLoop>,
+    /// Hints between two looks; `null` where that depends on what the code does
+    /// not say.
+    pub gap_hints: Option<u64>,
+    /// What says how long it is blind: `code`, or the id of the algorithm that it
+    /// is known as; `null` where nothing does.
+    pub gap_from: Option<String>,
+    /// That as time on each chip that its binary runs on.
+    pub gaps: Vec<GapOnChip>,
+    /// Algorithms that it may be, surest first.
+    pub algorithms: Vec<MatchedAlgorithm>,
+    /// Does it fail the limit? `null` where none was asked for.
+    pub fails: Option<bool>,
+}
+
+/// A loop around a blind delay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct OuterLoop {
+    /// Address of its first instruction, in hexadecimal digits.
+    pub address: String,
+    /// What it does.
+    pub kind: SpinKind,
+    /// Its looks in one turn.
+    pub looks_per_turn: u32,
+}
+
+/// A blind gap on a chip.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GapOnChip {
+    /// The chip's id.
+    pub chip: String,
+    /// ns; `null` where the code does not say how many hints it is.
+    pub ns: Option<f64>,
+    /// Is that above the limit?
+    pub exceeds: bool,
+}
+
+/// An algorithm of the table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MatchedAlgorithm {
+    /// Its id.
+    pub id: String,
+    /// How sure that is.
+    pub strength: MatchStrength,
+    /// Why, as a sentence.
+    pub reason: String,
+}

@@ -1,0 +1,338 @@
+//! One frame of the live view, as a record. It is printed, never stored.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::named::named;
+use super::tier::TraceTier;
+use pinwise_sched::Tid;
+use pinwise_sched::live::{CpuFrame, Doing, Frame, Occupant, Sharing, SharingBasis, ThreadFrame};
+use pinwise_topology::Topology;
+
+/// Schema of [`TopRecord`].
+pub const TOP_SCHEMA: &str = "pinwise.top/1";
+
+/// Threads and CPUs at one moment, with rates over the interval before it.
+/// What the source cannot tell is `null`, never 0.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TopRecord {
+    /// [`TOP_SCHEMA`].
+    pub schema: String,
+    /// Name of the machine.
+    pub host: String,
+    /// Is every figure made up?
+    pub simulated: bool,
+    /// How it is watched.
+    pub tier: TraceTier,
+    /// CPU time that a switch takes more while it is watched, ns; `null` where
+    /// it was not measured.
+    pub cost_ns_per_switch: Option<f64>,
+    /// The process that is watched; `null`: everything.
+    pub pid: Option<i32>,
+    /// Length of the interval, seconds.
+    pub interval_s: f64,
+    /// Threads that are meant.
+    pub threads_total: u64,
+    /// Of those, running or (by polling) runnable at this moment.
+    pub threads_running: u64,
+    /// Moves between CPUs per second, by the outermost boundary crossed.
+    pub migrations_per_s: MoveRates,
+    /// Cores with several busy CPUs; `null` where no core has several, or the
+    /// source does not tell.
+    pub smt_sharing: Option<TopSharing>,
+    /// Records lost since the beginning.
+    pub lost: u64,
+    /// CPUs, by number.
+    pub cpus: Vec<TopCpu>,
+    /// Threads, in the order that was asked for.
+    pub threads: Vec<TopThread>,
+    /// Threads left out of `threads`.
+    pub threads_left_out: u64,
+    /// What else should be known, as full sentences.
+    pub notes: Vec<String>,
+}
+
+/// Moves per second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MoveRates {
+    /// To an SMT sibling.
+    pub smt: f64,
+    /// To another core of the same last-level cache.
+    pub core: f64,
+    /// To another last-level cache of the same NUMA node.
+    pub llc: f64,
+    /// To another NUMA node of the same package.
+    pub numa: f64,
+    /// To another package.
+    pub package: f64,
+    /// Not told.
+    pub unknown: f64,
+}
+
+impl MoveRates {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.smt + self.core + self.llc + self.numa + self.package + self.unknown
+    }
+}
+
+/// Cores with several busy CPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TopSharing {
+    /// Cores in all.
+    pub cores: u64,
+    /// Cores with two or more busy CPUs at this moment.
+    pub shared_now: Option<u64>,
+    /// Cores that idle entirely at this moment.
+    pub idle_now: Option<u64>,
+    /// CPUs of which nothing is known.
+    pub unknown_cpus: u64,
+    /// Cores shared, on average over the interval.
+    pub shared: f64,
+    /// Cores that idled entirely, on average.
+    pub idle: f64,
+    /// At each moment the smaller of both, on average.
+    pub avoidable: Option<f64>,
+    /// `shared` and `idle` are at least so much, from busy times of CPUs.
+    pub is_lower_bound: bool,
+}
+
+named! {
+    /// What a CPU does.
+    CpuState {
+        /// Nothing.
+        Idle = "idle",
+        /// It runs a thread.
+        Busy = "busy",
+    }
+}
+
+/// A CPU.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TopCpu {
+    /// Its number.
+    pub cpu: u32,
+    /// Its core, as in the topology's record.
+    pub core: Option<usize>,
+    /// Its last-level cache.
+    pub llc: Option<usize>,
+    /// Its NUMA node.
+    pub numa_node: Option<usize>,
+    /// Its package.
+    pub package: Option<usize>,
+    /// What it does; `null` where that is not known.
+    pub state: Option<CpuState>,
+    /// The thread on it at this moment.
+    pub thread: Option<i32>,
+    /// The thread that used most of it in the interval.
+    pub busiest: Option<Busiest>,
+    /// Share of the interval that it was busy, per cent.
+    pub busy_percent: Option<f64>,
+    /// Share of the threads that are meant, per cent.
+    pub own_percent: Option<f64>,
+    /// Switches per second.
+    pub switches_per_s: Option<f64>,
+}
+
+/// The thread that used most of a CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Busiest {
+    /// Its number.
+    pub thread: i32,
+    /// Its name.
+    pub name: Option<String>,
+    /// Share of the interval, per cent.
+    pub percent: f64,
+}
+
+named! {
+    /// What a thread does.
+    ThreadState {
+        /// It is on a CPU.
+        Running = "running",
+        /// It waits for a CPU.
+        Queued = "queued",
+        /// One of both.
+        Runnable = "runnable",
+        /// It waits for something else.
+        Waiting = "waiting",
+        /// It ended.
+        Ended = "ended",
+    }
+}
+
+/// A thread.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TopThread {
+    /// Its number.
+    pub thread: i32,
+    /// Its process.
+    pub process: Option<i32>,
+    /// Its name.
+    pub name: Option<String>,
+    /// What it does; `null` where that is not known.
+    pub state: Option<ThreadState>,
+    /// The CPU it is on, or was on last.
+    pub cpu: Option<u32>,
+    /// Share of the interval on CPUs, per cent.
+    pub cpu_percent: Option<f64>,
+    /// Share of the interval in run queues, per cent.
+    pub wait_percent: Option<f64>,
+    /// Moves between CPUs per second.
+    pub migrations_per_s: Option<f64>,
+    /// Times it left its CPU, per second.
+    pub switches_per_s: Option<f64>,
+    /// CPUs that it used in the interval, by number.
+    pub used: Vec<UsedCpu>,
+    /// CPUs that it may use, as a list.
+    pub allowed: Option<String>,
+    /// Its scheduling policy: `other`, `batch`, `idle`, `fifo`, `rr`,
+    /// `deadline`, `ext`.
+    pub policy: Option<String>,
+}
+
+/// A CPU that a thread used.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct UsedCpu {
+    /// Which.
+    pub cpu: u32,
+    /// Share of the interval, per cent.
+    pub percent: f64,
+}
+
+impl TopRecord {
+    /// A frame on this machine. Who watches is for the caller to add.
+    #[must_use]
+    pub fn new(frame: &Frame, topology: &Topology, tier: TraceTier) -> Self {
+        let threads: Vec<TopThread> = frame.threads.iter().map(thread).collect();
+        let is_on =
+            |t: &&TopThread| matches!(t.state, Some(ThreadState::Running | ThreadState::Runnable));
+        Self {
+            schema: TOP_SCHEMA.to_owned(),
+            host: topology.identity.hostname.clone().unwrap_or_default(),
+            simulated: false,
+            tier,
+            cost_ns_per_switch: None,
+            pid: None,
+            interval_s: frame.span_ns as f64 * 1e-9,
+            threads_total: threads.len() as u64,
+            threads_running: threads.iter().filter(is_on).count() as u64,
+            migrations_per_s: rates(frame),
+            smt_sharing: frame.sharing.as_ref().map(sharing),
+            lost: frame.lost,
+            cpus: frame.cpus.iter().map(|c| cpu(c, topology)).collect(),
+            threads,
+            threads_left_out: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The same with what can be learnt of threads beside the trace.
+    pub fn add_settings(&mut self, settings: &BTreeMap<Tid, (String, String)>) {
+        for thread in &mut self.threads {
+            if let Some((allowed, policy)) = settings.get(&thread.thread) {
+                thread.allowed = Some(allowed.clone());
+                thread.policy = Some(policy.clone());
+            }
+        }
+    }
+}
+
+fn rates(frame: &Frame) -> MoveRates {
+    let per_s = |count: u64| count as f64 * 1e9 / frame.span_ns.max(1) as f64;
+    let moves = frame.moves;
+    MoveRates {
+        smt: per_s(moves.smt),
+        core: per_s(moves.core),
+        llc: per_s(moves.llc),
+        numa: per_s(moves.numa),
+        package: per_s(moves.package),
+        unknown: per_s(moves.unknown),
+    }
+}
+
+fn sharing(sharing: &Sharing) -> TopSharing {
+    TopSharing {
+        cores: sharing.cores as u64,
+        shared_now: sharing.shared_now.map(|n| n as u64),
+        idle_now: sharing.idle_now.map(|n| n as u64),
+        unknown_cpus: sharing.unknown_cpus as u64,
+        shared: sharing.shared,
+        idle: sharing.idle,
+        avoidable: sharing.avoidable,
+        is_lower_bound: sharing.basis == SharingBasis::BusyTimes,
+    }
+}
+
+fn cpu(frame: &CpuFrame, topology: &Topology) -> TopCpu {
+    let place = usize::try_from(frame.cpu)
+        .ok()
+        .and_then(|id| topology.cpu(id));
+    let (state, thread) = match frame.now {
+        Occupant::Unknown => (None, None),
+        Occupant::Idle => (Some(CpuState::Idle), None),
+        Occupant::Thread(tid) => (Some(CpuState::Busy), Some(tid)),
+    };
+    TopCpu {
+        cpu: frame.cpu,
+        core: place.and_then(|p| p.core),
+        llc: place.and_then(|p| p.llc),
+        numa_node: place.and_then(|p| p.numa_node),
+        package: place.and_then(|p| p.package),
+        state,
+        thread,
+        busiest: frame.busiest.as_ref().map(|(thread, name, share)| Busiest {
+            thread: *thread,
+            name: name.as_deref().map(str::to_owned),
+            percent: 100.0 * share,
+        }),
+        busy_percent: frame.busy.map(percent),
+        own_percent: frame.own.map(percent),
+        switches_per_s: frame.switches_per_s,
+    }
+}
+
+fn thread(frame: &ThreadFrame) -> TopThread {
+    let state = match frame.doing {
+        Doing::Running => Some(ThreadState::Running),
+        Doing::Queued => Some(ThreadState::Queued),
+        Doing::Runnable => Some(ThreadState::Runnable),
+        Doing::Waiting => Some(ThreadState::Waiting),
+        Doing::Ended => Some(ThreadState::Ended),
+        Doing::Untold => None,
+    };
+    TopThread {
+        thread: frame.thread,
+        process: frame.process,
+        name: frame.name.as_deref().map(str::to_owned),
+        state,
+        cpu: frame.cpu,
+        cpu_percent: frame.busy.map(percent),
+        wait_percent: frame.wait.map(percent),
+        migrations_per_s: frame.migrations_per_s,
+        switches_per_s: frame.switches_per_s,
+        used: frame
+            .used
+            .iter()
+            .map(|&(cpu, share)| UsedCpu {
+                cpu,
+                percent: percent(share),
+            })
+            .collect(),
+        allowed: frame.allowed.as_ref().map(ToString::to_string),
+        policy: None,
+    }
+}
+
+fn percent(share: f64) -> f64 {
+    100.0 * share
+}

@@ -1,0 +1,454 @@
+//! The machine as a record.
+
+use serde::{Deserialize, Serialize};
+
+use super::measured::{Agreement, Contradiction, Measured};
+use super::named::named;
+use pinwise_topology::{
+    Cache, CacheType, Counts, CpuFacts, CpuSet, Facts, Identity, KindFacts, NodeFacts, Quota,
+    Restriction, Topology, Warning,
+};
+
+/// Schema of [`TopologyRecord`].
+pub const TOPOLOGY_SCHEMA: &str = "pinwise.topology/1";
+
+/// How the CPUs are wired.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TopologyRecord {
+    /// [`TOPOLOGY_SCHEMA`].
+    pub schema: String,
+    /// Names and versions.
+    pub machine: MachineRecord,
+    /// Units that this process may use.
+    pub counts: CountsRecord,
+    /// CPUs that are switched on, as a list.
+    pub online: String,
+    /// CPUs that this process may use, as a list.
+    pub allowed: String,
+    /// Who takes CPUs away.
+    pub restrictions: Vec<RestrictionRecord>,
+    /// Limit on CPU time.
+    pub quota: Option<QuotaRecord>,
+    /// All present CPUs.
+    pub cpus: Vec<CpuRecord>,
+    /// All caches.
+    pub caches: Vec<CacheRecord>,
+    /// NUMA nodes.
+    pub numa_nodes: Vec<NodeRecord>,
+    /// Kinds of CPU, slowest first; empty where all are alike.
+    pub kinds: Vec<KindRecord>,
+    /// The same for machines of the same shape.
+    pub shape_hash: String,
+    /// What probes found; `null` unless measured.
+    pub measured: Option<Box<Measured>>,
+    /// Where measurement contradicts the system's report.
+    pub contradictions: Vec<Contradiction>,
+    /// What is odd about the system's report.
+    pub warnings: Vec<String>,
+}
+
+/// Names and versions of a machine; `null` where not told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MachineRecord {
+    /// Network name.
+    pub hostname: Option<String>,
+    /// Marketing name of the processor.
+    pub cpu_model: Option<String>,
+    /// Processor vendor.
+    pub vendor: Option<String>,
+    /// Instruction set architecture.
+    pub arch: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Hypervisor, `null` on bare metal.
+    pub hypervisor: Option<String>,
+    /// CPU family.
+    pub cpu_family: Option<u32>,
+    /// CPU model number.
+    pub cpu_model_number: Option<u32>,
+    /// CPU stepping.
+    pub cpu_stepping: Option<u32>,
+    /// Microcode revision.
+    pub microcode: Option<String>,
+}
+
+/// Units per level that this process may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CountsRecord {
+    /// Logical CPUs.
+    pub cpus: usize,
+    /// Physical cores.
+    pub cores: usize,
+    /// Last-level-cache domains; 0 where caches are not reported.
+    pub llcs: usize,
+    /// NUMA nodes with memory.
+    pub numa_nodes: usize,
+    /// Packages.
+    pub packages: usize,
+}
+
+impl From<Counts> for CountsRecord {
+    fn from(counts: Counts) -> Self {
+        Self {
+            cpus: counts.cpus,
+            cores: counts.cores,
+            llcs: counts.llcs,
+            numa_nodes: counts.numa_nodes,
+            packages: counts.packages,
+        }
+    }
+}
+
+/// A logical CPU; unit numbers are `null` where it is offline or not told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CpuRecord {
+    /// The operating system's number.
+    pub cpu: usize,
+    /// Core, counted from 0 in the order of their lowest CPU.
+    pub core: Option<usize>,
+    /// Last-level-cache domain, likewise.
+    pub llc: Option<usize>,
+    /// NUMA node, the operating system's number.
+    pub numa_node: Option<usize>,
+    /// Package, counted like cores.
+    pub package: Option<usize>,
+    /// Index into `kinds`; `null` where all CPUs are alike.
+    pub kind: Option<usize>,
+    /// Position in its core: 0 for the first hyper-thread; `null` where the
+    /// CPU is offline, since its core is then not told.
+    pub smt_rank: Option<usize>,
+    /// Switched on?
+    pub online: bool,
+    /// May this process use it?
+    pub allowed: bool,
+}
+
+named! {
+    /// What a cache holds.
+    CacheKind from CacheType {
+        /// Data only.
+        Data = "data",
+        /// Instructions only.
+        Instruction = "instruction",
+        /// Both.
+        Unified = "unified",
+    }
+}
+
+/// A cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CacheRecord {
+    /// 1 for L1 and so on.
+    pub level: u8,
+    /// What it holds.
+    #[serde(rename = "type")]
+    pub kind: CacheKind,
+    /// Capacity; `null` where not told.
+    pub size_bytes: Option<u64>,
+    /// CPUs that share it, as a list.
+    pub cpus: String,
+}
+
+/// A NUMA node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct NodeRecord {
+    /// The operating system's number.
+    pub node: usize,
+    /// Its CPUs, as a list; empty for memory-only nodes.
+    pub cpus: String,
+    /// Memory; `null` where not told.
+    pub memory_bytes: Option<u64>,
+    /// May this process allocate there?
+    pub allowed: bool,
+}
+
+/// A kind of CPU on a hybrid machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KindRecord {
+    /// `E`, `M` or `P`.
+    pub name: String,
+    /// Its CPUs, as a list.
+    pub cpus: String,
+}
+
+/// A limit on CPU time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct QuotaRecord {
+    /// CPUs' worth of time.
+    pub cpus: f64,
+    /// The file that says so.
+    pub source: String,
+}
+
+/// Who takes CPUs away, and what is left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RestrictionRecord {
+    /// `affinity mask` or the cpuset.
+    pub by: String,
+    /// CPUs that it leaves, as a list.
+    pub leaves: String,
+}
+
+impl TopologyRecord {
+    /// The record of a machine as its system reports it.
+    #[must_use]
+    pub fn new(topology: &Topology, warnings: &[Warning]) -> Self {
+        Self {
+            schema: TOPOLOGY_SCHEMA.to_owned(),
+            machine: MachineRecord::new(&topology.identity),
+            counts: topology.counts().into(),
+            online: topology.online.to_string(),
+            allowed: topology.allowed.to_string(),
+            restrictions: restrictions(topology),
+            quota: topology.quota.as_ref().map(|quota| QuotaRecord {
+                cpus: quota.cpus,
+                source: quota.source.clone(),
+            }),
+            cpus: cpus(topology),
+            caches: caches(topology),
+            numa_nodes: numa_nodes(topology),
+            kinds: topology
+                .kinds
+                .iter()
+                .map(|kind| KindRecord {
+                    name: kind.name.clone(),
+                    cpus: kind.cpus.to_string(),
+                })
+                .collect(),
+            shape_hash: format!("{:016x}", topology.shape_hash()),
+            measured: None,
+            contradictions: Vec::new(),
+            warnings: warnings.to_vec(),
+        }
+    }
+}
+
+impl TopologyRecord {
+    /// The machine again. What the record does not hold (core ids of the
+    /// system, speeds of kinds) is not needed for it.
+    #[must_use]
+    pub fn to_topology(&self) -> Topology {
+        let list = |text: &String| CpuSet::parse_list(text).unwrap_or_default();
+        let sharing = |of: fn(&CpuRecord) -> Option<usize>, cpu: &CpuRecord| {
+            let unit = of(cpu)?;
+            let members = self.cpus.iter().filter(|other| of(other) == Some(unit));
+            Some(members.map(|other| other.cpu).collect::<CpuSet>())
+        };
+        let cpus = self.cpus.iter().map(|cpu| {
+            let facts = CpuFacts {
+                online: cpu.online,
+                core: sharing(|c| c.core, cpu),
+                package: sharing(|c| c.package, cpu),
+                core_id: None,
+            };
+            (cpu.cpu, facts)
+        });
+        let leaves = list(&self.allowed);
+        let mut restrictions: Vec<Restriction> = self
+            .restrictions
+            .iter()
+            .map(|r| Restriction {
+                by: r.by.clone(),
+                leaves: list(&r.leaves),
+            })
+            .collect();
+        if restrictions.is_empty() && self.allowed != self.online {
+            let by = "record".to_owned();
+            restrictions.push(Restriction { by, leaves });
+        }
+        let kind_facts = |(speed, kind): (usize, &KindRecord)| KindFacts {
+            cpus: list(&kind.cpus),
+            speed: speed as u64,
+        };
+        let facts = Facts {
+            identity: self.machine.to_identity(),
+            cpus: cpus.collect(),
+            caches: self
+                .caches
+                .iter()
+                .filter_map(CacheRecord::to_cache)
+                .collect(),
+            nodes: self
+                .numa_nodes
+                .iter()
+                .map(|node| NodeFacts {
+                    node: node.node,
+                    cpus: list(&node.cpus),
+                    memory_bytes: node.memory_bytes,
+                })
+                .collect(),
+            kinds: self.kinds.iter().enumerate().map(kind_facts).collect(),
+            restrictions,
+            allowed_nodes: Some(
+                self.numa_nodes
+                    .iter()
+                    .filter(|node| node.allowed)
+                    .map(|node| node.node)
+                    .collect(),
+            ),
+            quota: self.quota.as_ref().map(|quota| Quota {
+                cpus: quota.cpus,
+                source: quota.source.clone(),
+            }),
+        };
+        Topology::from_facts(facts).0
+    }
+
+    /// The name of the machine, as stores list it.
+    #[must_use]
+    pub fn host_name(&self) -> String {
+        let spec = self
+            .measured
+            .as_ref()
+            .map(|m| m.survey.machine_spec.as_str());
+        match spec {
+            Some(spec) if spec != "local" => spec.to_owned(),
+            _ => {
+                let name = self.machine.hostname.as_deref();
+                name.unwrap_or("unknown").to_owned()
+            }
+        }
+    }
+
+    /// What came of the measurement, in a sentence; empty where there was none.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let Some(measured) = &self.measured else {
+            return String::new();
+        };
+        let levels: Vec<&str> = self
+            .contradictions
+            .iter()
+            .map(|c| c.level.as_str())
+            .collect();
+        let count = |wanted| {
+            let verdicts = measured.verdicts.iter();
+            verdicts.filter(|v| v.verdict == wanted).count()
+        };
+        if levels.is_empty() {
+            return format!(
+                "The report holds: {} agree, {} cannot be told.",
+                count(Agreement::Agrees),
+                count(Agreement::CannotTell)
+            );
+        }
+        format!("The report is contradicted: {}.", levels.join(", "))
+    }
+}
+
+impl CacheRecord {
+    fn to_cache(&self) -> Option<Cache> {
+        Some(Cache {
+            level: self.level,
+            kind: match self.kind {
+                CacheKind::Data => CacheType::Data,
+                CacheKind::Instruction => CacheType::Instruction,
+                CacheKind::Unified => CacheType::Unified,
+                CacheKind::Other(_) => return None,
+            },
+            size_bytes: self.size_bytes,
+            cpus: CpuSet::parse_list(&self.cpus).ok()?,
+        })
+    }
+}
+
+impl MachineRecord {
+    fn to_identity(&self) -> Identity {
+        Identity {
+            hostname: self.hostname.clone(),
+            cpu_model: self.cpu_model.clone(),
+            vendor: self.vendor.clone(),
+            arch: self.arch.clone(),
+            kernel: self.kernel.clone(),
+            hypervisor: self.hypervisor.clone(),
+            family: self.cpu_family,
+            model: self.cpu_model_number,
+            stepping: self.cpu_stepping,
+            microcode: self.microcode.clone(),
+        }
+    }
+
+    /// The record of a machine's names.
+    #[must_use]
+    pub fn new(identity: &Identity) -> Self {
+        Self {
+            hostname: identity.hostname.clone(),
+            cpu_model: identity.cpu_model.clone(),
+            vendor: identity.vendor.clone(),
+            arch: identity.arch.clone(),
+            kernel: identity.kernel.clone(),
+            hypervisor: identity.hypervisor.clone(),
+            cpu_family: identity.family,
+            cpu_model_number: identity.model,
+            cpu_stepping: identity.stepping,
+            microcode: identity.microcode.clone(),
+        }
+    }
+}
+
+fn restrictions(topology: &Topology) -> Vec<RestrictionRecord> {
+    let takes_away = |leaves: &CpuSet| !topology.online.is_subset(leaves);
+    topology
+        .restrictions
+        .iter()
+        .filter(|restriction| takes_away(&restriction.leaves))
+        .map(|restriction| RestrictionRecord {
+            by: restriction.by.clone(),
+            leaves: restriction.leaves.to_string(),
+        })
+        .collect()
+}
+
+fn cpus(topology: &Topology) -> Vec<CpuRecord> {
+    let node_number = |index: usize| topology.numa_nodes[index].node;
+    topology
+        .cpus
+        .iter()
+        .map(|cpu| CpuRecord {
+            cpu: cpu.id,
+            core: cpu.core,
+            llc: cpu.llc,
+            numa_node: cpu.numa_node.map(node_number),
+            package: cpu.package,
+            kind: cpu.kind,
+            smt_rank: cpu.core.map(|_| cpu.smt_rank),
+            online: cpu.online,
+            allowed: cpu.allowed,
+        })
+        .collect()
+}
+
+fn caches(topology: &Topology) -> Vec<CacheRecord> {
+    topology
+        .caches
+        .iter()
+        .map(|cache| CacheRecord {
+            level: cache.level,
+            kind: cache.kind.into(),
+            size_bytes: cache.size_bytes,
+            cpus: cache.cpus.to_string(),
+        })
+        .collect()
+}
+
+fn numa_nodes(topology: &Topology) -> Vec<NodeRecord> {
+    topology
+        .numa_nodes
+        .iter()
+        .map(|node| NodeRecord {
+            node: node.node,
+            cpus: node.cpus.to_string(),
+            memory_bytes: node.memory_bytes,
+            allowed: node.allowed,
+        })
+        .collect()
+}

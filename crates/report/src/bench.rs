@@ -1,0 +1,390 @@
+//! A bench as text: what the second CPU of a core adds, speed-up over threads
+//! and placements, what a build is worth, and what it comes to.
+
+use super::comparison::{findings, place};
+use super::style::{Palette, paragraph, quantity, shortened, table, visible};
+use super::table::{Cell, Holds, Table};
+use pinwise_format::{count, duration, round_bytes, three_digits};
+use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, Question, Stopped};
+use std::time::Duration;
+
+/// Placements beside each other in one table.
+const COLUMNS: usize = 4;
+/// Longest name of a placement in a heading.
+const NAME_WIDTH: usize = 14;
+
+/// The whole bench for a terminal.
+#[must_use]
+pub fn bench(record: &Bench, palette: Palette) -> String {
+    let mut text = heading(record, palette);
+    let of = |question: Question| -> Vec<&BenchKernel> {
+        let kernels = record.kernels.iter();
+        kernels
+            .filter(|kernel| kernel.question == question)
+            .collect()
+    };
+    text.push_str(&smt_table(record, palette));
+    for kernel in of(Question::Scaling) {
+        text.push_str(&grid(kernel, palette));
+    }
+    text.push_str(&builds_table(&of(Question::Builds), palette));
+    for kernel in of(Question::Sizes) {
+        text.push_str(&sizes_table(kernel, palette));
+    }
+    text.push_str(&scores(record, palette));
+    text.push_str(&conclusions(record, palette));
+    text.push_str(&findings(&record.findings, palette));
+    text.push('\n');
+    text.push_str(&palette.faint(&method(record)));
+    text.push('\n');
+    text
+}
+
+fn heading(record: &Bench, palette: Palette) -> String {
+    let title = palette.strong(&shortened(&record.title(), super::WIDTH));
+    format!(
+        "{title}\n{}\n",
+        shortened(&place(&record.host), super::WIDTH)
+    )
+}
+
+/// `+18.2 % (16.9–19.6)`.
+fn gain(share: Option<Estimate>) -> String {
+    let signed = |share: f64| format!("{:+.1}", 100.0 * share).replace('-', "−");
+    match share {
+        None => "–".to_owned(),
+        Some(Estimate {
+            value,
+            low: Some(low),
+            high: Some(high),
+        }) => format!("{} % ({} … {})", signed(value), signed(low), signed(high)),
+        Some(share) => format!("{} % (no interval)", signed(share.value)),
+    }
+}
+
+fn smt_table(record: &Bench, palette: Palette) -> String {
+    let of = |name: &str, question: Question| {
+        let kernels = record.kernels.iter();
+        let mut of = kernels.filter(|k| k.kernel == name && k.question == question);
+        of.next()
+    };
+    let mut names: Vec<&str> = record
+        .kernels
+        .iter()
+        .filter(|k| matches!(k.question, Question::SmtCore | Question::SmtMachine))
+        .map(|kernel| kernel.kernel.as_str())
+        .collect();
+    names.dedup();
+    if names.is_empty() {
+        return String::new();
+    }
+    let pair = |question: Question| {
+        let kernel = record.kernels.iter().find(|k| k.question == question);
+        kernel.map(|kernel| {
+            let threads: Vec<usize> = kernel.cells.iter().map(|cell| cell.threads).collect();
+            format!("{} → {} threads", threads[0], threads.last().unwrap_or(&0))
+        })
+    };
+    let yielded = |name: &str, question: Question| {
+        gain(of(name, question).and_then(|kernel| kernel.smt_yield))
+    };
+    let core = pair(Question::SmtCore);
+    let machine = pair(Question::SmtMachine);
+    let mut header = vec!["kernel".to_owned()];
+    header.extend(core.as_ref().map(|pair| format!("one core, {pair}")));
+    header.extend(machine.as_ref().map(|pair| format!("all cores, {pair}")));
+    let rows = names
+        .iter()
+        .map(|name| {
+            let mut row = vec![(*name).to_owned()];
+            row.extend(core.as_ref().map(|_| yielded(name, Question::SmtCore)));
+            row.extend(
+                machine
+                    .as_ref()
+                    .map(|_| yielded(name, Question::SmtMachine)),
+            );
+            row
+        })
+        .collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let title = palette.strong("SMT yield: what the other CPUs of a core add");
+    let told = paragraph("", "", &record.smt.sentence);
+    format!("\n{title}\n{told}\n{}", table(&header, rows))
+}
+
+/// What the baseline does, in the kernel's own unit.
+fn rate(kernel: &BenchKernel, cell: &BenchCell) -> String {
+    match (cell.bytes_per_s, cell.rate, cell.seconds) {
+        (Some(bytes), ..) => format!("{:.2} GB/s", bytes.value / 1e9),
+        (None, Some(rate), _) => quantity(rate.value, &format!("{}/s", kernel.operation)),
+        (None, None, Some(seconds)) => quantity(seconds.value, "s"),
+        _ => "–".to_owned(),
+    }
+}
+
+/// `1.97 ±0.02 99 %`.
+fn speed_up(cell: &BenchCell) -> String {
+    if cell.invalid.is_some() {
+        return "failed".to_owned();
+    }
+    let Some(speed_up) = cell.speed_up else {
+        return "–".to_owned();
+    };
+    let half = match (speed_up.low, speed_up.high) {
+        (Some(low), Some(high)) if high > low => format!(" ±{:.2}", 0.5 * (high - low)),
+        (Some(_), Some(_)) => String::new(),
+        _ => " ±?".to_owned(),
+    };
+    let efficiency = cell.efficiency.map_or_else(String::new, |efficiency| {
+        format!(" {:.0} %", 100.0 * efficiency)
+    });
+    format!("{:.2}{half}{efficiency}", speed_up.value)
+}
+
+fn kernel_line(kernel: &BenchKernel, palette: Palette) -> String {
+    let title = palette.strong(&visible(&kernel.kernel));
+    let baseline = kernel.baseline_cell();
+    let baseline = baseline.map_or_else(String::new, |cell| {
+        format!(": {} is {}", visible(&cell.name), rate(kernel, cell))
+    });
+    let mut text = format!("\n{title}{baseline}\n");
+    if !kernel.cache_fit.is_empty() {
+        text.push_str(&paragraph("  ", "  ", &kernel.cache_fit));
+        text.push('\n');
+    }
+    text
+}
+
+/// Threads × placements.
+fn grid(kernel: &BenchKernel, palette: Palette) -> String {
+    let mut families: Vec<&str> = Vec::new();
+    let mut threads: Vec<usize> = Vec::new();
+    for cell in &kernel.cells {
+        if !families.contains(&cell.family.as_str()) {
+            families.push(&cell.family);
+        }
+        if !threads.contains(&cell.threads) {
+            threads.push(cell.threads);
+        }
+    }
+    let mut text = kernel_line(kernel, palette);
+    for part in families.chunks(COLUMNS) {
+        let mut header = vec!["threads".to_owned()];
+        header.extend(part.iter().map(|family| shortened(family, NAME_WIDTH)));
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        let row = |threads: &usize| {
+            let mut row = vec![threads.to_string()];
+            row.extend(part.iter().map(|family| at(kernel, *threads, family)));
+            row
+        };
+        text.push_str(&table(&header, threads.iter().map(row).collect()));
+    }
+    text
+}
+
+/// A cell of the grid; one that was merged with another says with which.
+fn at(kernel: &BenchKernel, threads: usize, family: &str) -> String {
+    let mut of_row = kernel.cells.iter().filter(|cell| cell.threads == threads);
+    if let Some(cell) = of_row.clone().find(|cell| cell.family == family) {
+        return speed_up(cell);
+    }
+    let stem = |name: &str| name.split('*').next().unwrap_or_default().to_owned();
+    let is_twin = |cell: &&BenchCell| cell.same_as.iter().any(|name| stem(name) == family);
+    of_row.find(is_twin).map_or_else(
+        || "·".to_owned(),
+        |cell| shortened(&format!("= {}", cell.family), NAME_WIDTH),
+    )
+}
+
+/// Kernels × instruction sets.
+fn builds_table(kernels: &[&BenchKernel], palette: Palette) -> String {
+    let Some(first) = kernels.first() else {
+        return String::new();
+    };
+    let mut isas: Vec<&str> = Vec::new();
+    for cell in &first.cells {
+        if !isas.contains(&cell.isa.as_str()) {
+            isas.push(&cell.isa);
+        }
+    }
+    let mut header = vec!["kernel", "threads", "placement"];
+    header.extend(&isas);
+    let mut rows = Vec::new();
+    for kernel in kernels {
+        let mut seen: Vec<(usize, &str)> = Vec::new();
+        for cell in &kernel.cells {
+            let line = (cell.threads, cell.placement.as_str());
+            if seen.contains(&line) {
+                continue;
+            }
+            seen.push(line);
+            let mut row = vec![
+                kernel.kernel.clone(),
+                cell.threads.to_string(),
+                shortened(&cell.placement, NAME_WIDTH),
+            ];
+            let of_line = |c: &&BenchCell| (c.threads, c.placement.as_str()) == line;
+            row.extend(isas.iter().map(|isa| {
+                let mut cells = kernel.cells.iter().filter(of_line);
+                let found = cells.find(|cell| cell.isa == *isa);
+                found.map_or_else(|| "·".to_owned(), speed_up)
+            }));
+            rows.push(row);
+        }
+    }
+    let title = format!("Builds: speed over {}", visible(&first.baseline));
+    format!("\n{}\n{}", palette.strong(&title), table(&header, rows))
+}
+
+/// `4.85 (4.61–5.02)`: larger sizes cost more time, and fractions of a speed
+/// would have no digits left.
+fn time_ratio(cell: &BenchCell) -> String {
+    let Some(speed_up) = cell.speed_up else {
+        return "–".to_owned();
+    };
+    let value = three_digits(1.0 / speed_up.value);
+    match (speed_up.low, speed_up.high) {
+        (Some(low), Some(high)) if high > low => {
+            let ends = (three_digits(1.0 / high), three_digits(1.0 / low));
+            format!("{value} ({}–{})", ends.0, ends.1)
+        }
+        (Some(_), Some(_)) => value,
+        _ => format!("{value} (no interval)"),
+    }
+}
+
+fn sizes_table(kernel: &BenchKernel, palette: Palette) -> String {
+    let rows = kernel
+        .cells
+        .iter()
+        .map(|cell| {
+            vec![
+                cell.size.map_or_else(|| "default".to_owned(), round_bytes),
+                cell.threads.to_string(),
+                rate(kernel, cell),
+                time_ratio(cell),
+            ]
+        })
+        .collect();
+    let header = ["size", "threads", "rate", "time over the first"];
+    format!("{}{}", kernel_line(kernel, palette), table(&header, rows))
+}
+
+/// Only what the most threads or the newest build gives: the others are in the
+/// record.
+fn scores(record: &Bench, palette: Palette) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (index, score) in record.scores.iter().enumerate() {
+        let is_same = |other: &&pinwise_record::GroupScore| {
+            (other.question, &other.group) == (score.question, &score.group)
+        };
+        let has_later = record.scores[index + 1..]
+            .iter()
+            .any(|other| is_same(&other));
+        if has_later || score.kernels.len() < 2 {
+            continue;
+        }
+        rows.push(vec![
+            score.group.clone(),
+            shortened(&score.cell, 24),
+            shortened(&score.reference, 18),
+            format!("{:.2}", score.score),
+            count(score.kernels.len(), "kernel"),
+        ]);
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let title = palette.strong("Scores: geometric means of speed over the reference");
+    let header = ["group", "cell", "reference", "score", "of"];
+    format!("\n{title}\n{}", table(&header, rows))
+}
+
+fn conclusions(record: &Bench, palette: Palette) -> String {
+    if record.conclusions.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}\n", palette.strong("What it comes to"));
+    for sentence in &record.conclusions {
+        text.push_str(&paragraph("  ", "    ", sentence));
+        text.push('\n');
+    }
+    text
+}
+
+fn method(record: &Bench) -> String {
+    let spent = duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default());
+    let stopped = match record.stopped {
+        Some(Stopped::Precision) => "every interval as narrow as wanted",
+        Some(Stopped::Budget) => "some ended by the time",
+        Some(Stopped::Runs) => "some ended by the runs",
+        Some(Stopped::Interrupted) => "interrupted",
+        Some(Stopped::Failed) => "some arms failed",
+        None => "cut off",
+    };
+    let done = record.kernels.len();
+    if record.planned == 0 {
+        let line = format!("Nothing was measured. Record {}.", visible(&record.id));
+        return paragraph("", "", &line);
+    }
+    let of = if done == record.planned {
+        count(done, "comparison")
+    } else {
+        format!("{done} of {}", count(record.planned, "comparison"))
+    };
+    let line = format!(
+        "{of} in random blocks (seed {}), {spent}; {stopped}. Intervals: 95 % for all cells of a comparison together. Record {}.",
+        record.seed,
+        visible(&record.id)
+    );
+    paragraph("", "", &line)
+}
+
+/// One row per cell.
+#[must_use]
+pub fn bench_rows(record: &Bench) -> Table {
+    let mut table = Table::new([
+        ("kernel", Holds::Text),
+        ("group", Holds::Text),
+        ("question", Holds::Text),
+        ("comparison", Holds::Text),
+        ("cell", Holds::Text),
+        ("threads", Holds::Whole),
+        ("placement", Holds::Text),
+        ("cpus", Holds::Text),
+        ("isa", Holds::Text),
+        ("size", Holds::Whole),
+        ("seconds", Holds::Number),
+        ("rate", Holds::Number),
+        ("bytes_per_s", Holds::Number),
+        ("speed_up", Holds::Number),
+        ("speed_up_low", Holds::Number),
+        ("speed_up_high", Holds::Number),
+        ("efficiency", Holds::Number),
+    ]);
+    for kernel in &record.kernels {
+        for cell in &kernel.cells {
+            let question = serde_json::to_value(kernel.question).unwrap_or_default();
+            table.push([
+                Cell::text(&kernel.kernel),
+                Cell::text(&kernel.group),
+                Cell::text(question.as_str().unwrap_or_default()),
+                Cell::text(&kernel.comparison),
+                Cell::text(&cell.name),
+                Cell::whole(cell.threads),
+                Cell::text(&cell.placement),
+                Cell::text(&cell.cpus),
+                Cell::text(&cell.isa),
+                Cell::count(cell.size),
+                Cell::number(cell.seconds.map(|e| e.value)),
+                Cell::number(cell.rate.map(|e| e.value)),
+                Cell::number(cell.bytes_per_s.map(|e| e.value)),
+                Cell::number(cell.speed_up.map(|e| e.value)),
+                Cell::number(cell.speed_up.and_then(|e| e.low)),
+                Cell::number(cell.speed_up.and_then(|e| e.high)),
+                Cell::number(cell.efficiency),
+            ]);
+        }
+    }
+    table
+}

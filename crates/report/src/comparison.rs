@@ -1,0 +1,241 @@
+//! A comparison as text: what ran, how it compares, what to do, what to beware.
+
+mod traced;
+
+use super::style::{self, Palette, paragraph, quantity, shortened, table};
+use pinwise_format::{count, duration, round_percent};
+use pinwise_record::{
+    Arm, CommandRecord, Comparison, ContrastRecord, Finding, HostRecord, Severity, Stopped,
+    VerdictKind,
+};
+use std::time::Duration;
+pub(super) use traced::markdown as traced_markdown;
+
+/// Longest name in the table.
+const NAME_WIDTH: usize = 26;
+/// Longest list of CPUs.
+const CPUS_WIDTH: usize = 9;
+
+/// The whole comparison for a terminal.
+#[must_use]
+pub fn comparison(record: &Comparison, palette: Palette) -> String {
+    let mut text = String::new();
+    text.push_str(&heading(record, palette));
+    text.push('\n');
+    text.push_str(&arms_table(record));
+    text.push('\n');
+    text.push_str(&verdict(record, palette));
+    if !record.contrasts.is_empty() {
+        text.push('\n');
+        text.push_str(&contrasts(record));
+    }
+    text.push_str(&traced::traced(record, palette));
+    text.push_str(&findings(&record.findings, palette));
+    text.push('\n');
+    text.push_str(&palette.faint(&method(record)));
+    text.push('\n');
+    text
+}
+
+fn heading(record: &Comparison, palette: Palette) -> String {
+    let title = palette.strong(&shortened(&record.title(), super::WIDTH));
+    let place = format!("{} · metric: {}", place(&record.host), record.metric.name);
+    format!("{title}\n{}\n", shortened(&place, super::WIDTH))
+}
+
+/// Where an experiment ran: name, CPU, counts.
+pub(super) fn place(host: &HostRecord) -> String {
+    let model = host.machine.cpu_model.as_deref();
+    let model = model.filter(|_| !host.simulated);
+    format!(
+        "{}{} · {}, {}",
+        host.name(),
+        model.map_or_else(String::new, |model| format!(" · {model}")),
+        count(host.counts.cpus, "CPU"),
+        count(host.counts.cores, "core"),
+    )
+}
+
+fn arms_table(record: &Comparison) -> String {
+    let rows = record
+        .arms
+        .iter()
+        .filter(|arm| !arm.eliminated)
+        .map(|arm| row(record, arm))
+        .collect();
+    let interval = interval_heading(record);
+    let header = [
+        "arm", "CPUs", "typical", "change", &interval, "spread", "verdict",
+    ];
+    let mut text = table(&header, rows);
+    let dropped: Vec<&str> = record
+        .arms
+        .iter()
+        .filter(|arm| arm.eliminated)
+        .map(|arm| arm.name.as_str())
+        .collect();
+    if !dropped.is_empty() {
+        let list = format!("Eliminated in screening: {}.", dropped.join(", "));
+        text.push_str(&paragraph("  ", "  ", &list));
+        text.push('\n');
+    }
+    text
+}
+
+fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
+    let unit = &record.metric.unit;
+    let typical = arm
+        .estimate
+        .as_ref()
+        .map_or_else(|| "–".to_owned(), |e| quantity(e.value, unit));
+    let spread = arm
+        .spread
+        .as_ref()
+        .map_or_else(|| "–".to_owned(), |s| format!("{:.1} %", 100.0 * s.cv));
+    let [change, interval] = effect(record, arm);
+    vec![
+        shortened(&arm.name, NAME_WIDTH),
+        shortened(&arm.cpus, CPUS_WIDTH),
+        typical,
+        change,
+        interval,
+        spread,
+        or_dash(&arm.standing).to_owned(),
+    ]
+}
+
+/// `98.3 % interval`: its level holds for all arms and looks together, and is
+/// one for all that have an interval.
+pub(super) fn interval_heading(record: &Comparison) -> String {
+    let with_interval = |c: &&ContrastRecord| c.low.is_some() && c.high.is_some();
+    let levels = record.contrasts.iter().filter(with_interval);
+    let mut levels: Vec<f64> = levels.map(|c| c.confidence).collect();
+    levels.dedup();
+    match levels.as_slice() {
+        [level] => format!("{} interval", round_percent(*level)),
+        _ => "interval".to_owned(),
+    }
+}
+
+/// An arm's change against the baseline and the interval of that.
+pub(super) fn effect(record: &Comparison, arm: &Arm) -> [String; 2] {
+    let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
+    match contrast.and_then(|c| c.effect.as_ref()) {
+        Some(effect) => [effect.text.clone(), or_dash(&effect.interval).to_owned()],
+        None if arm.name == record.baseline => [String::new(), String::new()],
+        None => ["–".to_owned(), "–".to_owned()],
+    }
+}
+
+pub(super) const fn or_dash(text: &str) -> &str {
+    if text.is_empty() { "–" } else { text }
+}
+
+fn verdict(record: &Comparison, palette: Palette) -> String {
+    // Only the words of a failed command have lines of their own.
+    let sentence = if record.stopped == Some(Stopped::Failed) {
+        record.verdict.sentence.clone()
+    } else {
+        style::visible(&record.verdict.sentence)
+    };
+    let sentence = paragraph("", "", &sentence);
+    let painted = match record.verdict.kind {
+        VerdictKind::Best | VerdictKind::LeaveAlone => palette.good(&sentence),
+        VerdictKind::Same => palette.strong(&sentence),
+        VerdictKind::Undecided => palette.warn(&sentence),
+    };
+    let mut text = format!("{painted}\n");
+    text.push_str(&what_to_do(
+        &record.verdict.advice,
+        &record.verdict.commands,
+    ));
+    let further = [&record.verdict.steadiness, &record.verdict.beside];
+    for sentence in further.into_iter().flatten() {
+        text.push_str(&format!(
+            "{}\n",
+            paragraph("", "", &style::visible(sentence))
+        ));
+    }
+    text
+}
+
+/// The plainest command, else advice. A command stays on its line, however
+/// long, so that it can be copied.
+pub(super) fn what_to_do(advice: &str, commands: &[CommandRecord]) -> String {
+    match commands.first() {
+        Some(command) => format!("→ Run: {}\n", style::visible(&command.line)),
+        None if advice.is_empty() => String::new(),
+        None => format!("{}\n", paragraph("→ ", "  ", advice)),
+    }
+}
+
+fn contrasts(record: &Comparison) -> String {
+    record
+        .contrasts
+        .iter()
+        .map(|contrast| {
+            let beside = contrast.beside.iter().map(|more| format!(" {more}"));
+            // Names may hold line breaks.
+            let line = style::visible(&contrast.sentence) + &beside.collect::<String>();
+            format!("{}\n", paragraph("  ", "    ", &line))
+        })
+        .collect()
+}
+
+/// Findings with their advice, worst first.
+pub(super) fn findings(findings: &[Finding], palette: Palette) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}\n", palette.strong("Findings"));
+    for finding in findings {
+        let (mark, painted): (&str, fn(Palette, &str) -> String) = match finding.severity {
+            Severity::Problem => ("!!", Palette::bad),
+            Severity::Warning => ("! ", Palette::warn),
+            Severity::Note => ("· ", Palette::faint),
+        };
+        let mut line = finding.sentence.clone();
+        if !finding.advice.is_empty() {
+            line.push_str(&format!("\n→ {}", finding.advice));
+        }
+        let body = paragraph("     ", "     ", &line);
+        let body = body.trim_start();
+        text.push_str(&format!("  {} {body}\n", painted(palette, mark)));
+    }
+    text
+}
+
+fn method(record: &Comparison) -> String {
+    let runs = count(record.contrasts.len() + 1, "run");
+    let blocks = count(record.blocks, "block");
+    let stopped = match record.stopped {
+        Some(Stopped::Precision) => "stopped when every question was answered",
+        Some(Stopped::Budget) => "stopped at the end of the time",
+        Some(Stopped::Runs) => "stopped at the end of the runs",
+        Some(Stopped::Interrupted) => "interrupted",
+        Some(Stopped::Failed) => "stopped because arms failed",
+        None => "cut off",
+    };
+    let (id, spent) = (style::visible(&record.id), elapsed(record));
+    if record.blocks == 0 {
+        let line = format!("No whole block, {spent}; {stopped}. Record {id}.");
+        return paragraph("", "", &line);
+    }
+    let screening = if record.plan.screened_arms > 0 {
+        format!(" after screening {} arms", record.plan.screened_arms)
+    } else {
+        String::new()
+    };
+    let line = format!(
+        "{blocks} of {runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. False claims over all arms and looks: at most {:.0} %, of speed and of spread each. {} Record {id}.",
+        record.seed,
+        record.plan.warmup_blocks,
+        100.0 * record.plan.alpha,
+        record.verdict.condition,
+    );
+    paragraph("", "", &line)
+}
+
+fn elapsed(record: &Comparison) -> String {
+    duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default())
+}

@@ -1,0 +1,119 @@
+//! What the scheduler did with the arms, in one traced run each.
+
+use super::super::style::{Palette, paragraph, shortened, table, visible};
+use pinwise_format::seconds;
+use pinwise_record::{Arm, ArmTrace, Comparison, LowerBound, MigrationCounts};
+
+/// Longest name in the table.
+const NAME_WIDTH: usize = 22;
+
+/// Columns of the table, for terminals and for Markdown.
+const HEADER: [&str; 7] = [
+    "arm",
+    "CPU time",
+    "switches",
+    "moves",
+    "of these",
+    "queued",
+    "SMT, core idle",
+];
+
+/// A table and a sentence for each arm; empty without traces.
+pub(super) fn traced(record: &Comparison, palette: Palette) -> String {
+    let arms = traced_arms(record);
+    if arms.is_empty() {
+        return String::new();
+    }
+    let rows = arms
+        .iter()
+        .map(|(arm, trace)| {
+            let mut row = vec![shortened(&arm.name, NAME_WIDTH)];
+            row.extend(figures(trace));
+            row
+        })
+        .collect();
+    let title = palette.strong("What the scheduler did (one traced run each)");
+    let mut text = format!("\n{title}\n{}", table(&HEADER, rows));
+    for (_, trace) in arms {
+        let said = std::iter::once(&trace.sentence).chain(&trace.notes);
+        for line in said {
+            text.push_str(&paragraph("  ", "    ", &visible(line)));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// The same as a Markdown table with sentences below it; empty without traces.
+pub(crate) fn markdown(record: &Comparison) -> String {
+    let arms = traced_arms(record);
+    if arms.is_empty() {
+        return String::new();
+    }
+    let cell = |text: &str| visible(text).replace('|', "\\|");
+    let mut text = format!(
+        "\nWhat the scheduler did (one traced run each):\n\n| {} |\n|:---|---:|---:|---:|:---|---:|---:|\n",
+        HEADER.join(" | ")
+    );
+    for (arm, trace) in &arms {
+        let cells: Vec<String> = figures(trace).iter().map(|text| cell(text)).collect();
+        text.push_str(&format!(
+            "| {} | {} |\n",
+            cell(&arm.name),
+            cells.join(" | ")
+        ));
+    }
+    text.push('\n');
+    for (_, trace) in arms {
+        text.push_str(&format!("- {}\n", visible(&trace.sentence)));
+    }
+    text
+}
+
+fn traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
+    let arms = record.arms.iter();
+    arms.filter_map(|arm| Some((arm, arm.trace.as_ref()?)))
+        .collect()
+}
+
+fn figures(trace: &ArmTrace) -> Vec<String> {
+    let (totals, sharing) = (&trace.figures.totals, &trace.figures.avoidable_smt_sharing);
+    let bounded = |figure, text: String| match trace.figures.at_least(figure) {
+        "" => text,
+        _ => format!("≥ {text}"),
+    };
+    vec![
+        bounded(LowerBound::CpuTime, seconds(totals.cpu_s)),
+        optional(totals.switches, |switches| {
+            bounded(LowerBound::Switches, switches.to_string())
+        }),
+        bounded(
+            LowerBound::Migrations,
+            totals.migrations.total().to_string(),
+        ),
+        levels(&totals.migrations),
+        optional(trace.figures.waits.total_s, |total| {
+            bounded(LowerBound::Queued, seconds(total))
+        }),
+        optional(sharing.percent, |share| format!("{share:.1} %")),
+    ]
+}
+
+fn optional<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "–".to_owned(), show)
+}
+
+/// `LLC 20, package 3`: moves that went far, the nearest first.
+fn levels(moves: &MigrationCounts) -> String {
+    let far = [
+        ("LLC", moves.llc),
+        ("node", moves.numa),
+        ("package", moves.package),
+    ];
+    let told: Vec<String> = far
+        .iter()
+        .filter(|(_, times)| *times > 0)
+        .map(|(level, times)| format!("{level} {times}"))
+        .collect();
+    told.join(", ")
+}

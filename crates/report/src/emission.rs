@@ -1,0 +1,29 @@
+//! A placement in another tool's words, for a terminal.
+
+use super::style::{Palette, paragraph, visible_lines};
+use pinwise_placement::emit::Emission;
+
+/// What is to be written comes as it is, ready to be copied; all else stands in
+/// comments.
+#[must_use]
+pub fn emission(emission: &Emission, palette: Palette) -> String {
+    let mut text = format!(
+        "{}\n",
+        palette.strong(&format!("# {}", emission.tool.name()))
+    );
+    text.push_str(&format!("{}\n", visible_lines(&emission.text())));
+    let comment = |label: &str, sentence: &str| {
+        let told = paragraph(&format!("# {label}"), "#   ", sentence);
+        format!("{}\n", palette.faint(&told))
+    };
+    for sentence in &emission.cannot {
+        text.push_str(&comment("cannot: ", sentence));
+    }
+    for sentence in &emission.notes {
+        text.push_str(&comment("note: ", sentence));
+    }
+    // A line to run is not folded.
+    let verify = format!("# verify: {}\n", visible_lines(&emission.verify));
+    text.push_str(&verify);
+    text
+}

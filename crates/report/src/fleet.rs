@@ -1,0 +1,190 @@
+//! A fleet's nodes beside their equals, as text: who departs first, then the
+//! groups, what outliers share, and what else is to be known.
+
+use super::comparison::findings;
+use super::style::{Palette, paragraph, quantity, shortened, table};
+use pinwise_format::{count, percent, ratio};
+use pinwise_record::{FleetGroup, FleetOutlier, FleetReport, OutlierKind};
+
+/// Nodes in the table; the record has all.
+const MOST_NODES: usize = 40;
+/// Rows of one node.
+const MOST_OF_NODE: usize = 3;
+/// Groups that are told.
+const MOST_GROUPS: usize = 12;
+/// Settings that are told of a group.
+const MOST_SETTINGS: usize = 10;
+/// Sentences on what outliers have in common.
+const MOST_COMMON: usize = 10;
+/// Widest node, figure and setting.
+const NODE: usize = 16;
+const FIGURE: usize = 30;
+
+/// The report for a terminal.
+#[must_use]
+pub fn fleet_report(record: &FleetReport, palette: Palette) -> String {
+    let mut text = format!(
+        "{}\n{}\n",
+        palette.strong(&paragraph("", "", &record.sentence)),
+        palette.faint(&paragraph(
+            "",
+            "",
+            &format!(
+                "Fleet {}, submitted {}: {} of {} have records, {} all of them.",
+                record.fleet,
+                record.submitted,
+                record.nodes,
+                count(record.asked, "node"),
+                record.complete
+            )
+        ))
+    );
+    text.push_str(&groups(&record.groups, palette));
+    text.push_str(&outliers(record, palette));
+    text.push_str(&common(record, palette));
+    text.push_str(&findings(&record.findings, palette));
+    text.push_str(&method(record));
+    text
+}
+
+fn groups(groups: &[FleetGroup], palette: Palette) -> String {
+    let mut text = format!("\n{}\n", palette.strong("Groups of equals"));
+    for (group, number) in groups.iter().zip(1..).take(MOST_GROUPS) {
+        let line = format!("{}: {}", group.name, count(group.nodes, "node"));
+        let first = format!("  {number:>2}  ");
+        text.push_str(&paragraph(&first, "      ", &line));
+        text.push('\n');
+    }
+    if groups.len() > MOST_GROUPS {
+        let rest: usize = groups
+            .iter()
+            .skip(MOST_GROUPS)
+            .map(|group| group.nodes)
+            .sum();
+        let line = format!(
+            "and {} more with {}",
+            count(groups.len() - MOST_GROUPS, "group"),
+            count(rest, "node")
+        );
+        text.push_str(&format!("      {line}\n"));
+    }
+    if let [only] = groups {
+        let told = only.identity.iter().filter(|(name, _)| is_told(name));
+        let told: Vec<String> = { told.take(MOST_SETTINGS) }
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        if !told.is_empty() {
+            let line = paragraph("      ", "      ", &told.join(", "));
+            text.push_str(&format!("{}\n", palette.faint(&line)));
+        }
+    }
+    text
+}
+
+/// Not what the group's name says already, nor what only programs read.
+fn is_told(name: &str) -> bool {
+    !matches!(
+        name,
+        "cpu" | "topology" | "cpu-model" | "vendor" | "architecture"
+    )
+}
+
+fn outliers(record: &FleetReport, palette: Palette) -> String {
+    if record.outliers.is_empty() {
+        return String::new();
+    }
+    let mut nodes: Vec<&[FleetOutlier]> = Vec::new();
+    for of_node in record.outliers.chunk_by(|a, b| a.node == b.node) {
+        nodes.push(of_node);
+    }
+    let mut rows = Vec::new();
+    for of_node in nodes.iter().take(MOST_NODES) {
+        for (at, outlier) in of_node.iter().take(MOST_OF_NODE).enumerate() {
+            rows.push(row(outlier, at == 0));
+        }
+        if of_node.len() > MOST_OF_NODE {
+            let more = format!("and {} more", of_node.len() - MOST_OF_NODE);
+            let mut row = vec![String::new(); 6];
+            row[1] = more;
+            rows.push(row);
+        }
+    }
+    let header = ["node", "what departs", "it has", "usual", "ratio", "q"];
+    let mut text = format!(
+        "\n{}\n{}",
+        palette.strong("Nodes that depart"),
+        table(&header, rows)
+    );
+    if nodes.len() > MOST_NODES {
+        let line = format!(
+            "These are {MOST_NODES} of {}; the record has all (--format json).",
+            count(nodes.len(), "node")
+        );
+        text.push_str(&format!("{}\n", paragraph("  ", "  ", &line)));
+    }
+    text
+}
+
+fn row(outlier: &FleetOutlier, is_first: bool) -> Vec<String> {
+    let node = if is_first {
+        shortened(&outlier.node, NODE)
+    } else {
+        String::new()
+    };
+    let missing = || "–".to_owned();
+    let mut row = vec![node, shortened(&outlier.figure, FIGURE)];
+    if outlier.kind == OutlierKind::Setting {
+        let text =
+            |value: &Option<String>| value.as_deref().map_or_else(missing, |v| shortened(v, 12));
+        row.push(text(&outlier.setting));
+        row.push(text(&outlier.typical_setting));
+        row.extend([String::new(), String::new()]);
+        return row;
+    }
+    let figure = |value: Option<f64>| value.map_or_else(missing, |v| quantity(v, &outlier.unit));
+    row.push(figure(outlier.value));
+    row.push(figure(outlier.typical));
+    row.push(outlier.ratio.map_or_else(missing, ratio));
+    row.push(outlier.adjusted_p.map_or_else(missing, rate));
+    row
+}
+
+/// A rate, of which only the size matters.
+fn rate(p: f64) -> String {
+    if p < 1e-4 {
+        "<0.01 %".to_owned()
+    } else {
+        percent(p)
+    }
+}
+
+fn common(record: &FleetReport, palette: Palette) -> String {
+    if record.common.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}\n", palette.strong("What they have in common"));
+    for common in record.common.iter().take(MOST_COMMON) {
+        let in_group = if record.groups.len() > 1 {
+            format!(" (group {})", common.group + 1)
+        } else {
+            String::new()
+        };
+        let line = format!("{}{in_group}", common.sentence);
+        text.push_str(&format!("{}\n", paragraph("  • ", "    ", &line)));
+    }
+    if record.common.len() > MOST_COMMON {
+        let more = record.common.len() - MOST_COMMON;
+        text.push_str(&format!("    and {more} more in the record\n"));
+    }
+    text
+}
+
+fn method(record: &FleetReport) -> String {
+    let line = format!(
+        "{} of nodes judged, each against its group's bulk and its tails; of the nodes named for figures at most {} are expected to be so by chance (q: the share at which a figure is just named). Record {}.",
+        count(record.judged, "figure"),
+        percent(record.false_discovery_rate),
+        record.id
+    );
+    format!("\n{}\n", paragraph("", "", &line))
+}

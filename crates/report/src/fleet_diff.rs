@@ -1,0 +1,90 @@
+//! One group of machines against another, as text: settings, then ratios, the
+//! largest first.
+
+use super::profile_diff::attributions;
+use super::style::{Palette, paragraph, quantity, shortened, table};
+use pinwise_format::{count, ratio};
+use pinwise_record::{FleetDiff, FleetFigureChange, FleetSide};
+
+/// Widest name of a figure.
+const FIGURE: usize = 22;
+/// Figures of one side that are named.
+const MOST_NAMES: usize = 6;
+
+/// The difference for a terminal.
+#[must_use]
+pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
+    let mut text = format!(
+        "{}{}",
+        side("A", &record.a, palette),
+        side("B", &record.b, palette)
+    );
+    text.push_str(&format!(
+        "\n{}\n",
+        palette.strong(&paragraph("", "", &record.sentence))
+    ));
+    for found in &record.attributions {
+        let step = format!("Where the difference of {} stands", found.step);
+        text.push_str(&format!(
+            "\n{}\n",
+            palette.strong(&paragraph("", "", &step))
+        ));
+        text.push_str(&attributions(std::slice::from_ref(&found.attribution)));
+    }
+    if !record.settings.is_empty() {
+        text.push_str(&format!("\n{}\n", palette.strong("Settings that differ")));
+        let told = |value: &Option<String>| {
+            let value = value.as_deref();
+            value.map_or_else(|| "not told".to_owned(), |v| shortened(v, 26))
+        };
+        let rows = record.settings.iter().map(|setting| {
+            let name = shortened(&setting.name, 24);
+            vec![name, told(&setting.a), told(&setting.b)]
+        });
+        text.push_str(&table(&["", "A", "B"], rows.collect()));
+    }
+    text.push_str(&format!(
+        "\n{}\n",
+        palette.strong("Figures, the largest change first")
+    ));
+    let rows = record.figures.iter().map(row).collect();
+    text.push_str(&table(
+        &["figure", "A", "B", "B/A", "95 % interval", "differs"],
+        rows,
+    ));
+    if !record.only_one.is_empty() {
+        let names = record.only_one.iter().take(MOST_NAMES);
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        let more = record.only_one.len().saturating_sub(MOST_NAMES);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let line = format!("In one of them only: {}{more}.", names.join(", "));
+        text.push_str(&format!("\n{}\n", paragraph("", "", &line)));
+    }
+    text
+}
+
+fn side(letter: &str, side: &FleetSide, palette: Palette) -> String {
+    let nodes = count(side.nodes, "node");
+    let line = format!("{}, {}: {nodes}", side.fleet, side.group);
+    let line = paragraph(&format!("{letter}: "), "   ", &line);
+    format!("{}\n", palette.faint(&line))
+}
+
+fn row(figure: &FleetFigureChange) -> Vec<String> {
+    let interval = match (figure.low, figure.high) {
+        (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
+        _ => "–".to_owned(),
+    };
+    vec![
+        shortened(&format!("{} · {}", figure.step, figure.name), FIGURE),
+        quantity(figure.a, &figure.unit),
+        quantity(figure.b, &figure.unit),
+        ratio(figure.ratio),
+        interval,
+        if figure.differs { "yes" } else { "–" }.to_owned(),
+    ]
+}

@@ -1,0 +1,278 @@
+//! What was asked of a fleet, and what one of its nodes did, as text.
+
+use std::collections::BTreeMap;
+
+use super::Palette;
+use super::style::{paragraph, quantity, table};
+use pinwise_format::{count, grouped, seconds};
+use pinwise_record::{FleetNode, FleetRecord, NodeStep, StepState};
+
+/// Nodes that are named in one line.
+const MOST_NAMED: usize = 8;
+/// Clocks nearer than that are alike, seconds.
+const SAME_CLOCK_S: f64 = 1.0;
+
+/// What was asked of a fleet.
+#[must_use]
+pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
+    let asked = format!(
+        "Fleet {}: {} asked, by {}",
+        record.id,
+        count(record.asked, "node"),
+        record.launcher
+    );
+    let mut out = palette.strong(&paragraph("", "  ", &asked)) + "\n";
+    let from = format!(
+        "Submitted {} from {}, pinwise {}.",
+        record.started, record.host, record.pinwise
+    );
+    out += &line("  ", &from);
+    if let Some(folder) = &record.folder {
+        out += &line("  ", &format!("Folder: {folder}"));
+    }
+    if !record.jobs.is_empty() {
+        let jobs: Vec<&str> = record.jobs.iter().map(|job| job.id.as_str()).collect();
+        out += &line("  ", &format!("Jobs: {}", named(&jobs)));
+    }
+    if !record.nodes.is_empty() {
+        let names: Vec<&str> = record.nodes.iter().map(String::as_str).collect();
+        out += &line("  ", &format!("Nodes: {}", named(&names)));
+    }
+    for why in &record.left_out {
+        out += &line("  ", &format!("Not asked: {why}"));
+    }
+    out += "\nEvery node runs:\n";
+    for step in &record.steps {
+        let words = step.arguments.join(" ");
+        let limit =
+            { step.timeout_s }.map_or(String::new(), |s| format!(" (at most {})", seconds(s)));
+        out += &line("  ", &format!("{}: pinwise {words}{limit}", step.name));
+    }
+    out + &planted(record)
+}
+
+/// Faults of a simulated fleet, by kind.
+fn planted(record: &FleetRecord) -> String {
+    let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for fault in &record.planted {
+        kinds.entry(&fault.fault).or_default().push(&fault.node);
+    }
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let mut out = "\nPlanted, for this fleet is simulated:\n".to_owned();
+    for (fault, of) in kinds {
+        let told = format!("{fault}: {} ({})", count(of.len(), "node"), named(&of));
+        out += &line("  ", &told);
+    }
+    out
+}
+
+/// What a node of a fleet did, and what was found on it.
+#[must_use]
+pub fn fleet_node(record: &FleetNode, palette: Palette) -> String {
+    let done = { record.steps.iter() }.filter(|step| step.state == StepState::Done);
+    let title = format!(
+        "{} of fleet {}: {} of {} steps done",
+        record.node,
+        record.fleet,
+        done.count(),
+        record.steps.len()
+    );
+    let mut out = palette.strong(&paragraph("", "  ", &title)) + "\n";
+    if let Some(host) = &record.host {
+        let model = host.machine.cpu_model.as_deref().unwrap_or("unknown CPU");
+        out += &line("  ", &format!("{model}, {} CPUs", host.counts.cpus));
+    }
+    let attempts = match record.attempts {
+        1 => String::new(),
+        many => format!(", {many} attempts"),
+    };
+    let began = format!("Began {} by its own clock{attempts}.", record.started);
+    out += &line("  ", &began);
+    if let Some(ahead) = record.clock_ahead_s.filter(|s| s.abs() >= SAME_CLOCK_S) {
+        let way = if ahead > 0.0 { "ahead" } else { "behind" };
+        out += &line(
+            "  ",
+            &format!("Its clock is {} {way}.", seconds(ahead.abs())),
+        );
+    }
+    if !record.steps.is_empty() {
+        out += "\nSteps\n";
+        out += &table(
+            &["step", "state", "took", "record, or why not"],
+            steps(&record.steps),
+        );
+    }
+    if !record.figures.is_empty() {
+        out += "\nFigures\n";
+        out += &table(&["step", "figure", "value", "interval"], figures(record));
+    }
+    if !record.settings.is_empty() {
+        out += "\nSettings\n";
+        for (name, value) in &record.settings {
+            out += &line("  ", &format!("{name}: {value}"));
+        }
+    }
+    out
+}
+
+fn steps(steps: &[NodeStep]) -> Vec<Vec<String>> {
+    let row = |step: &NodeStep| {
+        let state = match step.state {
+            StepState::Done => "done",
+            StepState::Failed => "failed",
+            StepState::Missing => "missing",
+        };
+        let told = { step.why.as_ref() }.or(step.record.as_ref());
+        vec![
+            step.name.clone(),
+            state.to_owned(),
+            step.elapsed_s.map_or("–".to_owned(), seconds),
+            told.cloned().unwrap_or_default(),
+        ]
+    };
+    steps.iter().map(row).collect()
+}
+
+fn figures(record: &FleetNode) -> Vec<Vec<String>> {
+    let figures = record.figures.iter().map(|figure| {
+        let told = |value: f64| quantity(value, &figure.unit);
+        let interval = { figure.low.zip(figure.high) }.map_or("–".to_owned(), |(low, high)| {
+            format!("{} to {}", told(low), told(high))
+        });
+        vec![
+            figure.step.clone(),
+            figure.name.clone(),
+            told(figure.value),
+            interval,
+        ]
+    });
+    figures.collect()
+}
+
+fn line(indent: &str, text: &str) -> String {
+    paragraph(indent, "    ", text) + "\n"
+}
+
+/// The first of some names, and how many there are more.
+fn named(names: &[&str]) -> String {
+    let first = names[..names.len().min(MOST_NAMED)].join(", ");
+    match names.len().saturating_sub(MOST_NAMED) {
+        0 => first,
+        more => format!("{first} and {} more", grouped(more as u64)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::{
+        FLEET_NODE_SCHEMA, FLEET_SCHEMA, FleetJob, FleetStep, NodeFigure, PlantedFault,
+    };
+
+    const HOSTILE: &str = "n1\u{1b}[2J\u{7}";
+
+    fn plan() -> FleetRecord {
+        let planted = |node: &str| PlantedFault {
+            node: node.to_owned(),
+            fault: "smt-off".to_owned(),
+        };
+        FleetRecord {
+            schema: FLEET_SCHEMA.to_owned(),
+            id: "f".to_owned(),
+            started: "2026-11-22T10:00:00Z".to_owned(),
+            host: "head".to_owned(),
+            user: None,
+            pinwise: "1.0".to_owned(),
+            launcher: "slurm".to_owned(),
+            steps: vec![FleetStep {
+                name: "wiring".to_owned(),
+                arguments: vec!["topology".to_owned(), "--measure".to_owned()],
+                timeout_s: Some(600.0),
+            }],
+            nodes: (1..=12).map(|n| format!("n{n}")).collect(),
+            asked: 12_000,
+            folder: Some("/shared/f".to_owned()),
+            jobs: vec![FleetJob {
+                id: "17".to_owned(),
+                node: None,
+                submitted: String::new(),
+            }],
+            left_out: vec!["n13: drained".to_owned()],
+            planted: vec![planted("n3"), planted("n4")],
+            tags: Vec::new(),
+        }
+    }
+
+    fn node() -> FleetNode {
+        let step = |name: &str, state, why: Option<&str>| NodeStep {
+            name: name.to_owned(),
+            state,
+            record: why.is_none().then(|| format!("f.n1.{name}")),
+            attempt: 1,
+            why: why.map(str::to_owned),
+            elapsed_s: Some(12.0),
+        };
+        FleetNode {
+            schema: FLEET_NODE_SCHEMA.to_owned(),
+            id: "f.n1".to_owned(),
+            fleet: "f".to_owned(),
+            node: HOSTILE.to_owned(),
+            started: "2026-11-22T10:00:00Z".to_owned(),
+            ended: None,
+            attempts: 2,
+            host: None,
+            settings: BTreeMap::from([("smt".to_owned(), HOSTILE.to_owned())]),
+            steps: vec![
+                step("wiring", StepState::Done, None),
+                step("kernels", StepState::Failed, Some(HOSTILE)),
+            ],
+            figures: vec![NodeFigure {
+                step: "wiring".to_owned(),
+                name: HOSTILE.to_owned(),
+                unit: HOSTILE.to_owned(),
+                value: 90.0,
+                low: Some(88.0),
+                high: Some(91.0),
+            }],
+            clock_ahead_s: Some(-4.0),
+            tags: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_plan_is_told() {
+        let text = fleet_plan(&plan(), Palette::default());
+        for words in [
+            "Fleet f: 12,000 nodes asked, by slurm",
+            "Nodes: n1, n2, n3, n4, n5, n6, n7, n8 and 4 more",
+            "Not asked: n13: drained",
+            "wiring: pinwise topology --measure (at most 600 s)",
+            "smt-off: 2 nodes (n3, n4)",
+            "Jobs: 17",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_node_is_told_and_no_control_character() {
+        let text = fleet_node(&node(), Palette::default());
+        for words in [
+            "of fleet f: 1 of 2 steps done",
+            "2 attempts",
+            "Its clock is 4.00 s behind.",
+            "f.n1.wiring",
+            "failed",
+            "88.0",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text}");
+    }
+}

@@ -1,0 +1,126 @@
+//! What the nodes of a fleet are at, as a table.
+
+use super::style::{paragraph, shortened, table};
+use super::{Palette, visible};
+use pinwise_record::{FleetStatus, NodeStatus};
+
+/// Characters of a node's name that are shown.
+const LONGEST_NAME: usize = 36;
+/// Nodes that are shown one by one.
+const MOST_SHOWN: usize = 1000;
+
+/// A fleet's status for people.
+#[must_use]
+pub fn fleet_status(status: &FleetStatus, palette: Palette) -> String {
+    let counts = [
+        (status.done, "done"),
+        (status.running, "running"),
+        (status.queued, "queued"),
+        (status.failed, "failed"),
+        (status.missing, "missing"),
+    ];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let mut text = format!(
+        "Fleet {}: {} of {} asked.\n\n",
+        palette.strong(&visible(&status.fleet)),
+        counts.join(", "),
+        status.asked
+    );
+    text.push_str(&nodes(status));
+    if status.nodes.len() > MOST_SHOWN {
+        let more = status.nodes.len() - MOST_SHOWN;
+        text.push_str(&format!("… and {more} more (--format json has all)\n"));
+    }
+    for note in &status.notes {
+        text.push('\n');
+        text.push_str(&paragraph("", "", note));
+        text.push('\n');
+    }
+    text
+}
+
+/// A line for each node, and what there is to say of it below.
+fn nodes(status: &FleetStatus) -> String {
+    let shown = || status.nodes.iter().take(MOST_SHOWN);
+    if status.nodes.is_empty() {
+        return String::new();
+    }
+    let row = |node: &NodeStatus| {
+        let since = node.since.as_deref().map(visible).unwrap_or_default();
+        vec![
+            shortened(&visible(&node.node), LONGEST_NAME),
+            node.state.name().to_owned(),
+            format!("{}/{}", node.done, status.steps),
+            shortened(&since, LONGEST_NAME),
+        ]
+    };
+    let header = ["Node", "State", "Steps", "Since"];
+    let lines = table(&header, shown().map(row).collect());
+    let mut lines = lines.lines();
+    let mut text = lines.next().map(|l| format!("{l}\n")).unwrap_or_default();
+    for (line, node) in lines.zip(shown()) {
+        text.push_str(line);
+        text.push('\n');
+        let what = what(node);
+        if !what.is_empty() {
+            text.push_str(&paragraph("      ", "      ", &what));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn what(node: &NodeStatus) -> String {
+    let words = [node.step.as_deref(), node.why.as_deref()];
+    let words: Vec<String> = words.into_iter().flatten().map(visible).collect();
+    words.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::{FLEET_STATUS_SCHEMA, NodeState};
+
+    #[test]
+    fn hostile_words_are_made_visible_and_lines_are_short() {
+        let node = NodeStatus {
+            node: "n1".to_owned(),
+            state: NodeState::Failed,
+            done: 1,
+            step: Some("wiring".to_owned()),
+            since: Some("2026-01-01T00:00:00Z".to_owned()),
+            why: Some(format!("\u{1b}[2J{}", "no space left ".repeat(9))),
+            job: None,
+            attempts: 2,
+            clock_ahead_s: Some(3600.0),
+        };
+        let status = FleetStatus {
+            schema: FLEET_STATUS_SCHEMA.to_owned(),
+            fleet: "f".to_owned(),
+            at: String::new(),
+            asked: 2,
+            steps: 3,
+            done: 0,
+            running: 0,
+            queued: 0,
+            failed: 1,
+            missing: 1,
+            nodes: vec![node],
+            notes: vec!["a note\u{1b}[1m".to_owned()],
+        };
+        let text = fleet_status(&status, Palette::new(false));
+        assert!(!text.contains('\u{1b}'), "{text}");
+        assert!(
+            text.starts_with("Fleet f: 1 failed, 1 missing of 2 asked.\n"),
+            "{text}"
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! Records as people and other programs read them: text, CSV, Markdown, SVG,
+//! hyperfine's JSON and hwloc's XML.
+//!
+//! Pure functions from a record to a string. Nothing is computed here that is
+//! not in the record, nothing is printed, no file opened. Text fits 80
+//! columns, is understandable without colour, and shows strings from commands
+//! and hosts with control characters made visible: they are hostile input.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests arrange the files they need"
+    )
+)]
+
+mod bench;
+mod change;
+mod comparison;
+mod diff;
+mod doctor;
+mod emission;
+mod export;
+mod face;
+mod flame_graph;
+mod fleet;
+mod fleet_diff;
+mod fleet_node;
+mod fleet_status;
+mod history;
+mod kernel;
+mod markup;
+mod matrix;
+mod measured;
+pub mod page;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod placement;
+mod placements;
+mod prediction;
+mod profile;
+mod profile_diff;
+mod recipes;
+mod reproduction;
+mod rules;
+mod search;
+mod spin;
+mod style;
+mod svg;
+mod table;
+pub mod top;
+mod topology;
+mod trace;
+mod trace_events;
+mod trace_rows;
+mod wiring;
+mod xml;
+
+pub use bench::{bench, bench_rows};
+pub use change::record_diff;
+pub use comparison::comparison;
+pub use diff::topology_diff;
+pub use doctor::doctor;
+pub use emission::emission;
+pub use export::{hyperfine, markdown, run_rows};
+pub use face::{applied, partly, picture, rows, text};
+pub use flame_graph::{flame_graph, flame_graph_diff};
+pub use fleet::fleet_report;
+pub use fleet_diff::fleet_diff;
+pub use fleet_node::{fleet_node, fleet_plan};
+pub use fleet_status::fleet_status;
+pub use history::{Line, history};
+pub use kernel::{KernelRow, kernel, kernels};
+#[cfg(feature = "parquet")]
+pub use parquet::parquet;
+pub use placement::explain;
+pub use placements::placements;
+pub use prediction::prediction;
+pub use profile::{ProfileShown, folded, profile};
+pub use profile_diff::profile_diff;
+pub use recipes::recipes;
+pub use reproduction::{ReportRow, reports, reproduction};
+pub use rules::{rule_change, rules, rules_unit};
+pub use search::{search, search_picture, search_rows};
+pub use spin::{
+    spin_advice, spin_attach, spin_check, spin_pause, spin_prediction, spin_replay, spin_scan,
+};
+pub use style::{Palette, visible};
+pub use svg::topology_svg;
+pub use table::Table;
+pub use topology::topology;
+pub use trace::{tiers, trace};
+pub use trace_events::{TraceCsv, TracePerfetto};
+pub use wiring::replay;
+pub use xml::topology_xml;
+
+/// Columns that text fits into.
+pub const WIDTH: usize = 80;

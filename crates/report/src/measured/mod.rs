@@ -1,0 +1,178 @@
+//! What probes found, as text: where it contradicts the system first, then the
+//! latency matrix, the levels, and the figures.
+
+mod figures;
+mod heat_map;
+mod over_time;
+
+use super::style::{Palette, paragraph, shortened};
+use pinwise_format::count;
+use pinwise_record::{Agreement, LevelName, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
+use pinwise_topology::CpuSet;
+
+/// Groups that a level's line names; the rest is counted.
+const GROUPS_NAMED: usize = 8;
+
+/// Everything that was measured, for a terminal.
+pub(super) fn measured(found: &Measured, palette: Palette) -> String {
+    let mut text = verdicts(found, palette);
+    text.push_str(&heat_map::heat_map(found, palette));
+    text.push_str(&levels(found, palette));
+    text.push_str(&figures::figures(found, palette));
+    text.push_str(&over_time::drift(found, palette));
+    text.push_str(&over_time::effort(&found.effort, palette));
+    text
+}
+
+fn heading(title: &str, palette: Palette) -> String {
+    format!("\n{}\n", palette.strong(title))
+}
+
+/// A line for the top of the page, so that nobody reads the report below it
+/// and believes it; empty where nothing is contradicted.
+pub(super) fn alarm(record: &TopologyRecord, palette: Palette) -> String {
+    let levels: Vec<String> = record
+        .contradictions
+        .iter()
+        .map(|contradiction| level_noun(&contradiction.level))
+        .collect();
+    if levels.is_empty() {
+        return String::new();
+    }
+    let line = format!(
+        "Measurement contradicts this report: {}; see below.",
+        levels.join(", ")
+    );
+    format!("{}\n", palette.bad(&paragraph("✗ ", "  ", &line)))
+}
+
+/// Contradictions first: they are why one measures.
+fn verdicts(found: &Measured, palette: Palette) -> String {
+    let mut text = heading("Reported against measured", palette);
+    for wanted in [
+        Agreement::Contradicted,
+        Agreement::Agrees,
+        Agreement::CannotTell,
+    ] {
+        let of_kind = found.verdicts.iter().filter(|v| v.verdict == wanted);
+        text.extend(of_kind.map(|verdict| told(verdict, palette)));
+    }
+    if found.verdicts.is_empty() {
+        text.push_str("  Nothing of the report could be compared.\n");
+    }
+    text
+}
+
+fn told(verdict: &LevelVerdict, palette: Palette) -> String {
+    let level = shortened(&level_noun(&verdict.level), 40);
+    let sure = format!("confidence {:.2}", verdict.confidence);
+    let (head, both_sides) = match verdict.verdict {
+        Agreement::Contradicted => {
+            let line = format!("✗ {level}: CONTRADICTED ({sure})");
+            (palette.bad(&line), true)
+        }
+        Agreement::CannotTell if verdict.alone.is_some() => {
+            let line = format!("? {level}: unstable, trust neither");
+            (palette.warn(&line), false)
+        }
+        Agreement::CannotTell => (palette.warn(&format!("? {level}: cannot tell")), false),
+        Agreement::Agrees => (palette.good(&format!("✓ {level}: agrees ({sure})")), false),
+    };
+    let mut text = format!("  {head}\n");
+    let mut line = |label: &str, sentence: &str| {
+        if !sentence.is_empty() {
+            let folded = paragraph("    ", "      ", &format!("{label}{sentence}"));
+            text.push_str(&format!("{folded}\n"));
+        }
+    };
+    if both_sides {
+        line("Reported: ", &verdict.claim);
+        line("Measured: ", &verdict.measured);
+    } else {
+        line("", &verdict.measured);
+    }
+    line("→ ", &verdict.advice);
+    text
+}
+
+/// The words of records for levels, as people say them.
+pub(super) fn level_noun(level: &LevelName) -> String {
+    match level {
+        LevelName::Smt => "SMT siblings",
+        LevelName::Llc => "last-level caches",
+        LevelName::Numa => "NUMA nodes",
+        LevelName::Package => "packages",
+        LevelName::Cache => "cache sizes",
+        LevelName::Placement => "placement",
+        LevelName::Unnamed => "other groups",
+        unknown => unknown.as_str(),
+    }
+    .to_owned()
+}
+
+fn levels(found: &Measured, palette: Palette) -> String {
+    let mut text = heading("Levels found", palette);
+    let mut say = |sentence: &str| {
+        let folded = paragraph("  ", "    ", sentence);
+        text.push_str(&format!("{folded}\n"));
+    };
+    if let Some(reason) = &found.cannot_tell {
+        say(reason);
+    }
+    if found.flat {
+        say("None: no level divides these CPUs; each reaches any other alike.");
+    } else if found.levels.is_empty() && found.cannot_tell.is_none() {
+        say("None.");
+    }
+    for level in &found.levels {
+        level_lines(level, &mut say);
+    }
+    for note in &found.notes {
+        text.push_str(&format!("{}\n", paragraph("  ! ", "    ", note)));
+    }
+    text
+}
+
+fn level_lines(level: &MeasuredLevel, say: &mut impl FnMut(&str)) {
+    let outside = level.outside_ns.map_or_else(String::new, |ns| {
+        format!(
+            ", {} to the nearest outside",
+            pinwise_format::nanoseconds(ns)
+        )
+    });
+    say(&format!(
+        "{}: {}; {} within{outside}; confidence {:.2}",
+        level_noun(&level.kind),
+        folded_groups(&level.groups),
+        pinwise_format::nanoseconds(level.inside_ns),
+        level.confidence,
+    ));
+    if !level.evidence.is_empty() {
+        say(&format!("  {}", level.evidence));
+    }
+}
+
+/// `8 groups of 2 CPUs (0-1, 2-3, …)`: how many of which size, and the first.
+pub(super) fn folded_groups(groups: &[String]) -> String {
+    let sizes: Vec<usize> = groups
+        .iter()
+        .map(|list| list.parse::<CpuSet>().map_or(0, |set| set.len()))
+        .collect();
+    let named: Vec<&str> = groups
+        .iter()
+        .take(GROUPS_NAMED)
+        .map(String::as_str)
+        .collect();
+    let more = if groups.len() > GROUPS_NAMED {
+        " …"
+    } else {
+        ""
+    };
+    let of_one_size = sizes.windows(2).all(|pair| pair[0] == pair[1]);
+    let size = match sizes.first() {
+        Some(size) if of_one_size && groups.len() > 1 => format!(" of {}", count(*size, "CPU")),
+        _ => String::new(),
+    };
+    let list = named.join("  ");
+    format!("{}{size}: CPUs {list}{more}", count(groups.len(), "group"))
+}

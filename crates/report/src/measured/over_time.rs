@@ -1,0 +1,158 @@
+//! How the wiring changed while it was watched, and what the measurement took.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{heading, level_noun};
+use crate::style::{Palette, paragraph};
+use pinwise_format::{count, duration, nanoseconds, percent, seconds, three_digits};
+use pinwise_record::{DriftPair, DriftRecord, DriftState, EffortRecord, LevelName, Measured};
+
+/// A letter of the strip stands for one repetition, or for several.
+const STRIP_WIDTH: usize = 60;
+/// One letter per state of a pair, in the order of the record.
+const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
+
+/// Times may be anything in a damaged record; a duration may not.
+fn told_duration(seconds: f64) -> String {
+    Duration::try_from_secs_f64(seconds).map_or_else(|_| "–".to_owned(), duration)
+}
+
+/// States, dwell times and how long the map may be believed.
+pub(super) fn drift(found: &Measured, palette: Palette) -> String {
+    let Some(record) = &found.drift else {
+        return String::new();
+    };
+    let title = format!("Watched for {}", told_duration(record.watched_s));
+    let mut text = heading(&title, palette);
+    if !record.sentence.is_empty() {
+        let folded = paragraph("  ", "  ", &record.sentence);
+        let painted = match record.changes {
+            0 => palette.good(&folded),
+            _ => palette.bad(&folded),
+        };
+        text.push_str(&format!("{painted}\n"));
+    }
+    let summary = drift_figures(record);
+    text.push_str(&format!("{}\n", paragraph("  ", "  ", &summary)));
+    for pair in &record.pairs {
+        text.push_str(&watched_pair(pair));
+    }
+    text
+}
+
+fn drift_figures(record: &DriftRecord) -> String {
+    let apart = record.median_dwell_s.map_or_else(String::new, |time| {
+        format!(", in the median {} apart", seconds(time))
+    });
+    let valid = match record.valid_s {
+        Some(time) => format!("a measured map is valid for {}", seconds(time)),
+        None => "no measured map has become wrong".to_owned(),
+    };
+    format!(
+        "{}{apart}; the longest time without one {}; {valid}.",
+        count(record.changes, "change"),
+        seconds(record.longest_dwell_s)
+    )
+}
+
+fn watched_pair(pair: &DriftPair) -> String {
+    let mut text = format!("  CPUs {} and {}:\n", pair.a, pair.b);
+    for (state, letter) in pair.states.iter().zip(LETTERS.chars()) {
+        let line = paragraph(
+            "    ",
+            "       ",
+            &format!("{letter}  {}", told_state(state)),
+        );
+        text.push_str(&format!("{line}\n"));
+    }
+    let strip = strip(pair);
+    if !strip.is_empty() {
+        text.push_str(&format!("    {strip}\n"));
+    }
+    text
+}
+
+fn told_state(state: &DriftState) -> String {
+    let kind = match &state.kind {
+        LevelName::Smt => "SMT siblings".to_owned(),
+        LevelName::Llc => "one last-level cache".to_owned(),
+        LevelName::Package => "one package".to_owned(),
+        LevelName::Stacked => "stacked: taking turns on one hardware thread".to_owned(),
+        other => level_noun(other),
+    };
+    let contention = state.contention.map_or_else(String::new, |ratio| {
+        format!(", contention {}", three_digits(ratio))
+    });
+    format!(
+        "{kind}: {}{contention}; {} of the time, {}, in the median {} long",
+        nanoseconds(state.latency_ns),
+        percent(state.share),
+        count(state.visits, "visit"),
+        seconds(state.median_dwell_s)
+    )
+}
+
+/// The states in time order, a letter for each repetition; of several, for the
+/// rarest state, which would be lost otherwise.
+fn strip(pair: &DriftPair) -> String {
+    let letter = |state: usize| LETTERS.chars().nth(state).unwrap_or('?');
+    let states: Vec<usize> = pair.samples.iter().map(|sample| sample.3).collect();
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for &state in &states {
+        *counts.entry(state).or_default() += 1;
+    }
+    let per_letter = states.len().div_ceil(STRIP_WIDTH).max(1);
+    states
+        .chunks(per_letter)
+        .filter_map(|chunk| chunk.iter().min_by_key(|state| counts.get(state)))
+        .map(|&state| letter(state))
+        .collect()
+}
+
+/// Time, pairs, batches and what was left out.
+pub(super) fn effort(record: &EffortRecord, palette: Palette) -> String {
+    let mut sentences = vec![format!(
+        "Measured in {} of {}: {} measured{}.",
+        seconds(record.spent_s),
+        seconds(record.budget_s),
+        count(record.pairs_measured, "pair"),
+        pairs_skipped(record)
+    )];
+    if record.parallel_pairs > 1 {
+        sentences.push(format!(
+            "Up to {} pairs at the same time.",
+            record.parallel_pairs
+        ));
+    }
+    let rejected = super::figures::rejected(
+        record.batches,
+        record.batches_switched,
+        record.batches_stolen,
+    );
+    sentences.push(format!("{rejected}."));
+    let folded = paragraph("", "", &sentences.join(" "));
+    let mut text = format!("\n{}\n", palette.faint(&folded));
+    if !record.left_out.is_empty() {
+        text.push_str(&format!("{}\n", palette.warn("Left out")));
+        for sentence in &record.left_out {
+            text.push_str(&format!("{}\n", paragraph("  ! ", "    ", sentence)));
+        }
+    }
+    text
+}
+
+fn pairs_skipped(record: &EffortRecord) -> String {
+    if record.pairs_skipped == 0 {
+        return String::new();
+    }
+    let checked = match (record.pairs_verified, record.pairs_disagreed) {
+        (0, _) => "none of them checked".to_owned(),
+        (verified, 0) => format!("{verified} of them checked and found right"),
+        (verified, wrong) => format!("{verified} of them checked, {wrong} found wrong"),
+    };
+    format!(
+        ", {} taken from the leaders of their groups, {checked}",
+        record.pairs_skipped
+    )
+}

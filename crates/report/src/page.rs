@@ -1,0 +1,195 @@
+//! Records as one page: the same that `pinwise serve` shows, with the records
+//! written into it, so that it opens from disk and asks nothing of a network.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use pinwise_record::{Entry, Outline};
+
+/// The page as built by `cargo xtask web`; `None` in a binary built without.
+pub const PAGE: Option<&str> = EMBEDDED;
+
+#[cfg(has_page)]
+const EMBEDDED: Option<&str> = Some(include_str!("../../../web/dist/page.html"));
+#[cfg(not(has_page))]
+const EMBEDDED: Option<&str> = None;
+
+/// How a binary without the page says how to get it.
+pub const WITHOUT_PAGE: &str = "this pinwise was built without its page, which needs Node 20.19 or newer: in pinwise's source run 'cargo xtask web', then 'cargo install --path .', or set PINWISE_PAGE to a page.html that was built elsewhere (text works without it: pinwise show)";
+
+/// The element that holds the page's data, as the page is built.
+const DATA: &str = r#"<script type="application/json" id="pinwise-data">{"from":"site"}</script>"#;
+
+/// A line of the history as pages get it.
+#[derive(Debug, Serialize)]
+pub struct Line<'a> {
+    id: &'a str,
+    schema: &'a str,
+    time: &'a str,
+    host: &'a str,
+    title: &'a str,
+    verdict: &'a str,
+    complete: bool,
+    #[serde(flatten)]
+    outline: &'a Outline,
+}
+
+impl<'a> Line<'a> {
+    /// Of an entry and its record's outline.
+    #[must_use]
+    pub fn new(entry: &'a Entry, outline: &'a Outline) -> Self {
+        Self {
+            id: &entry.id,
+            schema: &entry.schema,
+            time: &entry.time,
+            host: &entry.host,
+            title: &entry.title,
+            verdict: &entry.verdict,
+            complete: entry.is_complete,
+            outline,
+        }
+    }
+}
+
+/// A record for a page.
+#[derive(Debug, Serialize)]
+pub struct Shown<'a> {
+    /// Its line of the history.
+    pub entry: Line<'a>,
+    /// The record as JSON.
+    pub record: &'a RawValue,
+}
+
+/// What changed from one of the records to another.
+#[derive(Debug, Serialize)]
+pub struct ShownDiff<'a> {
+    /// Id of the one.
+    pub a: &'a str,
+    /// Id of the other.
+    pub b: &'a str,
+    /// The difference, a record itself.
+    pub record: Box<RawValue>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    from: &'static str,
+    pinwise_version: &'static str,
+    records: &'a [Shown<'a>],
+    diffs: &'a [ShownDiff<'a>],
+}
+
+/// Was this page built for this version?
+#[must_use]
+pub fn has_place_for_data(page: &str) -> bool {
+    page.contains(DATA)
+}
+
+/// The page with records in it. `page` is [`PAGE`].
+///
+/// # Errors
+/// Where the page has no place for data, or JSON's words.
+pub fn page(
+    page: &str,
+    records: &[Shown<'_>],
+    diffs: &[ShownDiff<'_>],
+) -> Result<String, serde_json::Error> {
+    let data = serde_json::to_string(&Data {
+        from: "file",
+        pinwise_version: env!("CARGO_PKG_VERSION"),
+        records,
+        diffs,
+    })?;
+    let (before, after) = page.split_once(DATA).ok_or_else(|| {
+        serde::ser::Error::custom("the page was built with another version of pinwise")
+    })?;
+    let data = for_script(&data);
+    Ok(format!(
+        "{before}<script type=\"application/json\" id=\"pinwise-data\">{data}</script>{after}"
+    ))
+}
+
+/// JSON that can stand in a `<script>`: no `<` is left that could begin an end
+/// tag or a comment, and nothing that a script takes for the end of a line.
+/// Within JSON these characters stand in strings only, where an escape means
+/// the same.
+fn for_script(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() + json.len() / 64);
+    for c in json.chars() {
+        match c {
+            '<' => text.push_str("\\u003c"),
+            '>' => text.push_str("\\u003e"),
+            '&' => text.push_str("\\u0026"),
+            '\u{2028}' => text.push_str("\\u2028"),
+            '\u{2029}' => text.push_str("\\u2029"),
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(title: &str, body: &str) -> String {
+        let entry = Entry {
+            id: "1".to_owned(),
+            schema: "pinwise.trace/1".to_owned(),
+            time: String::new(),
+            host: title.to_owned(),
+            title: title.to_owned(),
+            verdict: String::new(),
+            is_complete: true,
+        };
+        let outline = Outline::default();
+        let record: Box<RawValue> = serde_json::from_str(body).unwrap();
+        let shown = Shown {
+            entry: Line::new(&entry, &outline),
+            record: &record,
+        };
+        page(&format!("<a>{DATA}<b>"), &[shown], &[]).unwrap()
+    }
+
+    /// What a browser takes for the element's text.
+    fn data_of(page: &str) -> serde_json::Value {
+        let start = page.find('{').unwrap();
+        let end = page.find("</script").unwrap();
+        serde_json::from_str(&page[start..end]).unwrap()
+    }
+
+    #[test]
+    fn no_string_ends_the_script() {
+        let hostile = "</script><img src=x onerror=alert(1)><!--<script>\u{2028}";
+        let body = serde_json::json!({ "name": hostile }).to_string();
+        let page = check(hostile, &body);
+        assert_eq!(page.matches("</script").count(), 1);
+        assert!(!page.contains("<img") && !page.contains("<!--") && !page.contains('\u{2028}'));
+        let data = data_of(&page);
+        assert_eq!(data["records"][0]["record"]["name"], hostile);
+        assert_eq!(data["records"][0]["entry"]["title"], hostile);
+    }
+
+    #[test]
+    fn a_page_of_another_version_is_refused() {
+        assert!(page("<a>", &[], &[]).is_err());
+    }
+
+    #[test]
+    fn the_embedded_page_has_a_place_for_data() {
+        if let Some(embedded) = PAGE {
+            assert!(page(embedded, &[], &[]).is_ok());
+            assert!(embedded.len() <= 900_000, "{} bytes", embedded.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_string_comes_back(text in any::<String>()) {
+            let body = serde_json::to_string(&[&text]).unwrap();
+            let data = data_of(&check(&text, &body));
+            prop_assert_eq!(data["records"][0]["record"][0].as_str(), Some(text.as_str()));
+        }
+    }
+}

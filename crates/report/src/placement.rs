@@ -1,0 +1,69 @@
+//! What a placement is, and what other tools call it.
+
+use super::style::{Palette, cpu_noun, paragraph, visible};
+use pinwise_format::count;
+use pinwise_placement::{Kind, MemoryPolicy, Realised, equivalents, meaning};
+
+/// A placement explained for a terminal.
+#[must_use]
+pub fn explain(realised: &Realised, palette: Palette) -> String {
+    let used = &realised.used;
+    let mut parts = vec![
+        count(used.packages, "package"),
+        count(used.numa_nodes, "NUMA node"),
+    ];
+    if used.llcs > 0 {
+        parts.push(count(used.llcs, "last-level cache"));
+    }
+    parts.push(count(used.cores, "core"));
+    parts.push(count(used.cpus, "CPU"));
+    let mut text = format!(
+        "{}\n{}\n\n{} {} (mask {})\n{}\n",
+        palette.strong(&visible(&realised.placement.to_string())),
+        paragraph("", "", &meaning(&realised.placement)),
+        cpu_noun(used.cpus),
+        realised.cpus,
+        realised.cpus.to_mask(),
+        paragraph("uses ", "  ", &parts.join(", "))
+    );
+    if let Some(memory) = &realised.memory {
+        let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();
+        text.push_str(&match memory.policy {
+            MemoryPolicy::Local => "memory policy local: the node of whoever asks\n".to_owned(),
+            policy => format!(
+                "memory policy {} on {} {}\n",
+                policy.name(),
+                if nodes.len() == 1 { "node" } else { "nodes" },
+                nodes.join(",")
+            ),
+        });
+    }
+    let shared = if used.cpus == 1 {
+        "this CPU"
+    } else {
+        "these CPUs"
+    };
+    text.push_str(&match realised.placement.kind {
+        Kind::Confined => format!("All threads share {shared}.\n"),
+        Kind::Bound => bound_order(realised),
+    });
+    text.push_str("\nIn other tools:\n");
+    for equivalent in equivalents(realised) {
+        text.push_str(&format!("{:<8} {}\n", equivalent.tool, equivalent.setting));
+        if let Some(note) = equivalent.note {
+            let note = paragraph("         (", "          ", &format!("{note})"));
+            text.push_str(&format!("{}\n", palette.faint(&note)));
+        }
+    }
+    text
+}
+
+/// Where bound threads go.
+fn bound_order(realised: &Realised) -> String {
+    let order: Vec<String> = realised.order.iter().map(usize::to_string).collect();
+    let text = format!(
+        "One CPU for each thread, in this order: {}.",
+        order.join(" ")
+    );
+    format!("{}\n", paragraph("", "", &text))
+}

@@ -1,0 +1,93 @@
+//! The placements of a machine: how many, and the even ones by name.
+
+use super::WIDTH;
+use super::style::{Palette, cpu_noun, paragraph, table, visible};
+use pinwise_format::{count, grouped_digits};
+use pinwise_record::{PlacementsRecord, ShapeRecord, ThreadPlacements};
+
+/// More digits than this are also given as a power of ten.
+const PLAIN_DIGITS: usize = 9;
+/// Column that names begin in.
+const NAME_COLUMN: usize = 40;
+
+/// The shapes of one number of threads, or a table of several numbers.
+#[must_use]
+pub fn placements(record: &PlacementsRecord, palette: Palette) -> String {
+    match &record.threads[..] {
+        [only] => listed(only, palette),
+        several => summary(several),
+    }
+}
+
+fn summary(several: &[ThreadPlacements]) -> String {
+    let row = |of: &ThreadPlacements| {
+        vec![
+            of.threads.to_string(),
+            of.shapes.len().to_string(),
+            many(&of.placements),
+        ]
+    };
+    let mut text = table(
+        &["threads", "shapes", "placements"],
+        several.iter().map(row).collect(),
+    );
+    text.push_str(
+        "\nPlacements that differ by more than the exchange of equal units count once.\n",
+    );
+    text.push_str("Shapes are those that are spread evenly: --placements N lists them.\n");
+    text
+}
+
+fn listed(of: &ThreadPlacements, palette: Palette) -> String {
+    let heading = format!(
+        "{}: {} of {} {}",
+        count(of.threads, "thread"),
+        count(of.shapes.len(), "shape"),
+        many(&of.placements),
+        if of.placements == "1" {
+            "placement"
+        } else {
+            "placements"
+        },
+    );
+    let mut text = format!("{}\n\n", palette.strong(&paragraph("", "  ", &heading)));
+    text.push_str(" pkg numa  llc core  id                 placement, CPUs\n");
+    for shape in &of.shapes {
+        text.push_str(&lines(shape));
+    }
+    text
+}
+
+fn lines(shape: &ShapeRecord) -> String {
+    let units = format!(
+        "{:>4} {:>4} {:>4} {:>4}  {:<16}",
+        shape.packages, shape.numa_nodes, shape.llcs, shape.cores, shape.id
+    );
+    let name = visible(&shape.name);
+    let fits = NAME_COLUMN + name.chars().count() <= WIDTH;
+    let indent = if fits { NAME_COLUMN } else { 4 };
+    let indent = " ".repeat(indent);
+    let name = match fits {
+        true => format!("{units:<NAME_COLUMN$}{name}\n"),
+        false => format!("{units}\n{indent}{name}\n"),
+    };
+    let cpus = format!(
+        "{} {}",
+        cpu_noun(shape.cpu_count),
+        shape.cpus.replace(',', ", ")
+    );
+    format!("{name}{}\n", paragraph(&indent, &indent, &cpus))
+}
+
+/// `18,145`, `6,856,396,806,172,085 (6.9·10^15)`.
+fn many(digits: &str) -> String {
+    let plain = grouped_digits(digits);
+    let rounded = digits.parse().map(|value: f64| format!("{value:.1e}"));
+    let rounded = rounded.unwrap_or_default();
+    match rounded.split_once('e') {
+        Some((factor, power)) if digits.len() > PLAIN_DIGITS => {
+            format!("{plain} ({factor}·10^{power})")
+        }
+        _ => plain,
+    }
+}

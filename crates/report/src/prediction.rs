@@ -1,0 +1,151 @@
+//! Predictions of a search as text.
+
+use super::search::{NamedRow, named_table};
+use super::style::{Palette, paragraph, quantity, shortened, visible};
+use pinwise_format::{count, percent, three_digits};
+use pinwise_record::{Direction, PlacementPrediction, PredictedPlacement};
+
+/// Rows of the table.
+const SHOWN: usize = 12;
+
+/// The predictions for a terminal.
+#[must_use]
+pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
+    let command = shell_words::join(&record.command);
+    let title = shortened(&format!("predicted: {command}"), super::WIDTH);
+    let machine = match record.is_searched_machine {
+        true => format!("{}, the machine that was searched", record.machine),
+        false => format!("{}, not the machine that was searched", record.machine),
+    };
+    let subtitle = shortened(
+        &format!("{machine} · search {}", record.search),
+        super::WIDTH,
+    );
+    let mut text = format!("{}\n{subtitle}\n\n", palette.strong(&title));
+    if record.placements.is_empty() {
+        text.push_str("There is no placement to predict.\n");
+        return text;
+    }
+    let shown = record.placements.iter().take(SHOWN);
+    let is_checked = record.checked > 0;
+    let rows = shown.map(|placement| row(record, placement, is_checked));
+    let mut header = vec!["placement", "threads", "cost", "ratio", "90 %"];
+    if is_checked {
+        header.extend(["truth", "error"]);
+    }
+    let rows: Vec<NamedRow<'_>> = rows.collect();
+    text.push_str(&named_table(&header, &rows));
+    if record.placements.len() > SHOWN {
+        let left = record.placements.len() - SHOWN;
+        text.push_str(&format!(
+            "  and {}, worse than these\n",
+            count(left, "other")
+        ));
+    }
+    text.push_str(&format!("\n{}\n", note(record)));
+    text
+}
+
+fn row<'a>(
+    record: &PlacementPrediction,
+    it: &'a PredictedPlacement,
+    is_checked: bool,
+) -> NamedRow<'a> {
+    // The inverse of a rate has no unit that people know.
+    let unit = match record.better {
+        Direction::Higher => "",
+        Direction::Lower | Direction::Other(_) => record.unit.as_str(),
+    };
+    let dash = || "–".to_owned();
+    let mut cells = vec![
+        it.threads.to_string(),
+        it.cost.map_or_else(dash, |cost| quantity(cost, unit)),
+        format!("{:.3}", it.ratio),
+        format!("{}–{}", three_digits(it.low), three_digits(it.high)),
+    ];
+    if is_checked {
+        let truth = match it.cost {
+            Some(_) => it.truth.map(|truth| quantity(truth, unit)),
+            None => it.true_ratio.map(|ratio| format!("{ratio:.3}")),
+        };
+        cells.push(truth.unwrap_or_else(dash));
+        let error = it.error.map(|error| pinwise_format::change(1.0 + error));
+        cells.push(error.unwrap_or_else(dash));
+    }
+    NamedRow {
+        is_marked: false,
+        name: &it.place,
+        cells,
+    }
+}
+
+fn note(record: &PlacementPrediction) -> String {
+    let mut note = "Ratios are to os-default, with 90 % intervals.".to_owned();
+    match record.median_error {
+        Some(error) => note.push_str(&format!(
+            " Off by {} (median of {}); {} true ratios lie in their intervals.",
+            percent(error),
+            record.checked,
+            record.covered
+        )),
+        None => note.push_str(" Nothing was run, and nobody knows the truth."),
+    }
+    paragraph("", "", &visible(&note))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::PREDICTION_SCHEMA;
+
+    fn record(truth: bool) -> PlacementPrediction {
+        let placements = (0u8..14).map(|at| {
+            let ratio = 0.8 + 0.05 * f64::from(at);
+            PredictedPlacement {
+                place: format!("shape:pkg=2,numa=2,llc={at},core=128,smt=2"),
+                threads: 128,
+                cpus: "0-127".to_owned(),
+                cost: Some(ratio * 1.5),
+                ratio,
+                low: ratio * 0.97,
+                high: ratio * 1.03,
+                runs: 0,
+                truth: truth.then_some(1.53 * ratio),
+                true_ratio: truth.then_some(1.02 * ratio),
+                error: truth.then_some(-0.0196),
+            }
+        });
+        let mut record = PlacementPrediction {
+            schema: PREDICTION_SCHEMA.to_owned(),
+            pinwise_version: "0".to_owned(),
+            search: "20261121-213203-00000001".to_owned(),
+            command: vec!["prog".to_owned(), "\u{1b}[31m".to_owned()],
+            metric: "wall".to_owned(),
+            unit: "s".to_owned(),
+            better: Direction::Lower,
+            machine: "sim:large.toml".to_owned(),
+            is_searched_machine: truth,
+            placements: placements.collect(),
+            checked: 0,
+            covered: 0,
+            median_error: None,
+        };
+        record.check();
+        record
+    }
+
+    #[test]
+    fn predictions_with_and_without_truth() {
+        for (name, truth) in [("prediction-checked", true), ("prediction", false)] {
+            let text = prediction(&record(truth), Palette::new(false));
+            for line in text.lines() {
+                assert!(line.chars().count() <= crate::WIDTH, "{line}");
+            }
+            assert!(!text.contains('\u{1b}'));
+            insta::assert_snapshot!(name, text);
+        }
+        let mut none = record(false);
+        none.placements.clear();
+        assert!(prediction(&none, Palette::new(false)).contains("no placement"));
+    }
+}

@@ -1,0 +1,361 @@
+//! A profile as text: what it comes to, functions, hot instructions, threads.
+
+use super::WIDTH;
+use super::style::{Palette, paragraph, shortened, table, visible};
+use pinwise_format::{seconds, trimmed};
+use pinwise_record::{
+    AmountRecord, FunctionKind, FunctionRecord, LineRecord, ProfileRecord, SampleEvent, SpotRecord,
+    StackMethod, TraceSource,
+};
+
+/// Columns of a function's name.
+const NAME: usize = 28;
+/// A function that was never seen itself is told where what it called took this
+/// share of all time.
+const MUCH: f64 = 0.05;
+
+/// How much of a profile is shown; the record has more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProfileShown {
+    /// Functions.
+    pub functions: usize,
+    /// Hot instructions.
+    pub instructions: usize,
+    /// Threads.
+    pub threads: usize,
+}
+
+impl ProfileShown {
+    /// Threads shown where nothing is said.
+    pub const THREADS: usize = 8;
+}
+
+impl Default for ProfileShown {
+    fn default() -> Self {
+        Self {
+            functions: 12,
+            instructions: 2,
+            threads: Self::THREADS,
+        }
+    }
+}
+
+/// A profile for a terminal.
+#[must_use]
+pub fn profile(record: &ProfileRecord, shown: &ProfileShown, palette: Palette) -> String {
+    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
+    out += &format!("{}\n\n", paragraph("", "  ", &made_by(record)));
+    out += &format!("{}\n", paragraph("", "  ", &record.sentence));
+    if let Some(line) = stacks(record) {
+        out += &format!("{}\n", paragraph("", "  ", &line));
+    }
+    out += &functions(record, shown.functions);
+    out += &instructions(record, shown.instructions, palette);
+    out += &threads(record, shown.threads);
+    if !record.notes.is_empty() {
+        out += "\n";
+    }
+    for note in &record.notes {
+        out += &format!("{}\n", paragraph("  · ", "    ", note));
+    }
+    out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
+    out
+}
+
+fn title(record: &ProfileRecord) -> String {
+    let took = seconds(record.wall_s);
+    match &record.source {
+        TraceSource::Command {
+            command,
+            placement,
+            cpus,
+        } => {
+            let command = shortened(&command.join(" "), 200);
+            let runs = match record.runs.len() {
+                1 => "1 run".to_owned(),
+                many => format!("{many} runs"),
+            };
+            format!("{command} under {placement} (CPUs {cpus}), {runs}, {took}")
+        }
+        TraceSource::Process { pid, name } => format!("{} ({pid}), {took}", visible(name)),
+        TraceSource::Machine | TraceSource::Import { .. } => {
+            format!("{}, {took}", visible(&record.title()))
+        }
+    }
+}
+
+fn made_by(record: &ProfileRecord) -> String {
+    let total = &record.figures.total;
+    let work = &record.work;
+    let per_unit = match total.cpu_s_per_unit {
+        Some(each) if work.unit != "run" || record.runs.len() > 1 => format!(
+            ", {} per {} ({} of them)",
+            seconds(each),
+            work.unit,
+            trimmed(work.count)
+        ),
+        _ => String::new(),
+    };
+    let pause = record.pause.as_ref().map_or_else(String::new, |pause| {
+        format!(
+            " A PAUSE takes {:.1} ns here (CPU {}).",
+            pause.ns, pause.cpu
+        )
+    });
+    if record.event == SampleEvent::Proc {
+        return format!(
+            "CPU times of threads by /proc: {}{per_unit}.",
+            seconds(total.cpu_s)
+        );
+    }
+    let lost = match record.lost {
+        0 => "none lost".to_owned(),
+        lost => format!("{lost} LOST"),
+    };
+    format!(
+        "{} of CPU time{per_unit}; {} samples by {} at {} Hz, {lost}.{pause}",
+        seconds(total.cpu_s),
+        total.samples,
+        record.event,
+        record.hz
+    )
+}
+
+/// How many stacks are broken, in one line.
+pub(super) fn stacks(record: &ProfileRecord) -> Option<String> {
+    let stacks = record.figures.stacks.as_ref()?;
+    let total = &record.figures.total;
+    if total.samples == 0 {
+        return None;
+    }
+    let (by, least) = match &stacks.by {
+        StackMethod::FramePointers => ("frame pointers", "at least "),
+        StackMethod::Dwarf => ("unwind tables", ""),
+        other => (other.as_str(), ""),
+    };
+    let hint = match stacks.by {
+        StackMethod::FramePointers if stacks.broken.samples > 0 => {
+            "; --stacks dwarf finds more callers"
+        }
+        _ => "",
+    };
+    Some(format!(
+        "Stacks by {by}: {:.1} frames on average, {least}{} broken{hint}.",
+        stacks.mean_frames,
+        percent(&stacks.broken, total)
+    ))
+}
+
+/// A part of all CPU time, per cent.
+fn percent(part: &AmountRecord, total: &AmountRecord) -> String {
+    if total.cpu_s <= 0.0 {
+        return "–".to_owned();
+    }
+    let percent = 100.0 * part.cpu_s / total.cpu_s;
+    if percent >= 9.95 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
+/// `spin [libc.so.6]`: the module where it is not the program itself.
+pub(super) fn function_name(
+    name: &str,
+    module: Option<&str>,
+    kind: &FunctionKind,
+    program: &str,
+    width: usize,
+) -> String {
+    let file = |path: &str| match path.starts_with("//") {
+        true => path.to_owned(),
+        false => path.rsplit('/').next().unwrap_or(path).to_owned(),
+    };
+    let is_bare = name.starts_with("0x");
+    let tail = match (kind, module) {
+        (FunctionKind::Kernel, _) if name == "[kernel]" => String::new(),
+        (FunctionKind::Kernel, _) => " [kernel]".to_owned(),
+        (_, Some("[vdso]")) => " [vdso]".to_owned(),
+        (_, Some(module)) if is_bare || file(module) != file(program) => {
+            format!(" [{}]", shortened(&file(module), 14))
+        }
+        _ => String::new(),
+    };
+    let room = width.saturating_sub(tail.chars().count()).max(8);
+    format!("{}{tail}", shortened(name, room))
+}
+
+fn functions(record: &ProfileRecord, most: usize) -> String {
+    let figures = &record.figures;
+    let has_units = record.work.unit != "run" || record.runs.len() > 1;
+    let row = |function: &FunctionRecord| {
+        let mut row = vec![
+            function_name(
+                &function.name,
+                function.module.as_deref(),
+                &function.kind,
+                record.program(),
+                NAME,
+            ),
+            seconds(function.own.cpu_s),
+            percent(&function.own, &figures.total),
+            seconds(function.total.cpu_s),
+        ];
+        if has_units {
+            let each = function.own.cpu_s_per_unit;
+            row.push(each.map_or_else(|| "–".to_owned(), seconds));
+        }
+        row.push(function.own.samples.to_string());
+        row
+    };
+    let (told, rest) = worth_telling(record, most);
+    let rows: Vec<Vec<String>> = told.into_iter().map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let per_unit = format!("self/{}", shortened(&record.work.unit, 8));
+    let mut header = vec!["Function", "self", "", "total"];
+    if has_units {
+        header.push(&per_unit);
+    }
+    header.push("samples");
+    let mut out = format!("\n{}", table(&header, rows));
+    let left_out = &figures.functions_left_out;
+    let own_s: f64 = rest.iter().map(|f| f.own.cpu_s).sum::<f64>() + left_out.own.cpu_s;
+    let samples = rest.iter().map(|function| function.own.samples);
+    let samples = samples.fold(left_out.own.samples, u64::saturating_add);
+    let more = left_out.count.saturating_add(rest.len() as u64);
+    if more > 0 {
+        out += &format!("  and {more} more: {}, {samples} samples\n", seconds(own_s));
+    }
+    out
+}
+
+/// The first so many functions that were seen executing or had much executed
+/// for them; and the others.
+fn worth_telling(
+    record: &ProfileRecord,
+    most: usize,
+) -> (Vec<&FunctionRecord>, Vec<&FunctionRecord>) {
+    let much_s = MUCH * record.figures.total.cpu_s;
+    let is_worth =
+        |function: &&FunctionRecord| function.own.samples > 0 || function.total.cpu_s >= much_s;
+    let (mut told, mut rest): (Vec<_>, Vec<_>) =
+        record.figures.functions.iter().partition(is_worth);
+    rest.extend(told.split_off(told.len().min(most)));
+    (told, rest)
+}
+
+fn instructions(record: &ProfileRecord, most: usize, palette: Palette) -> String {
+    let figures = &record.figures;
+    let spots = figures.instructions.iter();
+    let spots = spots.filter(|spot| spot.own.samples > 0).take(most);
+    let mut out = String::new();
+    for spot in spots {
+        let what = format!(
+            "{}: {} ({}) and {} samples here",
+            place(spot, record.program()),
+            seconds(spot.shown.cpu_s),
+            percent(&spot.shown, &figures.total),
+            spot.shown.samples
+        );
+        out += &format!("\n{}\n", palette.strong(&paragraph("", "  ", &what)));
+        if spot.lines.is_empty() {
+            out += "    its code could not be read\n";
+        }
+        for line in &spot.lines {
+            out += &format!("{}\n", instruction(line, spot, palette));
+        }
+    }
+    out
+}
+
+fn place(spot: &SpotRecord, program: &str) -> String {
+    let name = function_name(
+        &spot.function,
+        spot.module.as_deref(),
+        &spot.kind,
+        program,
+        48,
+    );
+    let source = spot.source.as_ref();
+    let source = source.map_or_else(String::new, |source| format!(", {}", visible(source)));
+    format!("{name} at {:#x}{source}", spot.address)
+}
+
+fn instruction(line: &LineRecord, spot: &SpotRecord, palette: Palette) -> String {
+    let (samples, time) = match line.own.samples {
+        0 => (String::new(), String::new()),
+        samples => (samples.to_string(), seconds(line.own.cpu_s)),
+    };
+    let mark = if line.waits && line.own.samples > 0 {
+        "  ← waits in the hint"
+    } else {
+        ""
+    };
+    let place = format!("{samples:>9} {time:>8}  {:>8x}  ", line.address);
+    let room = WIDTH.saturating_sub(place.chars().count() + mark.chars().count());
+    let row = format!("{place}{}{mark}", shortened(&line.text, room));
+    if line.address == spot.address {
+        palette.warn(&row)
+    } else if line.own.samples == 0 {
+        palette.faint(&row)
+    } else {
+        row
+    }
+}
+
+fn threads(record: &ProfileRecord, most: usize) -> String {
+    let figures = &record.figures;
+    let rows: Vec<Vec<String>> = figures
+        .threads
+        .iter()
+        .take(most)
+        .map(|thread| {
+            let cpu_s = thread.cpu_s.unwrap_or(thread.sampled.cpu_s);
+            vec![
+                thread
+                    .thread
+                    .map_or_else(|| format!("×{}", thread.threads), |tid| tid.to_string()),
+                shortened(&thread.name, 16),
+                seconds(cpu_s),
+                seconds(thread.waits.cpu_s),
+                thread.sampled.samples.to_string(),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = ["Thread", "name", "CPU time", "in spin hints", "samples"];
+    let shown = rows.len() as u64;
+    let mut out = format!("\n{}", table(&header, rows));
+    let more = figures.threads.len() as u64 - shown;
+    let more = more.saturating_add(figures.threads_left_out.count);
+    if more > 0 {
+        out += &format!("  and {more} more\n");
+    }
+    out
+}
+
+/// The stacks, a line `a;b;c N` each: functions from the outermost on, and
+/// samples. Semicolons within names become colons.
+#[must_use]
+pub fn folded(record: &ProfileRecord) -> String {
+    let Some(tree) = record.figures.calls.tree() else {
+        return String::new();
+    };
+    tree.stacks()
+        .map(|(path, amount)| {
+            let names = path.iter();
+            let names: Vec<String> = names
+                .map(|function| visible(&function.name).replace(';', ":"))
+                .collect();
+            format!("{} {}\n", names.join(";"), amount.samples)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "profile_tests.rs"]
+pub(super) mod tests;

@@ -1,0 +1,212 @@
+//! What changed between two profiles, as text.
+
+use super::profile::function_name;
+use super::style::{Palette, paragraph, shortened, table, visible};
+use pinwise_format::{seconds, trimmed};
+use pinwise_record::{
+    AccountRecord, AttributedTime, AttributionRecord, ChangeRecord, DiffSide, FunctionChangeRecord,
+    PartRecord, ProfileDiff, SeenIn,
+};
+
+/// Columns of a function's name.
+const NAME: usize = 26;
+
+/// A difference for a terminal, with so many functions.
+#[must_use]
+pub fn profile_diff(record: &ProfileDiff, most: usize, palette: Palette) -> String {
+    let unit = shortened(&record.unit, 12);
+    let total = &record.total;
+    let heading = format!(
+        "{} of CPU time per {unit}: {}",
+        signed(total.delta_s),
+        from_to(total)
+    );
+    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &heading)));
+    for (name, side) in [("A before", &record.before), ("B after", &record.after)] {
+        let first = format!("  {name:<8}  ");
+        let rest = " ".repeat(first.len());
+        out += &format!("{}\n", paragraph(&first, &rest, &of_side(side, &unit)));
+    }
+    out += "\n";
+    out += &attributions(&record.attributions);
+    out += &pausing(record, &unit);
+    out += &functions(record, most, &unit);
+    for note in &record.notes {
+        out += &format!("{}\n", paragraph("  · ", "    ", note));
+    }
+    out
+}
+
+/// Which part of a difference stands where: each in a sentence, and the first
+/// with its parts.
+pub(super) fn attributions(all: &[AttributionRecord]) -> String {
+    let mut out = String::new();
+    for found in all {
+        out += &format!("{}\n", paragraph("", "  ", &found.sentence));
+    }
+    let Some(first) = all.first() else {
+        return out;
+    };
+    let row = |part: &PartRecord| {
+        let time = |time: AccountRecord| {
+            let interval = format!("{} to {}", signed(time.low), signed(time.high));
+            (signed(time.value), interval)
+        };
+        let (value, interval) = part
+            .delta_s
+            .map_or(("not known".to_owned(), String::new()), time);
+        let share = part.share.map_or_else(String::new, |share| {
+            let percent = (100.0 * share.value).round();
+            let sign = if percent < 0.0 { "−" } else { "" };
+            format!("{sign}{:.0} %", percent.abs())
+        });
+        vec![part.name.clone(), value, interval, share]
+    };
+    let rows: Vec<Vec<String>> = first.parts.iter().map(row).collect();
+    let what = if first.of == AttributedTime::Wall {
+        "elapsed"
+    } else {
+        "CPU time"
+    };
+    out += &format!("\n{}", table(&["Part", what, "95 %", "share"], rows));
+    for part in first.parts.iter().filter(|part| part.delta_s.is_none()) {
+        if let Some(why) = &part.detail {
+            let line = format!("{}: {why}; its part is in the unexplained one.", part.name);
+            out += &format!("{}\n", paragraph("  · ", "    ", &line));
+        }
+    }
+    out + "\n"
+}
+
+fn of_side(side: &DiffSide, unit: &str) -> String {
+    let units = match side.units {
+        units if (units - 1.0).abs() < 1e-9 => format!("1 {unit}"),
+        units => format!("{} {unit}s", trimmed(units)),
+    };
+    let pause = side.pause_ns;
+    let pause = pause.map_or_else(String::new, |ns| format!(", a PAUSE takes {ns:.1} ns"));
+    format!(
+        "{} on {}: {units}, {} of CPU time, {} samples{pause} (record {})",
+        shortened(&side.title, 100),
+        shortened(&side.host, 40),
+        seconds(side.cpu_s),
+        side.samples,
+        side.id
+    )
+}
+
+/// `+1.2 ms`, `−40 µs`, `±0 s`.
+fn signed(value: f64) -> String {
+    if value == 0.0 {
+        return "±0 s".to_owned();
+    }
+    let sign = if value < 0.0 { '−' } else { '+' };
+    format!("{sign}{}", seconds(value.abs()))
+}
+
+fn from_to(change: &ChangeRecord) -> String {
+    let noise = if change.is_noise {
+        ", which may be chance"
+    } else {
+        ""
+    };
+    let times = match change.before_s > 0.0 {
+        true => format!(" ({:.2}×)", change.after_s / change.before_s),
+        false => String::new(),
+    };
+    format!(
+        "{} before, {} after{times}, ±{} by counting samples{noise}.",
+        seconds(change.before_s),
+        seconds(change.after_s),
+        seconds(change.interval_s())
+    )
+}
+
+/// More PAUSEs, or longer ones.
+fn pausing(record: &ProfileDiff, unit: &str) -> String {
+    let waits = &record.waits;
+    if waits.before_samples == 0 && waits.after_samples == 0 {
+        return String::new();
+    }
+    let mut out = String::new();
+    for sentence in &record.sentences {
+        out += &format!("{}\n", paragraph("", "  ", &format!("{sentence}.")));
+    }
+    let line = format!(
+        "In spin hints: {} per {unit}: {}",
+        signed(waits.delta_s),
+        from_to(waits)
+    );
+    out += &format!("{}\n", paragraph("", "  ", &line));
+    if let Some(pausing) = &record.pausing {
+        let line = format!(
+            "Of the change, {} by more PAUSEs and {} by longer ones ({} and {} PAUSEs per {unit}; divided by the logarithmic mean).",
+            signed(pausing.by_more_s),
+            signed(pausing.by_longer_s),
+            whole(pausing.before_pauses),
+            whole(pausing.after_pauses)
+        );
+        out += &format!("{}\n", paragraph("", "  ", &line));
+    }
+    out
+}
+
+fn whole(value: f64) -> String {
+    if value >= 1e6 {
+        format!("{:.2} million", value * 1e-6)
+    } else {
+        format!("{value:.0}")
+    }
+}
+
+fn functions(record: &ProfileDiff, most: usize, unit: &str) -> String {
+    let row = |change: &FunctionChangeRecord| {
+        let function = &change.function;
+        // The program's own name is not known here: modules are told of
+        // libraries only.
+        let is_library = function.module.as_ref().filter(|m| m.contains(".so"));
+        let own = &change.own;
+        let seen = match (&change.seen, own.is_noise) {
+            (SeenIn::After, false) => "came",
+            (SeenIn::Before, false) => "gone",
+            (_, true) => "chance?",
+            _ => "",
+        };
+        vec![
+            function_name(
+                &function.name,
+                is_library.map(String::as_str),
+                &function.kind,
+                "",
+                NAME,
+            ),
+            signed(own.delta_s),
+            format!("±{}", seconds(own.interval_s())),
+            seconds(own.before_s),
+            seconds(own.after_s),
+            seen.to_owned(),
+        ]
+    };
+    let is_seen = |change: &&FunctionChangeRecord| {
+        change.own.before_samples > 0 || change.own.after_samples > 0
+    };
+    let seen = record.functions.iter().filter(is_seen);
+    let rows: Vec<Vec<String>> = seen.clone().take(most).map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let per_unit = format!("self/{unit}");
+    let header = ["Function", per_unit.as_str(), "95 %", "before", "after", ""];
+    let mut out = format!("\n{}", table(&header, rows));
+    let rest = seen.skip(most);
+    let more = rest.clone().count() + record.functions_left_out;
+    if more > 0 {
+        let rest_s: f64 = rest.map(|change| change.own.delta_s).sum();
+        out += &format!(
+            "  and {more} more: {} per {} in all\n",
+            signed(rest_s),
+            visible(unit)
+        );
+    }
+    out + "\n"
+}

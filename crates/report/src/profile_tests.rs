@@ -1,0 +1,224 @@
+use super::*;
+use pinwise_profile::examples::Scene;
+use pinwise_profile::{Bounds, Profile};
+use pinwise_record::{
+    HostRecord, PROFILE_SCHEMA, ProfileDiff, ProfileFigures, ProfilePause, ProfileRun, SampleEvent,
+    WorkRecord,
+};
+use pinwise_topology::Topology;
+use proptest::prelude::*;
+
+/// A record of a scene's samples, as of a command that ran once.
+pub(crate) fn record(scene: Scene, units: f64) -> ProfileRecord {
+    let samples = [scene.samples];
+    let profile = Profile::of(&samples, &Bounds::default());
+    let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
+    let run = ProfileRun {
+        wall_s: 1.0,
+        samples: samples[0].total(),
+        cpu_s: profile.total.cpu_s(),
+        units,
+        used_cpu_s: Some(profile.total.cpu_s()),
+        waits_s: Some(profile.waits.cpu_s()),
+        accesses_s: profile.accesses.map(pinwise_profile::Amount::cpu_s),
+        unread_s: Some(profile.unread.cpu_s()),
+        exit: Some(0),
+    };
+    ProfileRecord {
+        schema: PROFILE_SCHEMA.to_owned(),
+        id: "20260101-000000-00000001".to_owned(),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        host: HostRecord::new("local".to_owned(), false, &topology),
+        source: TraceSource::Command {
+            command: vec!["./prog".to_owned(), "--fast".to_owned()],
+            placement: "os-default".to_owned(),
+            cpus: "0-1".to_owned(),
+        },
+        event: SampleEvent::CpuClock,
+        hz: 1000,
+        wall_s: 1.0,
+        own_cpu_s: 0.01,
+        lost: 0,
+        work: WorkRecord {
+            unit: "request".to_owned(),
+            count: units,
+            metric: None,
+        },
+        pause: Some(ProfilePause {
+            cpu: 0,
+            ns: 24.3,
+            low_ns: None,
+            high_ns: None,
+        }),
+        machine: None,
+        runs: vec![run],
+        figures: ProfileFigures::new(&profile, units),
+        sentence: "Most of it waits.".to_owned(),
+        exit: Some(0),
+        notes: vec!["A note.".to_owned()],
+        tags: Vec::new(),
+    }
+}
+
+pub(crate) fn spinning(samples: u64) -> Scene {
+    Scene::new("/home/me/prog")
+        .waiting(&["main", "spin_until_free"], samples)
+        .stack(&["main", "work", "k:do_read"], 120)
+        .stack(
+            &[
+                "main",
+                "work",
+                "std::collections::hash::map::Map<K, V>::insert",
+            ],
+            80,
+        )
+        .stack(&["main", "0x31a4"], 40)
+}
+
+fn shown(record: &ProfileRecord) -> String {
+    profile(record, &ProfileShown::default(), Palette::default())
+}
+
+#[test]
+fn a_profile_as_text() {
+    let text = shown(&record(spinning(760), 50.0));
+    insta::assert_snapshot!(text);
+    assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+}
+
+#[test]
+fn what_is_not_asked_for_is_not_shown() {
+    let shown = ProfileShown {
+        functions: 1,
+        instructions: 0,
+        threads: 0,
+    };
+    let text = profile(&record(spinning(760), 50.0), &shown, Palette::default());
+    assert!(
+        !text.contains("pause") && !text.contains("Thread"),
+        "{text}"
+    );
+    assert!(text.contains("and 5 more: 240 ms, 240 samples"), "{text}");
+}
+
+#[test]
+fn a_difference_as_text() {
+    let mut before = record(spinning(760), 50.0);
+    before.work.unit = "request".to_owned();
+    let mut after = record(spinning(2690).stack(&["main", "fresh"], 90), 100.0);
+    after.pause.as_mut().unwrap().ns = 43.0;
+    let diff = ProfileDiff::between(&before, &after).unwrap();
+    let text = super::super::profile_diff(&diff, 4, Palette::default());
+    insta::assert_snapshot!(text);
+    assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+}
+
+#[test]
+fn what_cannot_be_subtracted_is_refused() {
+    let before = record(spinning(10), 1.0);
+    let refused = |change: &dyn Fn(&mut ProfileRecord)| {
+        let mut after = record(spinning(10), 1.0);
+        change(&mut after);
+        ProfileDiff::between(&before, &after)
+            .unwrap_err()
+            .to_string()
+    };
+    let words = refused(&|after| after.work.unit = "run".to_owned());
+    assert!(
+        words.contains("per request") && words.contains("per run"),
+        "{words}"
+    );
+    let words = refused(&|after| after.work.count = 0.0);
+    assert!(words.contains("no units of work"), "{words}");
+    let words = refused(&|after| after.event = SampleEvent::Proc);
+    assert!(words.contains("/proc"), "{words}");
+    let words = refused(&|after| after.figures.calls.nodes[0].function = 999);
+    assert!(words.contains("damaged"), "{words}");
+}
+
+#[test]
+fn folded_stacks_add_up_to_all_samples() {
+    let text = folded(&record(spinning(760), 1.0));
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines.contains(&"main;spin_until_free;[pause] 760"),
+        "{text}"
+    );
+    assert!(lines.contains(&"main;work;do_read 120"), "{text}");
+    let samples = lines.iter().map(|line| line.rsplit(' ').next().unwrap());
+    let sum: u64 = samples.map(|count| count.parse::<u64>().unwrap()).sum();
+    assert_eq!(sum, 1000);
+}
+
+#[test]
+fn a_record_survives_json() {
+    let record = record(spinning(760), 3.0);
+    let text = serde_json::to_string(&record).unwrap();
+    let back: ProfileRecord = pinwise_record::read(&text).unwrap();
+    assert_eq!(back, record);
+    let profile = back.figures.profile().unwrap();
+    assert_eq!(profile.total.samples, 1000);
+    assert_eq!(profile.tree.total().samples, 1000);
+    assert_eq!(profile.waits.samples, 760);
+}
+
+proptest! {
+    #[test]
+    fn any_figures_are_shown(
+        samples in any::<u64>(), cpu_s in any::<f64>(), count in any::<u64>(), units in any::<f64>(),
+    ) {
+        let mut record = record(spinning(760), 1.0);
+        let amount = AmountRecord {
+            samples,
+            cpu_s: if cpu_s.is_finite() { cpu_s } else { 0.0 },
+            cpu_s_per_unit: None,
+        };
+        let figures = &mut record.figures;
+        figures.functions[0].own = amount;
+        figures.functions[1].waits = amount;
+        figures.functions_left_out.own = amount;
+        figures.functions_left_out.count = count;
+        figures.threads_left_out.count = count;
+        figures.instructions[0].lines[0].own = amount;
+        figures.calls.nodes[1].samples = samples;
+        figures.calls.nodes[1].cpu_s = amount.cpu_s;
+        figures.waits = amount;
+        record.work.count = units;
+        prop_assert!(!shown(&record).is_empty() && !folded(&record).is_empty());
+        if let Ok(diff) = ProfileDiff::between(&record, &record) {
+            prop_assert!(!super::super::profile_diff(&diff, 9, Palette::default()).is_empty());
+            let drawing = super::super::flame_graph_diff(&diff);
+            prop_assert!(roxmltree::Document::parse(&drawing).is_ok(), "{drawing}");
+        }
+        let drawing = super::super::flame_graph(&record);
+        prop_assert!(roxmltree::Document::parse(&drawing).is_ok(), "{drawing}");
+    }
+
+    #[test]
+    fn any_name_is_shown_without_control_characters(
+        name in "\\PC{0,40}|[\\x00-\\x20;<&\u{1b}]{1,9}", samples in 1u64..9,
+    ) {
+        let scene = Scene::new("/bin/\u{1b}[31mprog").stack(&["main", &name], samples);
+        let mut record = record(scene, 1.0);
+        record.figures.threads[0].name.clone_from(&name);
+        record.sentence.clone_from(&name);
+        record.work.unit.clone_from(&name);
+        record.figures.instructions[0].source = Some(name.clone());
+        let diff = ProfileDiff::between(&record, &record).unwrap();
+        let texts = [
+            shown(&record),
+            folded(&record),
+            super::super::profile_diff(&diff, 9, Palette::default()),
+        ];
+        for text in texts {
+            prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        }
+        let drawings = [
+            super::super::flame_graph(&record),
+            super::super::flame_graph_diff(&diff),
+        ];
+        for drawing in drawings {
+            prop_assert!(roxmltree::Document::parse(&drawing).is_ok(), "{drawing}");
+        }
+    }
+}

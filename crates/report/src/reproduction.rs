@@ -1,0 +1,93 @@
+//! Field reports as text: what was reported, what came out, and why that
+//! counts or not.
+
+use super::Palette;
+use super::style::{paragraph, visible};
+use pinwise_record::{ClaimRecord, ClaimVerdict, ExperimentRecord, Reproduction};
+
+/// A report of the list.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportRow<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// When and on what it was made.
+    pub machine: &'a str,
+    /// Its experiments.
+    pub experiments: &'a [&'a str],
+}
+
+/// The list of field reports.
+#[must_use]
+pub fn reports(rows: &[ReportRow<'_>]) -> String {
+    let mut out = String::new();
+    for row in rows {
+        out += &format!("{}\n", visible(row.name));
+        out += &paragraph("  ", "  ", &format!("{}.", row.machine));
+        out += "\n";
+        out += &paragraph("  ", "  ", &row.experiments.join(", "));
+        out += "\n";
+    }
+    out
+}
+
+/// What came of the experiments.
+#[must_use]
+pub fn reproduction(record: &Reproduction, palette: Palette) -> String {
+    let mut out = String::new();
+    for report in &record.reports {
+        out += &palette.strong(&visible(&report.name));
+        out += "\n";
+        out += &paragraph("", "", &report.machine);
+        out += "\n";
+        for experiment in &report.experiments {
+            out += &self::experiment(experiment, palette);
+        }
+        if !report.assumed.is_empty() {
+            out += "\n  Assumed, not in the report:\n";
+        }
+        for assumed in &report.assumed {
+            out += &paragraph("  - ", "    ", assumed);
+            out += "\n";
+        }
+        out += "\n";
+    }
+    out += &paragraph("", "", &record.verdict());
+    if record.interrupted {
+        out += "\nInterrupted: what was finished is shown.";
+    }
+    out + "\n"
+}
+
+fn experiment(experiment: &ExperimentRecord, palette: Palette) -> String {
+    let title = format!("{}: {}", experiment.name, experiment.question);
+    let mut out = format!("\n{}\n", paragraph("  ", "  ", &title));
+    for claim in &experiment.claims {
+        out += &self::claim(claim, palette);
+    }
+    out
+}
+
+fn claim(claim: &ClaimRecord, palette: Palette) -> String {
+    let word = match claim.verdict {
+        ClaimVerdict::Reproduced => "reproduced",
+        ClaimVerdict::Contradicted => "contradicted",
+        ClaimVerdict::Given => "given",
+        ClaimVerdict::NotHere => "not here",
+    };
+    let mark = match claim.verdict {
+        ClaimVerdict::Reproduced => palette.good(word),
+        ClaimVerdict::Contradicted => palette.bad(word),
+        ClaimVerdict::Given | ClaimVerdict::NotHere => palette.faint(word),
+    };
+    let why = paragraph("      ", "      ", &format!("{word}: {}", claim.why));
+    let figures = match &claim.measured {
+        Some(measured) => format!("reported {}, here {measured}", claim.reported),
+        None => format!("reported {}", claim.reported),
+    };
+    format!(
+        "{}\n{}\n{}\n",
+        paragraph("    ", "      ", &claim.claim),
+        paragraph("      ", "      ", &figures),
+        why.replacen(word, &mark, 1)
+    )
+}

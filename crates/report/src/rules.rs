@@ -1,0 +1,229 @@
+//! Rules as text, what they changed, and a systemd unit that runs them.
+
+use std::fmt::Write;
+
+use super::Palette;
+use super::style::{paragraph, visible};
+use pinwise_format::{count, count_of};
+use pinwise_record::{RuleChange, RuleChangeKind, RuleRecord, RulesRecord};
+
+/// Processes of a rule that are named.
+const SHOWN: usize = 12;
+
+/// Rules with the CPUs that they stand for and whom they concern.
+#[must_use]
+pub fn rules(record: &RulesRecord, palette: Palette) -> String {
+    let mut text = String::new();
+    for rule in &record.rules {
+        let name = palette.strong(&visible(&rule.name));
+        let _ = writeln!(text, "{name} (line {})", rule.line);
+        for pattern in &rule.patterns {
+            text += &paragraph("  if    ", "        ", &visible(pattern));
+            text.push('\n');
+        }
+        let _ = writeln!(text, "  then  {}", actions(rule));
+        text += &paragraph("  now   ", "        ", &concerned(rule));
+        text.push_str("\n\n");
+    }
+    let processes: usize = record.rules.iter().map(|rule| rule.processes.len()).sum();
+    let (rules, processes) = (
+        count(record.rules.len(), "rule"),
+        count_of(processes as u64, "process", "processes"),
+    );
+    let _ = writeln!(text, "{rules}; {processes} would be looked after now.");
+    text
+}
+
+fn actions(rule: &RuleRecord) -> String {
+    let place = rule.place.as_ref().map(|place| match &rule.cpus {
+        Some(cpus) => format!("{} (CPUs {cpus})", visible(place)),
+        None => format!("{} (left where they are)", visible(place)),
+    });
+    let nice = rule.nice.map(|nice| format!("nice {nice}"));
+    let all: Vec<String> = place.into_iter().chain(nice).collect();
+    all.join(", ")
+}
+
+fn concerned(rule: &RuleRecord) -> String {
+    if rule.processes.is_empty() {
+        return "no process".to_owned();
+    }
+    let named = rule.processes.iter().take(SHOWN).map(|process| {
+        let cpus = process.cpus.as_deref().unwrap_or("?");
+        format!(
+            "{} ({}, on {cpus})",
+            visible(&process.name),
+            process.process
+        )
+    });
+    let named: Vec<String> = named.collect();
+    let more = rule.processes.len().saturating_sub(SHOWN);
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", named.join(", "))
+}
+
+/// A change in one line.
+#[must_use]
+pub fn rule_change(change: &RuleChange, palette: Palette) -> String {
+    let word = match (change.change, change.dry_run) {
+        (RuleChangeKind::Placed, false) => palette.good("placed"),
+        (RuleChangeKind::Placed, true) => palette.good("would place"),
+        (RuleChangeKind::Released, _) => palette.faint("released"),
+        (RuleChangeKind::Refused, _) => palette.warn("left"),
+    };
+    let name = change.name.as_deref().map_or("?".to_owned(), visible);
+    let mut line = format!("{word} {name} ({})", change.process);
+    if let Some(rule) = &change.rule {
+        let _ = write!(line, " by '{}'", visible(rule));
+    }
+    match (&change.from, &change.to) {
+        (Some(from), Some(to)) => {
+            let _ = write!(line, ": CPUs {from} -> {to}");
+        }
+        (Some(from), None) => {
+            let _ = write!(line, ": CPUs {from}");
+        }
+        _ => {}
+    }
+    if let Some(nice) = change.nice {
+        let _ = write!(line, ", nice {nice}");
+    }
+    if change.threads > 0 {
+        let _ = write!(line, ", {}", count(change.threads, "thread"));
+    }
+    if change.threads_left > 0 {
+        let _ = write!(line, ", {} left to others", change.threads_left);
+    }
+    if let Some(why) = &change.why {
+        let _ = write!(line, ": {}", visible(why));
+    }
+    line
+}
+
+/// A systemd unit that runs rules; `program` and `file` are absolute paths.
+///
+/// The sandbox leaves what the rules need: CPUs and priorities of other users'
+/// processes (`CAP_SYS_NICE`), the kernel's word about new ones
+/// (`CAP_NET_ADMIN`, on the host's network: the connector has no other), the
+/// paths of their executables (`CAP_SYS_PTRACE`), and `/run/pinwise-rules`, which
+/// outlasts a restart. Its end removes that folder, so that it must not be the one
+/// in which other journals of root's are.
+#[must_use]
+pub fn rules_unit(program: &str, file: &str) -> String {
+    let (command, file_shown) = (unit_word(program), unit_word(file));
+    format!(
+        "\
+[Unit]
+Description=pinwise: processes kept where rules say
+Documentation=man:pinwise-rules-run(1)
+
+[Service]
+Type=exec
+ExecStartPre={command} rules check {file_shown}
+ExecStart={command} rules run {file_shown}
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=on-failure
+RestartSec=5s
+RuntimeDirectory=pinwise-rules
+RuntimeDirectoryMode=0700
+RuntimeDirectoryPreserve=restart
+
+CapabilityBoundingSet=CAP_SYS_NICE CAP_NET_ADMIN CAP_SYS_PTRACE
+AmbientCapabilities=
+NoNewPrivileges=yes
+RestrictAddressFamilies=AF_NETLINK AF_UNIX
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+ProtectSystem=strict
+ProtectHome=read-only
+ProtectControlGroups=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectClock=yes
+ProtectHostname=yes
+PrivateDevices=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+UMask=0077
+
+[Install]
+WantedBy=multi-user.target
+"
+    )
+}
+
+/// A word of a command line of a unit: in quotes where it needs them, `%` and
+/// `$` doubled (`systemd.service(5)`, "Command lines").
+fn unit_word(word: &str) -> String {
+    let mut escaped = String::new();
+    for c in word.chars() {
+        match c {
+            '%' => escaped.push_str("%%"),
+            '$' => escaped.push_str("$$"),
+            '\\' => escaped.push_str("\\\\"),
+            '"' => escaped.push_str("\\\""),
+            c if c.is_control() => {
+                let mut bytes = [0; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    let _ = write!(escaped, "\\x{byte:02x}");
+                }
+            }
+            c => escaped.push(c),
+        }
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@".contains(c);
+    if escaped.chars().all(is_plain) {
+        escaped
+    } else {
+        format!("\"{escaped}\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_units_are_quoted() {
+        for (word, written) in [
+            ("/usr/bin/pinwise", "/usr/bin/pinwise"),
+            ("/a b/c", "\"/a b/c\""),
+            ("/a%n$x", "\"/a%%n$$x\""),
+            ("/a\"b\\c", "\"/a\\\"b\\\\c\""),
+            ("/a\nb", "\"/a\\x0ab\""),
+            ("/a;b", "\"/a;b\""),
+        ] {
+            assert_eq!(unit_word(word), written);
+        }
+    }
+
+    #[test]
+    fn changes_are_one_line_whatever_processes_are_called() {
+        let change = RuleChange {
+            schema: String::new(),
+            time: String::new(),
+            change: RuleChangeKind::Placed,
+            dry_run: true,
+            rule: Some("r\u{1b}[2J".to_owned()),
+            process: 7,
+            name: Some("a\nb\u{7}".to_owned()),
+            threads: 2,
+            threads_left: 1,
+            from: Some("0-3".to_owned()),
+            to: Some("1".to_owned()),
+            nice: Some(5),
+            why: None,
+        };
+        assert_eq!(
+            rule_change(&change, Palette::default()),
+            "would place a\\nb\\u{7} (7) by 'r\\u{1b}[2J': CPUs 0-3 -> 1, nice 5, 2 threads, 1 left to others"
+        );
+    }
+}

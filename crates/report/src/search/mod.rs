@@ -1,0 +1,253 @@
+//! A search as text: what is best, how sure that is, what the program is
+//! sensitive to, and what it took to find out.
+
+mod picture;
+mod rows;
+mod words;
+
+use std::time::Duration;
+
+use super::comparison::{findings, place, what_to_do};
+use super::style::{self, Palette, paragraph, shortened};
+pub use picture::search_picture;
+use pinwise_format::{count, duration, percent};
+use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
+pub use rows::search_rows;
+pub(super) use words::{NamedRow, named_table};
+use words::{cost_range, costs, placements};
+
+/// Arms in the table, beside `os-default`.
+const SHOWN: usize = 8;
+/// Failed arms that are told one by one.
+const FAILED_TOLD: usize = 4;
+/// A clear feature is told where its whole range changes the metric by so much,
+/// per cent.
+const LEAST_EFFECT: f64 = 1.0;
+/// Features told.
+const FEATURES_TOLD: usize = 5;
+
+/// The whole search for a terminal.
+#[must_use]
+pub fn search(record: &SearchRecord, palette: Palette) -> String {
+    let mut text = heading(record, palette);
+    text.push('\n');
+    text.push_str(&verdict(record, palette));
+    if !record.predictions.is_empty() {
+        text.push('\n');
+        text.push_str(&arms_table(record));
+    }
+    text.push_str(&failed(record));
+    text.push_str(&sensitivities(record, palette));
+    let beside = record.verdict.beside.iter().cloned();
+    for sentence in beside.chain(least(record)).chain(truth(record)) {
+        text.push_str(&format!("\n{}\n", paragraph("", "", &visible(&sentence))));
+    }
+    text.push_str(&findings(&record.findings, palette));
+    text.push('\n');
+    text.push_str(&palette.faint(&method(record)));
+    text.push('\n');
+    text
+}
+
+/// One line, whatever it holds.
+fn visible(text: &str) -> String {
+    style::visible(text)
+}
+
+fn heading(record: &SearchRecord, palette: Palette) -> String {
+    let title = palette.strong(&shortened(&record.title(), super::WIDTH));
+    let place = format!("{} · metric: {}", place(&record.host), record.metric.name);
+    format!("{title}\n{}\n", shortened(&place, super::WIDTH))
+}
+
+fn verdict(record: &SearchRecord, palette: Palette) -> String {
+    let sentence = match (record.stopped, record.verdict.sentence.as_str()) {
+        (None, _) => "Cut off before it came to an end.".to_owned(),
+        (_, "") => "No verdict.".to_owned(),
+        (_, sentence) => paragraph("", "", &visible(sentence)),
+    };
+    let painted = match record.verdict.kind {
+        _ if record.stopped.is_none() => palette.warn(&sentence),
+        SearchAnswer::Best | SearchAnswer::LeaveAlone => palette.good(&sentence),
+        SearchAnswer::DoesNotMatter => palette.strong(&sentence),
+        SearchAnswer::Undecided => palette.warn(&sentence),
+    };
+    let mut text = format!("{painted}\n");
+    text.push_str(&what_to_do(
+        &record.verdict.advice,
+        &record.verdict.commands,
+    ));
+    text
+}
+
+/// The arms that are expected to be best, and `os-default`.
+fn shown(record: &SearchRecord) -> Vec<&PredictedArm> {
+    let default = record.arms.first().map(|arm| arm.name.as_str());
+    let mut all: Vec<&PredictedArm> = record.predictions.iter().collect();
+    all.sort_by(|a, b| a.predicted.total_cmp(&b.predicted));
+    let is_default = |arm: &PredictedArm| Some(arm.arm.as_str()) == default;
+    let mut taken = 0;
+    all.retain(|arm| {
+        taken += usize::from(!is_default(arm));
+        is_default(arm) || taken <= SHOWN
+    });
+    all
+}
+
+fn arms_table(record: &SearchRecord) -> String {
+    let shown = shown(record);
+    let header = [
+        "placement",
+        "CPUs",
+        "runs",
+        "measured",
+        "expected",
+        "90 %",
+        "change",
+    ];
+    let rows: Vec<NamedRow<'_>> = shown.iter().map(|arm| row(record, arm)).collect();
+    let mut text = named_table(&header, &rows);
+    let left = record.predictions.len() - shown.len();
+    if left > 0 {
+        let all = record.predictions.iter();
+        let worst = all.max_by(|a, b| a.ratio.total_cmp(&b.ratio));
+        text.push_str(&format!(
+            "  and {left} more, the worst expected at {} against os-default\n",
+            worst.map_or("–", |worst| &worst.change)
+        ));
+    }
+    text
+}
+
+fn row<'a>(record: &SearchRecord, arm: &'a PredictedArm) -> NamedRow<'a> {
+    let unit = &record.metric.unit;
+    let candidate = record.arms.iter().find(|a| a.name == arm.arm);
+    let cpus = candidate.map_or_else(|| "–".to_owned(), |a| a.cpu_count.to_string());
+    let measured = arm.measured.map(|m| costs(record, m.value, unit));
+    NamedRow {
+        is_marked: record.best.as_ref() == Some(&arm.arm),
+        name: &arm.arm,
+        cells: vec![
+            cpus,
+            arm.runs.to_string(),
+            measured.unwrap_or_else(|| "–".to_owned()),
+            costs(record, arm.predicted, unit),
+            cost_range(record, arm.low, arm.high, unit),
+            arm.change.clone(),
+        ],
+    }
+}
+
+/// Arms whose command failed: they cannot win.
+fn failed(record: &SearchRecord) -> String {
+    let failed: Vec<&SearchArm> = record
+        .arms
+        .iter()
+        .filter(|arm| arm.invalid.is_some())
+        .collect();
+    if failed.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\n");
+    for arm in failed.iter().take(FAILED_TOLD) {
+        let reason = arm.invalid.as_deref().unwrap_or_default();
+        let line = format!("{} failed: {reason}", arm.name);
+        text.push_str(&format!("{}\n", paragraph("  ", "    ", &visible(&line))));
+    }
+    if failed.len() > FAILED_TOLD {
+        let more = count(failed.len() - FAILED_TOLD, "other placement");
+        text.push_str(&format!("  and {more} failed\n"));
+    }
+    text
+}
+
+/// What the model has learnt: how much of the metric goes with each feature.
+fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
+    let Some(model) = &record.model else {
+        return String::new();
+    };
+    let mut told: Vec<(&EffectRecord, &str)> = Vec::new();
+    for feature in model.features.iter().filter(|feature| feature.is_clear) {
+        let change = feature.change.as_ref();
+        let change = change.filter(|change| change.value.abs() >= LEAST_EFFECT);
+        told.extend(change.map(|change| (change, feature.meaning.as_str())));
+    }
+    let heading = palette.strong("What it is sensitive to");
+    if told.is_empty() {
+        let none = "Nothing of what placements differ in changes the cost by 1 % for sure.";
+        return format!("\n{heading}\n{}\n", paragraph("  ", "  ", none));
+    }
+    told.sort_by(|(a, _), (b, _)| b.value.abs().total_cmp(&a.value.abs()));
+    let lines = told.iter().take(FEATURES_TOLD).map(|(change, meaning)| {
+        let (text, interval) = (&change.text, &change.interval);
+        let line = visible(&format!("{text} ({interval})  {meaning}"));
+        format!("{}\n", paragraph("  ", "    ", &line))
+    });
+    format!("\n{heading}\n{}", lines.collect::<String>())
+}
+
+fn least(record: &SearchRecord) -> Option<String> {
+    let least = record.least.as_ref()?;
+    Some(match least.basis.as_str() {
+        "" => format!("Least resource: {}", least.sentence),
+        basis => {
+            let sentence = least.sentence.trim_end_matches('.');
+            format!("Least resource: {sentence} ({basis}).")
+        }
+    })
+}
+
+fn truth(record: &SearchRecord) -> Option<String> {
+    let truth = record.truth.as_ref()?;
+    let regret = match record.true_regret {
+        Some(regret) => format!("what was found costs {} more than", percent(regret)),
+        None => "nothing was found beside".to_owned(),
+    };
+    let errors = truth.prediction_error.map_or_else(String::new, |error| {
+        format!(
+            " Predictions of arms that never ran are off by {} (median).",
+            percent(error)
+        )
+    });
+    let default = pinwise_format::three_digits(truth.default_ratio);
+    Some(format!(
+        "Truth of the simulated machine: {regret} the best, {} (os-default costs {default} of it).{errors} {} of true costs lie in their 90 % intervals.",
+        truth.best,
+        percent(truth.coverage)
+    ))
+}
+
+fn method(record: &SearchRecord) -> String {
+    let mut parts = Vec::new();
+    if let Some(space) = placements(&record.space) {
+        parts.push(space);
+    }
+    let runs = count(record.runs_used, "run");
+    let spent = duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default());
+    let pairs = record.confirmation.as_ref().map_or_else(String::new, |c| {
+        format!(" and {} to confirm", count(c.pairs, "pair"))
+    });
+    let stopped = match record.stopped {
+        Some(Stopped::Precision) => "stopped when the answer was sure",
+        Some(Stopped::Budget) => "stopped at the end of the time",
+        Some(Stopped::Runs) => "stopped at the end of the runs",
+        Some(Stopped::Interrupted) => "interrupted",
+        Some(Stopped::Failed) => "stopped because the command failed",
+        None => "cut off",
+    };
+    parts.push(format!(
+        "{runs}{pairs} (seed {}), {spent}; {stopped}.",
+        record.seed
+    ));
+    if let Some(model) = &record.model {
+        parts.push(words::model(model));
+    }
+    if !record.verdict.condition.is_empty() {
+        parts.push(visible(&record.verdict.condition));
+    }
+    parts.push(format!("Record {}.", visible(&record.id)));
+    paragraph("", "", &parts.join(" "))
+}
+
+#[cfg(test)]
+pub(super) mod tests;

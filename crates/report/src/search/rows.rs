@@ -1,0 +1,41 @@
+//! The runs of a search for other programs.
+
+use crate::export::{RUN_COLUMNS, run_cells};
+use crate::table::{Cell, Holds, Table};
+use pinwise_record::{SearchRecord, SearchStep};
+
+/// One row per run, in order of time.
+#[must_use]
+pub fn search_rows(record: &SearchRecord) -> Table {
+    let own = [
+        ("arm", Holds::Text),
+        ("threads_set", Holds::Whole),
+        ("cpus", Holds::Text),
+        ("step", Holds::Text),
+    ];
+    let mut table = Table::new(own.into_iter().chain(RUN_COLUMNS));
+    for run in &record.runs {
+        let arm = record.arms.get(run.arm);
+        let own = [
+            Cell::text(arm.map_or("", |arm| &arm.name)),
+            Cell::count(arm.and_then(|arm| arm.threads)),
+            Cell::text(arm.map_or("", |arm| &arm.cpus)),
+            Cell::text(step(run.step)),
+        ];
+        table.push(own.into_iter().chain(run_cells(&run.run)));
+    }
+    table
+}
+
+/// As the record has it.
+const fn step(step: SearchStep) -> &'static str {
+    match step {
+        SearchStep::Warmup => "warmup",
+        SearchStep::Profiling => "profiling",
+        SearchStep::Search => "search",
+        SearchStep::Refinement => "refinement",
+        SearchStep::Confirmation => "confirmation",
+        SearchStep::OtherCpus => "other_cpus",
+        SearchStep::Least => "least",
+    }
+}

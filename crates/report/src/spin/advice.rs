@@ -1,0 +1,57 @@
+//! Advice on spin settings, as text.
+
+use crate::style::{Palette, paragraph, visible};
+use pinwise_format::nanoseconds;
+use pinwise_record::{AdviceRecord, SpinAdviceRecord};
+
+/// Advice for a terminal.
+#[must_use]
+pub fn spin_advice(record: &SpinAdviceRecord, palette: Palette) -> String {
+    let title = format!("Spin settings for {}", record.processor.name);
+    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
+    let costs = format!(
+        "A PAUSE takes {}; a wake-up {}, a switch {}. Budget: {}, {} PAUSEs.",
+        nanoseconds(record.processor.pause_ns),
+        nanoseconds(record.futex_wake_ns),
+        nanoseconds(record.context_switch_ns),
+        nanoseconds(record.budget_ns),
+        record.budget_pauses
+    );
+    out += &format!("{}\n", paragraph("  ", "  ", &costs));
+    out += &format!("{}\n", paragraph("  ", "  ", &record.rule));
+    for note in &record.notes {
+        out += &format!("{}\n", paragraph("  · ", "    ", note));
+    }
+    for row in &record.advice {
+        out += &advice(row, palette);
+    }
+    out
+}
+
+fn advice(row: &AdviceRecord, palette: Palette) -> String {
+    let time =
+        |ns: Option<f64>| ns.map_or_else(String::new, |ns| format!(" ({})", nanoseconds(ns)));
+    let mut out = format!("\n  {}\n", palette.strong(&visible(&row.runtime)));
+    let mut setting = format!("{}, {}", row.setting, row.how);
+    if let Some(versions) = &row.versions {
+        setting += &format!(" ({versions})");
+    }
+    out += &format!("{}\n", paragraph("    ", "      ", &setting));
+    let value = match &row.suggested {
+        Some(suggested) => format!(
+            "usually {}{}; suggested: {suggested}{}",
+            row.usual,
+            time(row.usual_ns),
+            time(row.suggested_ns)
+        ),
+        None => format!("usually {}{}; leave it", row.usual, time(row.usual_ns)),
+    };
+    out += &format!("{}\n", paragraph("    ", "      ", &value));
+    out += &format!("{}\n", paragraph("    ", "    ", &row.reasoning));
+    if let Some(verify) = &row.verify {
+        // Two lines that a shell takes as one: most are wider than a terminal.
+        let lines = visible(verify).replacen(" '", " \\\n      '", 1);
+        out += &format!("    {}\n", palette.faint(&lines));
+    }
+    out
+}

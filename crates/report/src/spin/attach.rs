@@ -1,0 +1,329 @@
+//! Where a program spins, as text.
+
+use crate::comparison::findings;
+use crate::style::{Palette, paragraph, shortened, table, visible};
+use pinwise_format::{count, count_of, grouped, nanoseconds, seconds};
+use pinwise_record::{
+    MatchStrength, SampleEvent, SpinAttachRecord, SpinPlace, SpinShares, TraceSource,
+};
+
+/// Places, threads and lines that are shown; the record has more.
+const MOST_PLACES: usize = 6;
+/// A place is shown from this share of CPU time on.
+const LEAST_SHARE: f64 = 0.005;
+const MOST_THREADS: usize = 8;
+const MOST_LINES: usize = 8;
+
+/// A record of `spin attach` for a terminal.
+#[must_use]
+pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
+    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
+    out += &format!("{}\n\n", paragraph("", "  ", &made_by(record)));
+    out += &format!(
+        "{}\n",
+        paragraph("", "  ", &format!("{}.", capital(&record.verdict())))
+    );
+    if let Some(shares) = &record.shares {
+        out += &shares_table(record, shares);
+    }
+    let shown = record
+        .places
+        .iter()
+        .filter(|place| place.share >= LEAST_SHARE);
+    let shown: Vec<&SpinPlace> = shown.take(MOST_PLACES).collect();
+    for (at, place) in shown.iter().enumerate() {
+        out += &place_text(at + 1, place, palette);
+    }
+    let left = record.places.len() - shown.len();
+    if left > 0 {
+        let places = count(left, "smaller place");
+        out += &format!("\n  … and {places}, in the record (--format json).\n");
+    }
+    out += &threads(record);
+    out += &findings(&record.findings, palette);
+    if record.findings.is_empty() && !record.notes.is_empty() {
+        out.push('\n');
+    }
+    for note in &record.notes {
+        out += &format!("{}\n", paragraph("  · ", "    ", &visible(note)));
+    }
+    out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
+    out
+}
+
+fn title(record: &SpinAttachRecord) -> String {
+    match &record.source {
+        TraceSource::Command {
+            command, placement, ..
+        } => format!(
+            "{} at {}",
+            visible(&shell_words::join(command)),
+            visible(placement)
+        ),
+        TraceSource::Process { pid, name } => format!("process {pid} ({})", visible(name)),
+        TraceSource::Machine | TraceSource::Import { .. } => String::new(),
+    }
+}
+
+fn made_by(record: &SpinAttachRecord) -> String {
+    let own = if record.cpu_s > 0.0 {
+        format!(
+            "; pinwise itself used {} of CPU time for it",
+            seconds(record.own_cpu_s)
+        )
+    } else {
+        String::new()
+    };
+    if record.event == SampleEvent::Proc {
+        return format!("CPU time from /proc over {}{own}.", seconds(record.wall_s));
+    }
+    format!(
+        "{} samples by {} over {}, {} for each second of a thread's CPU time{own}.",
+        record.samples,
+        visible(record.event.as_str()),
+        seconds(record.wall_s),
+        record.hz
+    )
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|c| c.to_uppercase().to_string());
+    format!("{}{}", first.unwrap_or_default(), characters.as_str())
+}
+
+fn shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
+    let kinds = [
+        (
+            "polling",
+            shares.polling_s,
+            "looks, and hints between looks",
+        ),
+        ("blind delay", shares.blind_delay_s, "hints without looking"),
+        ("bare load", shares.bare_load_s, "looks without a hint"),
+        ("yielding", shares.yielding_s, "sched_yield between looks"),
+        ("work", shares.work_s, "everything else"),
+    ];
+    let mut out = String::new();
+    for (name, time_s, words) in kinds {
+        let share = if record.cpu_s > 0.0 {
+            100.0 * time_s / record.cpu_s
+        } else {
+            0.0
+        };
+        out += &format!(
+            "  {name:<12} {:>9} {share:5.1} %  {words}\n",
+            seconds(time_s)
+        );
+    }
+    if let Some(rate) = record.pauses_per_s.filter(|rate| *rate > 0.0) {
+        let cost = record.pause_ns.map_or_else(String::new, |ns| {
+            format!("; one takes {} on this machine", nanoseconds(ns))
+        });
+        let line = format!("About {} PAUSEs a second{cost}.", grouped(whole(rate)));
+        out += &format!("  {}\n", paragraph("", "  ", &line));
+    }
+    out
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast saturates, and a rate is no negative number"
+)]
+const fn whole(rate: f64) -> u64 {
+    rate.round() as u64
+}
+
+fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
+    let module = place
+        .module
+        .as_deref()
+        .map_or("code made at run time", |path| {
+            path.rsplit('/').next().unwrap_or(path)
+        });
+    let function = place.function.as_deref().unwrap_or("no name");
+    let head = format!(
+        "{number}. {}: {} of CPU time, {:.1} % ({} samples, {})",
+        visible(place.kind.as_str()).replace('_', " "),
+        seconds(place.cpu_s),
+        100.0 * place.share,
+        place.samples,
+        count(place.threads, "thread")
+    );
+    let mut out = format!("\n{}\n", palette.strong(&paragraph("", "   ", &head)));
+    let lines = [
+        Some(format!(
+            "{} in {}, at {:#x}",
+            shortened(&visible(function), 48),
+            visible(module),
+            place.address
+        )),
+        place
+            .gap_hints
+            .map(|gap| format!("{} from look to look", count_of(gap, "PAUSE", "PAUSEs"))),
+        place.hint_ns_seen.map(|ns| {
+            format!(
+                "one PAUSE took {} there, with its share of the loop ({} pairs of samples)",
+                nanoseconds(ns),
+                place.hint_ns_pairs
+            )
+        }),
+    ];
+    for line in lines.into_iter().flatten() {
+        out += &format!("{}\n", paragraph("   ", "   ", &line));
+    }
+    for found in &place.algorithms {
+        let line = format!(
+            "{} {} ({}): {}",
+            match found.strength {
+                MatchStrength::Certain => "it is",
+                MatchStrength::Likely => "it is likely",
+                _ => "it may be",
+            },
+            visible(&found.name),
+            visible(&found.algorithm),
+            visible(&found.why)
+        );
+        out += &format!("{}\n", paragraph("   ", "     ", &line));
+        if !found.tunables.is_empty() {
+            let line = format!("set by {}", visible(&found.tunables.join("; ")));
+            out += &format!("{}\n", paragraph("     ", "     ", &line));
+        }
+    }
+    for line in place.code.iter().take(MOST_LINES) {
+        out += &palette.faint(&format!("       {}\n", visible(line)));
+    }
+    if place.code.len() > MOST_LINES {
+        out += &palette.faint(&format!(
+            "       … {} more\n",
+            place.code.len() - MOST_LINES
+        ));
+    }
+    for caller in place.callers.iter().filter(|c| !c.functions.is_empty()) {
+        let names: Vec<String> = caller
+            .functions
+            .iter()
+            .map(|name| shortened(&visible(name), 40))
+            .collect();
+        let line = format!("{} from {}", seconds(caller.cpu_s), names.join(" < "));
+        out += &format!("{}\n", paragraph("   ", "     ", &line));
+    }
+    out
+}
+
+fn threads(record: &SpinAttachRecord) -> String {
+    let shown = record.threads.iter().take(MOST_THREADS);
+    let rows: Vec<Vec<String>> = shown
+        .map(|thread| {
+            vec![
+                thread.tid.to_string(),
+                shortened(&visible(&thread.name), 24),
+                seconds(thread.cpu_s),
+                thread.spin_s.map_or_else(|| "unknown".to_owned(), seconds),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n{}",
+        table(&["thread", "name", "CPU time", "of that spinning"], rows)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::{HostRecord, SpinCaller, SpinMatch, SpinThread};
+    use pinwise_topology::Topology;
+
+    const EVIL: &str = "\u{1b}[31m\r\u{7}</script>";
+
+    fn evil() -> String {
+        EVIL.to_owned()
+    }
+
+    /// A record of which every text is hostile.
+    fn hostile() -> SpinAttachRecord {
+        let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
+        let place = SpinPlace {
+            kind: evil().into(),
+            function: Some(evil()),
+            module: Some(evil()),
+            address: 0x1000,
+            cpu_s: 1.0,
+            share: 0.5,
+            samples: 1000,
+            threads: 2,
+            hints: 1,
+            gap_hints: Some(30),
+            hint_ns_seen: Some(40.0),
+            hint_ns_pairs: 9,
+            constants: vec![50],
+            callers: vec![SpinCaller {
+                functions: vec![evil(), evil()],
+                cpu_s: 1.0,
+            }],
+            algorithms: vec![SpinMatch {
+                algorithm: evil(),
+                name: evil(),
+                strength: evil().into(),
+                why: evil(),
+                tunables: vec![evil()],
+            }],
+            code: vec![evil()],
+        };
+        SpinAttachRecord {
+            schema: pinwise_record::SPIN_ATTACH_SCHEMA.to_owned(),
+            id: evil(),
+            started: evil(),
+            host: HostRecord::new("local".to_owned(), false, &topology),
+            source: TraceSource::Process {
+                pid: 7,
+                name: evil(),
+            },
+            event: evil().into(),
+            hz: 997,
+            wall_s: 2.0,
+            samples: 2000,
+            cpu_s: 2.0,
+            lost: 0,
+            own_cpu_s: 0.01,
+            shares: Some(SpinShares {
+                polling_s: 1.0,
+                work_s: 1.0,
+                ..SpinShares::default()
+            }),
+            spin_share: Some(0.5),
+            spin_share_error: Some(0.01),
+            pause_ns: Some(40.0),
+            pauses_per_s: Some(12_345_678.0),
+            places: vec![place],
+            threads: vec![SpinThread {
+                pid: 7,
+                tid: 8,
+                name: evil(),
+                cpu_s: 1.0,
+                spin_s: None,
+            }],
+            findings: Vec::new(),
+            exit: None,
+            notes: vec![evil()],
+            tags: vec![evil()],
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_program_reaches_the_terminal_as_it_is() {
+        let text = spin_attach(&hostile(), Palette::new(false));
+        let is_shown = |c: char| c == '\n' || !c.is_control();
+        assert!(text.chars().all(is_shown), "{text:?}");
+        assert!(text.contains("12,345,678 PAUSEs"), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,388 @@
+//! Predictions of spinning, as text: a table, a curve over the number of CPUs,
+//! or what moving changes.
+
+use crate::style::{Palette, paragraph, shortened, table, visible};
+use pinwise_format::{nanoseconds, three_digits};
+use pinwise_record::{
+    CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SpinEvidence, SpinPredictRecord,
+    SpinUnit,
+};
+
+/// Columns and rows of a curve.
+const CURVE_COLUMNS: usize = 60;
+const CURVE_ROWS: usize = 8;
+/// Curves are drawn for so many algorithms; the record has all.
+const MOST_CURVES: usize = 6;
+
+/// Predictions for a terminal.
+#[must_use]
+pub fn spin_prediction(record: &SpinPredictRecord, palette: Palette) -> String {
+    let mut out = String::new();
+    if let Some(from) = &record.from {
+        let (from_name, to_name) = (&from.name, &record.processor.name);
+        let title = format!("Moving from {from_name} to {to_name}");
+        out += &format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
+        out += &format!("{}\n", described(from));
+        out += &format!("{}\n\n", described(&record.processor));
+        return out + &moved(record);
+    }
+    let title = format!("Spinning on {}", record.processor.name);
+    out += &format!("{}\n", palette.strong(&paragraph("", "  ", &title)));
+    out += &format!("{}\n\n", described(&record.processor));
+    if record.cliffs.is_empty() {
+        out += &totals(&record.predictions);
+    } else {
+        out += &curves(record);
+    }
+    if let [only] = record.predictions.as_slice() {
+        out += &details(only);
+    }
+    out
+}
+
+/// A processor and where its figures are from.
+fn described(processor: &ProcessorRecord) -> String {
+    let cycles = processor.pause_cycles.map_or_else(String::new, |cycles| {
+        let ghz = processor
+            .ghz
+            .map_or_else(String::new, |ghz| format!(" at {ghz:.2} GHz"));
+        format!(" ({cycles:.1} cycles{ghz})")
+    });
+    let clock = processor
+        .ghz_from
+        .as_ref()
+        .map_or_else(String::new, |from| {
+            format!(" Clock {from}; --ghz overrides it.")
+        });
+    let line = format!(
+        "{}: a PAUSE takes {}{cycles}. {}{clock}",
+        processor.name,
+        nanoseconds(processor.pause_ns),
+        sentence(&processor.pause_from),
+    );
+    paragraph("  ", "  ", &line)
+}
+
+/// With a full stop.
+fn sentence(text: &str) -> String {
+    format!("{}.", text.trim_end_matches('.'))
+}
+
+/// One row per algorithm and number of CPUs, the longest wait first.
+fn totals(predictions: &[PredictionRecord]) -> String {
+    let mut sorted: Vec<&PredictionRecord> = predictions.iter().collect();
+    let length = |row: &PredictionRecord| match (row.immune, row.never_parks, row.total_ms) {
+        (false, true, _) => f64::MAX,
+        (false, false, Some(ms)) => ms,
+        _ => -1.0,
+    };
+    sorted.sort_by(|a, b| length(b).total_cmp(&length(a)));
+    let rows = sorted.iter().map(|row| {
+        vec![
+            row.algorithm.clone(),
+            row.cpus.to_string(),
+            row.total_pauses
+                .map_or_else(|| "–".to_owned(), |n| n.to_string()),
+            time(row.total_ms),
+            time(row.blind_gap_ms),
+            time(row.wasted_cpu_ms),
+            remark(row),
+        ]
+    });
+    let header = [
+        "algorithm",
+        "CPUs",
+        "PAUSEs",
+        "spins",
+        "blind gap",
+        "wasted",
+        "",
+    ];
+    let mut out = table(&header, rows.collect());
+    out += "\n";
+    out += &paragraph(
+        "  ",
+        "  ",
+        "spins: before it gives up. blind gap: longest without a look, so how late it may notice. wasted: CPU time burnt where all CPUs but one wait in full. To what measures PAUSE, goes by the clock, only loads or yields, the cost of PAUSE hardly matters.",
+    );
+    out + "\n"
+}
+
+fn time(ms: Option<f64>) -> String {
+    match ms {
+        None => "–".to_owned(),
+        Some(ms) if ms > 0.0 => nanoseconds(ms * 1e6),
+        Some(_) => "0 ns".to_owned(),
+    }
+}
+
+fn remark(row: &PredictionRecord) -> String {
+    let word = match row.unit {
+        SpinUnit::Normalised => "measures",
+        SpinUnit::Time => "clock",
+        SpinUnit::Load => "loads",
+        SpinUnit::Yield => "yields",
+        _ if row.never_parks => "endless",
+        _ if row.total_pauses.is_none() => "unknown",
+        _ if row.longest_pauses > row.total_pauses => "varies",
+        _ => "",
+    };
+    word.to_owned()
+}
+
+/// What the record says of a single prediction beside its row.
+fn details(row: &PredictionRecord) -> String {
+    let mut out = format!(
+        "\n  {}\n",
+        visible(&format!("{} ({})", row.name, row.versions))
+    );
+    let mut line = |name: &str, text: &str| {
+        let first = format!("    {name:<10}");
+        out += &format!("{}\n", paragraph(&first, &" ".repeat(14), text));
+    };
+    line("then", &row.then);
+    if let (Some(pauses), Some(ms)) = (row.longest_pauses, row.longest_ms)
+        && row.longest_pauses != row.total_pauses
+    {
+        line("longest", &format!("{pauses} PAUSEs, {}", time(Some(ms))));
+    }
+    for tunable in &row.tunables {
+        let usual = tunable
+            .usual
+            .as_ref()
+            .map_or_else(String::new, |usual| format!(", usually {usual}"));
+        line(
+            "set by",
+            &format!("{}{usual} ({})", tunable.name, tunable.how),
+        );
+    }
+    if let Some(note) = &row.note {
+        line("note", note);
+    }
+    let evidence = match row.evidence {
+        SpinEvidence::Read => "source read",
+        _ => "excerpts read",
+    };
+    line("source", &format!("{} ({evidence})", row.source));
+    out
+}
+
+/// Curves of what depends on the number of CPUs, and who does not.
+fn curves(record: &SpinPredictRecord) -> String {
+    let mut out = String::new();
+    let mut flat = Vec::new();
+    let mut drawn = 0;
+    for cliffs in &record.cliffs {
+        if cliffs.changes_at.is_empty() {
+            flat.push(cliffs.algorithm.as_str());
+            continue;
+        }
+        drawn += 1;
+        let points: Vec<(u64, f64)> = record
+            .predictions
+            .iter()
+            .filter(|row| row.algorithm == cliffs.algorithm)
+            .filter_map(|row| Some((row.cpus, row.total_ms?)))
+            .collect();
+        out += &format!("  {}\n", visible(&cliffs.algorithm));
+        if drawn <= MOST_CURVES && points.len() > 1 {
+            out += &curve(&points);
+        }
+        out += &format!("{}\n", paragraph("    ", "    ", &changes(cliffs)));
+        for (cpus, ms) in steps(&points) {
+            out += &format!("      from {cpus:>5}: {}\n", time(Some(ms)));
+        }
+        out += "\n";
+    }
+    if !flat.is_empty() {
+        let span = record.cliffs.first().map_or_else(String::new, |c| {
+            format!("{} to {} CPUs", c.from_cpus, c.to_cpus)
+        });
+        let line = format!("The same from {span}: {}.", flat.join(", "));
+        out += &format!("{}\n", paragraph("  ", "    ", &line));
+    }
+    out
+}
+
+/// `changes at 2, 6, 17 and 50 CPUs`
+fn changes(cliffs: &CliffsRecord) -> String {
+    let at = &cliffs.changes_at;
+    let span = cliffs.to_cpus - cliffs.from_cpus;
+    if at.len() as u64 == span && span > 3 {
+        return "grows with every CPU".to_owned();
+    }
+    let words: Vec<String> = at.iter().map(u64::to_string).collect();
+    match words.split_last() {
+        Some((last, [])) => format!("changes at {last} CPUs"),
+        Some((last, rest)) => format!("changes at {} and {last} CPUs", rest.join(", ")),
+        None => "changes nowhere".to_owned(),
+    }
+}
+
+/// The points at which the total differs from the one before; not more than a
+/// screen holds.
+fn steps(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    const MOST: usize = 12;
+    let mut steps: Vec<(u64, f64)> = points.to_vec();
+    steps.dedup_by(|later, earlier| (later.1 - earlier.1).abs() <= 1e-9 * earlier.1.abs());
+    steps.truncate(MOST);
+    steps
+}
+
+/// A plot of totals over CPUs, both axes linear; every column shows its largest
+/// total.
+fn curve(points: &[(u64, f64)]) -> String {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return String::new();
+    };
+    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let span = (last.0 - first.0).max(1);
+    let columns = usize::try_from(span + 1)
+        .unwrap_or(usize::MAX)
+        .min(CURVE_COLUMNS);
+    let mut heights = vec![0.0f64; columns];
+    let place = |cpus: u64| {
+        let at = (cpus - first.0) * (columns as u64 - 1) / span;
+        usize::try_from(at).unwrap_or(0).min(columns - 1)
+    };
+    let mut next = points.iter().skip(1);
+    for &(cpus, ms) in points {
+        // A total holds until the next point.
+        let until = next.next().map_or(last.0, |point| point.0);
+        for height in &mut heights[place(cpus)..=place(until.max(cpus))] {
+            *height = height.max(ms);
+        }
+    }
+    let mut out = String::new();
+    for level in (0..CURVE_ROWS).rev() {
+        let floor = most * level as f64 / CURVE_ROWS as f64;
+        let line: String = heights
+            .iter()
+            .map(|&height| if height > floor { '█' } else { ' ' })
+            .collect();
+        let label = if level + 1 == CURVE_ROWS {
+            time(Some(most))
+        } else {
+            String::new()
+        };
+        out += format!("  {label:>9} │{line}").trim_end();
+        out.push('\n');
+    }
+    let axis = format!(
+        "{}{:>2$}",
+        first.0,
+        last.0,
+        columns - first.0.to_string().len()
+    );
+    out + &format!(
+        "  {:>9} └{}\n  {:>9}  {axis} CPUs\n",
+        "0",
+        "─".repeat(columns),
+        ""
+    )
+}
+
+/// What moving changes: a sentence for the largest change, and a table.
+fn moved(record: &SpinPredictRecord) -> String {
+    let (touched, immune): (Vec<&MoveRecord>, Vec<&MoveRecord>) = record
+        .moves
+        .iter()
+        .partition(|row| !row.immune && row.ratio.is_some());
+    let mut out = String::new();
+    if let (Some(row), Some(from)) = (touched.first(), &record.from) {
+        let line = largest(row, &from.name, &record.processor.name);
+        out += &format!("{}\n\n", paragraph("  ", "    ", &line));
+    }
+    let rows = touched.iter().map(|row| {
+        vec![
+            row.algorithm.clone(),
+            row.cpus.to_string(),
+            time(row.from_ms),
+            time(row.to_ms),
+            row.ratio.map_or_else(|| "–".to_owned(), three_digits),
+            time(row.from_blind_gap_ms),
+            time(row.to_blind_gap_ms),
+        ]
+    });
+    let header = [
+        "algorithm",
+        "CPUs",
+        "spins",
+        "then",
+        "times",
+        "blind gap",
+        "then",
+    ];
+    out += &table(&header, rows.collect());
+    let mut ids: Vec<String> = immune
+        .iter()
+        .map(|row| shortened(&row.algorithm, 40))
+        .collect();
+    ids.dedup();
+    if !ids.is_empty() {
+        let line = format!(
+            "Immune, without a length, or not known in figures: {}.",
+            ids.join(", ")
+        );
+        out += &format!("\n{}\n", paragraph("  ", "    ", &line));
+    }
+    out
+}
+
+fn largest(row: &MoveRecord, from: &str, to: &str) -> String {
+    let ratio = row.ratio.unwrap_or(1.0);
+    let change = if ratio >= 1.0 {
+        format!("{} times longer", three_digits(ratio))
+    } else {
+        format!("{} times shorter", three_digits(1.0 / ratio))
+    };
+    format!(
+        "Moving from {from} to {to}: {} {} → {} with {} CPUs, {change}; blind gap {} → {}.",
+        row.algorithm,
+        time(row.from_ms),
+        time(row.to_ms),
+        row.cpus,
+        time(row.from_blind_gap_ms),
+        time(row.to_blind_gap_ms),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_show_in_the_plot_and_nothing_is_wider_than_a_terminal() {
+        let points: Vec<(u64, f64)> = (1..=128)
+            .map(|cpus| (cpus, if cpus < 64 { 10.0 } else { 100.0 }))
+            .collect();
+        let plot = curve(&points);
+        assert_eq!(plot.lines().count(), CURVE_ROWS + 2);
+        assert!(
+            plot.lines().all(|line| line.chars().count() <= 80),
+            "{plot}"
+        );
+        let filled = |line: &str| line.matches('█').count();
+        let counts: Vec<usize> = plot.lines().take(CURVE_ROWS).map(filled).collect();
+        assert!((28..34).contains(&counts[0]), "{plot}");
+        assert_eq!(counts[CURVE_ROWS - 1], CURVE_COLUMNS);
+        assert_eq!(steps(&points), [(1, 10.0), (64, 100.0)]);
+    }
+
+    #[test]
+    fn changes_are_words() {
+        let of = |changes_at: &[u64]| CliffsRecord {
+            algorithm: "x".to_owned(),
+            from_cpus: 1,
+            to_cpus: 128,
+            changes_at: changes_at.to_vec(),
+        };
+        assert_eq!(
+            changes(&of(&[2, 6, 17, 50])),
+            "changes at 2, 6, 17 and 50 CPUs"
+        );
+        assert_eq!(changes(&of(&[2])), "changes at 2 CPUs");
+        let all: Vec<u64> = (2..=128).collect();
+        assert_eq!(changes(&of(&all)), "grows with every CPU");
+    }
+}

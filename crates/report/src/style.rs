@@ -1,0 +1,267 @@
+//! Colour, wrapping and numbers, the same for all texts.
+
+use anstyle::{Ansi256Color, AnsiColor, Effects, Style};
+use comfy_table::{Table, presets};
+
+use super::WIDTH;
+
+/// Backgrounds of a heat map, from cool to hot: green, sand, orange, red,
+/// purple of the 256-colour palette. Black reads well on all of them.
+pub(super) const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
+pub(super) const BLACK: u8 = 16;
+
+/// The few ways in which text may stand out.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Palette {
+    is_colored: bool,
+}
+
+impl Palette {
+    /// With or without colour.
+    #[must_use]
+    pub const fn new(is_colored: bool) -> Self {
+        Self { is_colored }
+    }
+
+    /// Is there colour?
+    #[must_use]
+    pub const fn is_colored(self) -> bool {
+        self.is_colored
+    }
+
+    /// A heading or the verdict.
+    #[must_use]
+    pub fn strong(self, text: &str) -> String {
+        self.paint(Style::new().effects(Effects::BOLD), text)
+    }
+
+    /// Something good.
+    #[must_use]
+    pub fn good(self, text: &str) -> String {
+        self.paint(AnsiColor::Green.on_default(), text)
+    }
+
+    /// Something bad.
+    #[must_use]
+    pub fn bad(self, text: &str) -> String {
+        self.paint(AnsiColor::Red.on_default(), text)
+    }
+
+    /// Something to look at.
+    #[must_use]
+    pub fn warn(self, text: &str) -> String {
+        self.paint(AnsiColor::Yellow.on_default(), text)
+    }
+
+    /// Something beside the point.
+    #[must_use]
+    pub fn faint(self, text: &str) -> String {
+        self.paint(Style::new().effects(Effects::DIMMED), text)
+    }
+
+    /// A cell of a heat map: `class` counts from 0, the coolest, to `last`.
+    #[must_use]
+    pub fn heat(self, class: usize, last: usize, text: &str) -> String {
+        let place = (class * (HEAT.len() - 1)).checked_div(last).unwrap_or(0);
+        let background = Ansi256Color(HEAT[place.min(HEAT.len() - 1)]);
+        self.paint(Ansi256Color(BLACK).on(background), text)
+    }
+
+    fn paint(self, style: Style, text: &str) -> String {
+        if self.is_colored {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// Characters that show nothing of their own: formats (as those that turn the
+/// direction of writing), separators of lines, and what Unicode 17 calls
+/// default-ignorable. The page's `visible` has the same.
+const HIDDEN: [(char, char); 25] = [
+    ('\u{ad}', '\u{ad}'),
+    ('\u{34f}', '\u{34f}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{6dd}', '\u{6dd}'),
+    ('\u{70f}', '\u{70f}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8e2}', '\u{8e2}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{110bd}', '\u{110bd}'),
+    ('\u{110cd}', '\u{110cd}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
+
+/// Could this character fool who reads it? Control characters drive a terminal,
+/// and what cannot be seen makes two names look alike.
+pub(super) fn is_hidden(c: char) -> bool {
+    // Most text is ASCII, and of what follows the first is U+00AD.
+    c.is_control() || (c > '\u{9f}' && HIDDEN.iter().any(|(low, high)| (*low..=*high).contains(&c)))
+}
+
+/// Text with what could fool a terminal or its reader made visible.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Like [`visible`], but lines stay lines.
+pub(super) fn visible_lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(visible).collect();
+    lines.join("\n")
+}
+
+/// A paragraph within the width, its further lines indented. A number stays
+/// with its unit.
+pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
+    let options = textwrap::Options::new(WIDTH)
+        .initial_indent(first)
+        .subsequent_indent(rest)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(false);
+    let lines: Vec<String> = visible_lines(text)
+        .lines()
+        .flat_map(|line| {
+            textwrap::wrap(&with_units_glued(line), &options)
+                .into_iter()
+                .map(|line| line.replace(GLUE, " "))
+                .collect::<Vec<String>>()
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// Lines of at most so many characters, where words allow it. A number stays
+/// with its unit.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let options =
+        textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(&with_units_glued(&visible(text)), options)
+        .into_iter()
+        .map(|line| line.replace(GLUE, " "))
+        .collect()
+}
+
+/// A space that lines are not broken at: a private character, so that no-break
+/// spaces of the text's own stay what they are.
+const GLUE: char = '\u{e000}';
+
+/// `4.2 %`, `12 blocks`, `3 min`: read as one word, so never on two lines.
+fn with_units_glued(line: &str) -> String {
+    let mut glued = String::with_capacity(line.len());
+    let mut before = ' ';
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        let starts_unit = rest.peek().is_some_and(|&n| n == '%' || n.is_alphabetic());
+        if c == ' ' && before.is_ascii_digit() && starts_unit {
+            glued.push(GLUE);
+        } else {
+            glued.push(c);
+        }
+        before = c;
+    }
+    glued
+}
+
+/// `1 CPU`, `CPUs 0-3`: the noun before a list of CPUs.
+pub(super) const fn cpu_noun(count: usize) -> &'static str {
+    if count == 1 { "CPU" } else { "CPUs" }
+}
+
+/// At most `width` characters, with an ellipsis where it was longer.
+pub(super) fn shortened(text: &str, width: usize) -> String {
+    let text = visible(text);
+    if text.chars().count() <= width {
+        return text;
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// A table without lines, two spaces before each row. Its cells are made
+/// visible here, whatever record they came from.
+pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
+    let rows = rows.iter().map(|row| {
+        row.iter()
+            .map(|cell| visible(cell))
+            .collect::<Vec<String>>()
+    });
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    table.add_rows(rows);
+    table
+        .lines()
+        .map(|line| format!(" {}\n", line.trim_end()))
+        .collect()
+}
+
+/// A value of a metric with its unit, which a program may have chosen.
+pub(super) fn quantity(value: f64, unit: &str) -> String {
+    visible(&pinwise_format::quantity(value, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_with_their_units() {
+        let text = "a".repeat(74) + " 12.5 % (3 blocks)";
+        assert_eq!(
+            paragraph("", "  ", &text),
+            format!("{}\n  12.5 % (3 blocks)", "a".repeat(74))
+        );
+    }
+
+    #[test]
+    fn hostile_text_is_made_visible() {
+        assert_eq!(visible("a\u{1b}[31mb\n"), "a\\u{1b}[31mb\\n");
+        assert_eq!(shortened("abcdef", 4), "abc…");
+        assert_eq!(quantity(1.0, "\u{1b}x"), "1.00 \\u{1b}x");
+        let rows = vec![vec!["a\u{1b}[31m\r".to_owned()]];
+        assert!(table(&["head"], rows).contains("a\\u{1b}[31m\\r"));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_made_visible() {
+        for hidden in
+            "\u{ad}\u{61c}\u{200b}\u{202e}\u{2028}\u{2060}\u{2066}\u{3164}\u{fe0f}\u{e0041}".chars()
+        {
+            let escaped = format!("a{}b", hidden.escape_unicode());
+            assert_eq!(visible(&format!("a{hidden}b")), escaped);
+            assert_eq!(shortened(&format!("a{hidden}b"), 20), escaped);
+        }
+        let plain = "± 4.2 µs · Ärger → 日本語 \u{e000}";
+        assert_eq!(visible(plain), plain);
+    }
+
+    #[test]
+    fn colour_only_where_wanted() {
+        assert_eq!(Palette::new(false).bad("x"), "x");
+        assert!(Palette::new(true).bad("x").contains("\u{1b}["));
+    }
+}

@@ -1,0 +1,89 @@
+//! Text that fits a number of columns, from names that may hold anything.
+
+use super::{Piece, Row};
+use crate::style::is_hidden;
+
+/// Columns that a text takes.
+pub(super) fn width(text: &str) -> usize {
+    textwrap::core::display_width(text)
+}
+
+/// A name without what could fool a terminal or a reader: control characters,
+/// marks that write into the cell before (or change the direction of writing),
+/// and, for terminals that know ASCII only, everything else become `?`.
+pub(super) fn safe(name: &str, ascii: bool) -> String {
+    let shown = |c: char| {
+        let is_bad = is_hidden(c) || width(c.encode_utf8(&mut [0; 4])) == 0;
+        if is_bad || (ascii && !c.is_ascii()) {
+            '?'
+        } else {
+            c
+        }
+    };
+    name.chars().map(shown).collect()
+}
+
+/// At most so many columns of a text, with `~` where it was longer.
+pub(super) fn at_most(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let more = width(c.encode_utf8(&mut [0; 4]));
+        if used + more + 1 > columns {
+            break;
+        }
+        used += more;
+        kept.push(c);
+    }
+    if columns > 0 {
+        kept.push('~');
+    }
+    kept
+}
+
+/// Exactly so many columns, the text on the left.
+pub(super) fn left(text: &str, columns: usize) -> String {
+    let mut text = at_most(text, columns);
+    let missing = columns.saturating_sub(width(&text));
+    text.extend(std::iter::repeat_n(' ', missing));
+    text
+}
+
+/// Exactly so many columns, the text on the right.
+pub(super) fn right(text: &str, columns: usize) -> String {
+    let text = at_most(text, columns);
+    let missing = columns.saturating_sub(width(&text));
+    format!("{}{text}", " ".repeat(missing))
+}
+
+/// Cuts a row to so many columns.
+pub(super) fn row(row: &mut Row, columns: usize) {
+    let mut left = columns;
+    for piece in row.iter_mut() {
+        piece.text = at_most(&piece.text, left);
+        left -= width(&piece.text).min(left);
+    }
+    row.retain(|piece| !piece.text.is_empty());
+}
+
+/// Pieces with two spaces between them, as many from the left as fit.
+pub(super) fn fitting(pieces: Vec<Piece>, columns: usize) -> Row {
+    let mut row = Row::new();
+    let mut used = 0;
+    for piece in pieces {
+        let gap = if row.is_empty() { 0 } else { 2 };
+        let more = width(&piece.text) + gap;
+        if used + more > columns && !row.is_empty() {
+            break;
+        }
+        used += more;
+        if gap > 0 {
+            row.push(Piece::plain("  "));
+        }
+        row.push(piece);
+    }
+    row
+}

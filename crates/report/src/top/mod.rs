@@ -1,0 +1,154 @@
+//! Frames of the live view: a [`TopRecord`] and what the user chose, as rows
+//! of a terminal of any size, or as text.
+//!
+//! Pure: nothing is read from a terminal or written to one. Rows are never
+//! wider than asked for, whatever names of threads hold, and say everything
+//! without colour.
+
+mod cpus;
+mod cut;
+mod header;
+mod help;
+mod paint;
+mod table;
+mod view;
+
+use pinwise_record::TopRecord;
+
+pub use paint::{draw, text};
+pub use view::{Focus, Order, Prompt, PromptKind, View};
+
+use cpus::CpuRows;
+
+/// How a piece of a row stands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Not at all.
+    Plain,
+    /// A heading.
+    Strong,
+    /// Beside the point.
+    Faint,
+    /// To be looked at.
+    Warn,
+    /// A load from 0, nothing, to 4, full.
+    Heat(u8),
+    /// The chosen row.
+    Chosen,
+}
+
+/// Text of one tone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Printable characters only.
+    pub text: String,
+    /// How it stands out.
+    pub tone: Tone,
+}
+
+impl Piece {
+    fn new(text: impl Into<String>, tone: Tone) -> Self {
+        Self {
+            text: text.into(),
+            tone,
+        }
+    }
+
+    fn plain(text: impl Into<String>) -> Self {
+        Self::new(text, Tone::Plain)
+    }
+}
+
+/// A row of the screen.
+pub type Row = Vec<Piece>;
+
+/// Columns and rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+}
+
+/// Rows that CPUs get in a frame that is printed.
+const PRINTED_CPU_ROWS: usize = 24;
+
+/// The rows of a screen, at most as many as it has and as wide as it is.
+#[must_use]
+pub fn screen(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
+    let mut rows = if view.shows_help {
+        help::rows(size)
+    } else {
+        body(record, view, size)
+    };
+    for row in &mut rows {
+        cut::row(row, size.width);
+    }
+    rows.truncate(size.height);
+    rows
+}
+
+fn body(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
+    let mut footer = header::footer(view, size.width);
+    footer.truncate(size.height / 3);
+    let mut rows = header::rows(record, view, size.width);
+    rows.truncate(size.height / 4);
+    let left = size.height.saturating_sub(rows.len() + footer.len());
+    // The header of the table and one row of it are always there.
+    let most = match view.focus {
+        Focus::Threads => left / 2,
+        Focus::Cpus => left.saturating_sub(2),
+    };
+    let cpus = CpuRows::of(
+        record,
+        size.width,
+        most,
+        view.focus == Focus::Cpus,
+        view.ascii,
+    );
+    rows.extend(cpus.scrolled(most, view.cpu_top));
+    let left = size.height.saturating_sub(rows.len() + footer.len());
+    let table = table::rows(record, view, size.width, left);
+    let unused = left.saturating_sub(table.len());
+    rows.extend(table);
+    rows.extend(std::iter::repeat_n(Row::new(), unused));
+    rows.extend(footer);
+    rows
+}
+
+/// A frame to be printed: all CPUs, and at most so many threads.
+#[must_use]
+pub fn printed(record: &TopRecord, view: &View, width: usize, threads: usize) -> Vec<Row> {
+    let mut rows = header::rows(record, view, width);
+    rows.push(Row::new());
+    rows.extend(CpuRows::of(record, width, PRINTED_CPU_ROWS, false, view.ascii).all());
+    rows.push(Row::new());
+    let shown = view.arranged(record).len();
+    rows.extend(table::unchosen(record, view, width, threads));
+    let more = shown.saturating_sub(threads) as u64 + record.threads_left_out;
+    if more > 0 {
+        rows.push(vec![Piece::new(
+            format!("{more} more threads"),
+            Tone::Faint,
+        )]);
+    }
+    for note in &record.notes {
+        let lines = super::style::wrapped(note, width.max(20));
+        rows.extend(lines.into_iter().map(|line| vec![Piece::plain(line)]));
+    }
+    for row in &mut rows {
+        cut::row(row, width);
+    }
+    rows
+}
+
+/// How many rows the CPUs would fill on this screen beyond those shown: the
+/// limit of scrolling.
+#[must_use]
+pub fn hidden_cpu_rows(record: &TopRecord, view: &View, size: Size) -> usize {
+    let most = size.height.saturating_sub(4).max(1);
+    let is_focused = view.focus == Focus::Cpus;
+    let cpus = CpuRows::of(record, size.width, most, is_focused, view.ascii);
+    cpus.all().len().saturating_sub(1)
+}

@@ -1,0 +1,266 @@
+//! The table of threads: as many columns as fit.
+
+use super::cut::{left, right, safe};
+use super::header::rate;
+use super::view::View;
+use super::{Piece, Row, Tone};
+use pinwise_record::{ThreadState, TopRecord, TopThread};
+use pinwise_topology::CpuSet;
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Column {
+    Thread,
+    Process,
+    Name,
+    Cpu,
+    Wait,
+    Migrations,
+    Switches,
+    On,
+    Used,
+    Allowed,
+    Policy,
+}
+
+impl Column {
+    /// What comes in first while the screen gets wider.
+    const BY_WORTH: [Self; 11] = [
+        Self::Thread,
+        Self::Cpu,
+        Self::Name,
+        Self::On,
+        Self::Migrations,
+        Self::Wait,
+        Self::Used,
+        Self::Allowed,
+        Self::Switches,
+        Self::Policy,
+        Self::Process,
+    ];
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Thread => "TID",
+            Self::Process => "PID",
+            Self::Name => "NAME",
+            Self::Cpu => "CPU%",
+            Self::Wait => "WAIT%",
+            Self::Migrations => "MIGR/S",
+            Self::Switches => "SW/S",
+            Self::On => "ON",
+            Self::Used => "USED",
+            Self::Allowed => "ALLOWED",
+            Self::Policy => "POLICY",
+        }
+    }
+
+    const fn width(self) -> usize {
+        match self {
+            Self::Thread | Self::Process => 7,
+            Self::Name => 15,
+            Self::Cpu | Self::Wait => 5,
+            Self::Migrations | Self::Switches | Self::On => 6,
+            Self::Used => 12,
+            Self::Allowed => 9,
+            Self::Policy => 8,
+        }
+    }
+
+    const fn is_number(self) -> bool {
+        matches!(
+            self,
+            Self::Thread
+                | Self::Process
+                | Self::Cpu
+                | Self::Wait
+                | Self::Migrations
+                | Self::Switches
+        )
+    }
+}
+
+/// Columns that a list of allowed CPUs gets where there is room.
+const LONGEST_LIST: usize = 24;
+
+/// Columns with their widths, from left to right.
+fn columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
+    let mut chosen: Vec<(Column, usize)> = Vec::new();
+    // A mark stands before each row.
+    let mut left = width.saturating_sub(1);
+    for column in Column::BY_WORTH {
+        let wanted = match column {
+            Column::Name => column.width().min(left),
+            // Room for its title at least.
+            Column::Used => column.width().min(cpus.max(4)),
+            _ => column.width(),
+        };
+        if wanted > left || wanted == 0 {
+            break;
+        }
+        chosen.push((column, wanted));
+        left = left.saturating_sub(wanted + 1);
+    }
+    chosen.sort_unstable();
+    if let Some((_, used)) = chosen.iter_mut().find(|(c, _)| *c == Column::Used) {
+        let more = left.min(cpus.min(64).saturating_sub(*used));
+        *used += more;
+        left -= more;
+    }
+    if let Some((_, allowed)) = chosen.iter_mut().find(|(c, _)| *c == Column::Allowed) {
+        *allowed += left.min(LONGEST_LIST - *allowed);
+    }
+    chosen
+}
+
+/// Header and rows around the chosen one, in so many rows at most.
+pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize) -> Vec<Row> {
+    let threads = view.arranged(record);
+    let room = height.saturating_sub(1);
+    let chosen = view.chosen_row(&threads);
+    let first = chosen
+        .saturating_sub(room / 2)
+        .min(threads.len().saturating_sub(room));
+    let table = Table::of(record, width, view.ascii);
+    let mut rows = vec![table.header()];
+    let shown = threads.iter().enumerate().skip(first).take(room);
+    rows.extend(shown.map(|(place, thread)| table.row(thread, place == chosen)));
+    rows.truncate(height);
+    rows
+}
+
+/// Header and the first rows, none of them chosen.
+pub(super) fn unchosen(record: &TopRecord, view: &View, width: usize, most: usize) -> Vec<Row> {
+    let table = Table::of(record, width, view.ascii);
+    let threads = view.arranged(record);
+    let shown = threads.iter().take(most);
+    let mut rows = vec![table.header()];
+    rows.extend(shown.map(|thread| table.row(thread, false)));
+    rows
+}
+
+struct Table {
+    columns: Vec<(Column, usize)>,
+    /// Numbers of all CPUs, ascending.
+    cpus: Vec<u32>,
+    ascii: bool,
+}
+
+impl Table {
+    fn of(record: &TopRecord, width: usize, ascii: bool) -> Self {
+        let cpus: Vec<u32> = record.cpus.iter().map(|cpu| cpu.cpu).collect();
+        Self {
+            columns: columns(width, cpus.len()),
+            cpus,
+            ascii,
+        }
+    }
+
+    fn header(&self) -> Row {
+        let cells = self.columns.iter().map(|&(column, width)| {
+            let title = column.title();
+            match column.is_number() {
+                true => right(title, width),
+                false => left(title, width),
+            }
+        });
+        let text: Vec<String> = cells.collect();
+        vec![Piece::new(format!(" {}", text.join(" ")), Tone::Strong)]
+    }
+
+    fn row(&self, thread: &TopThread, is_chosen: bool) -> Row {
+        let cells = self.columns.iter().map(|&(column, width)| {
+            let text = safe(&self.cell(thread, column, width), self.ascii);
+            match column.is_number() {
+                true => right(&text, width),
+                false => left(&text, width),
+            }
+        });
+        let text: Vec<String> = cells.collect();
+        let (mark, tone) = match is_chosen {
+            true => ('>', Tone::Chosen),
+            false if is_asleep(thread) => (' ', Tone::Faint),
+            false => (' ', Tone::Plain),
+        };
+        vec![Piece::new(format!("{mark}{}", text.join(" ")), tone)]
+    }
+
+    fn cell(&self, thread: &TopThread, column: Column, width: usize) -> String {
+        let told = |value: Option<f64>, shown: fn(f64) -> String| value.map_or("?".into(), shown);
+        match column {
+            Column::Thread => thread.thread.to_string(),
+            Column::Process => thread.process.map_or("?".into(), |pid| pid.to_string()),
+            Column::Name => thread.name.clone().unwrap_or_else(|| "?".into()),
+            Column::Cpu => told(thread.cpu_percent, percent),
+            Column::Wait => told(thread.wait_percent, percent),
+            Column::Migrations => told(thread.migrations_per_s, rate),
+            Column::Switches => told(thread.switches_per_s, rate),
+            Column::On => on(thread),
+            Column::Used => self.strip(thread, width),
+            Column::Allowed => thread.allowed.clone().unwrap_or_else(|| "?".into()),
+            Column::Policy => thread.policy.clone().unwrap_or_else(|| "?".into()),
+        }
+    }
+
+    /// A character for each CPU, or for several neighbours where there are
+    /// more CPUs than columns: of those the one that was used most.
+    fn strip(&self, thread: &TopThread, width: usize) -> String {
+        let allowed = thread.allowed.as_deref();
+        let allowed = allowed.and_then(|list| CpuSet::parse_list(list).ok());
+        let may_use = |cpu: u32| {
+            let set = allowed.as_ref();
+            set.is_none_or(|set| usize::try_from(cpu).is_ok_and(|cpu| set.contains(cpu)))
+        };
+        let each = self.cpus.len().div_ceil(width.max(1)).max(1);
+        let used = |cpu: u32| thread.used.iter().find(|used| used.cpu == cpu);
+        let glyph_of = |cpus: &[u32]| {
+            let shares = cpus.iter().filter_map(|&cpu| used(cpu)).map(|u| u.percent);
+            match shares.reduce(f64::max) {
+                // Used, if only for a moment.
+                Some(share) => glyph(share.max(5.0)),
+                None if cpus.iter().any(|&cpu| may_use(cpu)) => '.',
+                None => '-',
+            }
+        };
+        self.cpus.chunks(each).map(glyph_of).collect()
+    }
+}
+
+fn is_asleep(thread: &TopThread) -> bool {
+    thread.cpu_percent.is_none_or(|share| share < 0.05)
+}
+
+fn on(thread: &TopThread) -> String {
+    let letter = match thread.state {
+        Some(ThreadState::Running) => 'R',
+        Some(ThreadState::Runnable) => 'r',
+        Some(ThreadState::Queued) => 'Q',
+        Some(ThreadState::Waiting) => 'S',
+        Some(ThreadState::Ended) => 'X',
+        _ => '?',
+    };
+    let cpu = thread.cpu.map_or("?".to_owned(), |cpu| cpu.to_string());
+    format!("{letter} {cpu:>3}")
+}
+
+/// A load in one character: `.` nothing, tenths, `#` full.
+pub(super) fn glyph(percent: f64) -> char {
+    if percent >= 95.0 {
+        '#'
+    } else if percent < 5.0 {
+        '.'
+    } else {
+        let is_reached = |tenth: &u8| percent >= f64::from(*tenth) * 10.0 - 5.0;
+        let tenths = (1..=9).rev().find(is_reached).unwrap_or(1);
+        char::from(b'0' + tenths)
+    }
+}
+
+/// Per cent in at most five characters.
+fn percent(value: f64) -> String {
+    if value >= 99.95 {
+        format!("{:.0}", value.min(9999.0))
+    } else {
+        format!("{:.1}", value.max(0.0))
+    }
+}

@@ -1,0 +1,181 @@
+//! What the user chose: order, filter, the chosen thread, what is typed.
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use pinwise_record::{TopRecord, TopThread};
+
+/// By what threads are sorted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// CPU time, the most first.
+    #[default]
+    Cpu,
+    /// Migrations, the most first.
+    Migrations,
+    /// Time queued, the most first.
+    Wait,
+    /// The CPU they are on.
+    Place,
+    /// Name.
+    Name,
+}
+
+impl Order {
+    /// All, in the order of the key that goes through them.
+    pub const ALL: [Self; 5] = [
+        Self::Cpu,
+        Self::Migrations,
+        Self::Wait,
+        Self::Place,
+        Self::Name,
+    ];
+
+    /// The next one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        self.stepped(1)
+    }
+
+    /// The one before.
+    #[must_use]
+    pub fn previous(self) -> Self {
+        self.stepped(Self::ALL.len() - 1)
+    }
+
+    fn stepped(self, steps: usize) -> Self {
+        let place = Self::ALL.iter().position(|order| *order == self);
+        Self::ALL[(place.unwrap_or(0) + steps) % Self::ALL.len()]
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Migrations => "migrations",
+            Self::Wait => "wait",
+            Self::Place => "place",
+            Self::Name => "name",
+        }
+    }
+
+    fn compare(self, a: &TopThread, b: &TopThread) -> Ordering {
+        let by = |a: Option<f64>, b: Option<f64>| {
+            let (a, b) = (a.unwrap_or(-1.0), b.unwrap_or(-1.0));
+            b.total_cmp(&a)
+        };
+        match self {
+            Self::Cpu => by(a.cpu_percent, b.cpu_percent),
+            Self::Migrations => by(a.migrations_per_s, b.migrations_per_s),
+            Self::Wait => by(a.wait_percent, b.wait_percent),
+            Self::Place => {
+                let place = |thread: &TopThread| thread.cpu.unwrap_or(u32::MAX);
+                place(a).cmp(&place(b))
+            }
+            Self::Name => a
+                .name
+                .is_none()
+                .cmp(&b.name.is_none())
+                .then_with(|| a.name.cmp(&b.name)),
+        }
+    }
+}
+
+/// Which half arrows move.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// The table of threads.
+    #[default]
+    Threads,
+    /// The CPUs, which then get most of the screen.
+    Cpus,
+}
+
+/// What is being typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// For what.
+    pub kind: PromptKind,
+    /// As far as typed.
+    pub text: String,
+    /// What it would do, or why it cannot.
+    pub outlook: String,
+}
+
+/// For what something is typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PromptKind {
+    /// The filter.
+    Filter,
+    /// Where a thread is pinned to.
+    Pin {
+        /// Which.
+        thread: i32,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What the user chose.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct View {
+    /// By what threads are sorted.
+    pub order: Order,
+    /// Only threads whose name holds this, whatever its case.
+    pub filter: String,
+    /// The chosen thread; `None`: the first.
+    pub chosen: Option<i32>,
+    /// First row of CPUs.
+    pub cpu_top: usize,
+    /// Which half arrows move.
+    pub focus: Focus,
+    /// What is being typed.
+    pub prompt: Option<Prompt>,
+    /// What is to be told, until the next key.
+    pub message: Option<String>,
+    /// Is the help shown?
+    pub shows_help: bool,
+    /// Does the picture stand still?
+    pub is_paused: bool,
+    /// Only ASCII is shown.
+    pub ascii: bool,
+    /// Time between two frames.
+    pub interval: Duration,
+    /// Pins in force, and whether they stay.
+    pub pins: Pins,
+}
+
+/// Pins in force.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pins {
+    /// How many.
+    pub count: usize,
+    /// They stay when pinwise leaves.
+    pub are_kept: bool,
+}
+
+impl View {
+    /// Threads that pass the filter, in order.
+    #[must_use]
+    pub fn arranged<'a>(&self, record: &'a TopRecord) -> Vec<&'a TopThread> {
+        let wanted = self.filter.to_lowercase();
+        let passes = |thread: &&TopThread| {
+            let name = thread.name.as_deref().unwrap_or_default();
+            wanted.is_empty() || name.to_lowercase().contains(&wanted)
+        };
+        let mut threads: Vec<&TopThread> = record.threads.iter().filter(passes).collect();
+        threads.sort_by(|a, b| {
+            let order = self.order.compare(a, b);
+            order.then(a.thread.cmp(&b.thread))
+        });
+        threads
+    }
+
+    /// The row of the chosen thread among those arranged.
+    #[must_use]
+    pub fn chosen_row(&self, arranged: &[&TopThread]) -> usize {
+        let is_chosen = |thread: &&TopThread| Some(thread.thread) == self.chosen;
+        arranged.iter().position(is_chosen).unwrap_or(0)
+    }
+}

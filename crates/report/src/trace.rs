@@ -1,0 +1,408 @@
+//! A trace as text: what the scheduler did, who ran where, what it means.
+
+use super::comparison::findings;
+use super::style::{Palette, paragraph, shortened, table, visible};
+use pinwise_format::{count_of, grouped, percent, seconds};
+use pinwise_record::{
+    CpuTimeRecord, LowerBound, MigrationCounts, ThreadRecord, TierRecord, TraceRecord, TraceSource,
+    TraceTier, WaitBasis, WaitCauses,
+};
+use pinwise_sched::Tier;
+
+/// Threads and CPUs shown; the record has more.
+const MOST_THREADS: usize = 12;
+const MOST_CPUS: usize = 16;
+/// Columns of a CPU's strip.
+const STRIP: usize = 40;
+/// From nothing to all of a span, in eighths.
+const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// A trace for a terminal.
+#[must_use]
+pub fn trace(record: &TraceRecord, palette: Palette) -> String {
+    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
+    out += &format!("{}\n\n", paragraph("", "  ", &made_by(record)));
+    for (name, line) in figures(record) {
+        let first = format!("  {name:<12}");
+        out += &format!("{}\n", paragraph(&first, &" ".repeat(14), &line));
+    }
+    out += &threads(record);
+    out += &cpus(record);
+    out += &findings(&record.findings, palette);
+    for note in &record.notes {
+        out += &format!("{}\n", paragraph("  · ", "    ", note));
+    }
+    out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
+    out
+}
+
+/// The tiers of a machine.
+#[must_use]
+pub fn tiers(records: &[TierRecord], palette: Palette) -> String {
+    let best = records.iter().rposition(|tier| tier.available);
+    let mut out = String::new();
+    for (at, record) in records.iter().enumerate() {
+        let words = record.tier.as_str().parse().map_or("", Tier::words);
+        let mark = if Some(at) == best { " (taken)" } else { "" };
+        let state = if record.available {
+            palette.good("available")
+        } else {
+            palette.warn("unavailable")
+        };
+        let name = palette.strong(&visible(record.tier.as_str()));
+        out += &format!("T{at} {name}: {state}{mark}\n");
+        out += &format!("{}\n", paragraph("   ", "   ", &format!("{words}.")));
+        if let Some(cost) = cost_of(record) {
+            out += &format!("{}\n", paragraph("   ", "   ", &cost));
+        }
+        if let Some(reason) = &record.reason {
+            let line = match &record.remedy {
+                Some(remedy) => format!("{reason}; permit it with: {remedy}"),
+                None => format!("{reason}; nothing here would permit it"),
+            };
+            out += &format!("{}\n", paragraph("   ", "   ", &line));
+        }
+    }
+    out
+}
+
+fn cost_of(record: &TierRecord) -> Option<String> {
+    let cost = record.cost_ns_per_switch?;
+    if record.cost_low_ns.is_some_and(|low| low <= 0.0) {
+        return Some("A switch of a traced thread takes no measurably longer here.".to_owned());
+    }
+    let range = record
+        .cost_low_ns
+        .zip(record.cost_high_ns)
+        .map_or_else(String::new, |(low, high)| {
+            format!(" ({low:.0} to {high:.0})")
+        });
+    Some(format!(
+        "A switch of a traced thread takes {cost:.0} ns{range} more here."
+    ))
+}
+
+fn title(record: &TraceRecord) -> String {
+    let took = seconds(record.elapsed_s);
+    match &record.source {
+        TraceSource::Command {
+            command,
+            placement,
+            cpus,
+        } => {
+            let command = shortened(&command.join(" "), 200);
+            format!("{command} under {placement} (CPUs {cpus}), {took}")
+        }
+        TraceSource::Process { pid, name } => format!("{} ({pid}), {took}", visible(name)),
+        TraceSource::Machine => format!("The whole machine, {took}"),
+        TraceSource::Import { path, pid } => {
+            let whom = pid.map_or_else(String::new, |pid| format!(", process {pid}"));
+            format!("{}{whom}, {took}", visible(path))
+        }
+    }
+}
+
+fn made_by(record: &TraceRecord) -> String {
+    let words = record.tier.as_str().parse().map_or("", Tier::words);
+    let tier = match (&record.tier, words) {
+        (TraceTier::Simulated, _) => "A simulated machine's own events".to_owned(),
+        (format, "") => format!("Read as {}", visible(format.as_str())),
+        (tier, words) => format!("Tier {tier}, {words}"),
+    };
+    let cost = record.cost.as_ref().map_or_else(String::new, |cost| {
+        if cost.ns_per_switch <= 0.0 {
+            return ": a switch takes no measurably longer here".to_owned();
+        }
+        format!(
+            ": a switch takes {:.0} ns more here, {} of the program's CPU time in all",
+            cost.ns_per_switch,
+            percent(cost.percent_of_cpu / 100.0)
+        )
+    });
+    let lost = match record.figures.lost.records {
+        0 => "none lost".to_owned(),
+        records => format!("{records} records LOST"),
+    };
+    let events = grouped(record.figures.totals.events);
+    format!("{tier}{cost}. {events} events, {lost}.")
+}
+
+fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
+    let figures = &record.figures;
+    let totals = &figures.totals;
+    let worth = totals.cpu_s / record.elapsed_s.max(1e-9);
+    let at_least = |figure| figures.at_least(figure);
+    let mut lines = vec![(
+        "CPU time",
+        format!(
+            "{}{}, {worth:.2} CPUs' worth; {}{} in {}",
+            at_least(LowerBound::CpuTime),
+            seconds(totals.cpu_s),
+            at_least(LowerBound::Threads),
+            count_of(totals.threads, "thread", "threads"),
+            count_of(totals.processes.max(1), "process", "processes"),
+        ),
+    )];
+    if let Some(switches) = totals.switches {
+        let pushed = totals.preemptions.map_or_else(String::new, |n| {
+            format!(", {} of them pushed aside", grouped(n))
+        });
+        let woken = totals
+            .wakeups
+            .map_or_else(String::new, |n| format!("; {} wake-ups", grouped(n)));
+        lines.push((
+            "Switches",
+            format!(
+                "{}{}{pushed}{woken}",
+                at_least(LowerBound::Switches),
+                grouped(switches)
+            ),
+        ));
+    }
+    let moved = match (totals.migrations.total(), at_least(LowerBound::Migrations)) {
+        (0, "") => "none".to_owned(),
+        (0, _) => "none seen".to_owned(),
+        (_, words) => format!("{words}{}", moves(&totals.migrations)),
+    };
+    lines.push(("Migrations", moved));
+    lines.extend(waits(record).map(|line| ("Queued", line)));
+    lines.extend(
+        figures
+            .waits
+            .because
+            .filter(|_| figures.waits.total_s.is_some_and(|total| total > 0.0))
+            .map(|causes| ("  because", because(&causes))),
+    );
+    lines.push(("SMT sharing", sharing(record)));
+    lines.extend(idle(record).map(|line| ("Idle beside", line)));
+    lines
+}
+
+fn moves(counted: &MigrationCounts) -> String {
+    let unseen = (counted.unknown, "between looks");
+    let parts: Vec<String> = counted
+        .crossings()
+        .into_iter()
+        .chain([unseen])
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("{} {words}", grouped(count)))
+        .collect();
+    format!("{}: {}", grouped(counted.total()), parts.join(", "))
+}
+
+fn waits(record: &TraceRecord) -> Option<String> {
+    let waits = &record.figures.waits;
+    let is_bound = record.figures.lower_bounds.contains(&LowerBound::Queued);
+    if waits.total_s == Some(0.0) {
+        let unknown = "not known: threads ended before the kernel could be asked";
+        return Some(if is_bound { unknown } else { "never" }.to_owned());
+    }
+    let total = match (waits.total_s, waits.after_preemption_s) {
+        (Some(total), _) if is_bound => format!(
+            "at least {} (threads ended before the kernel could be asked)",
+            seconds(total)
+        ),
+        (Some(total), _) => seconds(total),
+        (None, Some(after)) => format!(
+            "{} after being pushed aside; the rest is not seen",
+            seconds(after)
+        ),
+        (None, None) => return None,
+    };
+    let kernel = if waits.basis == Some(WaitBasis::Schedstat) && !is_bound {
+        " by the kernel's total"
+    } else {
+        ""
+    };
+    let lengths = match (waits.p50_s, waits.p99_s, waits.longest_s) {
+        (Some(p50), Some(p99), Some(longest)) => format!(
+            "; half of the waits up to {}, 99 % up to {}, longest {}",
+            seconds(p50),
+            seconds(p99),
+            seconds(longest)
+        ),
+        _ => String::new(),
+    };
+    Some(format!("{total}{kernel}{lengths}"))
+}
+
+fn because(causes: &WaitCauses) -> String {
+    let parts = [
+        (causes.scheduler_s, "an allowed CPU idled"),
+        (causes.mask_s, "the mask forbade the idle CPUs"),
+        (causes.other_processes_s, "others ran"),
+        (causes.own_threads_s, "its own threads ran"),
+        (causes.starting_s, "the idle CPU had yet to start"),
+        (causes.throttled_s, "a quota on CPU time was used up"),
+    ];
+    let mut parts: Vec<(f64, &str)> = parts.into_iter().filter(|(part, _)| *part > 0.0).collect();
+    parts.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|(part, words)| format!("{} {words}", seconds(*part)))
+        .collect();
+    if parts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
+fn sharing(record: &TraceRecord) -> String {
+    let sharing = &record.figures.avoidable_smt_sharing;
+    let note = sharing.note.as_ref();
+    let Some(shared) = sharing.shared_percent else {
+        let why = note.map_or("not told", String::as_str);
+        return format!("– ({why})");
+    };
+    let avoidable = match (sharing.percent, sharing.seconds) {
+        (Some(percent_of), Some(total)) => {
+            let note = note.map_or_else(String::new, |note| format!("; {note}"));
+            format!(
+                "; avoidable {} ({}{note})",
+                percent(percent_of / 100.0),
+                seconds(total)
+            )
+        }
+        _ => note.map_or_else(String::new, |note| format!(" ({note})")),
+    };
+    format!(
+        "{} of the CPU time beside a busy sibling{avoidable}",
+        percent(shared / 100.0)
+    )
+}
+
+fn idle(record: &TraceRecord) -> Option<String> {
+    let idle = &record.figures.idle_while_waiting;
+    let episodes = idle.episodes.filter(|&episodes| episodes > 0)?;
+    let times = if episodes == 1 { "time" } else { "times" };
+    Some(format!(
+        "queued for 1 ms and more while a CPU idled: {} {times}, {} in all, longest {}",
+        grouped(episodes),
+        seconds(idle.seconds?),
+        seconds(idle.longest_s?)
+    ))
+}
+
+fn threads(record: &TraceRecord) -> String {
+    let waited = |thread: &ThreadRecord| {
+        let at_least = if thread.wait_is_lower_bound {
+            "≥ "
+        } else {
+            ""
+        };
+        thread.wait_s.map_or_else(
+            || "–".to_owned(),
+            |wait| format!("{at_least}{}", seconds(wait)),
+        )
+    };
+    let counted = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), grouped);
+    let rows: Vec<Vec<String>> = record
+        .threads
+        .iter()
+        .take(MOST_THREADS)
+        .map(|thread| {
+            let on: Vec<String> = thread
+                .cpus
+                .iter()
+                .take(3)
+                .map(|on| on.cpu.to_string())
+                .collect();
+            let more = if thread.cpus.len() > 3 { "…" } else { "" };
+            vec![
+                thread.thread.to_string(),
+                shortened(&thread.name, 16),
+                seconds(thread.cpu_s),
+                waited(thread),
+                counted(thread.switches),
+                grouped(thread.migrations.total()),
+                format!("{}{more}", on.join(" ")),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = [
+        "Thread",
+        "name",
+        "CPU",
+        "queued",
+        "switches",
+        "moves",
+        "mostly on",
+    ];
+    let mut out = format!("\n{}", table(&header, rows));
+    let shown = record.threads.len().min(MOST_THREADS) as u64;
+    let more = record.threads.len() as u64 - shown + record.threads_left_out;
+    if more > 0 {
+        out += &format!("  and {} more\n", grouped(more));
+    }
+    out
+}
+
+/// Each CPU with its share and a strip of what it did over time: blocks for
+/// this program, dots for others.
+fn cpus(record: &TraceRecord) -> String {
+    let mut shown: Vec<&CpuTimeRecord> = record.cpus.iter().collect();
+    if shown.len() > MOST_CPUS {
+        shown.sort_by(|a, b| b.own_s.total_cmp(&a.own_s).then(a.cpu.cmp(&b.cpu)));
+        shown.truncate(MOST_CPUS);
+        shown.sort_by_key(|cpu| cpu.cpu);
+    }
+    let share = |part: f64| format!("{:.0} %", 100.0 * part / record.elapsed_s.max(1e-9));
+    let optional = |part: Option<f64>| part.map_or_else(|| "–".to_owned(), share);
+    let rows: Vec<Vec<String>> = shown
+        .iter()
+        .map(|cpu| {
+            vec![
+                cpu.cpu.to_string(),
+                share(cpu.own_s),
+                optional(cpu.foreign_s),
+                optional(cpu.idle_s),
+                strip(record, cpu.cpu),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = ["CPU", "own", "others", "idle", "over time (· others)"];
+    let mut out = format!("\n{}", table(&header, rows));
+    let more = record.cpus.len() - shown.len();
+    if more > 0 {
+        out += &format!("  and {more} more CPUs\n");
+    }
+    out
+}
+
+fn strip(record: &TraceRecord, cpu: usize) -> String {
+    let Some(spans) = record.timeline.spans.iter().find(|spans| spans.cpu == cpu) else {
+        return "|".to_owned() + &" ".repeat(STRIP) + "|";
+    };
+    let many = spans.own.len().max(1);
+    let mean = |values: &[f64], column: usize| {
+        let from = column * many / STRIP;
+        let to = ((column + 1) * many / STRIP)
+            .max(from + 1)
+            .min(values.len());
+        let part = values.get(from..to).unwrap_or(&[]);
+        part.iter().sum::<f64>() / part.len().max(1) as f64
+    };
+    let cell = |column: usize| {
+        let own = mean(&spans.own, column);
+        let foreign = mean(&spans.foreign, column);
+        if own < 1.0 / 16.0 && foreign >= 1.0 / 16.0 {
+            return '·';
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share in eighths"
+        )]
+        let level = (own.clamp(0.0, 1.0) * 8.0).round() as usize;
+        LEVELS[level.min(8)]
+    };
+    let cells: String = (0..STRIP).map(cell).collect();
+    format!("|{cells}|")
+}

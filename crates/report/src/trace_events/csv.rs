@@ -1,0 +1,156 @@
+//! Events as CSV, one line each.
+
+use std::io::{self, Write};
+
+use super::Names;
+use crate::visible;
+use pinwise_sched::{Event, Left, What};
+
+/// What stands in the first line:
+///
+/// - `time_ns`: since the first event,
+/// - `cpu`: where it happened; of no meaning for `known`, `name`, `mask`,
+///   `follow`,
+/// - `event`: `switch`, `in`, `out`, `wake`, `fork`, `exit`, `known`, `follow`,
+///   `name`, `mask`, `lost`, `sample`, `usage`,
+/// - `thread`: who; of a switch who came, of a fork the child,
+/// - `name`: the thread's name at that moment,
+/// - `detail`: the rest as `key=value` with spaces between.
+const HEADER: [&str; 6] = ["time_ns", "cpu", "event", "thread", "name", "detail"];
+
+/// Writes events as CSV.
+#[derive(Debug)]
+pub struct TraceCsv<W: Write> {
+    writer: csv::Writer<W>,
+    names: Names,
+    first_ns: Option<u64>,
+}
+
+impl<W: Write> TraceCsv<W> {
+    /// Writes the header.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn new(writer: W) -> io::Result<Self> {
+        let mut writer = csv::Writer::from_writer(writer);
+        writer.write_record(HEADER)?;
+        Ok(Self {
+            writer,
+            names: Names::default(),
+            first_ns: None,
+        })
+    }
+
+    /// Writes events.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn write(&mut self, events: &[Event]) -> io::Result<()> {
+        for event in events {
+            self.names.take(event);
+            let first_ns = *self.first_ns.get_or_insert(event.time_ns);
+            // An event that is late stands at the beginning at the earliest.
+            let time_ns = event.time_ns.saturating_sub(first_ns);
+            let line = Line::of(event);
+            let thread = line.thread.map(|thread| thread.to_string());
+            let name = line.thread.map_or("", |thread| self.names.of(thread));
+            self.writer.write_record([
+                &time_ns.to_string(),
+                &event.cpu.to_string(),
+                line.event,
+                &thread.unwrap_or_default(),
+                &harmless(name),
+                &line.detail,
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is held back.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+struct Line {
+    event: &'static str,
+    thread: Option<i32>,
+    detail: String,
+}
+
+impl Line {
+    fn of(event: &Event) -> Self {
+        let line = |event, thread, detail| Self {
+            event,
+            thread: Some(thread),
+            detail,
+        };
+        match &event.what {
+            What::Switch { prev, left, next } => {
+                line("switch", *next, format!("prev={prev} left={}", word(*left)))
+            }
+            What::In { thread } => line("in", *thread, String::new()),
+            What::Out { thread, left } => line("out", *thread, format!("left={}", word(*left))),
+            What::Wake { thread, target } => line("wake", *thread, format!("target={target}")),
+            What::Fork {
+                parent,
+                child,
+                process,
+            } => line("fork", *child, format!("parent={parent} process={process}")),
+            What::Exit { thread } => line("exit", *thread, String::new()),
+            What::Known { thread, process } => line("known", *thread, format!("process={process}")),
+            What::Follow { thread } => line("follow", *thread, String::new()),
+            What::Name { thread, .. } => line("name", *thread, String::new()),
+            What::Mask { thread, cpus } => line("mask", *thread, format!("cpus={cpus}")),
+            What::Lost { records } => Self::of_cpu("lost", format!("records={records}")),
+            What::Sample(sample) => line("sample", sample.thread, polled(sample)),
+            What::Usage { busy_ns } => Self::of_cpu("usage", format!("busy_ns={busy_ns}")),
+        }
+    }
+
+    const fn of_cpu(event: &'static str, detail: String) -> Self {
+        Self {
+            event,
+            thread: None,
+            detail,
+        }
+    }
+}
+
+fn polled(sample: &pinwise_sched::Sample) -> String {
+    let mut detail = format!("runnable={} run_ns={}", sample.is_runnable, sample.run_ns);
+    for (key, value) in [
+        ("wait_ns", sample.wait_ns),
+        ("migrations", sample.migrations),
+        ("voluntary", sample.voluntary),
+        ("involuntary", sample.involuntary),
+    ] {
+        if let Some(value) = value {
+            detail.push_str(&format!(" {key}={value}"));
+        }
+    }
+    detail
+}
+
+const fn word(left: Left) -> &'static str {
+    match left {
+        Left::Blocked => "blocked",
+        Left::Preempted => "preempted",
+        Left::Ended => "ended",
+        Left::Untold => "untold",
+    }
+}
+
+/// A name that neither a terminal nor a spreadsheet takes for more: control
+/// bytes are made visible, and what would begin a formula stands behind an
+/// apostrophe.
+pub(crate) fn harmless(name: &str) -> String {
+    let shown = visible(name);
+    match shown.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => format!("'{shown}"),
+        false => shown,
+    }
+}

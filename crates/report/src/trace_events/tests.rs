@@ -1,0 +1,240 @@
+//! What was written, read by a reader of its own.
+
+use super::{TraceCsv, TracePerfetto};
+use pinwise_sched::{Event, Left, Sample, What};
+
+/// A field of a message: its number and what is in it.
+#[derive(Debug, Clone, PartialEq)]
+enum Value {
+    Number(u64),
+    Bytes(Vec<u8>),
+}
+
+/// Takes a message apart; every byte must belong to a field.
+fn fields(mut bytes: &[u8]) -> Vec<(u64, Value)> {
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let mut value = 0;
+        for shift in (0..70).step_by(7) {
+            let (first, rest) = bytes.split_first().unwrap();
+            *bytes = rest;
+            value |= u64::from(first & 0x7f) << shift;
+            if first & 0x80 == 0 {
+                return value;
+            }
+        }
+        panic!("a number without end");
+    }
+    let mut found = Vec::new();
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes);
+        let value = match key & 7 {
+            0 => Value::Number(varint(&mut bytes)),
+            2 => {
+                let length = usize::try_from(varint(&mut bytes)).unwrap();
+                let (inside, rest) = bytes.split_at(length);
+                bytes = rest;
+                Value::Bytes(inside.to_vec())
+            }
+            wire => panic!("wire type {wire}"),
+        };
+        found.push((key >> 3, value));
+    }
+    found
+}
+
+fn inside(fields: &[(u64, Value)], wanted: u64) -> Vec<Vec<u8>> {
+    let of = |(field, value): &(u64, Value)| match value {
+        Value::Bytes(bytes) if *field == wanted => Some(bytes.clone()),
+        _ => None,
+    };
+    fields.iter().filter_map(of).collect()
+}
+
+fn number(fields: &[(u64, Value)], wanted: u64) -> Option<u64> {
+    let of = |(field, value): &(u64, Value)| match value {
+        Value::Number(number) if *field == wanted => Some(*number),
+        _ => None,
+    };
+    fields.iter().find_map(of)
+}
+
+fn events() -> Vec<Event> {
+    let at = |time_ns, cpu, what| Event { time_ns, cpu, what };
+    vec![
+        at(
+            1000,
+            0,
+            What::Known {
+                thread: 7,
+                process: 7,
+            },
+        ),
+        at(
+            1000,
+            0,
+            What::Name {
+                thread: 7,
+                name: "=1+1\n\"".into(),
+            },
+        ),
+        at(
+            1000,
+            0,
+            What::Switch {
+                prev: 0,
+                left: Left::Preempted,
+                next: 7,
+            },
+        ),
+        at(
+            1500,
+            0,
+            What::Fork {
+                parent: 7,
+                child: 8,
+                process: 7,
+            },
+        ),
+        at(
+            1600,
+            0,
+            What::Wake {
+                thread: 8,
+                target: 3,
+            },
+        ),
+        at(1700, 3, What::In { thread: 8 }),
+        at(
+            1800,
+            3,
+            What::Out {
+                thread: 8,
+                left: Left::Ended,
+            },
+        ),
+        at(1800, 3, What::Exit { thread: 8 }),
+        at(1900, 0, What::Lost { records: 4 }),
+        at(
+            1900,
+            0,
+            What::Sample(Box::new(Sample {
+                thread: 7,
+                cpu: 2,
+                is_runnable: true,
+                run_ns: 5,
+                wait_ns: None,
+                migrations: Some(1),
+                voluntary: None,
+                involuntary: None,
+                is_last: false,
+            })),
+        ),
+        at(900, 0, What::Usage { busy_ns: 12 }),
+    ]
+}
+
+#[test]
+fn csv_has_a_line_for_each_event() {
+    let mut written = Vec::new();
+    let mut writer = TraceCsv::new(&mut written).unwrap();
+    writer.write(&events()).unwrap();
+    writer.finish().unwrap();
+    let text = String::from_utf8(written).unwrap();
+    let expected = r#"time_ns,cpu,event,thread,name,detail
+0,0,known,7,,process=7
+0,0,name,7,"'=1+1\n""",
+0,0,switch,7,"'=1+1\n""",prev=0 left=preempted
+500,0,fork,8,"'=1+1\n""",parent=7 process=7
+600,0,wake,8,"'=1+1\n""",target=3
+700,3,in,8,"'=1+1\n""",
+800,3,out,8,"'=1+1\n""",left=ended
+800,3,exit,8,"'=1+1\n""",
+900,0,lost,,,records=4
+900,0,sample,7,"'=1+1\n""",runnable=true run_ns=5 migrations=1
+0,0,usage,,,busy_ns=12
+"#;
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn perfetto_has_switches_processes_and_findings() {
+    let mut written = Vec::new();
+    let mut writer = TracePerfetto::new(&mut written);
+    for event in events().chunks(4) {
+        writer.write(event).unwrap();
+    }
+    writer.finish(["a finding"].into_iter()).unwrap();
+    let trace = fields(&written);
+    assert!(trace.iter().all(|(field, _)| *field == 1));
+    let packets = inside(&trace, 1);
+    let packets: Vec<_> = packets.iter().map(|packet| fields(packet)).collect();
+    assert!(packets.iter().all(|packet| number(packet, 10).is_some()));
+
+    // FtraceEventBundle: CPU, then events with their time and what happened.
+    let mut seen = Vec::new();
+    let mut lost = 0;
+    for bundle in packets.iter().flat_map(|packet| inside(packet, 1)) {
+        let bundle = fields(&bundle);
+        let cpu = number(&bundle, 1).unwrap();
+        lost += number(&bundle, 3).unwrap_or(0);
+        for event in inside(&bundle, 2) {
+            let event = fields(&event);
+            let time = number(&event, 1).unwrap();
+            let kind = event.last().unwrap().0;
+            let body = fields(&inside(&event, kind)[0]);
+            seen.push((time, cpu, number(&event, 2).unwrap(), kind, body));
+        }
+    }
+    assert_eq!(lost, 1);
+    let order: Vec<_> = seen.iter().map(|s| (s.0, s.1, s.2, s.3)).collect();
+    let (switch, waking, new, rename, exit) = (4, 20, 235, 236, 238);
+    assert_eq!(
+        order,
+        [
+            (1000, 0, 7, rename),
+            (1000, 0, 0, switch),
+            (1500, 0, 7, new),
+            (1600, 0, 7, waking),
+            (1700, 3, 0, switch),
+            (1800, 3, 8, switch),
+            (1800, 3, 8, exit),
+        ]
+    );
+    let name = Value::Bytes(b"=1+1\n\"".to_vec());
+    assert_eq!(seen[1].4[0], (1, Value::Bytes(b"swapper".to_vec())));
+    assert_eq!(seen[1].4[4], (5, name.clone()));
+    assert_eq!(number(&seen[1].4, 6), Some(7));
+    assert_eq!(number(&seen[2].4, 3), Some(0x10000));
+    assert_eq!(number(&seen[3].4, 5), Some(3));
+    assert_eq!(number(&seen[5].4, 4), Some(16));
+
+    // ProcessTree: thread 8 is of process 7.
+    let trees = packets.iter().flat_map(|packet| inside(packet, 2));
+    let tree = fields(&trees.last().unwrap());
+    let thread = fields(&inside(&tree, 2)[0]);
+    assert_eq!((number(&thread, 1), number(&thread, 3)), (Some(8), Some(7)));
+    assert_eq!(thread[1], (2, name));
+
+    // A counter with a track of its own, and a finding on another one.
+    let tracks = packets.iter().flat_map(|packet| inside(packet, 60));
+    let tracks: Vec<_> = tracks.map(|track| number(&fields(&track), 1)).collect();
+    assert_eq!(tracks, [Some((1 << 32) + 7), Some(1)]);
+    let drawn: Vec<_> = packets
+        .iter()
+        .flat_map(|packet| inside(packet, 11))
+        .collect();
+    let (counter, finding) = (fields(&drawn[0]), fields(&drawn[1]));
+    assert_eq!(
+        (number(&counter, 11), number(&counter, 30)),
+        (tracks[0], Some(2))
+    );
+    assert_eq!(inside(&finding, 23), [b"a finding".to_vec()]);
+}
+
+#[test]
+fn numbers_below_0_take_ten_bytes() {
+    let mut message = super::proto::Message::default();
+    message.signed(4, -1);
+    assert_eq!(fields(message.bytes()), [(4, Value::Number(u64::MAX))]);
+    assert_eq!(message.bytes().len(), 11);
+}

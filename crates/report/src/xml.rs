@@ -1,0 +1,436 @@
+//! The machine as hwloc version 2 XML (`hwloc2.dtd`), with what was measured
+//! as groups and distances: `lstopo -i` shows it, `hwloc-calc` reckons with it,
+//! `pinwise topology --from` reads it.
+//!
+//! Reported units always stay. A measured group becomes a `Group` object only
+//! where the system reports no unit of the same CPUs, and where it nests with
+//! every reported unit: hwloc has but one tree. Latencies are there for all
+//! complete rows, as whole nanoseconds of at least 1, since hwloc knows neither
+//! fractions nor gaps.
+
+use std::collections::BTreeSet;
+
+use super::markup::escape;
+use super::matrix::latency;
+use pinwise_record::{LevelName, Measured, TopologyRecord};
+use pinwise_topology::{Cache, CacheType, Cpu, CpuSet, Identity, Node, NumaNode, Topology};
+
+/// hwloc's `HWLOC_DISTANCES_KIND_FROM_USER | HWLOC_DISTANCES_KIND_MEANS_LATENCY`.
+const LATENCY_FROM_USER: u32 = 2 | 4;
+/// hwloc's `HWLOC_GROUP_KIND_USER` and `HWLOC_GROUP_KIND_MEMORY`.
+const GROUP_OF_USER: u32 = 0;
+const GROUP_OF_MEMORY: u32 = 1001;
+
+/// The machine as a file that `lstopo -i` opens.
+#[must_use]
+pub fn topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
+    let tree = tree(topology, record.measured.as_deref());
+    let mut export = Export {
+        topology,
+        record,
+        homes: memory_homes(topology, &tree),
+        text: String::new(),
+        objects: 0,
+        indexes: 0,
+    };
+    export.object(&tree, 1);
+    if let Some(measured) = &record.measured {
+        export.distances(measured);
+    }
+    export.kinds();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n{}</topology>\n",
+        export.text
+    )
+}
+
+/// What an object stands for, with its index in the topology.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Machine,
+    Package(usize),
+    /// CPUs of a NUMA node that no other object has all of.
+    NodeGroup(usize),
+    /// A measured group that the system does not report, by hwloc's subtype.
+    Measured(&'static str),
+    Cache(usize),
+    Core(usize),
+    Pu(usize),
+}
+
+/// Every unit with CPUs as hwloc nests them, memory left out.
+fn tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
+    let mut units = reported(topology);
+    let mut known: BTreeSet<CpuSet> = units.iter().map(|(_, cpus)| cpus.clone()).collect();
+    known.insert(topology.online.clone());
+    for (index, node) in topology.numa_nodes.iter().enumerate() {
+        if fits(&node.cpus, &known) {
+            known.insert(node.cpus.clone());
+            units.push((Part::NodeGroup(index), node.cpus.clone()));
+        }
+    }
+    let levels = measured.map_or(&[][..], |measured| &measured.levels);
+    for level in levels {
+        let subtype = match level.kind {
+            LevelName::Smt => "PinwiseCore",
+            LevelName::Llc => "PinwiseLLC",
+            LevelName::Package => "PinwisePackage",
+            _ => "PinwiseGroup",
+        };
+        for cpus in level.groups.iter().filter_map(|list| list.parse().ok()) {
+            if fits(&cpus, &known) {
+                known.insert(cpus.clone());
+                units.push((Part::Measured(subtype), cpus));
+            }
+        }
+    }
+    Node::nest(Part::Machine, topology.online.clone(), units)
+}
+
+/// Is a set new, and does it nest with all that are there?
+fn fits(cpus: &CpuSet, known: &BTreeSet<CpuSet>) -> bool {
+    let nests =
+        |other: &CpuSet| !cpus.intersects(other) || cpus.is_subset(other) || other.is_subset(cpus);
+    !cpus.is_empty() && !known.contains(cpus) && known.iter().all(nests)
+}
+
+/// Reported units in the order in which hwloc nests equal sets.
+fn reported(topology: &Topology) -> Vec<(Part, CpuSet)> {
+    let mut units: Vec<(Part, CpuSet)> = Vec::new();
+    let packages = topology.packages.iter().enumerate();
+    units.extend(packages.map(|(index, cpus)| (Part::Package(index), cpus.clone())));
+    let mut caches: Vec<usize> = (0..topology.caches.len()).collect();
+    caches.retain(|&index| cache_type(&topology.caches[index]).is_some());
+    let order = |&index: &usize| {
+        let cache = &topology.caches[index];
+        (
+            std::cmp::Reverse(cache.level),
+            cache.kind == CacheType::Instruction,
+        )
+    };
+    caches.sort_by_key(order);
+    let of = |index: usize| topology.caches[index].cpus.clone();
+    units.extend(
+        caches
+            .into_iter()
+            .map(|index| (Part::Cache(index), of(index))),
+    );
+    let cores = topology.cores.iter().enumerate();
+    units.extend(cores.map(|(index, cpus)| (Part::Core(index), cpus.clone())));
+    let cpus = topology.cpus.iter().enumerate();
+    units.extend(
+        cpus.filter(|(_, cpu)| cpu.online)
+            .map(|(index, cpu)| (Part::Pu(index), CpuSet::single(cpu.id))),
+    );
+    units
+}
+
+/// hwloc's name of a cache, where it has one.
+fn cache_type(cache: &Cache) -> Option<String> {
+    match (cache.level, cache.kind) {
+        (1..=3, CacheType::Instruction) => Some(format!("L{}iCache", cache.level)),
+        (1..=5, CacheType::Data | CacheType::Unified) => Some(format!("L{}Cache", cache.level)),
+        _ => None,
+    }
+}
+
+/// For each NUMA node the object that it hangs on: the outermost below the
+/// machine with the same CPUs, else the smallest that holds them; the machine
+/// for memory without CPUs. Objects are numbered as [`Node::walk`] meets them.
+fn memory_homes(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
+    topology
+        .numa_nodes
+        .iter()
+        .map(|node| {
+            let (mut home, mut size, mut number) = (0, tree.cpus.len(), 0);
+            tree.walk(&mut |object: &Node<Part>, _| {
+                let can_hold = !matches!(object.kind, Part::Machine | Part::Pu(_));
+                let is_first = home == 0 && object.cpus.len() == size;
+                let is_better = object.cpus.len() < size || is_first;
+                let holds = !node.cpus.is_empty() && node.cpus.is_subset(&object.cpus);
+                if can_hold && holds && is_better {
+                    (home, size) = (number, object.cpus.len());
+                }
+                number += 1;
+            });
+            home
+        })
+        .collect()
+}
+
+/// The file as far as it is written.
+struct Export<'a> {
+    topology: &'a Topology,
+    record: &'a TopologyRecord,
+    /// Number of the object that each NUMA node hangs on.
+    homes: Vec<usize>,
+    text: String,
+    /// Objects of the tree written so far, memory not counted.
+    objects: usize,
+    /// Objects written so far, for hwloc's `gp_index`.
+    indexes: usize,
+}
+
+impl Export<'_> {
+    fn object(&mut self, object: &Node<Part>, depth: usize) {
+        let number = self.objects;
+        self.objects += 1;
+        self.indexes += 1;
+        let indent = "  ".repeat(depth);
+        let nodes = self.nodeset(&object.cpus, object.kind == Part::Machine);
+        let (cpus, nodes) = (bitmap(&object.cpus), bitmap(&nodes));
+        let own = self.attributes(&object.kind);
+        let complete = match object.kind {
+            Part::Machine => bitmap(&self.topology.cpus.iter().map(|cpu| cpu.id).collect()),
+            _ => cpus.clone(),
+        };
+        self.text.push_str(&format!(
+            "{indent}<object {own} cpuset=\"{cpus}\" complete_cpuset=\"{complete}\" nodeset=\"{nodes}\" complete_nodeset=\"{nodes}\" gp_index=\"{}\"",
+            self.indexes
+        ));
+        if object.kind == Part::Machine {
+            let allowed: CpuSet = self.allowed_nodes();
+            self.text.push_str(&format!(
+                " allowed_cpuset=\"{}\" allowed_nodeset=\"{}\"",
+                bitmap(&self.topology.allowed),
+                bitmap(&allowed)
+            ));
+        }
+        let start = self.text.len();
+        self.infos(&object.kind, &format!("{indent}  "));
+        self.memory(number, &format!("{indent}  "));
+        for child in &object.children {
+            self.object(child, depth + 1);
+        }
+        if self.text.len() == start {
+            self.text.push_str("/>\n");
+        } else {
+            self.text.insert_str(start, ">\n");
+            self.text.push_str(&format!("{indent}</object>\n"));
+        }
+    }
+
+    /// Type, number and what only this type has.
+    fn attributes(&self, part: &Part) -> String {
+        match part {
+            Part::Machine => "type=\"Machine\" os_index=\"0\"".to_owned(),
+            Part::Package(index) => format!("type=\"Package\" os_index=\"{index}\""),
+            Part::Core(index) => format!("type=\"Core\" os_index=\"{index}\""),
+            Part::Pu(index) => {
+                let cpu: &Cpu = &self.topology.cpus[*index];
+                format!("type=\"PU\" os_index=\"{}\"", cpu.id)
+            }
+            Part::NodeGroup(_) => {
+                format!("type=\"Group\" kind=\"{GROUP_OF_MEMORY}\" subkind=\"0\"")
+            }
+            Part::Measured(subtype) => format!(
+                "type=\"Group\" subtype=\"{subtype}\" kind=\"{GROUP_OF_USER}\" subkind=\"0\" dont_merge=\"1\""
+            ),
+            Part::Cache(index) => {
+                let cache = &self.topology.caches[*index];
+                let kind = match cache.kind {
+                    CacheType::Unified => 0,
+                    CacheType::Data => 1,
+                    CacheType::Instruction => 2,
+                };
+                format!(
+                    "type=\"{}\" cache_size=\"{}\" depth=\"{}\" cache_linesize=\"0\" cache_associativity=\"0\" cache_type=\"{kind}\"",
+                    cache_type(cache).unwrap_or_default(),
+                    cache.size_bytes.unwrap_or(0),
+                    cache.level
+                )
+            }
+        }
+    }
+
+    fn infos(&mut self, part: &Part, indent: &str) {
+        let identity = &self.topology.identity;
+        let mut infos: Vec<(&str, String)> = Vec::new();
+        if *part == Part::Machine {
+            infos.extend(machine_infos(identity));
+            infos.extend(self.measured_infos());
+        }
+        let is_named = matches!(part, Part::Package(_))
+            || (*part == Part::Machine && self.topology.packages.is_empty());
+        if is_named {
+            infos.extend(processor_infos(identity));
+        }
+        for (name, value) in infos {
+            let value = escape(&value).into_owned();
+            self.text.push_str(&format!(
+                "{indent}<info name=\"{name}\" value=\"{value}\"/>\n"
+            ));
+        }
+    }
+
+    fn measured_infos(&self) -> Vec<(&'static str, String)> {
+        let mut infos = Vec::new();
+        if self.record.measured.is_some() {
+            let unit = "One-way time of a cache line between two CPUs, ns, rounded, at least 1";
+            infos.push(("PinwiseLatencyUnit", unit.to_owned()));
+        }
+        let contradictions = self.record.contradictions.iter();
+        infos.extend(contradictions.map(|found| {
+            let sentence = format!("{} {}", found.claim, found.measured);
+            ("PinwiseContradiction", sentence)
+        }));
+        infos
+    }
+
+    /// NUMA nodes that hang on an object.
+    fn memory(&mut self, object: usize, indent: &str) {
+        for (index, node) in self.topology.numa_nodes.iter().enumerate() {
+            if self.homes[index] != object || node.node > CpuSet::MAX_CPU {
+                continue;
+            }
+            let size = node
+                .memory_bytes
+                .map_or_else(String::new, |bytes| format!(" local_memory=\"{bytes}\""));
+            self.indexes += 1;
+            let cpus = bitmap(&node.cpus);
+            let nodes = bitmap(&CpuSet::single(node.node));
+            self.text.push_str(&format!(
+                "{indent}<object type=\"NUMANode\" os_index=\"{}\" cpuset=\"{cpus}\" complete_cpuset=\"{cpus}\" nodeset=\"{nodes}\" complete_nodeset=\"{nodes}\" gp_index=\"{}\"{size}/>\n",
+                node.node,
+                self.indexes
+            ));
+        }
+    }
+
+    /// Nodes local to some of the CPUs; all of them for the machine.
+    fn nodeset(&self, cpus: &CpuSet, is_machine: bool) -> CpuSet {
+        let nodes = self.topology.numa_nodes.iter();
+        nodes
+            .filter(|node| is_machine || node.cpus.intersects(cpus))
+            .map(|node| node.node)
+            .collect()
+    }
+
+    fn allowed_nodes(&self) -> CpuSet {
+        let nodes = self.topology.numa_nodes.iter();
+        nodes
+            .filter(|n| n.allowed)
+            .map(|n: &NumaNode| n.node)
+            .collect()
+    }
+
+    fn distances(&mut self, measured: &Measured) {
+        let rows = complete_rows(self.topology, measured);
+        if rows.len() < 2 {
+            return;
+        }
+        self.text.push_str(&format!(
+            "  <distances2 type=\"PU\" nbobjs=\"{}\" kind=\"{LATENCY_FROM_USER}\" name=\"PinwiseLatency\" indexing=\"os\">\n",
+            rows.len()
+        ));
+        let mut values = |tag: &str, values: Vec<String>| {
+            let line = values.join(" ") + " ";
+            self.text.push_str(&format!(
+                "    <{tag} length=\"{}\">{line}</{tag}>\n",
+                line.len()
+            ));
+        };
+        let numbers = rows.iter().map(|&row| measured.cpus[row].to_string());
+        values("indexes", numbers.collect());
+        for &row in &rows {
+            let latencies = rows.iter().map(|&column| {
+                let value = latency(measured, row, column).unwrap_or(0.0);
+                // Beyond seconds nothing is a latency; hwloc adds these up.
+                let rounded = if row == column {
+                    0.0
+                } else {
+                    value.round().clamp(1.0, 1e12)
+                };
+                format!("{rounded:.0}")
+            });
+            values("u64values", latencies.collect());
+        }
+        self.text.push_str("  </distances2>\n");
+    }
+
+    fn kinds(&mut self) {
+        for (rank, kind) in self.topology.kinds.iter().enumerate() {
+            self.text.push_str(&format!(
+                "  <cpukind cpuset=\"{}\" forced_efficiency=\"{rank}\"/>\n",
+                bitmap(&kind.cpus)
+            ));
+        }
+    }
+}
+
+fn machine_infos(identity: &Identity) -> Vec<(&'static str, String)> {
+    let names = [
+        ("HostName", &identity.hostname),
+        ("Architecture", &identity.arch),
+        ("OSRelease", &identity.kernel),
+        ("Hypervisor", &identity.hypervisor),
+    ];
+    let known = names.into_iter();
+    known
+        .filter_map(|(name, value)| Some((name, value.clone()?)))
+        .collect()
+}
+
+fn processor_infos(identity: &Identity) -> Vec<(&'static str, String)> {
+    let number = |value: Option<u32>| value.map(|value| value.to_string());
+    let names = [
+        ("CPUVendor", identity.vendor.clone()),
+        ("CPUFamilyNumber", number(identity.family)),
+        ("CPUModelNumber", number(identity.model)),
+        ("CPUModel", identity.cpu_model.clone()),
+        ("CPUStepping", number(identity.stepping)),
+        ("CPUMicrocode", identity.microcode.clone()),
+    ];
+    let known = names.into_iter();
+    known
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+}
+
+/// Rows of online CPUs between which every latency is known: rows with the
+/// most gaps are left out until none is left.
+fn complete_rows(topology: &Topology, measured: &Measured) -> Vec<usize> {
+    let mut seen = CpuSet::new();
+    let mut rows: Vec<usize> = Vec::new();
+    for (row, &cpu) in measured.cpus.iter().enumerate() {
+        if topology.online.contains(cpu) && !seen.contains(cpu) {
+            seen.insert(cpu);
+            rows.push(row);
+        }
+    }
+    let gaps_of = |row: usize, rows: &[usize]| {
+        let others = rows.iter().filter(|&&other| other != row);
+        others
+            .filter(|&&other| latency(measured, row, other).is_none())
+            .count()
+    };
+    let mut gaps: Vec<usize> = rows.iter().map(|&row| gaps_of(row, &rows)).collect();
+    while let Some((worst, &most)) = gaps.iter().enumerate().max_by_key(|(_, gaps)| **gaps) {
+        if most == 0 {
+            break;
+        }
+        let gone = rows.remove(worst);
+        gaps.remove(worst);
+        for (gap, &row) in gaps.iter_mut().zip(&rows) {
+            *gap -= usize::from(latency(measured, row, gone).is_none());
+        }
+    }
+    rows
+}
+
+/// hwloc's way to write sets: words of 32 bits, the most significant first.
+fn bitmap(cpus: &CpuSet) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in cpus.words() {
+        words.push(format!("0x{:08x}", word & 0xffff_ffff));
+        words.push(format!("0x{:08x}", word >> 32));
+    }
+    while words.len() > 1 && words.last().is_some_and(|word| word == "0x00000000") {
+        words.pop();
+    }
+    if words.is_empty() {
+        return "0x0".to_owned();
+    }
+    words.reverse();
+    words.join(",")
+}

@@ -1,0 +1,280 @@
+//! Lives of threads: beginning, names, masks, ending; and what was lost of
+//! them.
+
+use super::super::summary::ThreadSummary;
+use super::super::{Left, Tid};
+use super::closing::Totals;
+use super::histogram::Histogram;
+use super::threads::{Place, State, Thread};
+use super::timeline::Drawing;
+use super::{Analysis, Counts, Occupant};
+use pinwise_topology::CpuSet;
+
+/// A thread that was said to end and left its CPU so long ago is gone.
+const STAYS_AWAY_NS: u64 = 1_000_000_000;
+/// Threads that may be about to be gone, at most.
+const MOST_DYING: usize = 4_096;
+
+impl Analysis {
+    pub(super) fn fork(&mut self, parent: Tid, child: Tid, process: Tid) {
+        if let Some(old) = self.threads.slot(child)
+            && !self.is_announced(old, process)
+        {
+            self.bury(old);
+        }
+        self.threads.begin(child);
+        let parent = self.threads.slot(parent);
+        let slot = self.threads.slot_or_new(child, self.now_ns);
+        let inherited = parent.and_then(|parent| {
+            let parent = self.threads.of(parent)?;
+            Some((parent.is_own, parent.mask, parent.name.clone()))
+        });
+        if let Some(thread) = self.threads.of_mut(slot) {
+            thread.process = Some(process);
+            thread.was_born = true;
+            if let Some((_, mask, name)) = &inherited {
+                thread.mask = *mask;
+                thread.name = name.clone();
+            }
+        }
+        if inherited.is_some_and(|(is_own, _, _)| is_own) {
+            self.threads.follow(slot);
+        }
+        if self.threads.is_own(slot) {
+            self.threads.note_process(Some(process));
+        }
+    }
+
+    /// Who is looked at before the stream is told of is known before its beginning
+    /// comes: it has done nothing yet.
+    fn is_announced(&self, slot: usize, process: Tid) -> bool {
+        self.threads.of(slot).is_some_and(|thread| {
+            let has_done_nothing = thread.is_fresh && !thread.was_born && !thread.is_ending;
+            has_done_nothing && thread.process == Some(process)
+        })
+    }
+
+    pub(super) fn exit(&mut self, tid: Tid) {
+        let Some(slot) = self.threads.slot(tid) else {
+            return;
+        };
+        if let Some(thread) = self.threads.of_mut(slot) {
+            // It is still on its CPU: the switch that follows ends it.
+            thread.is_ending = true;
+        }
+        match self.state_of(slot) {
+            _ if !self.scope.has_switches => self.bury(slot),
+            // A source of single threads has no record of the last leaving.
+            State::Running { cpu } if !self.scope.has_all_cpus => {
+                self.goes(cpu, tid, Left::Ended);
+            }
+            _ => {}
+        }
+    }
+
+    /// A thread that left its CPU for good is gone. One that is said to end
+    /// may be pushed aside or wait a few times more before its last switch;
+    /// where that one is not marked, it is gone when it stays away.
+    pub(super) fn retire_if_ended(&mut self, slot: Option<usize>, left: Left) {
+        let Some(slot) = slot else { return };
+        if left == Left::Ended {
+            self.bury(slot);
+            return;
+        }
+        if let Some(thread) = self.threads.of(slot).filter(|t| t.is_ending) {
+            let tid = thread.tid;
+            self.dying.push_back((self.now_ns, tid));
+            self.bury_the_dead();
+        }
+    }
+
+    fn bury_the_dead(&mut self) {
+        while let Some(&(left_ns, tid)) = self.dying.front() {
+            let is_due = self.now_ns.saturating_sub(left_ns) >= STAYS_AWAY_NS;
+            if !is_due && self.dying.len() <= MOST_DYING {
+                return;
+            }
+            self.dying.pop_front();
+            let slot = self.threads.slot(tid);
+            let is_away = |slot: &usize| !matches!(self.state_of(*slot), State::Running { .. });
+            let is_ending = |slot: &usize| self.threads.of(*slot).is_some_and(|t| t.is_ending);
+            if let Some(slot) = slot.filter(is_away).filter(is_ending) {
+                self.bury(slot);
+            }
+        }
+    }
+
+    /// A thread is gone, whatever was known of it.
+    fn bury(&mut self, slot: usize) {
+        if let State::Running { cpu } = self.state_of(slot)
+            && self.seat(cpu).occupant == Occupant::Thread(slot)
+        {
+            self.contradict(cpu);
+        }
+        self.set_state(slot, State::Unknown);
+        self.retire(slot);
+    }
+
+    /// A thread is told of no more; its sums go to the totals.
+    pub(super) fn retire(&mut self, slot: usize) {
+        let Self {
+            threads,
+            queues,
+            scope,
+            totals,
+            now_ns,
+            ..
+        } = self;
+        let (scope, now_ns) = (*scope, *now_ns);
+        threads.retire(slot, now_ns, |thread| {
+            let told = summarise(thread, scope, now_ns, |mask| queues.cpus_of(mask).clone());
+            totals.add(&told);
+            told
+        });
+    }
+
+    pub(super) fn know(&mut self, thread: Tid, process: Tid) {
+        let slot = self.threads.slot_or_new(thread, self.now_ns);
+        if let Some(thread) = self.threads.of_mut(slot) {
+            thread.process = Some(process);
+        }
+        if self.threads.is_own(slot) {
+            self.threads.note_process(Some(process));
+        }
+    }
+
+    pub(super) fn follow(&mut self, thread: Tid) {
+        if self.threads.is_everyone {
+            self.restart();
+        }
+        let slot = self.threads.slot_or_new(thread, self.now_ns);
+        self.threads.follow(slot);
+        if let State::Running { cpu } = self.state_of(slot) {
+            self.settle_core(cpu);
+            self.tell_use(cpu);
+        }
+    }
+
+    /// The trace is about somebody after all: what was counted of all others
+    /// until now does not count; what is known of who runs where is kept.
+    fn restart(&mut self) {
+        let now_ns = self.now_ns;
+        for slot in self.threads.living() {
+            if matches!(self.state_of(slot), State::Queued(_)) {
+                self.set_state(slot, State::Unknown);
+            }
+        }
+        self.threads.restart(now_ns);
+        self.queues.restart(now_ns);
+        self.cores.restart(now_ns);
+        self.drawing = Drawing::new();
+        self.drawing.begin(now_ns);
+        self.waits = Histogram::new();
+        self.counts = Counts::default();
+        self.totals = Totals::default();
+        self.dying.clear();
+        self.from_ns = Some(now_ns);
+        let moment = self.cores.moment(now_ns);
+        for cpu in 0..self.seats.len() {
+            let seat = &mut self.seats[cpu];
+            seat.own_ns = 0;
+            seat.foreign_ns = 0;
+            seat.idle_ns = 0;
+            seat.switches = 0;
+            seat.since_ns = now_ns;
+            seat.last_event_ns = now_ns;
+            seat.moment = moment;
+            seat.polled_ns = seat.polled_ns.map(|(_, last)| (last, last));
+            self.tell_use(u32::try_from(cpu).unwrap_or(u32::MAX));
+        }
+    }
+
+    pub(super) fn name(&mut self, thread: Tid, name: &str) {
+        let slot = self.threads.slot_or_new(thread, self.now_ns);
+        if let Some(thread) = self.threads.of_mut(slot) {
+            thread.name = name.into();
+        }
+    }
+
+    pub(super) fn mask(&mut self, thread: Tid, cpus: &CpuSet) {
+        let slot = self.threads.slot_or_new(thread, self.now_ns);
+        let (mask, is_new) = self.queues.mask(cpus, self.now_ns);
+        if is_new {
+            self.cores.add_mask(cpus);
+        }
+        let Some(thread) = self.threads.of_mut(slot) else {
+            return;
+        };
+        if thread.mask.replace(mask) == Some(mask) {
+            return;
+        }
+        match thread.state {
+            State::Running { cpu } => {
+                self.settle_core(cpu);
+                self.tell_use(cpu);
+            }
+            State::Queued(_) => self.requeue(slot),
+            State::Unknown | State::Blocked => {}
+        }
+    }
+
+    /// Records of a CPU are missing since its last event: nobody knows what
+    /// it did, nor what became of those it ran and those queued on it.
+    pub(super) fn lost(&mut self, cpu: u32, records: u64) {
+        let now_ns = self.now_ns;
+        let last_ns = self.seat(cpu).last_event_ns;
+        self.counts.lost_records += records;
+        self.counts.lost_windows += 1;
+        self.counts.lost_ns += now_ns.saturating_sub(last_ns);
+        self.unseat(cpu);
+        for slot in self.threads.living() {
+            let is_there = match self.state_of(slot) {
+                State::Queued(queued) => match queued.place {
+                    Place::Behind(mark) => mark.cpu() == cpu,
+                    Place::Starting(at) => at == cpu,
+                    Place::Untold(_) => true,
+                },
+                _ => false,
+            };
+            if is_there {
+                self.set_state(slot, State::Unknown);
+            }
+        }
+        self.remember_event(cpu);
+    }
+}
+
+/// What is told of a thread.
+pub(super) fn summarise(
+    thread: &Thread,
+    scope: super::Scope,
+    now_ns: u64,
+    cpus_of: impl Fn(usize) -> CpuSet,
+) -> ThreadSummary {
+    let tally = &thread.tally;
+    let mut cpus = tally.cpus.clone();
+    cpus.retain(|(_, ns)| *ns > 0);
+    cpus.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    let polled = thread.polled.as_deref();
+    let is_counted = scope.has_switches || polled.is_some_and(|p| p.1.voluntary.is_some());
+    let waited = thread.wait_so_far(now_ns);
+    let is_bound = !scope.has_wakeups && waited.is_lower_bound();
+    ThreadSummary {
+        thread: thread.tid,
+        process: thread.process,
+        name: thread.name.to_string(),
+        cpu_ns: tally.cpu_ns,
+        wait_ns: if scope.has_wakeups {
+            Some(tally.wait_ns)
+        } else {
+            (waited.is_told || waited.ns > 0).then_some(waited.ns)
+        },
+        is_wait_bound: is_bound,
+        switches: is_counted.then_some(tally.switches),
+        preemptions: is_counted.then_some(tally.preemptions),
+        migrations: tally.migrations,
+        shared_ns: scope.has_switches.then_some(tally.shared_ns),
+        cpus,
+        allowed: thread.mask.map(cpus_of),
+    }
+}

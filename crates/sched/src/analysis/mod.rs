@@ -1,0 +1,209 @@
+//! From events to figures: the state of every thread and CPU, and sums.
+//!
+//! An event changes what a CPU or a thread does; the time since the last
+//! change goes to what it did until then. What is not known (before the first
+//! event of a CPU, after a loss) is nobody's time.
+
+mod closing;
+mod histogram;
+mod lives;
+mod longest;
+mod polling;
+mod queues;
+mod running;
+mod sharing;
+mod spared;
+mod threads;
+mod timeline;
+mod waiting;
+
+use std::collections::VecDeque;
+
+use super::summary::{Causes, Summary};
+use super::{Event, Ground, Scope, Tid, What};
+use histogram::Histogram;
+use pinwise_topology::{CpuSet, Topology};
+use queues::Queues;
+use sharing::{Cores, Moment};
+use threads::Threads;
+use timeline::Drawing;
+
+/// What a CPU does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Occupant {
+    /// Nothing is known.
+    #[default]
+    Unknown,
+    /// Nothing.
+    Idle,
+    /// It runs the thread in this slot.
+    Thread(usize),
+}
+
+/// A CPU and its sums.
+#[derive(Debug, Clone, Default)]
+struct Seat {
+    occupant: Occupant,
+    since_ns: u64,
+    /// Its first event is still to come, and nothing was lost.
+    is_fresh: bool,
+    last_event_ns: u64,
+    own_ns: u64,
+    foreign_ns: u64,
+    idle_ns: u64,
+    switches: u64,
+    /// Slots of threads that were woken on it while it idled.
+    starting: Vec<usize>,
+    /// Sums of sharing at its last event, for when records are lost.
+    moment: Moment,
+    /// Busy time by polling: first and latest.
+    polled_ns: Option<(u64, u64)>,
+}
+
+/// Counters over everything.
+#[derive(Debug, Default)]
+struct Counts {
+    events: u64,
+    wakeups: u64,
+    causes: Causes,
+    after_preemption_ns: u64,
+    after_wakeup_ns: u64,
+    lost_records: u64,
+    lost_windows: u64,
+    lost_ns: u64,
+    backwards: u64,
+    contradictions: u64,
+}
+
+/// Events on their way to a [`Summary`]. Memory grows with threads that live
+/// at once and with CPUs; what is kept of events for the timeline is bounded.
+#[derive(Debug)]
+pub struct Analysis {
+    ground: Ground,
+    scope: Scope,
+    seats: Vec<Seat>,
+    threads: Threads,
+    queues: Queues,
+    cores: Cores,
+    drawing: Drawing,
+    waits: Histogram,
+    counts: Counts,
+    totals: closing::Totals,
+    from_ns: Option<u64>,
+    now_ns: u64,
+    /// Threads that were said to end, and when they left their CPU.
+    dying: VecDeque<(u64, Tid)>,
+}
+
+impl Analysis {
+    /// An analysis of events of this scope on this machine. Threads are
+    /// followed whoever they are until an event names one to follow; the
+    /// figures then begin anew.
+    #[must_use]
+    pub fn new(topology: &Topology, scope: Scope) -> Self {
+        let ground = Ground::new(topology);
+        let mut cores = Cores::new(&ground);
+        cores.add_mask(ground.online());
+        let length = ground.online().last().map_or(0, |last| last + 1);
+        Self {
+            seats: vec![fresh_seat(); length],
+            threads: Threads::new(),
+            queues: Queues::new(ground.online()),
+            cores,
+            drawing: Drawing::new(),
+            waits: Histogram::new(),
+            counts: Counts::default(),
+            totals: closing::Totals::default(),
+            from_ns: None,
+            now_ns: 0,
+            dying: VecDeque::new(),
+            ground,
+            scope,
+        }
+    }
+
+    /// Takes the next event, in the order of time. One that is earlier than
+    /// its predecessor is taken as of its predecessor's time, and counted.
+    pub fn take(&mut self, event: &Event) {
+        let mut time_ns = event.time_ns;
+        if self.from_ns.is_none() {
+            self.begin(time_ns);
+        } else if time_ns < self.now_ns {
+            self.counts.backwards += 1;
+            time_ns = self.now_ns;
+        }
+        self.now_ns = time_ns;
+        self.counts.events += 1;
+        let cpu = event.cpu;
+        if cpu as usize > CpuSet::MAX_CPU {
+            self.counts.contradictions += 1;
+            return;
+        }
+        match &event.what {
+            What::Switch { prev, left, next } => self.switch(cpu, *prev, *left, *next),
+            What::In { thread } => self.comes(cpu, *thread),
+            What::Out { thread, left } => self.goes(cpu, *thread, *left),
+            What::Wake { thread, target } => self.wake(*thread, *target),
+            What::Fork {
+                parent,
+                child,
+                process,
+            } => self.fork(*parent, *child, *process),
+            What::Exit { thread } => self.exit(*thread),
+            What::Known { thread, process } => self.know(*thread, *process),
+            What::Follow { thread } => self.follow(*thread),
+            What::Name { thread, name } => self.name(*thread, name),
+            What::Mask { thread, cpus } => self.mask(*thread, cpus),
+            What::Lost { records } => self.lost(cpu, *records),
+            What::Sample(sample) => self.sample(sample),
+            What::Usage { busy_ns } => self.usage(cpu, *busy_ns),
+        }
+    }
+
+    /// Ends the trace at `to_ns`, or at the last event where that is later.
+    /// `from_ns`: when it began, where that is before the first event.
+    #[must_use]
+    pub fn finish(self, span_ns: Option<(u64, u64)>) -> Summary {
+        closing::close(self, span_ns)
+    }
+
+    fn begin(&mut self, time_ns: u64) {
+        self.from_ns = Some(time_ns);
+        self.drawing.begin(time_ns);
+        self.cores.restart(time_ns);
+        for seat in &mut self.seats {
+            seat.since_ns = time_ns;
+            seat.last_event_ns = time_ns;
+        }
+    }
+
+    fn seat(&mut self, cpu: u32) -> &mut Seat {
+        let index = cpu as usize;
+        if index >= self.seats.len() {
+            let since_ns = self.from_ns.unwrap_or(0);
+            let seat = Seat {
+                since_ns,
+                last_event_ns: since_ns,
+                ..fresh_seat()
+            };
+            self.seats.resize(index + 1, seat);
+        }
+        &mut self.seats[index]
+    }
+}
+
+const fn fresh_seat() -> Seat {
+    Seat {
+        occupant: Occupant::Unknown,
+        since_ns: 0,
+        is_fresh: true,
+        last_event_ns: 0,
+        own_ns: 0,
+        foreign_ns: 0,
+        idle_ns: 0,
+        switches: 0,
+        starting: Vec::new(),
+        moment: Moment::ZERO,
+        polled_ns: None,
+    }
+}

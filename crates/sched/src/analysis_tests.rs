@@ -1,0 +1,718 @@
+//! Whole analyses of small scripts whose truth is plain.
+
+use proptest::prelude::*;
+
+use super::{
+    Analysis, Blame, Event, IDLE, Left, Sample, Scope, Summary, Tid, Tier, Wait, What, Why,
+};
+use pinwise_topology::{CpuSet, Topology};
+
+const MS: u64 = 1_000_000;
+/// 4 cores of 2 CPUs in two packages.
+const SMT: &str = "package:2 l3:1 core:2 pu:2";
+
+fn summary(machine: &str, scope: Scope, events: &[Event], to_ms: u64) -> Summary {
+    let topology = Topology::from_synthetic(machine).unwrap();
+    let mut analysis = Analysis::new(&topology, scope);
+    for event in events {
+        analysis.take(event);
+    }
+    analysis.finish(Some((0, to_ms * MS)))
+}
+
+fn at(ms: u64, cpu: u32, what: What) -> Event {
+    Event {
+        time_ns: ms * MS,
+        cpu,
+        what,
+    }
+}
+
+fn switch(ms: u64, cpu: u32, prev: Tid, next: Tid) -> Event {
+    let left = Left::Blocked;
+    at(ms, cpu, What::Switch { prev, left, next })
+}
+
+fn preempt(ms: u64, cpu: u32, prev: Tid, next: Tid) -> Event {
+    let left = Left::Preempted;
+    at(ms, cpu, What::Switch { prev, left, next })
+}
+
+fn wake(ms: u64, thread: Tid, target: u32) -> Event {
+    at(ms, 0, What::Wake { thread, target })
+}
+
+fn mask(thread: Tid, cpus: &str) -> Event {
+    let cpus = Box::new(CpuSet::parse_list(cpus).unwrap());
+    at(0, 0, What::Mask { thread, cpus })
+}
+
+fn follow(thread: Tid) -> Event {
+    at(0, 0, What::Follow { thread })
+}
+
+/// Every CPU idles from the start.
+fn idle(cpus: u32) -> Vec<Event> {
+    let tick = |cpu| [switch(0, cpu, IDLE, 900), switch(0, cpu, 900, IDLE)];
+    (0..cpus).flat_map(tick).collect()
+}
+
+fn on_smt(events: Vec<Event>, to_ms: u64) -> Summary {
+    let all = [idle(8), events].concat();
+    summary(SMT, Tier::Bpf.scope(), &all, to_ms)
+}
+
+#[test]
+fn time_goes_to_whom_it_belongs() {
+    let told = on_smt(
+        vec![
+            follow(1),
+            switch(10, 0, IDLE, 1),
+            switch(30, 0, 1, 7),
+            switch(40, 0, 7, IDLE),
+            switch(50, 2, IDLE, 1),
+        ],
+        100,
+    );
+    assert_eq!(told.cpu_ns, 70 * MS);
+    assert_eq!(told.foreign_ns, Some(10 * MS));
+    assert_eq!(told.idle_ns, Some((800 - 80) * MS));
+    assert_eq!(told.switches, Some(1));
+    assert_eq!(told.migrations.core, 1);
+    assert_eq!(told.migrations.total(), 1);
+    assert_eq!(told.by_thread[0].cpus, [(2, 50 * MS), (0, 20 * MS)]);
+    assert_eq!(told.timeline.slices.unwrap().len(), 2);
+}
+
+#[test]
+fn a_cpu_without_a_switch_yet_ran_whom_its_first_switch_names() {
+    let events = [follow(1), switch(0, 1, IDLE, 9), switch(60, 0, 1, IDLE)];
+    let told = summary("core:2 pu:1", Tier::CpuWide.scope(), &events, 100);
+    assert_eq!(told.cpu_ns, 60 * MS);
+    assert_eq!(told.idle_ns, Some(40 * MS));
+}
+
+#[test]
+fn moves_are_counted_by_the_outermost_boundary() {
+    let mut events = vec![follow(1)];
+    for (step, pair) in [0, 1, 2, 4, 4].windows(2).enumerate() {
+        let ms = step as u64 * 10;
+        events.push(switch(ms + 1, pair[0], IDLE, 1));
+        events.push(switch(ms + 2, pair[0], 1, IDLE));
+        events.push(switch(ms + 3, pair[1], IDLE, 1));
+        events.push(switch(ms + 4, pair[1], 1, IDLE));
+    }
+    let moves = on_smt(events, 50).migrations;
+    assert_eq!(moves.smt, 1);
+    assert_eq!(moves.core, 1);
+    assert_eq!(moves.package, 1);
+    assert_eq!(moves.total(), 3);
+}
+
+#[track_caller]
+fn check_sharing(events: Vec<Event>, shared_ms: u64, avoidable_ms: [u64; 3]) {
+    let told = on_smt(events, 100).sharing.unwrap();
+    assert_eq!(told.shared / MS, shared_ms);
+    let causes = told.avoidable.unwrap();
+    let causes = [causes.scheduler, causes.mask, causes.others].map(|ns| ns / MS);
+    assert_eq!(causes, avoidable_ms);
+}
+
+#[test]
+fn avoidable_sharing_is_blamed() {
+    let fork = at(
+        0,
+        0,
+        What::Fork {
+            parent: 1,
+            child: 2,
+            process: 1,
+        },
+    );
+    let both = |extra: Vec<Event>| {
+        let run = vec![switch(10, 0, IDLE, 1), switch(20, 1, IDLE, 2)];
+        [vec![follow(1), fork.clone()], extra, run].concat()
+    };
+    check_sharing(both(vec![]), 160, [160, 0, 0]);
+    check_sharing(both(vec![mask(1, "0-1"), mask(2, "0-1")]), 160, [0, 160, 0]);
+    let full = |cpu| switch(5, cpu, IDLE, 50 + i32::try_from(cpu).unwrap());
+    check_sharing(both(vec![full(2), full(4), full(6)]), 160, [0, 0, 0]);
+    check_sharing(
+        vec![follow(1), switch(10, 0, IDLE, 1), switch(20, 1, IDLE, 7)],
+        80,
+        [0, 0, 80],
+    );
+}
+
+#[track_caller]
+fn check_waits(events: Vec<Event>, causes_ms: [u64; 5]) -> Summary {
+    let told = on_smt(events, 100);
+    let causes = told.waits.causes.unwrap();
+    let list = [
+        causes.scheduler,
+        causes.mask,
+        causes.others,
+        causes.own,
+        causes.starting,
+    ];
+    assert_eq!(list.map(|ns| ns / MS), causes_ms);
+    assert_eq!(told.waits.total_ns, Some(list.iter().sum()));
+    told
+}
+
+#[test]
+fn waits_have_causes() {
+    let told = check_waits(
+        vec![
+            follow(1),
+            switch(10, 0, IDLE, 1),
+            preempt(20, 0, 1, 7),
+            preempt(50, 0, 7, 1),
+        ],
+        [30, 0, 0, 0, 0],
+    );
+    assert_eq!(told.idle_waiting.unwrap().scheduler, 30 * MS);
+    assert_eq!(told.waits.longest_ns, Some(30 * MS));
+    check_waits(
+        vec![
+            follow(1),
+            mask(1, "0"),
+            switch(10, 0, IDLE, 1),
+            preempt(20, 0, 1, 7),
+            preempt(50, 0, 7, 1),
+        ],
+        [0, 30, 0, 0, 0],
+    );
+}
+
+#[test]
+fn a_wake_up_on_an_idle_cpu_is_latency_not_waste() {
+    let told = check_waits(
+        vec![follow(1), wake(10, 1, 3), switch(14, 3, IDLE, 1)],
+        [0, 0, 0, 0, 4],
+    );
+    assert_eq!(told.wakeups, Some(1));
+    assert_eq!(told.idle_waiting.unwrap().episodes, 0);
+    // Another thread was taken first: from then on it is queued behind it.
+    check_waits(
+        vec![
+            follow(1),
+            wake(10, 1, 3),
+            switch(14, 3, IDLE, 7),
+            switch(20, 3, 7, 1),
+        ],
+        [6, 0, 0, 0, 4],
+    );
+}
+
+#[test]
+fn waits_behind_others_and_behind_the_programs_own_threads() {
+    let busy: Vec<Event> = (0..8).map(|cpu| switch(1, cpu, IDLE, 100)).collect();
+    let busy: Vec<Event> = (100..)
+        .zip(busy)
+        .map(|(tid, event)| switch(1, event.cpu, IDLE, tid))
+        .collect();
+    let fork = at(
+        0,
+        0,
+        What::Fork {
+            parent: 1,
+            child: 102,
+            process: 1,
+        },
+    );
+    let waits = vec![
+        wake(10, 1, 0),
+        preempt(20, 0, 100, 1),
+        switch(30, 0, 1, 100),
+        wake(40, 1, 2),
+        preempt(50, 2, 102, 1),
+    ];
+    check_waits(
+        [vec![follow(1), fork], busy, waits].concat(),
+        // 102 was pushed aside at 50 and waits behind thread 1 to the end.
+        [0, 0, 10, 60, 0],
+    );
+}
+
+#[test]
+fn what_is_lost_counts_for_nobody() {
+    let told = on_smt(
+        vec![
+            follow(1),
+            switch(10, 0, IDLE, 1),
+            at(40, 0, What::Lost { records: 5 }),
+            switch(50, 0, 7, 1),
+            switch(60, 0, 1, IDLE),
+        ],
+        100,
+    );
+    assert_eq!(told.cpu_ns, 10 * MS);
+    assert_eq!(told.unknown.records, 5);
+    assert_eq!(told.unknown.lost_ns, 30 * MS);
+    assert_eq!(told.unknown.contradictions, 0);
+}
+
+#[test]
+fn a_number_that_comes_again_is_another_thread() {
+    let fork = |ms| {
+        at(
+            ms,
+            0,
+            What::Fork {
+                parent: 1,
+                child: 2,
+                process: 1,
+            },
+        )
+    };
+    let told = on_smt(
+        vec![
+            follow(1),
+            fork(1),
+            switch(10, 0, IDLE, 2),
+            at(20, 0, What::Exit { thread: 2 }),
+            switch(20, 0, 2, IDLE),
+            fork(30),
+            switch(40, 4, IDLE, 2),
+            switch(45, 4, 2, IDLE),
+        ],
+        100,
+    );
+    assert_eq!(told.threads, 3);
+    assert_eq!(
+        told.migrations.total(),
+        0,
+        "two threads, not one that moved"
+    );
+    assert_eq!(told.cpu_ns, 15 * MS);
+}
+
+/// The first switch of a CPU credits the leaver with all the time before, and
+/// a thread that ended elsewhere meanwhile has had that time already.
+#[test]
+fn who_ended_elsewhere_was_not_here_since_the_beginning() {
+    let ended = What::Switch {
+        prev: 4,
+        left: Left::Ended,
+        next: IDLE,
+    };
+    let events = vec![
+        switch(0, 0, IDLE, IDLE),
+        at(10, 1, ended),
+        switch(20, 2, 4, IDLE),
+    ];
+    let told = summary(SMT, Tier::Bpf.scope(), &events, 30);
+    assert_eq!(told.cpu_ns, 10 * MS);
+    check_timeline(&told);
+}
+
+/// A thread that leaves a CPU did not wait on another one, whatever was told
+/// of it before; and what that CPU loses does not concern it.
+#[test]
+fn who_leaves_a_cpu_waits_nowhere() {
+    let events = vec![
+        switch(0, 7, IDLE, 2),
+        switch(0, 7, 2, IDLE),
+        wake(0, 1, 7),
+        switch(5, 1, 1, 1),
+        at(5, 7, What::Lost { records: 3 }),
+        at(10, 0, What::In { thread: 1 }),
+    ];
+    let told = summary(SMT, Tier::Bpf.scope(), &events, 20);
+    assert_eq!(told.waits.total_ns, Some(0));
+    check_timeline(&told);
+}
+
+#[test]
+fn until_somebody_is_named_all_are_followed() {
+    let told = on_smt(vec![switch(10, 0, IDLE, 1), switch(30, 0, 1, IDLE)], 100);
+    assert_eq!(told.cpu_ns, 20 * MS);
+    assert_eq!(told.foreign_ns, Some(0));
+}
+
+#[test]
+fn halves_of_switches_tell_of_own_threads_only() {
+    let events = [
+        follow(1),
+        at(
+            10,
+            0,
+            What::Out {
+                thread: 1,
+                left: Left::Preempted,
+            },
+        ),
+        at(14, 1, What::In { thread: 1 }),
+        at(
+            20,
+            1,
+            What::Out {
+                thread: 1,
+                left: Left::Blocked,
+            },
+        ),
+    ];
+    let told = summary(SMT, Tier::Switch.scope(), &events, 30);
+    assert_eq!(told.cpu_ns, 16 * MS, "on a CPU since it was named");
+    assert_eq!(told.switches, Some(2));
+    assert_eq!(told.waits.after_preemption_ns, Some(4 * MS));
+    assert_eq!(told.waits.total_ns, None, "wake-ups are not seen");
+    assert_eq!(told.idle_ns, None);
+    assert_eq!(told.migrations.smt, 1);
+    assert_eq!(told.sharing.unwrap().avoidable, None);
+}
+
+#[test]
+fn polling_counts_what_the_kernel_counted() {
+    let sample = |ms, cpu, run_ms, migrations| {
+        let sample = Sample {
+            thread: 1,
+            cpu,
+            is_runnable: true,
+            run_ns: run_ms * MS,
+            wait_ns: Some(run_ms * MS / 10),
+            migrations: Some(migrations),
+            voluntary: Some(3),
+            involuntary: Some(migrations),
+            is_last: false,
+        };
+        at(ms, cpu, What::Sample(Box::new(sample)))
+    };
+    let events = [
+        follow(1),
+        sample(0, 0, 50, 1),
+        sample(10, 0, 60, 1),
+        sample(20, 4, 70, 5),
+    ];
+    let told = summary(SMT, Tier::Proc.scope(), &events, 20);
+    assert_eq!(told.cpu_ns, 20 * MS);
+    assert_eq!(told.switches, Some(4));
+    assert_eq!(told.waits.total_ns, Some(2 * MS));
+    assert!(told.waits.is_from_kernel);
+    assert_eq!(told.migrations.package, 1);
+    assert_eq!(told.migrations.unknown, 3);
+    assert_eq!(told.sharing, None);
+}
+
+/// Threads on their way out come again after they seemed to be gone, and looks
+/// may be late: they are who they were. A number that begins anew is another's.
+#[test]
+fn a_thread_that_comes_back_is_told_once() {
+    let switch = |ms, prev, left, next| at(ms, 0, What::Switch { prev, left, next });
+    let name = || {
+        at(
+            16,
+            0,
+            What::Name {
+                thread: 1,
+                name: "one".into(),
+            },
+        )
+    };
+    let fork = What::Fork {
+        parent: 9,
+        child: 1,
+        process: 1,
+    };
+    let mut events = vec![
+        follow(1),
+        at(0, 0, What::Follow { thread: 9 }),
+        switch(0, 0, Left::Untold, 1),
+        switch(10, 1, Left::Ended, 0),
+        switch(15, 0, Left::Untold, 1),
+        name(),
+        switch(18, 1, Left::Ended, 0),
+        name(),
+    ];
+    let told = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    assert_eq!(told.threads, 2);
+    let of_one = |told: &Summary| -> Vec<(u64, Option<u64>)> {
+        let ones = told.by_thread.iter().filter(|thread| thread.thread == 1);
+        ones.map(|thread| (thread.cpu_ns, thread.switches))
+            .collect()
+    };
+    assert_eq!(of_one(&told), [(13 * MS, Some(2))]);
+    assert_eq!(told.by_thread[0].name, "one");
+    events.extend([
+        at(20, 0, fork),
+        switch(20, 0, Left::Untold, 1),
+        switch(25, 1, Left::Ended, 0),
+    ]);
+    let told = summary(SMT, Tier::CpuWide.scope(), &events, 30);
+    assert_eq!(told.threads, 3);
+    assert_eq!(of_one(&told), [(13 * MS, Some(2)), (5 * MS, Some(1))]);
+}
+
+/// The command's first child may be there when the command is looked at, before
+/// the stream tells of its beginning.
+#[test]
+fn a_thread_that_is_known_before_it_begins_is_told_once() {
+    let know = |thread| {
+        at(
+            0,
+            0,
+            What::Known {
+                thread,
+                process: thread,
+            },
+        )
+    };
+    let fork = |ms| {
+        let what = What::Fork {
+            parent: 1,
+            child: 2,
+            process: 2,
+        };
+        at(ms, 0, what)
+    };
+    let switch = |ms, prev, left, next| at(ms, 0, What::Switch { prev, left, next });
+    let mut events = vec![
+        know(1),
+        follow(1),
+        know(2),
+        follow(2),
+        fork(3),
+        switch(5, 0, Left::Untold, 2),
+        switch(9, 2, Left::Blocked, 0),
+    ];
+    let told = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    assert_eq!((told.threads, told.by_thread.len()), (2, 2));
+    // One that has run is another's.
+    events.push(fork(12));
+    let told = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    assert_eq!((told.threads, told.by_thread.len()), (3, 3));
+}
+
+/// Where wake-ups are not seen, what the kernel told before a thread ended may
+/// be a part of it.
+#[test]
+fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
+    let look = |ms, wait_ms: u64, is_last| {
+        let sample = Sample {
+            thread: 1,
+            cpu: 0,
+            is_runnable: true,
+            run_ns: 0,
+            wait_ns: Some(wait_ms * MS),
+            migrations: None,
+            voluntary: None,
+            involuntary: None,
+            is_last,
+        };
+        at(ms, 0, What::Sample(Box::new(sample)))
+    };
+    let end = |ms| at(ms, 0, What::Exit { thread: 1 });
+    #[track_caller]
+    fn check(events: &[Event], total_ms: Option<u64>, is_bound: bool) {
+        let told = summary(SMT, Tier::Switch.scope(), events, 200);
+        assert_eq!(told.waits.total_ns, total_ms.map(|ms| ms * MS));
+        assert_eq!(told.waits.is_lower_bound, is_bound);
+        assert_eq!(told.by_thread[0].is_wait_bound, is_bound);
+    }
+    let whole = [follow(1), look(0, 5, false), look(90, 45, true), end(90)];
+    check(&whole, Some(40), false);
+    check(&[follow(1), look(0, 5, false), end(90)], Some(0), true);
+    check(&[follow(1), end(90)], None, true);
+    // The last look was a moment before the end.
+    let late = [follow(1), look(0, 5, false), look(90, 65, false), end(91)];
+    check(&late, Some(60), false);
+    // A wait after preemption was seen, which is longer.
+    let seen = [
+        follow(1),
+        look(0, 5, false),
+        at(0, 0, What::In { thread: 1 }),
+        at(
+            10,
+            0,
+            What::Out {
+                thread: 1,
+                left: Left::Preempted,
+            },
+        ),
+        at(40, 0, What::In { thread: 1 }),
+        end(90),
+    ];
+    check(&seen, Some(30), true);
+}
+
+/// Of waits behind none of the program's threads a quota may be the cause: the
+/// time of the CPU in which that was so.
+#[test]
+fn time_of_cpus_that_hold_threads_back_is_counted() {
+    let switch = |ms, prev, left, next| at(ms, 0, What::Switch { prev, left, next });
+    let events = [
+        follow(1),
+        follow(2),
+        switch(0, 0, Left::Untold, 1),
+        at(
+            5,
+            0,
+            What::Wake {
+                thread: 2,
+                target: 0,
+            },
+        ),
+        switch(10, 1, Left::Preempted, 7),
+        switch(40, 7, Left::Blocked, 2),
+        switch(50, 2, Left::Blocked, 0),
+        switch(55, 0, Left::Blocked, 1),
+    ];
+    let told = summary(SMT, Tier::Bpf.scope(), &events, 60);
+    assert_eq!(told.waits.held_cpu_ns, 35 * MS);
+}
+
+fn any_what() -> impl Strategy<Value = What> {
+    let tid = || 0i32..6;
+    let left = prop_oneof![
+        Just(Left::Blocked),
+        Just(Left::Preempted),
+        Just(Left::Ended),
+        Just(Left::Untold)
+    ];
+    prop_oneof![
+        8 => (tid(), left.clone(), tid()).prop_map(|(prev, left, next)| What::Switch { prev, left, next }),
+        2 => tid().prop_map(|thread| What::In { thread }),
+        2 => (tid(), left).prop_map(|(thread, left)| What::Out { thread, left }),
+        4 => (tid(), 0u32..9).prop_map(|(thread, target)| What::Wake { thread, target }),
+        1 => (tid(), tid(), tid()).prop_map(|(parent, child, process)| What::Fork { parent, child, process }),
+        1 => tid().prop_map(|thread| What::Exit { thread }),
+        1 => tid().prop_map(|thread| What::Follow { thread }),
+        1 => (tid(), 1u64..256).prop_map(|(thread, bits)| What::Mask {
+            thread,
+            cpus: Box::new(CpuSet::from_words(vec![bits]))
+        }),
+        1 => (0u64..9).prop_map(|records| What::Lost { records }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_counted_twice_whatever_comes(
+        whats in prop::collection::vec((0u64..3, 0u32..9, any_what()), 0..300),
+        tier in 0usize..5,
+    ) {
+        let mut time_ns = 0;
+        let mut events = Vec::new();
+        for (step, cpu, what) in whats {
+            time_ns += step * MS;
+            events.push(Event { time_ns, cpu, what });
+        }
+        let scope = Tier::ALL[tier].scope();
+        let told = summary(SMT, scope, &events, time_ns / MS + 5);
+        let elapsed = told.to_ns - told.from_ns;
+        for cpu in &told.by_cpu {
+            let known = cpu.own_ns + cpu.foreign_ns.unwrap_or(0) + cpu.idle_ns.unwrap_or(0);
+            prop_assert!(known <= elapsed, "CPU {} {known} of {elapsed}", cpu.cpu);
+        }
+        let by_cpu: u64 = told.by_cpu.iter().map(|cpu| cpu.own_ns).sum();
+        prop_assert_eq!(by_cpu, told.cpu_ns);
+        if let Some(causes) = told.waits.causes {
+            let sum = causes.scheduler + causes.mask + causes.others + causes.own + causes.starting;
+            prop_assert_eq!(Some(sum), told.waits.total_ns);
+            let episodes = told.idle_waiting.unwrap();
+            prop_assert!(episodes.longest <= episodes.scheduler + episodes.mask);
+        }
+        if let Some(sharing) = told.sharing {
+            let avoidable = sharing.avoidable.map_or(0, |a| a.total());
+            prop_assert!(avoidable <= sharing.shared);
+            prop_assert!(sharing.shared <= told.cpu_ns);
+        }
+        check_timeline(&told);
+    }
+}
+
+/// What is drawn is what is counted: no thread is at two places at once, and
+/// the parts sum to the wholes.
+#[track_caller]
+fn check_timeline(told: &Summary) {
+    let timeline = &told.timeline;
+    let slices = timeline.slices.as_ref().unwrap();
+    let drawn: u64 = slices.iter().map(|s| s.end_ns - s.start_ns).sum();
+    // Polling counts CPU time without seeing slices.
+    assert!(drawn <= told.cpu_ns);
+    let mut stays: Vec<(Tid, u64, u64)> = slices
+        .iter()
+        .map(|slice| (slice.thread, slice.start_ns, slice.end_ns))
+        .collect();
+    if let Some(waits) = &timeline.waits {
+        stays.extend(waits.waits.iter().map(|w| (w.thread, w.start_ns, w.end_ns)));
+        let kept: u64 = waits.waits.iter().map(|w| w.end_ns - w.start_ns).sum();
+        if let Some(causes) = told.waits.causes {
+            let counted =
+                causes.scheduler + causes.mask + causes.others + causes.own + causes.starting;
+            assert_eq!(kept + waits.left_out.ns, counted);
+        }
+    }
+    stays.retain(|(_, start, end)| start < end);
+    stays.sort_unstable();
+    for pair in stays.windows(2) {
+        let [(one, _, end), (other, start, _)] = pair else {
+            unreachable!()
+        };
+        assert!(one != other || end <= start, "{pair:?}");
+    }
+    let avoidable = told.sharing.and_then(|sharing| sharing.avoidable);
+    assert_eq!(avoidable.is_some(), timeline.sharing.is_some());
+    if let (Some(avoidable), Some(sharing)) = (avoidable, &timeline.sharing) {
+        let sum = |blame: Blame| -> u64 {
+            let spans = sharing.spans.iter().filter(|span| span.blame == blame);
+            let ns = spans.map(|s| (s.end_ns - s.start_ns) * u64::from(s.threads));
+            ns.sum()
+        };
+        let drawn = [Blame::Scheduler, Blame::Mask, Blame::Others].map(sum);
+        assert_eq!(
+            drawn,
+            [avoidable.scheduler, avoidable.mask, avoidable.others]
+        );
+    }
+}
+
+#[test]
+fn waits_and_sharing_are_drawn() {
+    let fork = at(
+        0,
+        0,
+        What::Fork {
+            parent: 1,
+            child: 2,
+            process: 1,
+        },
+    );
+    let told = on_smt(
+        vec![
+            follow(1),
+            fork,
+            switch(10, 0, IDLE, 1),
+            switch(20, 1, IDLE, 2),
+            preempt(40, 1, 2, 7),
+            preempt(70, 1, 7, 2),
+        ],
+        100,
+    );
+    check_timeline(&told);
+    let waits = told.timeline.waits.unwrap();
+    assert_eq!(
+        waits.waits,
+        [Wait {
+            thread: 2,
+            cpu: 1,
+            start_ns: 40 * MS,
+            end_ns: 70 * MS,
+            why: Why::Scheduler,
+        }]
+    );
+    let spans = told.timeline.sharing.unwrap().spans;
+    let spans: Vec<_> = spans
+        .iter()
+        .map(|s| (s.core, s.start_ns / MS, s.end_ns / MS, s.threads, s.blame))
+        .collect();
+    assert_eq!(
+        spans,
+        [
+            (0, 20, 40, 2, Blame::Scheduler),
+            (0, 40, 70, 1, Blame::Others),
+            (0, 70, 100, 2, Blame::Scheduler),
+        ]
+    );
+}

@@ -1,0 +1,79 @@
+//! What can be wrong with a trace that another tool made.
+
+use crate::Tid;
+
+/// Why a file cannot be imported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// The system would not let it be read.
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+    /// Nothing is in it.
+    #[error("it is empty")]
+    Empty,
+    /// It is something else.
+    #[error(
+        "it is neither perf.data nor ftrace's text (trace, trace_pipe, trace-cmd report); it begins with \"{begin}\""
+    )]
+    Unknown {
+        /// Its first bytes.
+        begin: String,
+    },
+    /// A format that another tool can turn into one that is read.
+    #[error("it is trace-cmd's own format; make text of it: trace-cmd report FILE > trace.txt")]
+    TraceDat,
+    /// A part of perf.data contradicts the rest.
+    #[error("byte {offset}: {what}")]
+    Damaged {
+        /// Where, counted from the beginning of the file.
+        offset: u64,
+        /// What is wrong, as a clause.
+        what: String,
+    },
+    /// A line of text is wrong.
+    #[error("line {line}: {what}")]
+    Line {
+        /// Which, from 1.
+        line: u64,
+        /// What is wrong; names the field.
+        what: String,
+    },
+    /// A tracepoint is not as it is known.
+    #[error("the format of tracepoint {event} in the file {what}")]
+    Format {
+        /// Such as `sched:sched_switch`.
+        event: String,
+        /// What is wrong; names the field.
+        what: String,
+    },
+    /// The file was made of other events.
+    #[error("{0}")]
+    NothingToRead(String),
+    /// The file has nothing of the process asked for.
+    #[error("process {0} is not in it")]
+    NoProcess(Tid),
+}
+
+impl ImportError {
+    pub(super) fn unknown(begin: &[u8]) -> Self {
+        let begin = &begin[..begin.len().min(16)];
+        Self::Unknown {
+            begin: begin.escape_ascii().to_string(),
+        }
+    }
+
+    pub(super) fn damaged(offset: u64, what: impl Into<String>) -> Self {
+        Self::Damaged {
+            offset,
+            what: what.into(),
+        }
+    }
+
+    pub(super) fn line(line: u64, what: impl Into<String>) -> Self {
+        Self::Line {
+            line,
+            what: what.into(),
+        }
+    }
+}

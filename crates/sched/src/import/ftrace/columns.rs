@@ -1,0 +1,248 @@
+//! The columns before an event's own fields.
+//!
+//! ```text
+//!             bash-317     (    317) [001] d..2. 46132.168504: sched_switch: …
+//!             bash-317     [001]  46132.168504: sched_switch: …
+//!     bash-317       1d..2. 16444us!: sched_switch: …        (latency format)
+//! ```
+//!
+//! A thread's name is anything: spaces, dashes, brackets, and what looks like
+//! the columns themselves. The kernel pads it to a fixed width, so that the
+//! dash behind it has a fixed place; only where it is not there is it looked
+//! for.
+
+use crate::Tid;
+
+/// Columns of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Columns<'a> {
+    /// The thread that ran.
+    pub(super) thread: Tid,
+    /// Its process, where that column is there and filled.
+    pub(super) process: Option<Tid>,
+    pub(super) cpu: u32,
+    pub(super) time_ns: u64,
+    /// The event's name without its system.
+    pub(super) event: &'a [u8],
+    pub(super) arguments: &'a [u8],
+}
+
+/// Where the dash is: in the usual format, and in the latency format.
+const DASHES: [usize; 2] = [16, 8];
+
+/// Bytes in which a dash is looked for where it has no fixed place.
+const NAME_COLUMN: usize = 32;
+
+impl<'a> Columns<'a> {
+    /// Reads a line; `None`: it is no event. The error is a clause about the
+    /// time.
+    pub(super) fn of(line: &'a [u8]) -> Result<Option<Self>, String> {
+        let searched = line.len().min(NAME_COLUMN);
+        let dashes = DASHES.into_iter().chain(0..searched);
+        for dash in dashes.filter(|dash| line.get(*dash) == Some(&b'-')) {
+            if let Some(place) = Place::of(&line[dash + 1..]) {
+                return place.columns();
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The columns before the time.
+struct Place<'a> {
+    thread: Tid,
+    process: Option<Tid>,
+    cpu: u32,
+    /// From the time on, flags perhaps before it.
+    rest: &'a [u8],
+    has_flags: bool,
+}
+
+impl<'a> Place<'a> {
+    fn of(text: &'a [u8]) -> Option<Self> {
+        let (thread, rest) = number(text)?;
+        let thread = Tid::try_from(thread).ok()?;
+        let mut rest = rest.strip_prefix(b" ")?.trim_ascii_start();
+        let mut process = None;
+        if let Some(inside) = rest.strip_prefix(b"(") {
+            let end = inside.iter().position(|byte| *byte == b')')?;
+            let told = inside[..end].trim_ascii();
+            process = number(told).and_then(|(told, _)| Tid::try_from(told).ok());
+            let is_untold = told.iter().all(|byte| *byte == b'-');
+            (process.is_some() || is_untold).then_some(())?;
+            rest = inside[end + 1..].trim_ascii_start();
+        }
+        let is_bracketed = rest.first() == Some(&b'[');
+        let (cpu, rest) = number(if is_bracketed { &rest[1..] } else { rest })?;
+        let cpu = u32::try_from(cpu).ok()?;
+        let rest = match is_bracketed {
+            true => rest.strip_prefix(b"]")?,
+            // In the latency format the flags follow at once.
+            false => rest,
+        };
+        Some(Self {
+            thread,
+            process,
+            cpu,
+            rest,
+            has_flags: !is_bracketed,
+        })
+    }
+
+    fn columns(self) -> Result<Option<Columns<'a>>, String> {
+        let mut rest = self.rest;
+        if self.has_flags {
+            (_, rest) = word(rest);
+        }
+        let (mut time, mut after) = word(rest);
+        let is_time = |time: &[u8]| time.first().is_some_and(u8::is_ascii_digit);
+        if !is_time(time) && !self.has_flags {
+            (time, after) = word(after);
+        }
+        if !is_time(time) {
+            return Ok(None);
+        }
+        // The latency format parts time and colon where no mark is between.
+        if let Some(rest) = after.strip_prefix(b" : ").filter(|_| !time.ends_with(b":")) {
+            after = rest;
+        }
+        let time_ns = nanoseconds(time)?;
+        let (name, arguments) = word(after);
+        let Some(name) = name.strip_suffix(b":") else {
+            return Ok(None);
+        };
+        let event = name.rsplit(|byte| *byte == b':').next().unwrap_or(name);
+        Ok(Some(Columns {
+            thread: self.thread,
+            process: self.process,
+            cpu: self.cpu,
+            time_ns,
+            event,
+            arguments: arguments.trim_ascii_start(),
+        }))
+    }
+}
+
+/// Up to the next space.
+fn word(text: &[u8]) -> (&[u8], &[u8]) {
+    let text = text.trim_ascii_start();
+    let end = text.iter().position(|byte| *byte == b' ');
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+/// A whole number at the beginning.
+pub(super) fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = text.split_at(digits);
+    let digits = std::str::from_utf8(digits).ok()?;
+    Some((digits.parse().ok()?, rest))
+}
+
+/// `46132.168504:`, with up to nine decimals; `16444us!:` in the latency
+/// format.
+fn nanoseconds(text: &[u8]) -> Result<u64, String> {
+    let refused = || {
+        let shown = text[..text.len().min(40)].escape_ascii();
+        format!(
+            "time '{shown}' is not in seconds; take a clock that has them: echo mono > trace_clock"
+        )
+    };
+    let (whole, rest) = number(text).ok_or_else(refused)?;
+    if rest.starts_with(b"us") {
+        return whole.checked_mul(1000).ok_or_else(refused);
+    }
+    let decimals = rest.strip_prefix(b".").ok_or_else(refused)?;
+    let (part, end) = number(decimals).ok_or_else(refused)?;
+    let digits = u32::try_from(decimals.len() - end.len()).unwrap_or(u32::MAX);
+    let scale = 9_u32.checked_sub(digits).map(|zeros| 10_u64.pow(zeros));
+    let nanoseconds = whole.checked_mul(1_000_000_000);
+    let sum = nanoseconds.zip(scale).and_then(|(whole, scale)| {
+        let part = part.checked_mul(scale)?;
+        whole.checked_add(part)
+    });
+    sum.filter(|_| end == b":").ok_or_else(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expected: Option<(Tid, Option<Tid>, u32, u64)>) {
+        let columns = Columns::of(line.as_bytes()).unwrap();
+        if let Some(columns) = columns {
+            assert_eq!(columns.event, b"e", "{line}");
+            assert_eq!(columns.arguments, b"a=1 b", "{line}");
+        }
+        let found = columns.map(|c| (c.thread, c.process, c.cpu, c.time_ns));
+        assert_eq!(found, expected, "{line}");
+    }
+
+    #[test]
+    fn all_layouts_are_read() {
+        let told = |process| Some((317, process, 1, 46_132_168_504_000));
+        for (line, process) in [
+            (
+                "            bash-317     [001] d..2. 46132.168504: e: a=1 b",
+                None,
+            ),
+            (
+                "            bash-317     [001]  46132.168504: e: a=1 b",
+                None,
+            ),
+            (
+                "            bash-317     [001] 46132.168504000: s:e:      a=1 b",
+                None,
+            ),
+            (
+                "            bash-317     (    300) [001] d..2. 46132.168504: e: a=1 b",
+                Some(300),
+            ),
+            (
+                "            bash-317     (-------) [001] ..... 46132.168504: e: a=1 b",
+                None,
+            ),
+            ("bash-317 [001] 46132.168504: e: a=1 b", None),
+            (
+                "            bash-317     1d..2. 46132.168504: e: a=1 b",
+                None,
+            ),
+        ] {
+            check(line, told(process));
+        }
+        let latency = Some((317, None, 1, 16_444_000));
+        check("    bash-317       1d..2. 16444us!: e: a=1 b", latency);
+        check("    bash-317       1d..2. 16444us : e: a=1 b", latency);
+        check("no event at all", None);
+        check("", None);
+        check("            bash-317     [001] d..2.", None);
+    }
+
+    #[test]
+    fn names_may_look_like_columns() {
+        let told = Some((317, None, 1, 1_000_000_000));
+        check(
+            "  -1 [0] 1.0: e:-317     [001] d..2. 1.000000: e: a=1 b",
+            told,
+        );
+        check(
+            "-------------  --317     [001] d..2. 1.000000: e: a=1 b",
+            told,
+        );
+    }
+
+    #[test]
+    fn times_that_are_no_seconds_are_named() {
+        for time in [
+            "123456:",
+            "1.0000000000:",
+            "1.:",
+            "99999999999999.0:",
+            "1.5",
+        ] {
+            let line = format!("            bash-317     [001] d..2. {time} e: a");
+            let error = Columns::of(line.as_bytes()).unwrap_err();
+            assert!(error.contains(&format!("'{time}'")), "{error}");
+        }
+    }
+}

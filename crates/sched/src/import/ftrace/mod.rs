@@ -1,0 +1,233 @@
+//! The text of ftrace: `trace` and `trace_pipe` of tracefs, with and without
+//! the columns for flags and processes, in the latency format, and what
+//! `trace-cmd report` prints.
+
+mod columns;
+mod fields;
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+
+use super::prefix::Prefix;
+use super::scribe::{NO_SWITCHES, Reading, Scribe};
+use super::told::{Told, What};
+use super::{Facts, ImportError, Imported, Whom};
+use crate::Event;
+
+use columns::Columns;
+
+/// Longest line that is read; the kernel's have at most a page.
+const LONGEST_LINE: usize = 1 << 16;
+
+/// Lines that are looked at before the text is read for good.
+const LOOKED_AT: usize = 1 << 16;
+
+/// Text whose beginning was looked at.
+#[derive(Debug)]
+pub(super) struct Ftrace<R> {
+    reader: BufReader<R>,
+    prefix: Prefix,
+    facts: Facts,
+}
+
+/// Could this be the beginning of such text?
+pub(super) fn looks_like(begin: &[u8]) -> bool {
+    if begin.contains(&0) {
+        return false;
+    }
+    begin.split(|byte| *byte == b'\n').any(|line| {
+        let heads = [&b"# tracer:"[..], b"cpus="];
+        heads.into_iter().any(|head| line.starts_with(head))
+            || loss(line).is_some()
+            || matches!(Columns::of(line), Ok(Some(_)) | Err(_))
+    })
+}
+
+impl<R: Read + Seek> Ftrace<R> {
+    pub(super) fn open(reader: BufReader<R>) -> Result<Self, ImportError> {
+        let mut prefix = Prefix::default();
+        let mut lines = Lines::new(reader);
+        for _ in 0..LOOKED_AT {
+            match lines.next() {
+                Ok(Some(told)) => prefix.look(&told),
+                // Told when the text is read for good.
+                Ok(None) | Err(_) => break,
+            }
+        }
+        let mut reader = lines.reader;
+        reader.seek(SeekFrom::Start(0))?;
+        let facts = Facts {
+            format: "ftrace",
+            scope: prefix.scope(false),
+            has_command: false,
+            host: None,
+            cpus: None,
+        };
+        Ok(Self {
+            reader,
+            prefix,
+            facts,
+        })
+    }
+
+    pub(super) const fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    pub(super) fn read(
+        self,
+        whom: Whom,
+        sink: &mut dyn FnMut(&[Event]),
+    ) -> Result<Imported, ImportError> {
+        let reading = Reading {
+            whom,
+            has_wakeups: self.prefix.has_wakeups(),
+            has_last_switch: true,
+            has_ends: true,
+            starts_command: false,
+        };
+        let mut scribe = Scribe::new(reading, sink);
+        let mut lines = Lines::new(self.reader);
+        while let Some(told) = lines.next()? {
+            if let Some(records) = lines.lost.remove(&told.cpu) {
+                scribe.tell(&Told {
+                    what: What::Lost { records },
+                    current: None,
+                    ..told
+                });
+            }
+            scribe.tell(&told);
+        }
+        if lines.events == 0 {
+            return Err(ImportError::NothingToRead(NO_SWITCHES.to_owned()));
+        }
+        scribe.finish(lines.notes())
+    }
+}
+
+/// Reads events line by line.
+struct Lines<R> {
+    reader: R,
+    line: Vec<u8>,
+    number: u64,
+    /// Records lost on a CPU before its next event.
+    lost: HashMap<u32, u64>,
+    /// Lines that were of one of the events that are read.
+    events: u64,
+    odd: u64,
+    first_odd: u64,
+    is_cut: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn new(reader: R) -> Self {
+        Self {
+            reader,
+            line: Vec::new(),
+            number: 0,
+            lost: HashMap::new(),
+            events: 0,
+            odd: 0,
+            first_odd: 0,
+            is_cut: false,
+        }
+    }
+
+    /// The next line that tells something.
+    fn next(&mut self) -> Result<Option<Told>, ImportError> {
+        while self.read_line()? {
+            let is_whole = self.line.ends_with(b"\n");
+            let line = self.line.trim_ascii_end();
+            if is_noise(line) {
+                continue;
+            }
+            if let Some((cpu, records)) = loss(line) {
+                let sum = self.lost.entry(cpu).or_default();
+                *sum = sum.saturating_add(records);
+                continue;
+            }
+            match event(line) {
+                Ok(Some(told)) => {
+                    self.events += 1;
+                    return Ok(Some(told));
+                }
+                Ok(None) => {
+                    self.odd += 1;
+                    if self.first_odd == 0 {
+                        self.first_odd = self.number;
+                    }
+                }
+                // The writer was stopped in the middle of a line.
+                Err(_) if !is_whole => self.is_cut = true,
+                Err(what) => return Err(ImportError::line(self.number, what)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_line(&mut self) -> Result<bool, ImportError> {
+        self.line.clear();
+        self.number += 1;
+        let mut bounded = self.reader.by_ref().take(LONGEST_LINE as u64);
+        let read = bounded.read_until(b'\n', &mut self.line)?;
+        if read == LONGEST_LINE && !self.line.ends_with(b"\n") {
+            let what = format!("it is longer than {} KiB", LONGEST_LINE >> 10);
+            return Err(ImportError::line(self.number, what));
+        }
+        Ok(read > 0)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.is_cut {
+            notes.push("The file ends in the middle of a line.".to_owned());
+        }
+        if self.odd > 0 {
+            notes.push(format!(
+                "{} lines are no events and were passed over; the first is line {}.",
+                self.odd, self.first_odd
+            ));
+        }
+        notes
+    }
+}
+
+/// One line of an event; `None`: it is none. The error is a clause that names
+/// the field.
+fn event(line: &[u8]) -> Result<Option<Told>, String> {
+    let Some(columns) = Columns::of(line)? else {
+        return Ok(None);
+    };
+    let what = fields::read(columns.event, columns.arguments)
+        .map_err(|what| format!("{}: {what}", String::from_utf8_lossy(columns.event)))?;
+    Ok(Some(Told {
+        time_ns: columns.time_ns,
+        cpu: columns.cpu,
+        current: columns.process.map(|process| (columns.thread, process)),
+        what,
+    }))
+}
+
+/// Lines that belong to the format without being events.
+fn is_noise(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let is_empty_cpu = text.starts_with(b"CPU ") && text.ends_with(b" is empty");
+    let heads = [&b"#"[..], b"=>", b"<stack trace>", b"cpus=", b"version ="];
+    text.is_empty() || is_empty_cpu || heads.iter().any(|head| text.starts_with(head))
+}
+
+/// `CPU:1 [LOST 23 EVENTS]`, or of trace-cmd `CPU:1 [23 EVENTS DROPPED]`: the
+/// CPU and how many, 1 where that is not told.
+fn loss(line: &[u8]) -> Option<(u32, u64)> {
+    let line = std::str::from_utf8(line.get(..80).unwrap_or(line)).ok()?;
+    let rest = line.trim_start().strip_prefix("CPU:")?;
+    let (cpu, rest) = rest.split_once(" [")?;
+    let inside = rest.strip_suffix(']')?;
+    let is_loss = inside.starts_with("LOST ") || inside.ends_with("EVENTS DROPPED");
+    is_loss.then_some(())?;
+    let count = inside.split(' ').find_map(|word| word.parse().ok());
+    Some((cpu.trim().parse().ok()?, count.unwrap_or(1)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! Lines of ftrace, in all their forms.
+
+use std::io::Cursor;
+
+use crate::import::{Import, ImportError, Imported, Whom};
+use crate::{Event, Left, Tid, What};
+
+fn import(text: &[u8], whom: Whom) -> Result<(Vec<Event>, Imported), ImportError> {
+    let mut events: Vec<Event> = Vec::new();
+    let import = Import::open(Cursor::new(text))?;
+    let imported = import.read(whom, &mut |batch| events.extend_from_slice(batch))?;
+    Ok((events, imported))
+}
+
+/// What a line becomes, names left out, after a first switch that makes it a
+/// trace.
+#[track_caller]
+fn check(arguments: &str, expected: &[What]) {
+    let line = |time, rest: &str| format!("            bash-317     [001] d..2. {time}: {rest}\n");
+    let first = "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120";
+    let text = line("1.000000", first) + &line("2.000000", arguments);
+    let (events, _) = import(text.as_bytes(), Whom::Default).unwrap();
+    let later = events
+        .into_iter()
+        .filter(|event| event.time_ns == 2_000_000_000);
+    let is_name = |what: &What| matches!(what, What::Name { .. });
+    let found: Vec<What> = later
+        .map(|event| event.what)
+        .filter(|w| !is_name(w))
+        .collect();
+    assert_eq!(found, expected, "{arguments}");
+}
+
+#[track_caller]
+fn refused(line: &str, part: &str) {
+    let text = format!("# tracer: nop\n#\n            bash-317     [001] d..2. 1.000000: {line}\n");
+    let error = import(text.as_bytes(), Whom::Default)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains(part), "{error}");
+    assert!(!error.contains('\n'), "{error}");
+}
+
+fn switch(prev: Tid, left: Left, next: Tid) -> What {
+    What::Switch { prev, left, next }
+}
+
+#[test]
+fn switches_are_read_in_all_styles() {
+    for (state, left) in [
+        ("S", Left::Blocked),
+        ("R", Left::Preempted),
+        ("R+", Left::Preempted),
+        ("D|K", Left::Blocked),
+        ("0x100", Left::Preempted),
+        ("1", Left::Blocked),
+    ] {
+        check(
+            &format!(
+                "sched_switch: prev_comm=a b prev_pid=7 prev_prio=120 prev_state={state} ==> next_comm=swapper/1 next_pid=0 next_prio=120"
+            ),
+            &[switch(7, left, 0)],
+        );
+        check(
+            &format!("sched_switch:         a b:7 [120] {state} ==> swapper/1:0 [120]"),
+            &[switch(7, left, 0)],
+        );
+    }
+    check(
+        "sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=Z ==> next_comm=b next_pid=8 next_prio=120",
+        &[switch(7, Left::Ended, 8), What::Exit { thread: 7 }],
+    );
+}
+
+#[test]
+fn names_that_look_like_fields_are_names() {
+    for name in [
+        "x prev_pid=9 ",
+        " ==> next_comm=",
+        "a=b",
+        "",
+        ":1 [2] R ==>",
+        "\u{1b}[31m",
+    ] {
+        check(
+            &format!(
+                "sched_switch: prev_comm={name} prev_pid=7 prev_prio=120 prev_state=S ==> next_comm={name} next_pid=8 next_prio=120"
+            ),
+            &[switch(7, Left::Blocked, 8)],
+        );
+        check(
+            &format!("sched_wakeup: comm={name} pid=7 prio=120 target_cpu=003"),
+            &[What::Wake {
+                thread: 7,
+                target: 3,
+            }],
+        );
+    }
+    for (name, next) in [("a:1 [2", "b:5 ["), ("a", "b:5 [0"), ("a b:", ":0")] {
+        check(
+            &format!("sched_switch: {name}:7 [0] R ==> {next}:8 [0]"),
+            &[switch(7, Left::Preempted, 8)],
+        );
+    }
+}
+
+#[test]
+fn wakeups_forks_and_ends_are_read() {
+    let wake = [What::Wake {
+        thread: 7,
+        target: 3,
+    }];
+    check(
+        "sched_wakeup: comm=a pid=7 prio=120 success=1 target_cpu=003",
+        &wake,
+    );
+    check("sched_wakeup_new: a:7 [120] CPU:003", &wake);
+    check("sched_wakeup: a:7 [120] success=1 CPU:003", &wake);
+    check("sched_waking: comm=a pid=7 prio=120 target_cpu=003", &wake);
+    let fork = |process| What::Fork {
+        parent: 1,
+        child: 9,
+        process,
+    };
+    check(
+        "sched_process_fork: comm=a pid=1 child_comm=a child_pid=9",
+        &[fork(9)],
+    );
+    // The process of an executing thread is news.
+    check(
+        "sched_process_exec: filename=/bin/a pid=1 b pid=9 old_pid=9",
+        &[What::Known {
+            thread: 9,
+            process: 9,
+        }],
+    );
+    check("sched_stat_runtime: comm=a pid=7 runtime=9 [ns]", &[]);
+    check(
+        "sched_migrate_task: comm=a pid=7 prio=120 orig_cpu=0 dest_cpu=1",
+        &[],
+    );
+}
+
+#[test]
+fn a_new_task_tells_threads_from_processes() {
+    let line =
+        |time: u32, rest: &str| format!("            bash-317     [001] d..2. {time}.0: {rest}\n");
+    let text = [
+        line(1, "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120"),
+        line(2, "task_newtask: pid=9 comm=b clone_flags=3d0f00 oom_score_adj=0"),
+        line(2, "sched_process_fork: comm=b pid=2 child_comm=b child_pid=9"),
+    ]
+    .concat();
+    let (events, _) = import(text.as_bytes(), Whom::Default).unwrap();
+    let fork = What::Fork {
+        parent: 2,
+        child: 9,
+        process: 2,
+    };
+    assert!(events.iter().any(|event| event.what == fork), "{events:?}");
+    assert!(
+        !events
+            .iter()
+            .any(|event| matches!(event.what, What::Exit { .. }))
+    );
+}
+
+#[test]
+fn a_waking_thread_is_queued_where_it_is_moved() {
+    let line =
+        |time: u32, rest: &str| format!("            bash-317     [001] d..2. {time}.0: {rest}\n");
+    let text = [
+        line(1, "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120"),
+        line(2, "sched_waking: comm=a pid=1 prio=120 target_cpu=001"),
+        line(3, "sched_migrate_task: comm=a pid=1 prio=120 orig_cpu=1 dest_cpu=5"),
+        line(4, "sched_migrate_task: comm=a pid=1 prio=120 orig_cpu=5 dest_cpu=6"),
+    ]
+    .concat();
+    let (events, _) = import(text.as_bytes(), Whom::Default).unwrap();
+    let wakes: Vec<_> = events
+        .iter()
+        .filter(|e| matches!(e.what, What::Wake { .. }))
+        .collect();
+    assert_eq!(wakes.len(), 1);
+    assert_eq!(
+        (wakes[0].time_ns, &wakes[0].what),
+        (
+            2_000_000_000,
+            &What::Wake {
+                thread: 1,
+                target: 5
+            }
+        )
+    );
+}
+
+#[test]
+fn losses_stand_before_the_next_event_of_their_cpu() {
+    let line = |cpu: u32, time: u32| {
+        format!(
+            "            bash-317     [00{cpu}] d..2. {time}.0: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n"
+        )
+    };
+    for (told, records) in [
+        ("CPU:1 [LOST 23 EVENTS]", 23),
+        (" CPU:1 [23 EVENTS DROPPED]", 23),
+        ("CPU:1 [LOST EVENTS]", 1),
+    ] {
+        let text = line(0, 1) + told + "\n" + &line(0, 2) + &line(1, 3);
+        let (events, imported) = import(text.as_bytes(), Whom::Default).unwrap();
+        let at = events
+            .iter()
+            .position(|e| e.what == What::Lost { records })
+            .unwrap();
+        assert_eq!((events[at].cpu, events[at].time_ns), (1, 3_000_000_000));
+        assert!(
+            imported.notes[0].contains(&records.to_string()),
+            "{:?}",
+            imported.notes
+        );
+    }
+}
+
+#[test]
+fn odd_lines_are_counted_and_broken_ones_named() {
+    refused(
+        "sched_switch: prev_comm=a prev_pid=x prev_prio=120",
+        "line 3: sched_switch: field 'prev_pid' is 'x', no number",
+    );
+    refused(
+        "sched_switch: prev_comm=a prev_tid=7",
+        "no field 'prev_pid'",
+    );
+    refused(
+        "sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=? ==> ",
+        "'prev_state' is '?'",
+    );
+    refused("sched_switch: garbage", "no field 'prev_pid'");
+    refused(
+        "sched_wakeup: comm=a pid=7 prio=120 cpu=1",
+        "no field 'target_cpu'",
+    );
+    refused(
+        "sched_wakeup: comm=a pid=99999999999 prio=120 target_cpu=1",
+        "'pid' is '99999999999'",
+    );
+    refused("sched_process_exit: \u{1b}[31m", "\\x1b[31m");
+    let good = "            bash-317     [001] d..2. 1.0: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n";
+    let (_, imported) = import(
+        format!("# tracer: nop\nwhat\n{good} => schedule\nis this").as_bytes(),
+        Whom::Default,
+    )
+    .unwrap();
+    assert_eq!(
+        imported.notes,
+        ["2 lines are no events and were passed over; the first is line 2."]
+    );
+    let (events, imported) =
+        import(format!("{good}{}", &good[..80]).as_bytes(), Whom::Default).unwrap();
+    assert_eq!(imported.notes, ["The file ends in the middle of a line."]);
+    assert_eq!(events.len(), 3);
+    let long = format!("{good}{}\n", "x".repeat(1 << 17));
+    let error = import(long.as_bytes(), Whom::Default)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, "line 2: it is longer than 64 KiB");
+}
+
+#[test]
+fn a_process_is_followed_or_missed() {
+    let text = "            bash-317     (    300) [001] d..2. 1.0: sched_switch: prev_comm=a prev_pid=317 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n";
+    let (events, imported) = import(text.as_bytes(), Whom::Process(300)).unwrap();
+    assert_eq!(imported.root, Some(317));
+    assert_eq!(
+        events[0].what,
+        What::Known {
+            thread: 317,
+            process: 300
+        }
+    );
+    assert_eq!(events[1].what, What::Follow { thread: 317 });
+    let error = import(text.as_bytes(), Whom::Process(5)).unwrap_err();
+    assert_eq!(error.to_string(), "process 5 is not in it");
+}
+
+proptest::proptest! {
+    #[test]
+    fn names_never_confuse(name in "[ -~]{0,15}", other in "[ -~]{0,15}", prev in 1..99_999i32, next in 1..99_999i32) {
+        let long = format!("            bash-317     [001] d..2. 1.0: sched_switch: prev_comm={name} prev_pid={prev} prev_prio=120 prev_state=S ==> next_comm={other} next_pid={next} next_prio=120\n");
+        let (events, _) = import(long.as_bytes(), Whom::Default).unwrap();
+        proptest::prop_assert!(events.iter().any(|event| event.what == switch(prev, Left::Blocked, next)));
+    }
+
+    #[test]
+    fn no_text_panics(text in "(\\PC{0,30}|[ -~]{0,20}-[0-9]{1,5} +\\[[0-9]{1,3}\\] [0-9.]{1,20}: sched_(switch|wakeup|process_exec|migrate_task): [ -~]{0,60}\n){0,6}") {
+        let _ = import(text.as_bytes(), Whom::Default);
+    }
+}

@@ -1,0 +1,138 @@
+//! What was recorded (`perf_event_attr`), and where a record's general fields
+//! are: time, thread, CPU, raw data.
+
+use std::collections::HashMap;
+
+use crate::perf::sampled::IDENTIFIER;
+use crate::perf::{Bytes, General, Layout};
+
+/// `perf_event_attr.type` of tracepoints.
+const TRACEPOINT: u32 = 2;
+
+/// Bits of `perf_event_attr.flags`.
+const ENABLE_ON_EXEC: u64 = 1 << 12;
+const TASK: u64 = 1 << 13;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const CONTEXT_SWITCH: u64 = 1 << 26;
+
+/// Least bytes of a `perf_event_attr`: its first version.
+pub(super) const LEAST_ATTRIBUTE: usize = 64;
+
+/// One event that was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Attribute {
+    kind: u32,
+    config: u64,
+    flags: u64,
+    layout: Layout,
+}
+
+/// All of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Attributes {
+    all: Vec<Attribute>,
+    by_id: HashMap<u64, usize>,
+}
+
+impl Attributes {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn ids(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Takes an attribute; `None` where it is too short.
+    pub(super) fn add(&mut self, mut bytes: Bytes<'_>, is_big_endian: bool) -> Option<()> {
+        let kind = bytes.u32()?;
+        bytes.skip(4)?;
+        let config = bytes.u64()?;
+        bytes.skip(8)?;
+        let sample_type = bytes.u64()?;
+        let read_format = bytes.u64()?;
+        let flags = bytes.u64()?;
+        // Bit fields begin at the other end there.
+        let flags = match is_big_endian {
+            true => flags.reverse_bits(),
+            false => flags,
+        };
+        self.all.push(Attribute {
+            kind,
+            config,
+            flags,
+            layout: Layout {
+                sample_type,
+                read_format,
+                has_trailer: flags & SAMPLE_ID_ALL != 0,
+            },
+        });
+        Some(())
+    }
+
+    /// An id that records of the attribute taken last may carry.
+    pub(super) fn add_id(&mut self, id: u64) {
+        self.by_id.insert(id, self.all.len().saturating_sub(1));
+    }
+
+    /// Are there switch records?
+    pub(super) fn has_switch_records(&self) -> bool {
+        self.any(CONTEXT_SWITCH)
+    }
+
+    /// Are there records of forks and exits?
+    pub(super) fn has_task_records(&self) -> bool {
+        self.any(TASK)
+    }
+
+    /// Did recording begin with the command's `exec`?
+    pub(super) fn start_command(&self) -> bool {
+        self.any(ENABLE_ON_EXEC)
+    }
+
+    pub(super) fn has_tracepoint(&self, id: u64) -> bool {
+        let is_it = |a: &Attribute| a.kind == TRACEPOINT && a.config == id;
+        self.all.iter().any(is_it)
+    }
+
+    fn any(&self, flag: u64) -> bool {
+        self.all.iter().any(|a| a.flags & flag != 0)
+    }
+
+    fn of(&self, id: Option<u64>) -> Option<&Attribute> {
+        let index = id.and_then(|id| self.by_id.get(&id)).copied();
+        // perf takes the first one, too, where a record has no id.
+        self.all.get(index.unwrap_or(0))
+    }
+
+    fn all_have(&self, bit: u64) -> bool {
+        self.all.iter().all(|a| a.layout.sample_type & bit != 0)
+    }
+
+    /// The general fields of a sample, and its raw data where it has some.
+    /// `None`: it is shorter than it should be.
+    pub(super) fn sample<'a>(&self, body: Bytes<'a>) -> Option<(General, Option<&'a [u8]>)> {
+        let mut begin = body;
+        let has_id = self.all_have(IDENTIFIER);
+        let id = has_id.then(|| begin.u64()).flatten();
+        self.of(id)?.layout.sample(body)
+    }
+
+    /// The general fields at the end of any other record; all are `None` where
+    /// they were not recorded.
+    pub(super) fn trailer(&self, body: Bytes<'_>) -> General {
+        self.read_trailer(body).unwrap_or_default()
+    }
+
+    fn read_trailer(&self, body: Bytes<'_>) -> Option<General> {
+        let mut end = body;
+        end.skip(body.rest().len().checked_sub(8)?)?;
+        let has_id = self.all_have(IDENTIFIER);
+        let id = has_id.then(|| end.u64()).flatten();
+        self.of(id)?.layout.trailer(body)
+    }
+}

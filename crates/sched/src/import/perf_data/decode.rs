@@ -1,0 +1,362 @@
+//! One record of the kernel: what it tells.
+
+use std::collections::HashMap;
+
+use super::attributes::Attributes;
+use super::header::Header;
+use crate::import::ImportError;
+use crate::import::told::{Comm, Named, Told, What};
+use crate::perf::{Bytes, General, Record, Task, kind};
+use crate::{Field, FormatError, Left, States, Tid, TracepointFormat};
+
+/// Reads the kernel's records.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    is_big_endian: bool,
+    attributes: Attributes,
+    tracepoints: HashMap<u64, Tracepoint>,
+    has_switch_tracepoint: bool,
+    /// Who runs on each CPU, after its last record of a switch.
+    running: HashMap<u32, Tid>,
+    lost: u64,
+    lost_untimed: u64,
+}
+
+/// A tracepoint with the places of what is taken from it.
+#[derive(Debug, Clone)]
+enum Tracepoint {
+    Switch {
+        prev: Person,
+        state: Field,
+        states: States,
+        next: Person,
+    },
+    Wakeup {
+        who: Person,
+        target: Field,
+        is_new: bool,
+    },
+    Waking(Person, Field),
+    Moved(Person, Field),
+    Fork(Field, Person),
+    Exit(Field),
+}
+
+/// A thread in a tracepoint: its number, and its name where that is there.
+#[derive(Debug, Clone, Copy)]
+struct Person {
+    thread: Field,
+    name: Option<Field>,
+}
+
+impl Person {
+    fn of(format: &TracepointFormat, thread: &str, name: &str) -> Result<Self, FormatError> {
+        Ok(Self {
+            thread: format.number(thread)?,
+            name: format.field(name).ok(),
+        })
+    }
+
+    fn read(&self, raw: &[u8], is_big_endian: bool) -> Option<Named> {
+        let name = self.name.and_then(|name| name.text(raw, is_big_endian));
+        Some(Named {
+            thread: self.thread.small(raw, is_big_endian)?,
+            name: name.map(Comm::new).unwrap_or_default(),
+        })
+    }
+}
+
+impl Tracepoint {
+    /// `None`: nothing that is needed.
+    fn of(format: &TracepointFormat, has_task_records: bool) -> Result<Option<Self>, FormatError> {
+        let person = || Person::of(format, "pid", "comm");
+        Ok(Some(match format.name.as_str() {
+            "sched_switch" => Self::Switch {
+                prev: Person::of(format, "prev_pid", "prev_comm")?,
+                state: format.number("prev_state")?,
+                next: Person::of(format, "next_pid", "next_comm")?,
+                // Those of the kernel that wrote, where it tells.
+                states: format.states.unwrap_or(States::USUAL),
+            },
+            "sched_wakeup" | "sched_wakeup_new" => Self::Wakeup {
+                who: person()?,
+                target: format.number("target_cpu")?,
+                is_new: format.name == "sched_wakeup_new",
+            },
+            "sched_waking" => Self::Waking(person()?, format.number("target_cpu")?),
+            "sched_migrate_task" => Self::Moved(person()?, format.number("dest_cpu")?),
+            // perf's own records say more: the process.
+            "sched_process_fork" if !has_task_records => Self::Fork(
+                format.number("parent_pid")?,
+                Person::of(format, "child_pid", "child_comm")?,
+            ),
+            "sched_process_exit" if !has_task_records => Self::Exit(format.number("pid")?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(header: &Header) -> Result<Self, ImportError> {
+        let attributes = header.attributes.clone();
+        let mut tracepoints = HashMap::new();
+        let mut has_switch_tracepoint = false;
+        let recorded = |format: &&TracepointFormat| attributes.has_tracepoint(format.id);
+        for format in header.features.formats.iter().filter(recorded) {
+            let tracepoint = Tracepoint::of(format, attributes.has_task_records());
+            let tracepoint = tracepoint.map_err(|error| ImportError::Format {
+                event: format!("sched:{}", format.name),
+                what: error.to_string(),
+            })?;
+            if let Some(tracepoint) = tracepoint {
+                has_switch_tracepoint |= matches!(tracepoint, Tracepoint::Switch { .. });
+                tracepoints.insert(format.id, tracepoint);
+            }
+        }
+        let decoder = Self {
+            is_big_endian: header.is_big_endian,
+            attributes,
+            tracepoints,
+            has_switch_tracepoint,
+            running: HashMap::new(),
+            lost: 0,
+            lost_untimed: 0,
+        };
+        if !decoder.can_see_switches() && header.is_cut {
+            let what = "the file ends before the descriptions of its tracepoints, which perf writes last; without them nothing in it can be read";
+            return Err(ImportError::damaged(header.data.end, what));
+        }
+        Ok(decoder)
+    }
+
+    pub(super) fn can_see_switches(&self) -> bool {
+        self.has_switch_tracepoint || self.attributes.has_switch_records()
+    }
+
+    pub(super) const fn has_switch_tracepoint(&self) -> bool {
+        self.has_switch_tracepoint
+    }
+
+    pub(super) fn notes(&self) -> Option<String> {
+        let untold = self.lost_untimed.saturating_sub(self.lost);
+        (untold > 0)
+            .then(|| format!("{untold} more records were lost, the file does not say when."))
+    }
+
+    /// What a record tells. The error is a clause about it.
+    pub(super) fn decode(
+        &mut self,
+        kind: u32,
+        misc: u16,
+        body: Bytes<'_>,
+    ) -> Result<Option<Told>, String> {
+        if kind == kind::SAMPLE {
+            return self.sample(body);
+        }
+        let short = || format!("a record of type {kind} is too short");
+        let Some(record) = Record::read(kind, misc, body).ok_or_else(short)? else {
+            return Ok(None);
+        };
+        let general = self.attributes.trailer(body);
+        let at = |task: Task| General {
+            time_ns: Some(task.time_ns),
+            ..general
+        };
+        match record {
+            Record::Comm {
+                process,
+                thread,
+                is_exec,
+                name,
+            } => {
+                let name = Comm::new(name);
+                let what = What::Name {
+                    who: Named { thread, name },
+                    process: Some(process),
+                    is_exec,
+                };
+                Ok(tell(general, what))
+            }
+            Record::Fork(task) => Ok(tell(at(task), fork(task))),
+            Record::Exit(task) => {
+                let thread = task.thread;
+                Ok(tell(at(task), What::Exit { thread }))
+            }
+            Record::Lost { records } => Ok(self.lose(general, records)),
+            Record::Switch {
+                other,
+                is_out,
+                is_preempted,
+            } if !self.has_switch_tracepoint => {
+                let left = match is_preempted {
+                    false => Left::Blocked,
+                    true => Left::Preempted,
+                };
+                self.switch(general, other, is_out, left).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn sample(&self, body: Bytes<'_>) -> Result<Option<Told>, String> {
+        let short = || "a sample is shorter than its event's description says".to_owned();
+        let (general, raw) = self.attributes.sample(body).ok_or_else(short)?;
+        let Some(raw) = raw else {
+            return Ok(None);
+        };
+        // Every tracepoint begins with its number, `common_type`.
+        let id = Bytes::new(raw, self.is_big_endian).number(2);
+        let Some(tracepoint) = id.and_then(|id| self.tracepoints.get(&id)) else {
+            return Ok(None);
+        };
+        let what = self.tracepoint(tracepoint, raw).ok_or_else(short)?;
+        let (Some(time_ns), Some(cpu)) = (general.time_ns, general.cpu) else {
+            return Err(format!("samples without {MISSING}"));
+        };
+        Ok(Some(Told {
+            time_ns,
+            cpu,
+            current: general.thread.zip(general.process),
+            what,
+        }))
+    }
+
+    fn tracepoint(&self, tracepoint: &Tracepoint, raw: &[u8]) -> Option<What> {
+        let big = self.is_big_endian;
+        let cpu = |field: &Field| u32::try_from(field.small(raw, big)?).ok();
+        Some(match tracepoint {
+            Tracepoint::Switch {
+                prev,
+                state,
+                states,
+                next,
+            } => What::Switch {
+                prev: prev.read(raw, big)?,
+                left: states.left(state.number(raw, big)?.cast_unsigned()),
+                next: next.read(raw, big)?,
+            },
+            Tracepoint::Wakeup {
+                who,
+                target,
+                is_new,
+            } => What::Wakeup {
+                who: who.read(raw, big)?,
+                target: cpu(target)?,
+                is_new: *is_new,
+            },
+            Tracepoint::Waking(who, target) => What::Waking {
+                who: who.read(raw, big)?,
+                target: cpu(target)?,
+            },
+            Tracepoint::Moved(who, target) => What::Moved {
+                who: who.read(raw, big)?,
+                target: cpu(target)?,
+            },
+            Tracepoint::Fork(parent, child) => What::Fork {
+                parent: parent.small(raw, big)?,
+                child: child.read(raw, big)?,
+                process: None,
+            },
+            Tracepoint::Exit(thread) => What::Exit {
+                thread: thread.small(raw, big)?,
+            },
+        })
+    }
+
+    /// A switch record; `other` is the other thread of one that saw the whole CPU.
+    fn switch(
+        &mut self,
+        general: General,
+        other: Option<Tid>,
+        is_out: bool,
+        left: Left,
+    ) -> Result<Told, String> {
+        let (Some(time_ns), Some(cpu), Some(thread)) =
+            (general.time_ns, general.cpu, general.thread)
+        else {
+            return Err(format!("switch records without {MISSING}"));
+        };
+        let what = match (other, is_out) {
+            (None, true) => What::Out { thread, left },
+            (None, false) => What::In { thread },
+            (Some(other), _) => self.wide_switch(cpu, thread, left, other, is_out),
+        };
+        Ok(Told {
+            time_ns,
+            cpu,
+            current: general.thread.zip(general.process),
+            what,
+        })
+    }
+
+    /// Each switch of a CPU is told twice, by who leaves and by who comes; the
+    /// second counts only where the first was lost. A thread that is dead when
+    /// it leaves has no number any more (-1).
+    fn wide_switch(&mut self, cpu: u32, thread: Tid, left: Left, other: Tid, is_out: bool) -> What {
+        let (prev, left, next) = match is_out {
+            true => (thread, left, other),
+            false => (other, Left::Untold, thread),
+        };
+        let before = self.running.insert(cpu, next);
+        if !is_out && before == Some(next) {
+            return What::Nothing;
+        }
+        let prev = match (prev, before) {
+            (-1, Some(before)) => before,
+            (prev, _) => prev,
+        };
+        What::Switch {
+            prev: nameless(prev),
+            left,
+            next: nameless(next),
+        }
+    }
+
+    /// Records were lost. perf also sums them up at the end, without a time.
+    fn lose(&mut self, general: General, records: u64) -> Option<Told> {
+        let has_time = general.time_ns.is_some_and(|time| time > 0);
+        if !has_time || general.cpu.is_none() {
+            self.lost_untimed = self.lost_untimed.saturating_add(records);
+            return None;
+        }
+        self.lost = self.lost.saturating_add(records);
+        if let Some(cpu) = general.cpu {
+            self.running.remove(&cpu);
+        }
+        tell(general, What::Lost { records })
+    }
+}
+
+/// What samples and records must carry.
+const MISSING: &str = "time, thread and CPU; record with perf record --sample-cpu --timestamp";
+
+fn tell(general: General, what: What) -> Option<Told> {
+    Some(Told {
+        time_ns: general.time_ns.unwrap_or(0),
+        cpu: general.cpu.unwrap_or(0),
+        current: None,
+        what,
+    })
+}
+
+/// A fork. perf says of threads that were there that they were forked at time 0.
+fn fork(task: Task) -> What {
+    match task.time_ns {
+        0 => What::There {
+            thread: task.thread,
+            process: task.process,
+        },
+        _ => What::Fork {
+            parent: task.parent,
+            child: nameless(task.thread),
+            process: Some(task.process),
+        },
+    }
+}
+
+fn nameless(thread: Tid) -> Named {
+    Named {
+        thread,
+        name: Comm::default(),
+    }
+}

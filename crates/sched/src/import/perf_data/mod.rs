@@ -1,0 +1,128 @@
+//! `perf.data`, as files and as pipes write it.
+//!
+//! The layout is that of the kernel's `tools/perf/Documentation/
+//! perf.data-file-format.txt` and `include/uapi/linux/perf_event.h`. A reader of
+//! our own, because files come damaged: crates for it allocate what a length
+//! in the file says, and need the end of the file to read its beginning.
+
+mod attributes;
+mod decode;
+mod header;
+mod records;
+mod rounds;
+
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
+use super::prefix::Prefix;
+use super::scribe::{NO_SWITCHES, Reading, Scribe};
+use super::{Facts, ImportError, Imported, Whom};
+use crate::Event;
+
+use decode::Decoder;
+use header::Header;
+use records::{Next, Records};
+use rounds::Rounds;
+
+/// Records that are looked at before the file is read for good.
+const LOOKED_AT: usize = 1 << 16;
+
+/// A file whose header is read.
+#[derive(Debug)]
+pub(super) struct PerfData<R> {
+    reader: R,
+    header: Header,
+    prefix: Prefix,
+    facts: Facts,
+}
+
+impl<R: Read + Seek> PerfData<R> {
+    pub(super) fn open(mut reader: R) -> Result<Self, ImportError> {
+        let mut header = Header::read(&mut reader)?;
+        let prefix = look(&mut reader, &mut header)?;
+        let scope = prefix.scope(header.attributes.start_command());
+        let facts = Facts {
+            format: "perf.data",
+            scope,
+            has_command: prefix.has_command() || header.attributes.start_command(),
+            host: header.features.host.clone(),
+            cpus: header.features.cpus,
+        };
+        Ok(Self {
+            reader,
+            header,
+            prefix,
+            facts,
+        })
+    }
+
+    pub(super) const fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    pub(super) fn read(
+        mut self,
+        whom: Whom,
+        sink: &mut dyn FnMut(&[Event]),
+    ) -> Result<Imported, ImportError> {
+        let starts_command = self.header.attributes.start_command();
+        let mut decoder = Decoder::new(&self.header)?;
+        let reading = Reading {
+            whom,
+            has_last_switch: self.facts.scope.has_all_cpus,
+            has_ends: decoder.has_switch_tracepoint(),
+            has_wakeups: self.prefix.has_wakeups(),
+            starts_command: starts_command && !self.prefix.has_command(),
+        };
+        let mut scribe = Scribe::new(reading, sink);
+        let mut rounds = Rounds::default();
+        self.reader.seek(SeekFrom::Start(self.header.data.start))?;
+        let mut records = Records::new(BufReader::new(&mut self.reader), &self.header);
+        loop {
+            match records.next(&mut decoder)? {
+                Next::Told(told) => rounds.push(told, &mut |told| scribe.tell(told)),
+                Next::RoundOver => rounds.over(&mut |told| scribe.tell(told)),
+                Next::Passed => {}
+                Next::End => break,
+            }
+        }
+        rounds.finish(&mut |told| scribe.tell(told));
+        let mut notes = self.header.notes.clone();
+        notes.extend(records.notes());
+        notes.extend(decoder.notes());
+        notes.extend(rounds.notes());
+        scribe.finish(notes)
+    }
+}
+
+/// Looks at the beginning of the records; of a pipe also finds the attributes
+/// there.
+fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, ImportError> {
+    let mut prefix = Prefix::default();
+    reader.seek(SeekFrom::Start(header.data.start))?;
+    let mut records = Records::new(BufReader::new(&mut *reader), header);
+    if header.is_pipe {
+        records.read_preamble(header)?;
+    }
+    if header.attributes.is_empty() {
+        return Err(ImportError::damaged(
+            header.data.start,
+            "the file describes no event",
+        ));
+    }
+    let mut decoder = Decoder::new(header)?;
+    if !decoder.can_see_switches() {
+        return Err(ImportError::NothingToRead(NO_SWITCHES.to_owned()));
+    }
+    for _ in 0..LOOKED_AT {
+        match records.next(&mut decoder) {
+            Ok(Next::Told(told)) => prefix.look(&told),
+            Ok(Next::RoundOver | Next::Passed) => {}
+            // Told when the file is read for good.
+            Ok(Next::End) | Err(_) => break,
+        }
+    }
+    Ok(prefix)
+}
+
+#[cfg(test)]
+mod tests;

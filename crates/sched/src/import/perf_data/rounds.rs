@@ -1,0 +1,129 @@
+//! Brings records into the order of time.
+//!
+//! perf writes one CPU's buffer after the other and marks when it went through
+//! all: whatever follows such a mark is younger than all that stood before the
+//! mark before it. That bounds what waits here (`tools/perf/util/ordered-
+//! events.c` has the reasoning).
+
+use crate::import::told::Told;
+
+/// What waits at most; a file whose rounds are longer is read a bit out of
+/// order rather than with endless memory.
+const MOST: usize = 1 << 20;
+
+/// Records that wait for earlier ones.
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    waiting: Vec<Told>,
+    /// The latest moment seen.
+    latest_ns: u64,
+    /// What is not younger can be handed on at the next mark.
+    safe_ns: u64,
+    /// What was handed on last.
+    handed_ns: u64,
+    late: u64,
+    is_begun: bool,
+}
+
+impl Rounds {
+    pub(super) fn push(&mut self, told: Told, hand_on: &mut dyn FnMut(&Told)) {
+        self.latest_ns = self.latest_ns.max(told.time_ns);
+        self.waiting.push(told);
+        if self.waiting.len() >= MOST {
+            self.waiting.sort_by_key(|told| told.time_ns);
+            let middle = self.waiting[MOST / 2].time_ns;
+            self.hand_on(middle, hand_on);
+        }
+    }
+
+    /// A mark.
+    pub(super) fn over(&mut self, hand_on: &mut dyn FnMut(&Told)) {
+        self.hand_on(self.safe_ns, hand_on);
+        self.safe_ns = self.latest_ns;
+    }
+
+    pub(super) fn finish(&mut self, hand_on: &mut dyn FnMut(&Told)) {
+        self.hand_on(u64::MAX, hand_on);
+    }
+
+    pub(super) fn notes(&self) -> Option<String> {
+        (self.late > 0).then(|| {
+            format!(
+                "{} records stand too late in the file to be brought into order.",
+                self.late
+            )
+        })
+    }
+
+    fn hand_on(&mut self, until_ns: u64, hand_on: &mut dyn FnMut(&Told)) {
+        if until_ns == 0 {
+            return;
+        }
+        // Stable: records of one moment keep their order.
+        self.waiting.sort_by_key(|told| told.time_ns);
+        if !self.is_begun {
+            // What perf says of threads that were there has no time; it
+            // counts from the first moment that has one.
+            let Some(first) = self.waiting.iter().find(|told| told.time_ns > 0) else {
+                return;
+            };
+            self.handed_ns = first.time_ns;
+            self.is_begun = true;
+        }
+        let end = self
+            .waiting
+            .partition_point(|told| told.time_ns <= until_ns);
+        for mut told in self.waiting.drain(..end) {
+            if told.time_ns == 0 {
+                told.time_ns = self.handed_ns;
+            }
+            self.late += u64::from(told.time_ns < self.handed_ns);
+            self.handed_ns = self.handed_ns.max(told.time_ns);
+            hand_on(&told);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::told::What;
+
+    #[test]
+    fn two_rounds_make_one_order() {
+        let mut seen = Vec::new();
+        let mut rounds = Rounds::default();
+        let mut take = |told: &Told| seen.push((told.time_ns, told.cpu));
+        let told = |time_ns, cpu| Told {
+            time_ns,
+            cpu,
+            current: None,
+            what: What::Nothing,
+        };
+        for round in [
+            &[(0, 9), (10, 0), (30, 0), (20, 1)][..],
+            &[(40, 0), (25, 1), (30, 1)],
+            &[(50, 0), (5, 1)],
+        ] {
+            for &(time, cpu) in round {
+                rounds.push(told(time, cpu), &mut take);
+            }
+            rounds.over(&mut take);
+        }
+        rounds.finish(&mut take);
+        let late = rounds.notes().unwrap();
+        assert!(late.starts_with("1 records"), "{late}");
+        let order = [
+            (10, 9),
+            (10, 0),
+            (20, 1),
+            (25, 1),
+            (30, 0),
+            (30, 1),
+            (5, 1),
+            (40, 0),
+            (50, 0),
+        ];
+        assert_eq!(seen, order);
+    }
+}

@@ -1,0 +1,285 @@
+//! Files made here, record by record, in both byte orders.
+
+use std::io::Cursor;
+
+use crate::import::{Import, ImportError, Imported, Whom};
+use crate::{Event, Left, Tid, What};
+
+/// `TID | TIME | CPU`, and flags: `task`, `sample_id_all`, `context_switch`.
+const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 7;
+const FLAGS: u64 = 1 << 13 | 1 << 18 | 1 << 26;
+
+/// A file that grows.
+#[derive(Clone)]
+struct File {
+    bytes: Vec<u8>,
+    is_big_endian: bool,
+}
+
+impl File {
+    fn new(is_big_endian: bool) -> Self {
+        let bytes = Vec::new();
+        Self {
+            bytes,
+            is_big_endian,
+        }
+    }
+
+    fn number(&mut self, value: u64, size: usize) {
+        match self.is_big_endian {
+            true => self.bytes.extend(&value.to_be_bytes()[8 - size..]),
+            false => self.bytes.extend(&value.to_le_bytes()[..size]),
+        }
+    }
+
+    fn words(&mut self, values: &[u64]) {
+        values.iter().for_each(|value| self.number(*value, 8));
+    }
+
+    fn halves(&mut self, values: &[i32]) {
+        let unsigned = values.iter().map(|value| value.cast_unsigned());
+        unsigned.for_each(|value| self.number(value.into(), 4));
+    }
+
+    /// A record, with who ran, when and where at its end.
+    fn record(&mut self, kind: u64, misc: u64, inside: &Self, who: (i32, i32), at: u64, cpu: u64) {
+        self.number(kind, 4);
+        self.number(misc, 2);
+        self.number(8 + inside.bytes.len() as u64 + 24, 2);
+        self.bytes.extend(&inside.bytes);
+        self.halves(&[who.0, who.1]);
+        self.number(at, 8);
+        self.number(cpu, 4);
+        self.number(0, 4);
+    }
+
+    fn part(&self) -> Self {
+        Self::new(self.is_big_endian)
+    }
+
+    /// A switch; `other` makes it one that saw the whole CPU.
+    fn switch(&mut self, at: u64, cpu: u64, thread: Tid, misc: u64, other: Option<Tid>) {
+        let mut inside = self.part();
+        if let Some(other) = other {
+            inside.halves(&[other, other]);
+        }
+        let kind = if other.is_some() { 15 } else { 14 };
+        self.record(kind, misc, &inside, (thread, thread), at, cpu);
+    }
+
+    /// The whole file around these records.
+    fn whole(&self) -> Vec<u8> {
+        let mut file = self.part();
+        file.bytes.extend(match self.is_big_endian {
+            true => b"2ELIFREP",
+            false => b"PERFILE2",
+        });
+        let data = 104 + 80;
+        let length = self.bytes.len() as u64;
+        file.words(&[104, 80, 104, 80, data, length, 0, 0, 0, 0, 0, 0]);
+        file.halves(&[1, 64]);
+        let flags = match self.is_big_endian {
+            true => FLAGS.reverse_bits(),
+            false => FLAGS,
+        };
+        file.words(&[9, 0, SAMPLE_TYPE, 0, flags, 0, 0, 0, 0]);
+        file.bytes.truncate(104 + 64);
+        file.words(&[0, 0]);
+        file.bytes.extend(&self.bytes);
+        file.bytes
+    }
+}
+
+const OUT: u64 = 1 << 13;
+const PREEMPTED: u64 = 1 << 14;
+
+fn read(bytes: &[u8]) -> Result<(Vec<Event>, Imported), ImportError> {
+    let mut events: Vec<Event> = Vec::new();
+    let import = Import::open(Cursor::new(bytes))?;
+    let imported = import.read(Whom::Default, &mut |batch| events.extend_from_slice(batch))?;
+    Ok((events, imported))
+}
+
+fn whats(bytes: &[u8]) -> Vec<(u64, u32, What)> {
+    let (events, _) = read(bytes).unwrap();
+    let told = events.into_iter().map(|e| (e.time_ns, e.cpu, e.what));
+    told.collect()
+}
+
+#[test]
+fn both_byte_orders_say_the_same() {
+    let both = [false, true].map(|is_big_endian| {
+        let mut file = File::new(is_big_endian);
+        let mut comm = file.part();
+        comm.halves(&[7, 7]);
+        comm.bytes.extend(b"perf-exec\0\0\0\0\0\0\0");
+        file.record(3, 0, &comm, (0, 0), 0, 0);
+        comm.bytes.truncate(8);
+        comm.bytes.extend(b"prog\0\0\0\0");
+        file.record(3, OUT, &comm, (7, 7), 100, 2);
+        file.switch(110, 2, 7, OUT | PREEMPTED, None);
+        file.switch(130, 3, 7, 0, None);
+        let mut fork = file.part();
+        fork.halves(&[7, 7, 8, 7]);
+        fork.number(140, 8);
+        file.record(7, 0, &fork, (7, 7), 140, 3);
+        let mut exit = file.part();
+        exit.halves(&[7, 7, 7, 7]);
+        exit.number(150, 8);
+        file.record(4, 0, &exit, (7, 7), 150, 3);
+        whats(&file.whole())
+    });
+    let name = |thread, name: &str| What::Name {
+        thread,
+        name: name.into(),
+    };
+    let fork = What::Fork {
+        parent: 7,
+        child: 8,
+        process: 7,
+    };
+    let expected = [
+        (
+            100,
+            0,
+            What::Known {
+                thread: 7,
+                process: 7,
+            },
+        ),
+        (100, 0, name(7, "perf-exec")),
+        (100, 2, name(7, "prog")),
+        (100, 2, What::Follow { thread: 7 }),
+        (
+            110,
+            2,
+            What::Out {
+                thread: 7,
+                left: Left::Preempted,
+            },
+        ),
+        (130, 3, What::In { thread: 7 }),
+        (140, 3, fork),
+        (140, 3, name(8, "prog")),
+        (
+            150,
+            3,
+            What::Out {
+                thread: 7,
+                left: Left::Ended,
+            },
+        ),
+        (150, 3, What::Exit { thread: 7 }),
+    ];
+    assert_eq!(both[0], expected);
+    assert_eq!(both[1], both[0]);
+}
+
+#[test]
+fn whole_cpus_are_told_twice_and_count_once() {
+    let mut file = File::new(false);
+    file.switch(100, 0, 0, OUT | PREEMPTED, Some(7));
+    file.switch(100, 0, 7, 0, Some(0));
+    // The first half of this one was lost.
+    let mut lost = file.part();
+    lost.words(&[0, 5]);
+    file.record(2, 0, &lost, (7, 7), 120, 0);
+    file.switch(130, 0, 8, 0, Some(9));
+    // A thread that is dead when it leaves.
+    file.switch(140, 0, -1, OUT, Some(0));
+    // perf's sum at the end says nothing new.
+    let mut sum = file.part();
+    sum.words(&[5]);
+    file.record(13, 0, &sum, (0, 0), 0, 0);
+    let switch = |prev, left, next| What::Switch { prev, left, next };
+    let bytes = file.whole();
+    let found: Vec<_> = whats(&bytes)
+        .into_iter()
+        .filter(|(_, _, what)| !matches!(what, What::Known { .. }))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (100, 0, switch(0, Left::Preempted, 7)),
+            (120, 0, What::Lost { records: 5 }),
+            (130, 0, switch(9, Left::Untold, 8)),
+            (140, 0, switch(8, Left::Blocked, 0)),
+        ]
+    );
+    let (_, imported) = read(&bytes).unwrap();
+    assert_eq!(
+        imported.notes,
+        ["The file says that 5 records were lost while it was made."]
+    );
+}
+
+#[test]
+fn what_is_cut_off_is_told_and_the_rest_counts() {
+    let mut file = File::new(false);
+    for at in [100, 120, 140] {
+        file.switch(at, 0, 7, 0, None);
+        file.switch(at + 10, 0, 7, OUT, None);
+    }
+    let whole = file.whole();
+    let (all, imported) = read(&whole).unwrap();
+    assert_eq!((all.len(), imported.notes.len()), (7, 0));
+    let (some, imported) = read(&whole[..whole.len() - 40]).unwrap();
+    assert_eq!(some.len(), 5);
+    assert!(
+        imported.notes[0].starts_with("The file is cut off: it has"),
+        "{:?}",
+        imported.notes
+    );
+    assert!(imported.notes[1].contains("in the middle of a record, at byte"));
+    // perf writes the length of its records last.
+    let mut unended = whole;
+    unended[48..56].fill(0);
+    let (same, imported) = read(&unended).unwrap();
+    assert_eq!(same, all);
+    assert!(imported.notes[0].starts_with("perf record did not end properly"));
+}
+
+#[test]
+fn contradictions_are_told_with_their_place() {
+    let mut file = File::new(false);
+    file.switch(100, 0, 7, 0, None);
+    let whole = file.whole();
+    let check = |place: usize, bytes: &[u8], part: &str| {
+        let mut changed = whole.clone();
+        changed[place..place + bytes.len()].copy_from_slice(bytes);
+        let error = read(&changed).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    };
+    let huge = [0xff; 8];
+    check(
+        16,
+        &huge,
+        "byte 16: event descriptions of 18446744073709551615 bytes",
+    );
+    check(32, &huge, "byte 32: ");
+    check(40, &huge, "byte 40: records are said to begin at byte");
+    check(24, &huge, "byte 184: the file describes no event");
+    check(
+        184,
+        &[14, 0, 0, 0, 0, 0, 3, 0],
+        "byte 184: a record of type 14 with 3 bytes",
+    );
+    check(
+        184,
+        &[81, 0, 0, 0],
+        "byte 184: compressed records (perf record -z)",
+    );
+    // Without CPU in its samples.
+    check(
+        104 + 24,
+        &[6],
+        "byte 184: switch records without time, thread and CPU",
+    );
+    // Nothing of switches.
+    check(104 + 40, &[0; 8], "it has no switches of threads");
+    // Sections behind the records that are beyond the file.
+    let mut far = whole.clone();
+    far[72] = 1 << 1 | 1 << 3;
+    far.extend([0xff; 32]);
+    assert!(read(&far).is_ok());
+}

@@ -1,0 +1,109 @@
+//! What the beginning of a trace gives away about the rest: is every CPU's
+//! every switch in it, or only those of some threads?
+//!
+//! Tools filter by process and CPU, and files do not say so reliably. Where
+//! all is recorded, each switch of a CPU leaves the thread that the last one
+//! brought. Where that does not hold, or the tool looked at one command only,
+//! nothing is told about idle CPUs and other programs.
+
+use std::collections::HashMap;
+
+use super::told::{Told, What};
+use crate::{Scope, Tid};
+
+/// What was seen so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Prefix {
+    switches: u64,
+    /// Switches from a thread that had not come.
+    broken: u64,
+    /// Half switches, of perf's records of single threads.
+    halves: u64,
+    wakeups: u64,
+    wakings: u64,
+    has_command: bool,
+    running: HashMap<u32, Tid>,
+}
+
+/// Chains of switches may be broken by records that were lost.
+const BROKEN: u64 = 20;
+
+impl Prefix {
+    pub(super) fn look(&mut self, told: &Told) {
+        match told.what {
+            What::Switch { prev, next, .. } => {
+                self.switches += 1;
+                let before = self.running.insert(told.cpu, next.thread);
+                let is_broken = before.is_some_and(|before| before != prev.thread);
+                self.broken += u64::from(is_broken);
+            }
+            What::In { .. } | What::Out { .. } => self.halves += 1,
+            What::Wakeup { is_new, .. } => self.wakeups += u64::from(!is_new),
+            What::Waking { .. } => self.wakings += 1,
+            What::Name { who, .. } => self.has_command |= &*who.name.text() == PERF_EXEC,
+            What::Lost { .. } => drop(self.running.remove(&told.cpu)),
+            _ => {}
+        }
+    }
+
+    /// What the events tell, as far as their beginning shows. `is_partial`: the
+    /// tool looked at a command's threads only.
+    pub(super) fn scope(&self, is_partial: bool) -> Scope {
+        let is_chain = self.switches > 0 && self.broken * BROKEN <= self.switches;
+        Scope {
+            has_switches: self.switches + self.halves > 0,
+            has_all_cpus: is_chain && !is_partial,
+            has_wakeups: self.wakeups + self.wakings > 0,
+        }
+    }
+
+    pub(super) const fn has_command(&self) -> bool {
+        self.has_command
+    }
+
+    /// Both halves of a wake-up are recorded: the second says more.
+    pub(super) const fn has_wakeups(&self) -> bool {
+        self.wakeups > 0
+    }
+}
+
+/// What perf calls the thread that is going to become the command.
+pub(super) const PERF_EXEC: &str = "perf-exec";
+
+#[cfg(test)]
+mod tests {
+    use super::super::told::{Comm, Named};
+    use super::*;
+    use crate::Left;
+
+    fn scope(switches: &[(u32, Tid, Tid)], is_partial: bool) -> Scope {
+        let mut prefix = Prefix::default();
+        let named = |thread| Named {
+            thread,
+            name: Comm::default(),
+        };
+        for &(cpu, prev, next) in switches {
+            prefix.look(&Told {
+                time_ns: 1,
+                cpu,
+                current: None,
+                what: What::Switch {
+                    prev: named(prev),
+                    left: Left::Blocked,
+                    next: named(next),
+                },
+            });
+        }
+        prefix.scope(is_partial)
+    }
+
+    #[test]
+    fn filtered_traces_are_told_from_whole_ones() {
+        let whole = [(0, 1, 0), (1, 5, 6), (0, 0, 1), (1, 6, 5), (0, 1, 2)];
+        assert!(scope(&whole, false).has_all_cpus);
+        assert!(!scope(&whole, true).has_all_cpus);
+        let some = [(0, 1, 7), (0, 1, 8), (1, 1, 0), (1, 0, 1), (0, 1, 8)];
+        assert!(!scope(&some, false).has_all_cpus);
+        assert!(!scope(&[], true).has_switches);
+    }
+}

@@ -1,0 +1,353 @@
+//! From what tracers tell to [`Event`]s: names once instead of with every
+//! switch, processes as soon as they are known, who is followed, and an end
+//! for every thread that ended.
+//!
+//! Memory is for threads alone, and bounded for those too.
+
+use std::collections::HashMap;
+
+use super::told::{Comm, Named, Told, What};
+use super::{ImportError, Imported, Whom, prefix};
+use crate::{Event, IDLE, Left, Tid, What as Happened};
+
+/// Events handed over at once.
+const BATCH: usize = 1024;
+
+/// Threads remembered at a time; a kernel has at most 4 million numbers, and
+/// what is forgotten is only told again.
+const MOST_THREADS: usize = 1 << 20;
+
+/// How a file is to be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    pub(super) whom: Whom,
+    /// Second halves of wake-ups are recorded; the first are left out.
+    pub(super) has_wakeups: bool,
+    /// A thread that was said to end switches once more.
+    pub(super) has_last_switch: bool,
+    /// Switches say which one is a thread's last.
+    pub(super) has_ends: bool,
+    /// The first program that is executed is the command, whatever the thread
+    /// was called.
+    pub(super) starts_command: bool,
+}
+
+/// What is known of a thread.
+#[derive(Debug, Clone, Copy, Default)]
+struct Face {
+    name: Comm,
+    process: Option<Tid>,
+    /// It is on its way out, and will switch once more.
+    is_ending: bool,
+    /// Where it was said to be woken, as long as that can be corrected.
+    waking: Option<Waking>,
+    /// It came and has not left: of half switches only.
+    is_on_cpu: bool,
+    /// Its beginning was announced: is it a thread of its parent's process?
+    announced: Option<bool>,
+}
+
+/// A wake-up that was announced: the CPU that did it, and the event's place in
+/// the batch of that number.
+#[derive(Debug, Clone, Copy)]
+struct Waking {
+    cpu: u32,
+    batch: u64,
+    index: usize,
+}
+
+/// Puts what is told into events.
+pub(super) struct Scribe<'a> {
+    reading: Reading,
+    sink: &'a mut dyn FnMut(&[Event]),
+    batch: Vec<Event>,
+    batches: u64,
+    threads: HashMap<Tid, Face>,
+    root: Option<Tid>,
+    lost: u64,
+    switches: u64,
+}
+
+impl<'a> Scribe<'a> {
+    pub(super) fn new(reading: Reading, sink: &'a mut dyn FnMut(&[Event])) -> Self {
+        Self {
+            reading,
+            sink,
+            batch: Vec::with_capacity(BATCH + 8),
+            batches: 0,
+            threads: HashMap::new(),
+            root: None,
+            lost: 0,
+            switches: 0,
+        }
+    }
+
+    pub(super) fn tell(&mut self, told: &Told) {
+        if let Some((thread, process)) = told.current {
+            self.belongs(told, thread, process);
+        }
+        self.put(told);
+        if self.batch.len() >= BATCH {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over what is left and says how it went.
+    pub(super) fn finish(mut self, mut notes: Vec<String>) -> Result<Imported, ImportError> {
+        self.hand_over();
+        if self.lost > 0 {
+            notes.push(format!(
+                "The file says that {} records were lost while it was made.",
+                self.lost
+            ));
+        }
+        match self.reading.whom {
+            Whom::Process(pid) if self.root.is_none() => Err(ImportError::NoProcess(pid)),
+            _ if self.switches == 0 => Err(ImportError::NothingToRead(NO_SWITCHES.to_owned())),
+            _ => Ok(Imported {
+                root: self.root,
+                notes,
+            }),
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if !self.batch.is_empty() {
+            (self.sink)(&self.batch);
+            self.batch.clear();
+            self.batches += 1;
+        }
+    }
+
+    fn push(&mut self, told: &Told, what: Happened) {
+        self.batch.push(Event {
+            time_ns: told.time_ns,
+            cpu: told.cpu,
+            what,
+        });
+    }
+
+    fn face(&mut self, thread: Tid) -> &mut Face {
+        if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&thread) {
+            self.threads.clear();
+        }
+        self.threads.entry(thread).or_default()
+    }
+
+    fn put(&mut self, told: &Told) {
+        match told.what {
+            What::Switch { prev, left, next } => self.switch(told, prev, left, next),
+            What::In { thread } => {
+                self.switches += 1;
+                self.face(thread).is_on_cpu = true;
+                self.push(told, Happened::In { thread });
+            }
+            What::Out { thread, left } => self.out(told, thread, left),
+            What::Wakeup { who, target, .. } => {
+                self.meet(told, who);
+                let thread = who.thread;
+                self.push(told, Happened::Wake { thread, target });
+            }
+            What::Waking { who, target } => self.waking(told, who, target),
+            What::Moved { who, target } => self.moved(told, who, target),
+            What::Fork {
+                parent,
+                child,
+                process,
+            } => self.fork(told, parent, child, process),
+            What::New { who, is_thread } => self.announce(told, who, is_thread),
+            What::There { thread, process } => self.belongs(told, thread, process),
+            What::Exit { thread } => self.exit(told, thread),
+            What::Name {
+                who,
+                process,
+                is_exec,
+            } => self.name(told, who, process, is_exec),
+            What::Lost { records } => {
+                self.lost = self.lost.saturating_add(records);
+                self.push(told, Happened::Lost { records });
+            }
+            What::Nothing => {}
+        }
+    }
+
+    fn switch(&mut self, told: &Told, prev: Named, left: Left, next: Named) {
+        self.switches += 1;
+        self.meet(told, prev);
+        self.meet(told, next);
+        // On its way out a thread may yet be pushed aside, and comes again.
+        let is_last = self.face(prev.thread).is_ending && left != Left::Preempted;
+        let has_ended = left == Left::Ended || is_last && !self.reading.has_ends;
+        let is_thread = prev.thread != IDLE;
+        let left = match has_ended && is_thread {
+            true => Left::Ended,
+            false => left,
+        };
+        self.push(
+            told,
+            Happened::Switch {
+                prev: prev.thread,
+                left,
+                next: next.thread,
+            },
+        );
+        if left == Left::Ended {
+            self.gone(told, prev.thread);
+        }
+    }
+
+    fn waking(&mut self, told: &Told, who: Named, target: u32) {
+        if self.reading.has_wakeups {
+            return;
+        }
+        self.meet(told, who);
+        let thread = who.thread;
+        self.face(thread).waking = Some(Waking {
+            cpu: told.cpu,
+            batch: self.batches,
+            index: self.batch.len(),
+        });
+        self.push(told, Happened::Wake { thread, target });
+    }
+
+    /// A thread that is being woken is queued where its waker moves it, at
+    /// once; that is no news but a correction.
+    fn moved(&mut self, told: &Told, who: Named, target: u32) {
+        self.meet(told, who);
+        let batch = self.batches;
+        let waking = self.face(who.thread).waking.take();
+        let waking = waking.filter(|w| w.cpu == told.cpu && w.batch == batch);
+        let event = waking.and_then(|w| self.batch.get_mut(w.index));
+        if let Some(event) = event {
+            let thread = who.thread;
+            event.what = Happened::Wake { thread, target };
+        }
+    }
+
+    fn out(&mut self, told: &Told, thread: Tid, left: Left) {
+        self.switches += 1;
+        self.face(thread).is_on_cpu = false;
+        self.push(told, Happened::Out { thread, left });
+    }
+
+    fn fork(&mut self, told: &Told, parent: Tid, child: Named, process: Option<Tid>) {
+        let thread = child.thread;
+        let announced = self.face(thread).announced.take();
+        if announced.is_none() {
+            self.reuse(told, thread);
+        }
+        let origin = *self.face(parent);
+        let process = process.unwrap_or(match announced {
+            Some(true) => origin.process.unwrap_or(parent),
+            _ => thread,
+        });
+        self.face(thread).process = Some(process);
+        self.push(
+            told,
+            Happened::Fork {
+                parent,
+                child: thread,
+                process,
+            },
+        );
+        self.follow_if_asked(told, thread, process);
+        // It begins with its parent's name, which perf does not repeat.
+        let name = match child.name.is_empty() {
+            true => origin.name,
+            false => child.name,
+        };
+        self.meet(told, Named { thread, name });
+    }
+
+    fn announce(&mut self, told: &Told, who: Named, is_thread: bool) {
+        self.reuse(told, who.thread);
+        self.face(who.thread).announced = Some(is_thread);
+    }
+
+    /// A number that comes again although its owner was not seen to end.
+    fn reuse(&mut self, told: &Told, thread: Tid) {
+        let known = self.threads.get(&thread);
+        if known.is_some_and(|face| face.process.is_some() || !face.name.is_empty()) {
+            self.gone(told, thread);
+        }
+    }
+
+    /// The kernel tells of an end before the thread's last switch, and a
+    /// thread that is gone cannot switch: where switches are all there, the
+    /// end is told after it. Where perf looked at single threads, that last one
+    /// is missing.
+    fn exit(&mut self, told: &Told, thread: Tid) {
+        if self.reading.has_last_switch {
+            self.face(thread).is_ending = true;
+            return;
+        }
+        if self.face(thread).is_on_cpu {
+            self.out(told, thread, Left::Ended);
+        }
+        self.gone(told, thread);
+    }
+
+    fn gone(&mut self, told: &Told, thread: Tid) {
+        self.threads.remove(&thread);
+        self.push(told, Happened::Exit { thread });
+    }
+
+    fn name(&mut self, told: &Told, who: Named, process: Option<Tid>, is_exec: bool) {
+        let was = self.face(who.thread).name.text();
+        if let Some(process) = process {
+            self.belongs(told, who.thread, process);
+        }
+        self.meet(told, who);
+        let is_command = &*was == prefix::PERF_EXEC || self.reading.starts_command;
+        if is_exec && is_command && self.root.is_none() && self.reading.whom == Whom::Default {
+            self.follow(told, who.thread);
+        }
+    }
+
+    /// Tells a thread's name where it is another than before.
+    fn meet(&mut self, told: &Told, who: Named) {
+        let thread = who.thread;
+        if thread == IDLE {
+            return;
+        }
+        if self.reading.whom == Whom::Process(thread) && self.face(thread).process.is_none() {
+            self.belongs(told, thread, thread);
+        }
+        let face = self.face(thread);
+        if !who.name.is_empty() && face.name != who.name {
+            face.name = who.name;
+            let name = who.name.text();
+            self.push(told, Happened::Name { thread, name });
+        }
+    }
+
+    /// Tells a thread's process where it is news.
+    fn belongs(&mut self, told: &Told, thread: Tid, process: Tid) {
+        if thread == IDLE || process <= 0 {
+            return;
+        }
+        let face = self.face(thread);
+        if face.process != Some(process) {
+            face.process = Some(process);
+            self.push(told, Happened::Known { thread, process });
+            self.follow_if_asked(told, thread, process);
+        }
+    }
+
+    fn follow_if_asked(&mut self, told: &Told, thread: Tid, process: Tid) {
+        if self.reading.whom == Whom::Process(process) {
+            self.follow(told, thread);
+        }
+    }
+
+    fn follow(&mut self, told: &Told, thread: Tid) {
+        self.root.get_or_insert(thread);
+        if self.face(thread).process.is_none() {
+            self.belongs(told, thread, thread);
+        }
+        self.push(told, Happened::Follow { thread });
+    }
+}
+
+/// What to record instead of a file without a switch.
+pub(super) const NO_SWITCHES: &str = "it has no switches of threads; record them: perf sched record, perf record --switch-events, or trace-cmd record -e sched";

@@ -1,0 +1,120 @@
+//! What a kernel's tracer says, before it is put into the words of
+//! [`Event`](crate::Event): names come along with every switch, wake-ups
+//! come in two halves, processes are told late.
+//!
+//! It is small, since events wait here to be sorted.
+
+use crate::{Left, Tid};
+
+/// Bytes of a thread's name in the kernel, with the 0 at its end.
+const LONGEST_NAME: usize = 16;
+
+/// A thread's name, as the kernel holds it. Not text: any byte may be in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Comm {
+    bytes: [u8; LONGEST_NAME],
+}
+
+impl Comm {
+    /// The bytes up to the first 0, at most 15.
+    pub(super) fn new(bytes: &[u8]) -> Self {
+        let mut kept = Self::default();
+        let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+        let end = end.min(LONGEST_NAME - 1);
+        kept.bytes[..end].copy_from_slice(&bytes[..end]);
+        kept
+    }
+
+    /// The same as text; what is no UTF-8 is replaced.
+    pub(super) fn text(&self) -> Box<str> {
+        let end = self.bytes.iter().position(|b| *b == 0);
+        let end = end.unwrap_or(LONGEST_NAME);
+        String::from_utf8_lossy(&self.bytes[..end]).into()
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.bytes[0] == 0
+    }
+}
+
+/// A thread and what it is called at that moment; an empty name is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) thread: Tid,
+    pub(super) name: Comm,
+}
+
+/// Something that was told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Told {
+    /// ns of the trace's clock; 0: before the trace began.
+    pub(super) time_ns: u64,
+    pub(super) cpu: u32,
+    /// The thread that ran on that CPU and its process, where they are told.
+    pub(super) current: Option<(Tid, Tid)>,
+    pub(super) what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum What {
+    Switch {
+        prev: Named,
+        left: Left,
+        next: Named,
+    },
+    /// Half a switch of perf's own records.
+    In {
+        thread: Tid,
+    },
+    Out {
+        thread: Tid,
+        left: Left,
+    },
+    /// `sched_wakeup`: it was queued on `target`; `is_new`: for the first time
+    /// (`sched_wakeup_new`).
+    Wakeup {
+        who: Named,
+        target: u32,
+        is_new: bool,
+    },
+    /// `sched_waking`: it is going to be; `sched_migrate_task` may follow.
+    Waking {
+        who: Named,
+        target: u32,
+    },
+    /// A queued or sleeping thread was moved.
+    Moved {
+        who: Named,
+        target: u32,
+    },
+    Fork {
+        parent: Tid,
+        child: Named,
+        /// `None`: not told; a process of its own unless it is known better.
+        process: Option<Tid>,
+    },
+    /// `task_newtask`, which comes before the fork and alone tells whether a
+    /// thread or a process begins.
+    New {
+        who: Named,
+        is_thread: bool,
+    },
+    /// A thread that was there before the trace.
+    There {
+        thread: Tid,
+        process: Tid,
+    },
+    Exit {
+        thread: Tid,
+    },
+    Name {
+        who: Named,
+        process: Option<Tid>,
+        is_exec: bool,
+    },
+    Lost {
+        records: u64,
+    },
+    /// Nothing but who was running.
+    Nothing,
+}

@@ -1,0 +1,330 @@
+//! The scheduler as it is now: who is on which CPU, and rates since the last
+//! look.
+//!
+//! A [`Live`] takes events and gives a [`Frame`] whenever it is asked for one.
+//! Memory is bounded by CPUs and threads: those that ended are forgotten after
+//! the frame in which they are shown. It refuses to call a CPU idle because
+//! nothing is heard of it: what a source cannot tell is unknown, and the time
+//! in which records were lost counts for nobody.
+
+mod cpus;
+mod frame;
+mod threads;
+
+use std::collections::HashMap;
+
+use super::{Crossed, Event, Ground, IDLE, Left, Migrations, Sample, Scope, Tid, What};
+use cpus::Cpus;
+use pinwise_topology::Topology;
+use threads::{State, Thread};
+
+pub use frame::{CpuFrame, Doing, Frame, Occupant, Sharing, SharingBasis, ThreadFrame};
+
+/// Threads that are kept at most; beyond it those that did nothing since the
+/// last frame go first, and new ones are not taken in.
+pub const MOST_THREADS: usize = 1 << 17;
+
+/// What a [`Live`] is asked to show.
+#[derive(Debug, Clone, Copy)]
+pub struct Watching {
+    /// What the source can tell.
+    pub scope: Scope,
+    /// Is every thread meant, or only those that are followed?
+    pub is_everything: bool,
+    /// The thread that draws the frames. It always runs when a frame is made:
+    /// what its CPU does "now" is what it did without it, nothing.
+    pub observer: Option<Tid>,
+}
+
+/// The state of all threads and CPUs, and sums since the last frame.
+#[derive(Debug)]
+pub struct Live {
+    watching: Watching,
+    ground: Ground,
+    cpus: Cpus,
+    threads: HashMap<Tid, Thread>,
+    moves: Migrations,
+    lost: u64,
+    /// First moment of the interval; `None` before the first event of a
+    /// scheduler.
+    since_ns: Option<u64>,
+}
+
+impl Live {
+    /// Nothing is known of any thread yet.
+    #[must_use]
+    pub fn new(topology: &Topology, watching: Watching) -> Self {
+        Self {
+            watching,
+            ground: Ground::new(topology),
+            cpus: Cpus::of(topology),
+            threads: HashMap::new(),
+            moves: Migrations::default(),
+            lost: 0,
+            since_ns: None,
+        }
+    }
+
+    /// The first moment that counts, where the source tells one: else it is
+    /// that of the first event.
+    pub fn begin(&mut self, now_ns: u64) {
+        if self.since_ns.is_none() {
+            self.since_ns = Some(now_ns);
+            self.cpus.begin(now_ns);
+        }
+    }
+
+    /// Takes events, in the order of time.
+    pub fn take(&mut self, events: &[Event]) {
+        for event in events {
+            self.take_one(event);
+        }
+    }
+
+    fn take_one(&mut self, event: &Event) {
+        let (at, cpu) = (event.time_ns, event.cpu);
+        match &event.what {
+            What::Switch { prev, left, next } => {
+                self.begin(at);
+                self.switch(at, cpu, *prev, *left, *next);
+            }
+            What::In { thread } => {
+                self.begin(at);
+                self.comes(at, cpu, *thread);
+            }
+            What::Out { thread, left } => {
+                self.begin(at);
+                self.leaves(at, cpu, *thread, *left);
+                self.cpus.occupy(cpu, at, Occupant::Unknown);
+            }
+            What::Wake { thread, target } => self.wakes(at, *thread, *target),
+            What::Fork {
+                parent,
+                child,
+                process,
+            } => self.forks(*parent, *child, *process),
+            What::Exit { thread } => self.ends(*thread),
+            What::Known { thread, process } => {
+                self.with(*thread, |known| known.process = Some(*process));
+            }
+            What::Follow { thread } => self.with(*thread, |known| known.is_followed = true),
+            What::Name { thread, name } => {
+                self.with(*thread, |known| known.name = Some(name.clone()));
+            }
+            What::Mask { thread, cpus } => {
+                self.with(*thread, |known| known.allowed = Some((**cpus).clone()));
+            }
+            What::Lost { records } => self.lose(at, cpu, *records),
+            What::Sample(sample) => {
+                self.begin(at);
+                self.sample(at, sample);
+            }
+            What::Usage { busy_ns } => {
+                self.begin(at);
+                self.cpus.usage(cpu, at, *busy_ns);
+            }
+        }
+    }
+
+    /// A thread to be changed; it is taken in where it is new and there is
+    /// room.
+    fn thread(&mut self, tid: Tid) -> Option<&mut Thread> {
+        if tid <= IDLE || (self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&tid)) {
+            return None;
+        }
+        Some(self.threads.entry(tid).or_default())
+    }
+
+    fn with(&mut self, tid: Tid, change: impl FnOnce(&mut Thread)) {
+        if let Some(thread) = self.thread(tid) {
+            change(thread);
+        }
+    }
+
+    fn switch(&mut self, at: u64, cpu: u32, prev: Tid, left: Left, next: Tid) {
+        // The first that is heard of a CPU tells what it did until now.
+        if self.watching.scope.has_all_cpus && self.cpus.is_untouched(cpu) {
+            self.cpus.assume(cpu, occupant(prev));
+            self.with(prev, |_| {});
+        }
+        self.leaves(at, cpu, prev, left);
+        if next == IDLE {
+            self.cpus.occupy(cpu, at, Occupant::Idle);
+        } else {
+            self.comes(at, cpu, next);
+        }
+        self.cpus.count_switch(cpu);
+    }
+
+    /// Counts the time of whoever is on this CPU up to now.
+    fn settle(&mut self, at: u64, cpu: u32) {
+        let Some((tid, ran)) = self.cpus.advance(cpu, at) else {
+            return;
+        };
+        let is_everything = self.watching.is_everything;
+        let Some(thread) = self.threads.get_mut(&tid) else {
+            return;
+        };
+        thread.tally.ran(cpu, ran);
+        if is_everything || thread.is_followed {
+            self.cpus.add_own(cpu, ran);
+        }
+    }
+
+    fn leaves(&mut self, at: u64, cpu: u32, tid: Tid, left: Left) {
+        self.settle(at, cpu);
+        if left == Left::Ended && !self.threads.contains_key(&tid) {
+            return;
+        }
+        self.with(tid, |thread| {
+            thread.cpu = Some(cpu);
+            thread.tally.switches = thread.tally.switches.saturating_add(1);
+            thread.state = match left {
+                _ if thread.state == State::Ended => State::Ended,
+                Left::Ended => State::Ended,
+                Left::Blocked => State::Waiting,
+                Left::Preempted => State::Queued { since_ns: at },
+                Left::Untold => State::Untold,
+            };
+        });
+    }
+
+    fn comes(&mut self, at: u64, cpu: u32, tid: Tid) {
+        self.settle(at, cpu);
+        let before = self.threads.get(&tid).map(|t| (t.state, t.cpu));
+        // Who comes here has left elsewhere, even if that was not heard.
+        if let Some((State::On { cpu: elsewhere }, _)) = before
+            && elsewhere != cpu
+        {
+            self.settle(at, elsewhere);
+            self.cpus.occupy(elsewhere, at, Occupant::Unknown);
+        }
+        self.cpus.occupy(cpu, at, occupant(tid));
+        let Some(thread) = self.thread(tid) else {
+            return;
+        };
+        thread.tally.queued_until(thread.state, at);
+        thread.state = State::On { cpu };
+        let from = thread.cpu.replace(cpu);
+        if let Some(from) = from.filter(|from| *from != cpu) {
+            thread.tally.migrations = thread.tally.migrations.saturating_add(1);
+            if self.is_own(tid) {
+                self.moves.add(self.ground.crossed(from, cpu), 1);
+            }
+        }
+    }
+
+    fn wakes(&mut self, at: u64, tid: Tid, target: u32) {
+        self.with(tid, |thread| {
+            let is_asleep = matches!(thread.state, State::Waiting | State::Untold);
+            if is_asleep {
+                thread.state = State::Queued { since_ns: at };
+                thread.cpu.get_or_insert(target);
+            }
+        });
+    }
+
+    fn forks(&mut self, parent: Tid, child: Tid, process: Tid) {
+        let (is_followed, name) = self
+            .threads
+            .get(&parent)
+            .map_or((false, None), |p| (p.is_followed, p.name.clone()));
+        // Its number may have belonged to another one.
+        self.with(child, |thread| {
+            *thread = Thread {
+                process: Some(process),
+                name,
+                is_followed,
+                ..Thread::default()
+            };
+        });
+    }
+
+    fn ends(&mut self, tid: Tid) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.state = State::Ended;
+        }
+    }
+
+    /// What happened on this CPU since its last event is not known, nor who is
+    /// on it.
+    fn lose(&mut self, at: u64, cpu: u32, records: u64) {
+        self.lost = self.lost.saturating_add(records.max(1));
+        if let Occupant::Thread(tid) = self.cpus.occupant(cpu)
+            && let Some(thread) = self.threads.get_mut(&tid)
+            && thread.state != State::Ended
+        {
+            thread.state = State::Untold;
+        }
+        self.cpus.occupy(cpu, at, Occupant::Unknown);
+    }
+
+    fn is_own(&self, tid: Tid) -> bool {
+        let is_followed = || self.threads.get(&tid).is_some_and(|t| t.is_followed);
+        self.watching.is_everything || is_followed()
+    }
+
+    fn sample(&mut self, at: u64, sample: &Sample) {
+        let tid = sample.thread;
+        let has_switches = self.watching.scope.has_switches;
+        let Some(thread) = self.thread(tid) else {
+            return;
+        };
+        // Where every switch is told polling only says how things began.
+        if has_switches {
+            thread.cpu.get_or_insert(sample.cpu);
+            return;
+        }
+        let from = thread.cpu.replace(sample.cpu);
+        thread.state = match sample.is_runnable {
+            true => State::Runnable,
+            false => State::Waiting,
+        };
+        let moved = thread.seen(at, sample);
+        if !self.is_own(tid) {
+            return;
+        }
+        match from {
+            Some(from) if from != sample.cpu && moved > 0 => {
+                // Of several moves only the sum is known.
+                let crossed = match moved {
+                    1 => self.ground.crossed(from, sample.cpu),
+                    _ => Crossed::Unknown,
+                };
+                self.moves.add(crossed, moved);
+            }
+            _ => self.moves.add(Crossed::Unknown, moved),
+        }
+    }
+
+    /// What is to be seen now, with sums since the last frame, which begin
+    /// anew.
+    pub fn frame(&mut self, now_ns: u64) -> Frame {
+        self.begin(now_ns);
+        let since_ns = self.since_ns.replace(now_ns).unwrap_or(now_ns);
+        for cpu in self.cpus.numbers() {
+            self.settle(now_ns, cpu);
+        }
+        let threads = self.threads.values_mut();
+        threads.for_each(|thread| thread.still_queued(now_ns));
+        let frame = frame::draw(self, now_ns.saturating_sub(since_ns));
+        self.moves = Migrations::default();
+        self.cpus.start_anew(now_ns);
+        let is_full = self.threads.len() >= MOST_THREADS;
+        self.threads
+            .retain(|_, thread| thread.stays_for_next_frame(is_full));
+        frame
+    }
+}
+
+const fn occupant(tid: Tid) -> Occupant {
+    match tid {
+        IDLE => Occupant::Idle,
+        tid if tid < IDLE => Occupant::Unknown,
+        tid => Occupant::Thread(tid),
+    }
+}
+
+#[cfg(test)]
+#[path = "live/live_tests.rs"]
+mod tests;

@@ -1,0 +1,307 @@
+//! What is to be seen at one moment, as plain figures.
+
+use std::collections::HashMap;
+
+use super::threads::{State, Thread};
+use super::{Live, Migrations, Scope, Tid};
+use pinwise_topology::CpuSet;
+
+/// What is on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occupant {
+    /// The source does not tell, or has not yet.
+    Unknown,
+    /// Nothing.
+    Idle,
+    /// This thread.
+    Thread(Tid),
+}
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// It is on a CPU.
+    Running,
+    /// It waits for a CPU.
+    Queued,
+    /// One of both: polling cannot tell.
+    Runnable,
+    /// It waits for something else.
+    Waiting,
+    /// It ended since the last frame.
+    Ended,
+    /// Nothing was heard of it.
+    Untold,
+}
+
+/// One frame: the state at its end, and rates since the frame before it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// Time since the frame before, ns.
+    pub span_ns: u64,
+    /// What the source can tell.
+    pub scope: Scope,
+    /// All CPUs, by number.
+    pub cpus: Vec<CpuFrame>,
+    /// Threads that are meant, by number.
+    pub threads: Vec<ThreadFrame>,
+    /// Their moves between CPUs.
+    pub moves: Migrations,
+    /// Cores with several busy CPUs; `None` where no core has several, or the
+    /// source tells nothing about it.
+    pub sharing: Option<Sharing>,
+    /// Records that were lost since tracing began.
+    pub lost: u64,
+}
+
+/// A CPU. Shares are of the time in which it is known what the CPU did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuFrame {
+    /// Its number.
+    pub cpu: u32,
+    /// Who is on it.
+    pub now: Occupant,
+    /// The thread that used most of it, with its share of the interval.
+    pub busiest: Option<(Tid, Option<Box<str>>, f64)>,
+    /// Share that it was busy.
+    pub busy: Option<f64>,
+    /// Share of the threads that are meant.
+    pub own: Option<f64>,
+    /// Switches per second.
+    pub switches_per_s: Option<f64>,
+}
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadFrame {
+    /// Its number.
+    pub thread: Tid,
+    /// Its process.
+    pub process: Option<Tid>,
+    /// Its name, as the kernel has it.
+    pub name: Option<Box<str>>,
+    /// What it does.
+    pub doing: Doing,
+    /// The CPU it is on, or was on last.
+    pub cpu: Option<u32>,
+    /// Share of the interval that it was on a CPU.
+    pub busy: Option<f64>,
+    /// Share of the interval that it was queued. Where wake-ups are not told
+    /// only the time after being pushed aside is known.
+    pub wait: Option<f64>,
+    /// Moves between CPUs per second.
+    pub migrations_per_s: Option<f64>,
+    /// Times it left its CPU, per second.
+    pub switches_per_s: Option<f64>,
+    /// CPUs that it used with the share of the interval, by number.
+    pub used: Vec<(u32, f64)>,
+    /// CPUs that it may use.
+    pub allowed: Option<CpuSet>,
+}
+
+/// Where figures of sharing come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharingBasis {
+    /// From switches: exact but for CPUs that are unknown.
+    Switches,
+    /// From the CPUs' busy times: so much at least. Two CPUs that were busy
+    /// for shares a and b of the time were so together for at least a + b − 1.
+    BusyTimes,
+}
+
+/// Cores on which two or more CPUs are busy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sharing {
+    /// How it is known.
+    pub basis: SharingBasis,
+    /// Cores in all.
+    pub cores: usize,
+    /// Cores with two or more busy CPUs at this moment; `None` by polling.
+    pub shared_now: Option<usize>,
+    /// Cores of which all CPUs idle at this moment.
+    pub idle_now: Option<usize>,
+    /// CPUs of which nothing is known at this moment.
+    pub unknown_cpus: usize,
+    /// Cores shared, on average over the interval.
+    pub shared: f64,
+    /// Cores that idled, on average over the interval.
+    pub idle: f64,
+    /// At each moment the smaller of both, on average: sharing that other
+    /// places would have avoided. `None` by polling.
+    pub avoidable: Option<f64>,
+}
+
+pub(super) fn draw(live: &Live, span_ns: u64) -> Frame {
+    let span = Span(span_ns);
+    let is_told = live.watching.scope.has_all_cpus
+        && !live
+            .cpus
+            .numbers()
+            .iter()
+            .any(|&cpu| live.cpus.is_untouched(cpu));
+    let mut threads: Vec<ThreadFrame> = live
+        .threads
+        .iter()
+        .filter(|(tid, _)| live.is_own(**tid))
+        .map(|(tid, thread)| thread_frame(*tid, thread, span, live.watching.scope, is_told))
+        .collect();
+    threads.sort_by_key(|thread| thread.thread);
+    Frame {
+        span_ns,
+        scope: live.watching.scope,
+        cpus: cpu_frames(live, span),
+        threads,
+        moves: live.moves,
+        sharing: sharing(live, span),
+        lost: live.lost,
+    }
+}
+
+/// The length of an interval, ns.
+#[derive(Clone, Copy)]
+struct Span(u64);
+
+impl Span {
+    fn share(self, time_ns: u64) -> Option<f64> {
+        (self.0 > 0).then(|| (time_ns as f64 / self.0 as f64).min(1.0))
+    }
+
+    /// Cores on average, from core-nanoseconds.
+    fn mean(self, core_ns: u64) -> f64 {
+        core_ns as f64 / self.0.max(1) as f64
+    }
+
+    fn rate(self, count: u64) -> Option<f64> {
+        (self.0 > 0).then(|| count as f64 * 1e9 / self.0 as f64)
+    }
+}
+
+/// `is_told`: who is not heard of does not run.
+fn thread_frame(tid: Tid, thread: &Thread, span: Span, scope: Scope, is_told: bool) -> ThreadFrame {
+    let tally = &thread.tally;
+    let span = match scope.has_switches {
+        true => span,
+        false => Span(tally.polled_ns),
+    };
+    let is_silent = thread.state == State::Untold && tally.run_ns == 0;
+    let is_known = !(scope.has_switches && is_silent && !is_told);
+    let mut used: Vec<(u32, f64)> = tally
+        .used
+        .iter()
+        .filter_map(|(cpu, time)| Some((*cpu, span.share(*time)?)))
+        .collect();
+    used.sort_by_key(|(cpu, _)| *cpu);
+    let told = |value: Option<f64>, is_untold: bool| value.filter(|_| is_known && !is_untold);
+    ThreadFrame {
+        thread: tid,
+        process: thread.process,
+        name: thread.name.clone(),
+        doing: doing(thread.state),
+        cpu: thread.cpu,
+        busy: told(span.share(tally.run_ns), false),
+        wait: told(span.share(tally.wait_ns), tally.is_wait_untold),
+        migrations_per_s: told(span.rate(tally.migrations), false),
+        switches_per_s: told(span.rate(tally.switches), tally.is_switching_untold),
+        used,
+        allowed: thread.allowed.clone(),
+    }
+}
+
+const fn doing(state: State) -> Doing {
+    match state {
+        State::Untold => Doing::Untold,
+        State::On { .. } => Doing::Running,
+        State::Queued { .. } => Doing::Queued,
+        State::Runnable => Doing::Runnable,
+        State::Waiting => Doing::Waiting,
+        State::Ended => Doing::Ended,
+    }
+}
+
+fn cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
+    let mut busiest: HashMap<u32, (Tid, u64)> = HashMap::new();
+    let all = live.threads.iter();
+    let used = all.flat_map(|(tid, thread)| thread.tally.used.iter().map(|used| (*tid, *used)));
+    for (tid, (cpu, time)) in used {
+        let best = busiest.entry(cpu).or_insert((tid, 0));
+        // Of equals the lower number, so that a frame follows from the events.
+        if (time, std::cmp::Reverse(tid)) > (best.1, std::cmp::Reverse(best.0)) {
+            *best = (tid, time);
+        }
+    }
+    let scope = live.watching.scope;
+    let frame = |(number, cpu): (u32, &super::cpus::Cpu)| {
+        let told = Span(cpu.told_ns);
+        let polled = cpu
+            .polled
+            .and_then(|(busy, polled)| Span(polled).share(busy));
+        let own = match (scope.has_all_cpus, scope.has_switches) {
+            (true, _) => told.share(cpu.own_ns),
+            (false, true) => span.share(cpu.own_ns),
+            (false, false) => None,
+        };
+        CpuFrame {
+            cpu: number,
+            now: cpu.now,
+            busiest: busiest.get(&number).and_then(|&(tid, time)| {
+                let name = live.threads.get(&tid).and_then(|t| t.name.clone());
+                Some((tid, name, span.share(time)?))
+            }),
+            busy: match scope.has_all_cpus {
+                true => told.share(cpu.busy_ns).or(polled),
+                false => polled,
+            },
+            own,
+            switches_per_s: span.rate(cpu.switches).filter(|_| scope.has_all_cpus),
+        }
+    };
+    live.cpus.rows().map(frame).collect()
+}
+
+fn sharing(live: &Live, span: Span) -> Option<Sharing> {
+    let cores = live.cpus.cores_now(live.watching.observer);
+    if !cores.iter().any(|cpus| cpus.len() >= 2) {
+        return None;
+    }
+    if !live.watching.scope.has_all_cpus {
+        return polled_sharing(&live.cpus.polled_cores()?);
+    }
+    let is_busy = |now: &&Occupant| matches!(now, Occupant::Thread(_));
+    let is_idle = |now: &Occupant| *now == Occupant::Idle;
+    let shared = |cpus: &&Vec<Occupant>| cpus.iter().filter(is_busy).count() >= 2;
+    let idle = |cpus: &&Vec<Occupant>| !cpus.is_empty() && cpus.iter().all(is_idle);
+    let unknown = cores.iter().flatten().filter(|n| **n == Occupant::Unknown);
+    let time = live.cpus.time;
+    Some(Sharing {
+        basis: SharingBasis::Switches,
+        cores: cores.len(),
+        shared_now: Some(cores.iter().filter(shared).count()),
+        idle_now: Some(cores.iter().filter(idle).count()),
+        unknown_cpus: unknown.count(),
+        shared: span.mean(time.shared_ns),
+        idle: span.mean(time.idle_ns),
+        avoidable: Some(span.mean(time.avoidable_ns)),
+    })
+}
+
+fn polled_sharing(cores: &[(f64, usize)]) -> Option<Sharing> {
+    if cores.iter().all(|(_, cpus)| *cpus == 0) {
+        return None;
+    }
+    // With more than two siblings, n of them that sum up to b are two or more
+    // for at least (b − 1) / (n − 1) of the time.
+    let shared = |&(busy, cpus): &(f64, usize)| match cpus {
+        0 | 1 => 0.0,
+        n => ((busy - 1.0) / (n - 1) as f64).max(0.0),
+    };
+    Some(Sharing {
+        basis: SharingBasis::BusyTimes,
+        cores: cores.len(),
+        shared_now: None,
+        idle_now: None,
+        unknown_cpus: 0,
+        shared: cores.iter().map(shared).sum(),
+        idle: cores.iter().map(|(busy, _)| (1.0 - busy).max(0.0)).sum(),
+        avoidable: None,
+    })
+}

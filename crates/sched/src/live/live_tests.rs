@@ -1,0 +1,456 @@
+//! Events with known answers, and any events at all.
+
+use super::*;
+use crate::Tier;
+use pinwise_topology::CpuSet;
+use proptest::prelude::*;
+
+/// Two packages of two caches of two cores of two CPUs; CPU n and n + 1 are
+/// siblings.
+fn machine() -> Topology {
+    Topology::from_synthetic("package:2 l3:2 core:2 pu:2").unwrap()
+}
+
+fn live(tier: Tier, is_everything: bool) -> Live {
+    let watching = Watching {
+        scope: tier.scope(),
+        is_everything,
+        observer: None,
+    };
+    let mut live = Live::new(&machine(), watching);
+    live.begin(0);
+    live
+}
+
+const MS: u64 = 1_000_000;
+
+fn event(ms: u64, cpu: u32, what: What) -> Event {
+    Event {
+        time_ns: ms * MS,
+        cpu,
+        what,
+    }
+}
+
+fn switch(ms: u64, cpu: u32, prev: Tid, left: Left, next: Tid) -> Event {
+    event(ms, cpu, What::Switch { prev, left, next })
+}
+
+fn comes(ms: u64, cpu: u32, next: Tid) -> Event {
+    switch(ms, cpu, IDLE, Left::Preempted, next)
+}
+
+fn goes(ms: u64, cpu: u32, prev: Tid) -> Event {
+    switch(ms, cpu, prev, Left::Blocked, IDLE)
+}
+
+fn thread(frame: &Frame, tid: Tid) -> &ThreadFrame {
+    frame.threads.iter().find(|t| t.thread == tid).unwrap()
+}
+
+#[track_caller]
+fn check(found: Option<f64>, expected: f64) {
+    let found = found.expect("it is told");
+    assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+}
+
+#[test]
+fn shares_of_threads_and_cpus() {
+    let mut live = live(Tier::Bpf, true);
+    live.take(&[
+        comes(10, 0, 7),
+        switch(40, 0, 7, Left::Preempted, 8),
+        switch(60, 0, 8, Left::Blocked, 7),
+    ]);
+    let frame = live.frame(100 * MS);
+    check(thread(&frame, 7).busy, 0.7);
+    check(thread(&frame, 7).wait, 0.2);
+    check(thread(&frame, 8).busy, 0.2);
+    check(thread(&frame, 8).wait, 0.0);
+    assert_eq!(thread(&frame, 7).doing, Doing::Running);
+    assert_eq!(thread(&frame, 8).doing, Doing::Waiting);
+    assert_eq!(thread(&frame, 7).used, [(0, 0.7)]);
+    let cpu = &frame.cpus[0];
+    assert_eq!(cpu.now, Occupant::Thread(7));
+    check(cpu.busy, 0.9);
+    check(cpu.own, 0.9);
+    check(cpu.switches_per_s, 30.0);
+    assert_eq!(cpu.busiest.as_ref().map(|b| b.0), Some(7));
+    // Nothing was heard of the others: they are not idle, they are unknown.
+    assert_eq!(frame.cpus[1].now, Occupant::Unknown);
+    assert_eq!(frame.cpus[1].busy, None);
+    // The next interval counts anew.
+    live.take(&[goes(150, 0, 7)]);
+    let frame = live.frame(200 * MS);
+    check(thread(&frame, 7).busy, 0.5);
+    check(frame.cpus[0].busy, 0.5);
+    assert_eq!(frame.cpus[0].now, Occupant::Idle);
+}
+
+/// A CPU without an event since the beginning did what its first event says.
+#[test]
+fn the_first_event_of_a_cpu_tells_what_was_before() {
+    let mut live = live(Tier::CpuWide, true);
+    live.take(&[goes(80, 3, 9)]);
+    let frame = live.frame(100 * MS);
+    check(thread(&frame, 9).busy, 0.8);
+    check(frame.cpus[3].busy, 0.8);
+}
+
+#[test]
+fn waits_after_waking_where_they_are_told() {
+    let wake = What::Wake {
+        thread: 5,
+        target: 2,
+    };
+    let mut live = live(Tier::Tracepoint, true);
+    live.take(&[goes(10, 2, 5), event(30, 2, wake), comes(50, 2, 5)]);
+    let frame = live.frame(100 * MS);
+    check(thread(&frame, 5).wait, 0.2);
+    // Who still waits has waited until now.
+    live.take(&[switch(150, 2, 5, Left::Preempted, IDLE)]);
+    let frame = live.frame(200 * MS);
+    check(thread(&frame, 5).wait, 0.5);
+    assert_eq!(thread(&frame, 5).doing, Doing::Queued);
+    check(thread(&live.frame(300 * MS), 5).wait, 1.0);
+}
+
+#[test]
+fn moves_by_what_they_cross() {
+    let mut live = live(Tier::Bpf, true);
+    let mut at = 0;
+    for cpu in [0, 1, 2, 4, 8, 0, 0] {
+        at += 2;
+        live.take(&[comes(at, cpu, 7), goes(at + 1, cpu, 7)]);
+    }
+    let frame = live.frame(1000 * MS);
+    let moves = frame.moves;
+    assert_eq!((moves.smt, moves.core, moves.llc), (1, 1, 1));
+    assert_eq!((moves.numa, moves.package, moves.unknown), (0, 2, 0));
+    check(thread(&frame, 7).migrations_per_s, 5.0);
+    assert_eq!(live.frame(2000 * MS).moves, Migrations::default());
+}
+
+#[test]
+fn shared_cores_while_others_idle() {
+    let mut live = live(Tier::Bpf, true);
+    for cpu in 0..16 {
+        live.take(&[goes(0, cpu, 100)]);
+    }
+    // Siblings 0 and 1 together from 20 to 100 ms, 2 alone.
+    live.take(&[comes(0, 0, 7), comes(20, 1, 8), comes(20, 2, 9)]);
+    let frame = live.frame(100 * MS);
+    let sharing = frame.sharing.unwrap();
+    assert_eq!(sharing.basis, SharingBasis::Switches);
+    assert_eq!((sharing.shared_now, sharing.idle_now), (Some(1), Some(6)));
+    assert_eq!((sharing.cores, sharing.unknown_cpus), (8, 0));
+    check(Some(sharing.shared), 0.8);
+    check(sharing.avoidable, 0.8);
+    check(Some(sharing.idle), 6.2);
+}
+
+/// Whoever draws the frame runs at that moment, and nobody wants to know.
+#[test]
+fn the_observer_is_not_seen_now() {
+    let watching = Watching {
+        scope: Tier::Bpf.scope(),
+        is_everything: true,
+        observer: Some(8),
+    };
+    let mut live = Live::new(&machine(), watching);
+    live.take(&[comes(0, 0, 7), comes(0, 1, 8)]);
+    let sharing = live.frame(100 * MS).sharing.unwrap();
+    assert_eq!(sharing.shared_now, Some(0));
+    check(Some(sharing.shared), 1.0);
+}
+
+#[test]
+fn sharing_is_not_told_where_it_cannot_be() {
+    let mut own = live(Tier::Switch, false);
+    own.take(&[event(5, 0, What::In { thread: 7 })]);
+    assert_eq!(own.frame(100 * MS).sharing, None);
+    let plain = Topology::from_synthetic("core:4 pu:1").unwrap();
+    let watching = Watching {
+        scope: Tier::Bpf.scope(),
+        is_everything: true,
+        observer: None,
+    };
+    assert_eq!(Live::new(&plain, watching).frame(100).sharing, None);
+}
+
+/// Switch records of a program's own threads say nothing of who else runs.
+#[test]
+fn own_threads_only() {
+    let mut live = live(Tier::Switch, false);
+    let out = What::Out {
+        thread: 7,
+        left: Left::Preempted,
+    };
+    live.take(&[
+        event(
+            0,
+            0,
+            What::Known {
+                thread: 7,
+                process: 7,
+            },
+        ),
+        event(0, 0, What::Follow { thread: 7 }),
+        event(10, 3, What::In { thread: 7 }),
+        event(60, 3, out),
+        event(80, 4, What::In { thread: 7 }),
+    ]);
+    let frame = live.frame(100 * MS);
+    check(thread(&frame, 7).busy, 0.7);
+    check(thread(&frame, 7).wait, 0.2);
+    assert_eq!(frame.moves.package + frame.moves.llc + frame.moves.core, 1);
+    assert_eq!(frame.cpus[3].now, Occupant::Unknown);
+    assert_eq!(frame.cpus[4].now, Occupant::Thread(7));
+    assert_eq!(frame.cpus[3].busy, None);
+    check(frame.cpus[3].own, 0.5);
+}
+
+#[test]
+fn only_those_that_are_followed_with_their_children() {
+    let mut live = live(Tier::Bpf, false);
+    live.take(&[
+        event(0, 0, What::Follow { thread: 7 }),
+        event(
+            0,
+            0,
+            What::Name {
+                thread: 7,
+                name: "seven".into(),
+            },
+        ),
+        event(
+            0,
+            0,
+            What::Fork {
+                parent: 7,
+                child: 8,
+                process: 7,
+            },
+        ),
+        comes(0, 0, 8),
+        comes(0, 1, 9),
+    ]);
+    let frame = live.frame(100 * MS);
+    let tids: Vec<Tid> = frame.threads.iter().map(|t| t.thread).collect();
+    assert_eq!(tids, [7, 8]);
+    assert_eq!(thread(&frame, 8).name.as_deref(), Some("seven"));
+    check(frame.cpus[1].own, 0.0);
+    check(frame.cpus[1].busy, 1.0);
+    assert_eq!(frame.cpus[1].busiest.as_ref().map(|b| b.0), Some(9));
+}
+
+#[test]
+fn the_ended_are_shown_once_and_their_numbers_come_again() {
+    let mut live = live(Tier::Bpf, true);
+    live.take(&[
+        comes(0, 0, 7),
+        event(10, 0, What::Exit { thread: 7 }),
+        switch(11, 0, 7, Left::Ended, IDLE),
+    ]);
+    let frame = live.frame(100 * MS);
+    assert_eq!(thread(&frame, 7).doing, Doing::Ended);
+    check(thread(&frame, 7).busy, 0.11);
+    assert!(live.frame(200 * MS).threads.is_empty());
+    let fork = What::Fork {
+        parent: 1,
+        child: 7,
+        process: 7,
+    };
+    live.take(&[event(210, 0, fork), comes(220, 5, 7)]);
+    let frame = live.frame(300 * MS);
+    check(thread(&frame, 7).migrations_per_s, 0.0);
+}
+
+/// Ten thousand threads a second do not stay.
+#[test]
+fn short_lives_take_no_memory() {
+    let mut live = live(Tier::Bpf, true);
+    for second in 0..5u64 {
+        for n in 0..10_000 {
+            let tid = 100 + n;
+            let fork = What::Fork {
+                parent: 1,
+                child: tid,
+                process: tid,
+            };
+            let at = 1000 * second + 1;
+            live.take(&[
+                event(at, 0, fork),
+                comes(at, 0, tid),
+                event(at, 0, What::Exit { thread: tid }),
+                switch(at, 0, tid, Left::Ended, IDLE),
+            ]);
+        }
+        let frame = live.frame(1000 * MS * (second + 1));
+        assert_eq!(frame.threads.len(), 10_000);
+    }
+    assert!(live.threads.is_empty());
+}
+
+#[test]
+fn lost_records_count_for_nobody() {
+    let mut live = live(Tier::Bpf, true);
+    live.take(&[
+        comes(0, 0, 7),
+        switch(20, 0, 7, Left::Preempted, 8),
+        event(80, 0, What::Lost { records: 3 }),
+        comes(90, 0, 9),
+    ]);
+    let frame = live.frame(100 * MS);
+    assert_eq!(frame.lost, 3);
+    check(thread(&frame, 7).busy, 0.2);
+    // It may have run all the while.
+    assert_eq!(thread(&frame, 8).busy, None);
+    assert_eq!(thread(&frame, 8).doing, Doing::Untold);
+    // Of 30 ms it is known what the CPU did, and it was busy.
+    check(frame.cpus[0].busy, 1.0);
+}
+
+fn sample(thread: Tid, cpu: u32, run_ms: u64, migrations: Option<u64>) -> What {
+    What::Sample(Box::new(Sample {
+        thread,
+        cpu,
+        is_runnable: true,
+        run_ns: run_ms * MS,
+        wait_ns: (run_ms > 0).then_some(2 * MS * (run_ms / 50)),
+        migrations,
+        voluntary: Some(run_ms),
+        involuntary: Some(0),
+        is_last: false,
+    }))
+}
+
+#[test]
+fn polling_gives_rates_from_its_second_look_on() {
+    let mut live = live(Tier::Proc, true);
+    live.take(&[event(0, 0, sample(7, 0, 0, Some(3)))]);
+    let first = live.frame(50 * MS);
+    assert_eq!(thread(&first, 7).busy, None);
+    assert_eq!(thread(&first, 7).doing, Doing::Runnable);
+    live.take(&[
+        event(100, 0, sample(7, 0, 50, Some(3))),
+        event(200, 0, sample(7, 4, 100, Some(4))),
+        event(300, 0, sample(7, 0, 150, Some(9))),
+        event(300, 0, sample(8, 0, 150, None)),
+    ]);
+    let frame = live.frame(310 * MS);
+    check(thread(&frame, 7).busy, 0.5);
+    check(thread(&frame, 7).migrations_per_s, 20.0);
+    check(thread(&frame, 7).switches_per_s, 500.0);
+    // The first look did not tell how long it had been queued.
+    assert_eq!(thread(&frame, 7).wait, None);
+    assert_eq!((frame.moves.llc, frame.moves.unknown), (1, 5));
+    assert_eq!(thread(&frame, 8).busy, None);
+    assert_eq!(frame.cpus[0].now, Occupant::Unknown);
+}
+
+#[test]
+fn busy_times_bound_sharing_from_below() {
+    let mut live = live(Tier::Proc, true);
+    let usage = |ms: u64, cpu: u32, busy_ms: u64| {
+        event(
+            ms,
+            cpu,
+            What::Usage {
+                busy_ns: busy_ms * MS,
+            },
+        )
+    };
+    for cpu in 0..16 {
+        let busy = [90, 80, 40, 40].get(cpu as usize).copied().unwrap_or(0);
+        live.take(&[usage(0, cpu, 1000), usage(100, cpu, 1000 + busy)]);
+    }
+    let frame = live.frame(100 * MS);
+    check(frame.cpus[0].busy, 0.9);
+    let sharing = frame.sharing.unwrap();
+    assert_eq!(sharing.basis, SharingBasis::BusyTimes);
+    assert_eq!(sharing.shared_now, None);
+    check(Some(sharing.shared), 0.7);
+    check(Some(sharing.idle), 6.2);
+}
+
+/// A clock that leaps ahead spoils one frame, not all that follow.
+#[test]
+fn a_leap_of_the_clock_is_forgotten() {
+    let mut live = live(Tier::Bpf, true);
+    let far = Event {
+        time_ns: u64::MAX,
+        ..comes(0, 0, 7)
+    };
+    live.take(&[far]);
+    let _ = live.frame(100 * MS);
+    live.take(&[comes(100, 0, 8)]);
+    check(thread(&live.frame(200 * MS), 8).busy, 1.0);
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let tid = || prop_oneof![8 => 0i32..12, 1 => any::<i32>()];
+    let left = prop_oneof![
+        Just(Left::Blocked),
+        Just(Left::Preempted),
+        Just(Left::Ended),
+        Just(Left::Untold)
+    ];
+    let number = || prop_oneof![8 => 0u64..1000, 1 => any::<u64>()];
+    let what = prop_oneof![
+        6 => (tid(), left.clone(), tid()).prop_map(|(prev, left, next)| What::Switch { prev, left, next }),
+        1 => (tid()).prop_map(|thread| What::In { thread }),
+        1 => (tid(), left).prop_map(|(thread, left)| What::Out { thread, left }),
+        1 => (tid(), any::<u32>()).prop_map(|(thread, target)| What::Wake { thread, target }),
+        1 => (tid(), tid(), tid()).prop_map(|(parent, child, process)| What::Fork { parent, child, process }),
+        1 => tid().prop_map(|thread| What::Exit { thread }),
+        1 => (tid(), tid()).prop_map(|(thread, process)| What::Known { thread, process }),
+        1 => tid().prop_map(|thread| What::Follow { thread }),
+        1 => (tid(), "\\PC{0,20}").prop_map(|(thread, name)| What::Name { thread, name: name.into() }),
+        1 => (tid(), prop::collection::vec(0usize..20, 0..4)).prop_map(|(thread, cpus)| What::Mask {
+            thread,
+            cpus: Box::new(cpus.into_iter().collect::<CpuSet>())
+        }),
+        1 => number().prop_map(|records| What::Lost { records }),
+        1 => number().prop_map(|busy_ns| What::Usage { busy_ns }),
+        1 => (tid(), any::<u32>(), number(), prop::option::of(number()), prop::option::of(number())).prop_map(
+            |(thread, cpu, run_ns, wait_ns, migrations)| What::Sample(Box::new(Sample {
+                thread, cpu, is_runnable: run_ns % 2 == 0, run_ns, wait_ns, migrations,
+                voluntary: wait_ns, involuntary: migrations, is_last: run_ns % 3 == 0,
+            }))
+        ),
+    ];
+    let cpu = prop_oneof![8 => 0u32..18, 1 => any::<u32>()];
+    (number(), cpu, what).prop_map(|(time_ns, cpu, what)| Event { time_ns, cpu, what })
+}
+
+proptest! {
+    /// Whatever comes, shares are shares, and memory is bounded.
+    #[test]
+    fn nonsense_is_borne(
+        events in prop::collection::vec(any_event(), 0..80),
+        tier in prop::sample::select(Tier::ALL.to_vec()),
+        is_everything: bool,
+        frames in prop::collection::vec(any::<u16>(), 1..4),
+    ) {
+        let mut live = live(tier, is_everything);
+        for now in frames {
+            live.take(&events);
+            let frame = live.frame(u64::from(now));
+            let is_share = |share: f64| (0.0..=1.0).contains(&share);
+            for thread in &frame.threads {
+                prop_assert!(thread.busy.is_none_or(is_share));
+                prop_assert!(thread.wait.is_none_or(is_share));
+                prop_assert!(thread.used.iter().all(|(_, share)| is_share(*share)));
+            }
+            for cpu in &frame.cpus {
+                prop_assert!(cpu.busy.is_none_or(is_share) && cpu.own.is_none_or(is_share));
+            }
+            if let Some(sharing) = frame.sharing {
+                prop_assert!(sharing.shared_now.unwrap_or(0) <= sharing.cores);
+                prop_assert!(sharing.shared >= 0.0 && sharing.idle >= 0.0);
+            }
+        }
+        prop_assert!(live.threads.len() <= 81);
+    }
+}

@@ -1,0 +1,120 @@
+//! A thread and what it did since the last frame.
+
+use super::{Sample, Tid};
+use pinwise_topology::CpuSet;
+
+/// What a thread does, as far as is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum State {
+    #[default]
+    Untold,
+    On {
+        cpu: u32,
+    },
+    Queued {
+        since_ns: u64,
+    },
+    /// Running or queued: polling cannot tell which.
+    Runnable,
+    Waiting,
+    Ended,
+}
+
+/// A thread.
+#[derive(Debug, Default)]
+pub(super) struct Thread {
+    pub(super) process: Option<Tid>,
+    pub(super) name: Option<Box<str>>,
+    pub(super) is_followed: bool,
+    pub(super) state: State,
+    /// The CPU it is on, or was on last.
+    pub(super) cpu: Option<u32>,
+    pub(super) allowed: Option<CpuSet>,
+    /// When it was last polled, and what was seen.
+    pub(super) last: Option<(u64, Sample)>,
+    pub(super) tally: Tally,
+}
+
+/// Sums since the last frame.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) run_ns: u64,
+    pub(super) wait_ns: u64,
+    pub(super) switches: u64,
+    pub(super) migrations: u64,
+    /// Time on each CPU that it used.
+    pub(super) used: Vec<(u32, u64)>,
+    /// Time between the looks of polling that the sums are from.
+    pub(super) polled_ns: u64,
+    /// Figures that polling could not read.
+    pub(super) is_wait_untold: bool,
+    pub(super) is_switching_untold: bool,
+}
+
+impl Tally {
+    pub(super) fn ran(&mut self, cpu: u32, ran_ns: u64) {
+        if ran_ns == 0 {
+            return;
+        }
+        self.run_ns = self.run_ns.saturating_add(ran_ns);
+        match self.used.iter_mut().find(|(used, _)| *used == cpu) {
+            Some((_, time)) => *time = time.saturating_add(ran_ns),
+            None => self.used.push((cpu, ran_ns)),
+        }
+    }
+
+    pub(super) const fn queued_until(&mut self, state: State, at: u64) {
+        if let State::Queued { since_ns } = state {
+            self.wait_ns = self.wait_ns.saturating_add(at.saturating_sub(since_ns));
+        }
+    }
+}
+
+impl Thread {
+    /// Counts the time queued so far.
+    pub(super) fn still_queued(&mut self, now_ns: u64) {
+        self.tally.queued_until(self.state, now_ns);
+        if let State::Queued { since_ns } = &mut self.state {
+            *since_ns = now_ns.max(*since_ns);
+        }
+    }
+
+    /// Counts what happened since the thread was last polled; returns the
+    /// moves between CPUs, as far as they are known.
+    pub(super) fn seen(&mut self, at: u64, sample: &Sample) -> u64 {
+        let before = self.last.replace((at, sample.clone()));
+        let Some((before_ns, before)) = before else {
+            return 0;
+        };
+        let tally = &mut self.tally;
+        tally.polled_ns = tally.polled_ns.saturating_add(at.saturating_sub(before_ns));
+        tally.ran(sample.cpu, sample.run_ns.saturating_sub(before.run_ns));
+        match growth(before.wait_ns, sample.wait_ns) {
+            Some(wait) => tally.wait_ns = tally.wait_ns.saturating_add(wait),
+            None => tally.is_wait_untold = true,
+        }
+        let voluntary = growth(before.voluntary, sample.voluntary);
+        match (voluntary, growth(before.involuntary, sample.involuntary)) {
+            (Some(a), Some(b)) => {
+                tally.switches = tally.switches.saturating_add(a).saturating_add(b);
+            }
+            _ => tally.is_switching_untold = true,
+        }
+        let seen = u64::from(before.cpu != sample.cpu);
+        let moved = growth(before.migrations, sample.migrations).map_or(seen, |n| n.max(seen));
+        tally.migrations = tally.migrations.saturating_add(moved);
+        moved
+    }
+
+    /// Begins new sums; says whether the thread is still of interest. A number
+    /// that is still on a CPU will be heard of once more.
+    pub(super) fn stays_for_next_frame(&mut self, is_full: bool) -> bool {
+        let tally = std::mem::take(&mut self.tally);
+        let did_nothing = tally.run_ns == 0 && !matches!(self.state, State::On { .. });
+        self.state != State::Ended && !(is_full && did_nothing)
+    }
+}
+
+fn growth(before: Option<u64>, now: Option<u64>) -> Option<u64> {
+    Some(now?.saturating_sub(before?))
+}

@@ -1,0 +1,179 @@
+//! Streams of events, each in the order of its own time, to one stream in the
+//! order of time.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::Event;
+
+/// Merges the streams of CPUs. It holds what was pushed and not yet popped.
+#[derive(Debug)]
+pub struct Merger {
+    streams: Vec<VecDeque<Event>>,
+    /// Time of the first event of each stream that has one. An entry is stale
+    /// where an earlier event came in front of it.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    /// Nothing later than this was popped.
+    popped_ns: u64,
+    backwards: u64,
+}
+
+impl Merger {
+    /// A merger of so many streams.
+    #[must_use]
+    pub fn new(streams: usize) -> Self {
+        Self {
+            streams: (0..streams).map(|_| VecDeque::new()).collect(),
+            heads: BinaryHeap::new(),
+            popped_ns: 0,
+            backwards: 0,
+        }
+    }
+
+    /// Adds an event to a stream; more streams are made where the number is
+    /// beyond those there are. An event that is earlier than its predecessor
+    /// is put where it belongs; if later ones have been popped it gets the
+    /// time of the last of them, and is counted.
+    pub fn push(&mut self, stream: usize, mut event: Event) {
+        if stream >= self.streams.len() {
+            self.streams.resize_with(stream + 1, VecDeque::new);
+        }
+        if event.time_ns < self.popped_ns {
+            event.time_ns = self.popped_ns;
+            self.backwards += 1;
+        }
+        let queue = &mut self.streams[stream];
+        let time_ns = event.time_ns;
+        let mut at = queue.len();
+        while at > 0 && queue[at - 1].time_ns > time_ns {
+            at -= 1;
+        }
+        if at == queue.len() {
+            queue.push_back(event);
+        } else {
+            queue.insert(at, event);
+        }
+        if at == 0 {
+            self.heads.push(Reverse((time_ns, stream)));
+        }
+    }
+
+    /// Takes all events up to and including `time_ns`, in the order of time;
+    /// those of one moment in the order of streams.
+    pub fn pop_until(&mut self, time_ns: u64, out: &mut Vec<Event>) {
+        while let Some(&Reverse((head_ns, stream))) = self.heads.peek() {
+            if head_ns > time_ns {
+                break;
+            }
+            self.heads.pop();
+            let queue = &mut self.streams[stream];
+            if queue.front().is_none_or(|front| front.time_ns != head_ns) {
+                continue;
+            }
+            // What another stream has later need not be asked for each event.
+            let next_ns = self.heads.peek().map_or(u64::MAX, |head| head.0.0);
+            let is_due =
+                |e: &Event| e.time_ns <= time_ns && (e.time_ns < next_ns || e.time_ns == head_ns);
+            while queue.front().is_some_and(is_due) {
+                out.extend(queue.pop_front());
+            }
+            if let Some(front) = queue.front() {
+                self.heads.push(Reverse((front.time_ns, stream)));
+            }
+        }
+        if let Some(last) = out.last() {
+            self.popped_ns = self.popped_ns.max(last.time_ns);
+        }
+    }
+
+    /// Takes all that is left.
+    pub fn finish(&mut self, out: &mut Vec<Event>) {
+        self.pop_until(u64::MAX, out);
+    }
+
+    /// Events that came too late to be put where they belong.
+    #[must_use]
+    pub const fn backwards(&self) -> u64 {
+        self.backwards
+    }
+
+    /// Events that are held.
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.streams.iter().map(VecDeque::len).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::What;
+
+    fn event(time_ns: u64, thread: i32) -> Event {
+        Event {
+            time_ns,
+            cpu: 0,
+            what: What::Exit { thread },
+        }
+    }
+
+    #[track_caller]
+    fn check(streams: &[&[u64]], until: u64, expected: &[u64]) -> Merger {
+        let mut merger = Merger::new(streams.len());
+        for (stream, times) in streams.iter().enumerate() {
+            for &time in *times {
+                merger.push(stream, event(time, 0));
+            }
+        }
+        let mut out = Vec::new();
+        merger.pop_until(until, &mut out);
+        let times: Vec<u64> = out.iter().map(|e| e.time_ns).collect();
+        assert_eq!(times, expected);
+        merger
+    }
+
+    #[test]
+    fn streams_are_merged_by_time() {
+        check(&[&[1, 4, 6], &[2, 3, 9]], 100, &[1, 2, 3, 4, 6, 9]);
+        check(&[&[1, 4, 6], &[2, 3, 9]], 4, &[1, 2, 3, 4]);
+        check(&[&[], &[5, 5], &[5]], 5, &[5, 5, 5]);
+    }
+
+    #[test]
+    fn an_event_out_of_order_is_put_where_it_belongs() {
+        let merger = check(&[&[1, 6, 4], &[5, 2]], 100, &[1, 2, 4, 5, 6]);
+        assert_eq!(merger.backwards(), 0);
+    }
+
+    #[test]
+    fn an_event_that_comes_too_late_is_counted() {
+        let mut merger = check(&[&[1, 6]], 6, &[1, 6]);
+        merger.push(0, event(3, 0));
+        let mut out = Vec::new();
+        merger.finish(&mut out);
+        assert_eq!(out[0].time_ns, 6);
+        assert_eq!(merger.backwards(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_all_is_in_order(
+            pushes in prop::collection::vec((0usize..4, 0u64..50, any::<bool>()), 0..200)
+        ) {
+            let mut merger = Merger::new(2);
+            let mut out = Vec::new();
+            for (stream, time, pops) in &pushes {
+                merger.push(*stream, event(*time, 0));
+                if *pops {
+                    merger.pop_until(*time, &mut out);
+                }
+            }
+            merger.finish(&mut out);
+            prop_assert_eq!(out.len(), pushes.len());
+            prop_assert!(out.is_sorted_by_key(|e| e.time_ns));
+            prop_assert_eq!(merger.held(), 0);
+        }
+    }
+}

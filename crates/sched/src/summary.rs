@@ -1,0 +1,412 @@
+//! What an analysis comes to. Times are ns; what the source could not tell is
+//! `None`.
+
+use super::{Left, Migrations, Tid};
+use pinwise_topology::CpuSet;
+
+/// A trace, analysed. Unless it says otherwise, figures are those of the
+/// threads that were followed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// First moment.
+    pub from_ns: u64,
+    /// Last moment.
+    pub to_ns: u64,
+    /// Events taken.
+    pub events: u64,
+    /// Threads followed.
+    pub threads: u64,
+    /// Processes that they belong to.
+    pub processes: u64,
+    /// Times a thread left its CPU.
+    pub switches: Option<u64>,
+    /// Of those, because it was pushed aside.
+    pub preemptions: Option<u64>,
+    /// Times a thread became runnable.
+    pub wakeups: Option<u64>,
+    /// Moves between CPUs.
+    pub migrations: Migrations,
+    /// Time on CPUs.
+    pub cpu_ns: u64,
+    /// CPU time of all other threads.
+    pub foreign_ns: Option<u64>,
+    /// Time that CPUs idled, all together.
+    pub idle_ns: Option<u64>,
+    /// Switches of all CPUs.
+    pub all_switches: Option<u64>,
+    /// Time in run queues.
+    pub waits: Waits,
+    /// Time beside busy siblings; `None` where cores have one CPU or the
+    /// source does not see switches.
+    pub sharing: Option<Sharing>,
+    /// Time queued while CPUs idled, in episodes of [`EPISODE_NS`] and more.
+    pub idle_waiting: Option<IdleWaiting>,
+    /// What is not known.
+    pub unknown: Unknown,
+    /// Threads, the busiest first.
+    pub by_thread: Vec<ThreadSummary>,
+    /// Threads left out of `by_thread`.
+    pub threads_left_out: u64,
+    /// Each CPU that was heard of.
+    pub by_cpu: Vec<CpuSummary>,
+    /// Each core of the machine that has several CPUs or was used.
+    pub by_core: Vec<CoreSummary>,
+    /// Who ran where and when.
+    pub timeline: Timeline,
+}
+
+/// Being queued while a CPU idles for less than this is how wake-ups and
+/// balancing work; above it is an episode (the wasted cores of Lozi et al.
+/// 2016 lasted 100 ms and more).
+pub const EPISODE_NS: u64 = 1_000_000;
+
+/// Time in run queues.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Waits {
+    /// All of it.
+    pub total_ns: Option<u64>,
+    /// Is `total_ns` the kernel's own total, and not the sum of known waits?
+    pub is_from_kernel: bool,
+    /// Threads ended before the kernel could be asked: it was more.
+    pub is_lower_bound: bool,
+    /// After being pushed aside.
+    pub after_preemption_ns: Option<u64>,
+    /// After being woken.
+    pub after_wakeup_ns: Option<u64>,
+    /// Waits that ended.
+    pub count: Option<u64>,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// The longest.
+    pub longest_ns: Option<u64>,
+    /// Time of CPUs on which followed threads were queued while none of them
+    /// ran; 0 where not all CPUs are seen.
+    pub held_cpu_ns: u64,
+    /// Why they waited; sums to `total_ns`.
+    pub causes: Option<Causes>,
+}
+
+/// Why threads waited, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Causes {
+    /// Another CPU that the thread may use idled.
+    pub scheduler: u64,
+    /// Only CPUs idled that its mask forbids.
+    pub mask: u64,
+    /// No CPU idled; another program's thread ran where it was queued.
+    pub others: u64,
+    /// No CPU idled; a followed thread ran where it was queued.
+    pub own: u64,
+    /// The CPU it was queued on idled and had yet to start.
+    pub starting: u64,
+}
+
+/// Time of followed threads beside busy SMT siblings, ns of CPU time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sharing {
+    /// All of it.
+    pub shared: u64,
+    /// The part during which a core idled for each shared one; `None` where
+    /// idle CPUs are not seen, and `shared` is then a lower bound.
+    pub avoidable: Option<Avoidable>,
+}
+
+/// Avoidable sharing by who caused it, ns of CPU time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Avoidable {
+    /// The idle core was in the threads' mask.
+    pub scheduler: u64,
+    /// The idle core was forbidden by the threads' mask.
+    pub mask: u64,
+    /// The sibling ran another program's thread.
+    pub others: u64,
+}
+
+impl Avoidable {
+    /// All of it.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.scheduler + self.mask + self.others
+    }
+}
+
+/// Time queued while CPUs idled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IdleWaiting {
+    /// Episodes in which an allowed CPU idled, ns.
+    pub scheduler: u64,
+    /// Episodes in which only forbidden CPUs idled, ns.
+    pub mask: u64,
+    /// How many episodes.
+    pub episodes: u64,
+    /// The longest, ns.
+    pub longest: u64,
+}
+
+/// What a trace does not know.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// Records lost.
+    pub records: u64,
+    /// Spans of time on a CPU with lost records.
+    pub windows: u64,
+    /// Their sum, ns.
+    pub lost_ns: u64,
+    /// Events earlier than their predecessor.
+    pub backwards: u64,
+    /// Events that contradict what was known.
+    pub contradictions: u64,
+    /// Online CPUs without a single event, where all CPUs are seen: whether
+    /// they idled is not known.
+    pub silent_cpus: u64,
+}
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadSummary {
+    /// Its number.
+    pub thread: Tid,
+    /// Its process.
+    pub process: Option<Tid>,
+    /// Its name.
+    pub name: String,
+    /// Time on CPUs.
+    pub cpu_ns: u64,
+    /// Time queued.
+    pub wait_ns: Option<u64>,
+    /// It ended before the kernel could be asked: it was more.
+    pub is_wait_bound: bool,
+    /// Times it left its CPU.
+    pub switches: Option<u64>,
+    /// Of those, because it was pushed aside.
+    pub preemptions: Option<u64>,
+    /// Moves between CPUs.
+    pub migrations: Migrations,
+    /// CPU time beside a busy sibling.
+    pub shared_ns: Option<u64>,
+    /// CPUs with the time there, the longest first.
+    pub cpus: Vec<(u32, u64)>,
+    /// The CPUs it was last known to be allowed.
+    pub allowed: Option<CpuSet>,
+}
+
+impl ThreadSummary {
+    /// Adds what the same thread did later.
+    pub(super) fn merge(&mut self, later: Self) {
+        let sum =
+            |a: &mut Option<u64>, b: Option<u64>| *a = b.map_or(*a, |b| Some(b + a.unwrap_or(0)));
+        self.cpu_ns += later.cpu_ns;
+        sum(&mut self.wait_ns, later.wait_ns);
+        self.is_wait_bound |= later.is_wait_bound;
+        sum(&mut self.switches, later.switches);
+        sum(&mut self.preemptions, later.preemptions);
+        sum(&mut self.shared_ns, later.shared_ns);
+        self.migrations.merge(&later.migrations);
+        for (cpu, ns) in later.cpus {
+            match self.cpus.iter_mut().find(|(other, _)| *other == cpu) {
+                Some((_, sum)) => *sum += ns,
+                None => self.cpus.push((cpu, ns)),
+            }
+        }
+        self.cpus.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        self.process = self.process.or(later.process);
+        if self.name.is_empty() {
+            self.name = later.name;
+        }
+        self.allowed = later.allowed.or(self.allowed.take());
+    }
+}
+
+/// A CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuSummary {
+    /// Its number.
+    pub cpu: u32,
+    /// With followed threads.
+    pub own_ns: u64,
+    /// With others.
+    pub foreign_ns: Option<u64>,
+    /// With nothing.
+    pub idle_ns: Option<u64>,
+    /// Switches on it.
+    pub switches: Option<u64>,
+}
+
+/// A core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CoreSummary {
+    /// Its index among the machine's cores.
+    pub core: usize,
+    /// CPU time of followed threads.
+    pub own_ns: u64,
+    /// Time with at least one busy CPU.
+    pub busy_ns: Option<u64>,
+    /// Time with two or more.
+    pub shared_ns: Option<u64>,
+}
+
+/// Who ran where and when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timeline {
+    /// Every slice of followed threads; `None` where there were more than
+    /// [`MOST_SLICES`].
+    pub slices: Option<Vec<Slice>>,
+    /// The same of a longer trace, packed; `None` where `slices` has them, and
+    /// above [`MOST_PACKED`].
+    pub packed: Option<PackedSlices>,
+    /// The longest waits; `None` where the source does not see switches.
+    pub waits: Option<WaitSpans>,
+    /// When cores shared needlessly; `None` where that is not known.
+    pub sharing: Option<SharingSpans>,
+    /// Length of a span.
+    pub span_ns: u64,
+    /// Of each CPU the time in each span.
+    pub spans: Vec<CpuSpans>,
+}
+
+/// Slices kept at most: a record of some MB.
+pub const MOST_SLICES: usize = 20_000;
+
+/// Slices packed at most: some 7 bytes each.
+pub const MOST_PACKED: usize = 2_000_000;
+
+/// Shorter waits are not kept one by one.
+pub const SHORTEST_WAIT_NS: u64 = 10_000;
+
+/// Slices in few bytes. For each slice of a CPU, in the order of time, three
+/// numbers stand as [`super::put_varints`] writes them: ns since the CPU's last
+/// slice ended (of the first: since the trace began), its length in ns, and
+/// its thread's place in `threads` times 4 plus how it ended, as [`Left`] is
+/// numbered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackedSlices {
+    /// Threads in the order in which they were first on a CPU; a number that
+    /// came again stands for another thread.
+    pub threads: Vec<Tid>,
+    /// The CPUs that any ran on.
+    pub cpus: Vec<CpuSlices>,
+}
+
+/// Slices of a CPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CpuSlices {
+    /// The CPU.
+    pub cpu: u32,
+    /// How many.
+    pub count: u64,
+    /// Packed.
+    pub bytes: Vec<u8>,
+}
+
+/// The longest waits, in the order of their beginning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WaitSpans {
+    /// They.
+    pub waits: Vec<Wait>,
+    /// All others.
+    pub left_out: LeftOut,
+}
+
+/// Spans that are not kept one by one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub ns: u64,
+}
+
+/// A thread in a run queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The thread.
+    pub thread: Tid,
+    /// The CPU it was queued on last.
+    pub cpu: u32,
+    /// Its beginning.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+    /// Why for the most part.
+    pub why: Why,
+}
+
+/// Why a thread waited, as [`Causes`] has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Another CPU that it may use idled.
+    Scheduler,
+    /// Only CPUs idled that its mask forbids.
+    Mask,
+    /// Another program's thread ran where it was queued.
+    Others,
+    /// A followed thread ran where it was queued.
+    Own,
+    /// The CPU had yet to start.
+    Starting,
+    /// The source does not say.
+    Untold,
+}
+
+/// When cores shared needlessly, in the order of time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SharingSpans {
+    /// They.
+    pub spans: Vec<SharingSpan>,
+    /// All others; their sum counts each thread.
+    pub left_out: LeftOut,
+}
+
+/// A core shared needlessly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharingSpan {
+    /// The core's index among the machine's.
+    pub core: usize,
+    /// Its beginning.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+    /// Followed threads that could have been alone.
+    pub threads: u32,
+    /// Whose doing it was.
+    pub blame: Blame,
+}
+
+/// Whose doing avoidable sharing was, as [`Avoidable`] has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Blame {
+    /// The idle core was allowed.
+    Scheduler,
+    /// It was forbidden.
+    Mask,
+    /// The sibling ran another program's thread.
+    Others,
+}
+
+/// A thread on a CPU from one switch to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slice {
+    /// The thread.
+    pub thread: Tid,
+    /// The CPU.
+    pub cpu: u32,
+    /// Its beginning.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+    /// How it ended.
+    pub left: Left,
+}
+
+/// Time of a CPU in each span, ns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuSpans {
+    /// The CPU.
+    pub cpu: u32,
+    /// With followed threads.
+    pub own_ns: Vec<u64>,
+    /// With others.
+    pub foreign_ns: Vec<u64>,
+}

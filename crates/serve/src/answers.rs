@@ -1,0 +1,263 @@
+//! What stands where, below the secret path.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::uri::Uri;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use serde::Serialize;
+use tokio::net::TcpStream;
+
+use super::guest::Guest;
+use super::live::{self, Pulse};
+use super::policy::{Policy, page_policy, protect};
+use super::problem::{Problem, json, sentence};
+use super::secret::Secret;
+use super::shelf::Shelf;
+use super::{Differ, OwnerOfPeer, Site, query};
+use pinwise_report::page::Line;
+use pinwise_store::{Found, StoreError};
+
+/// Where tickets stand.
+pub(super) const TICKETS: &str = "/open/";
+/// Other users who are told of.
+const MOST_STRANGERS: usize = 16;
+
+/// What all answers are made of.
+pub(super) struct Desk {
+    page: Bytes,
+    page_policy: HeaderValue,
+    secret: Secret,
+    ticket: Mutex<Ticket>,
+    user: u32,
+    owner_of_peer: Box<OwnerOfPeer>,
+    /// Other users who were told of: each is once.
+    strangers: Mutex<BTreeSet<u32>>,
+    warn: Arc<dyn Fn(&str) + Send + Sync>,
+    policy: Policy,
+    pub(super) shelf: Arc<Shelf>,
+    differ: Arc<Differ>,
+    pub(super) pulse: Arc<Pulse>,
+}
+
+/// What opens the site once.
+enum Ticket {
+    Valid(Secret),
+    /// Kept, so that a second use is noticed.
+    Used(Secret),
+    None,
+}
+
+impl Desk {
+    pub(super) fn new(site: Site, policy: Policy) -> Result<Self, StoreError> {
+        Ok(Self {
+            page_policy: page_policy(&site.page),
+            page: site.page.into(),
+            secret: site.secret,
+            ticket: Mutex::new(site.ticket.map_or(Ticket::None, Ticket::Valid)),
+            user: site.user,
+            owner_of_peer: site.owner_of_peer,
+            strangers: Mutex::default(),
+            policy,
+            shelf: Arc::new(Shelf::open(site.store, site.spool, Arc::clone(&site.warn))?),
+            warn: site.warn,
+            differ: site.differ.into(),
+            pulse: Arc::default(),
+        })
+    }
+
+    /// Is the other end this user's, or root's, who reads all files anyway?
+    /// Whoever connects from another machine is asked for the secret only.
+    pub(super) fn serves(&self, stream: &TcpStream, peer: SocketAddr) -> bool {
+        if !peer.ip().to_canonical().is_loopback() {
+            return true;
+        }
+        let own = stream.local_addr().ok();
+        let owner = own.and_then(|own| (self.owner_of_peer)(peer, own));
+        let is_served = owner.is_some_and(|user| user == self.user || user == 0);
+        // Nobody known is one who was gone before it was looked.
+        if !is_served && let Some(user) = owner {
+            let mut strangers = lock(&self.strangers);
+            if strangers.len() < MOST_STRANGERS && strangers.insert(user) {
+                (self.warn)(&format!(
+                    "user {user} of this machine connected and was refused (only user {} is answered)",
+                    self.user
+                ));
+            }
+        }
+        is_served
+    }
+
+    /// Nobody has used the ticket, and nobody shall.
+    pub(super) fn burn_ticket(&self) {
+        *lock(&self.ticket) = Ticket::None;
+    }
+
+    /// Takes the ticket, if this is it: it opens once.
+    fn takes_ticket(&self, path: &str) -> bool {
+        let Some(word) = path.strip_prefix(TICKETS) else {
+            return false;
+        };
+        let mut ticket = lock(&self.ticket);
+        match std::mem::replace(&mut *ticket, Ticket::None) {
+            Ticket::Valid(secret) if secret.is(word) => {
+                *ticket = Ticket::Used(secret);
+                true
+            }
+            Ticket::Used(secret) if secret.is(word) => {
+                (self.warn)(
+                    "the address that --open gave the browser was used twice: if you did not load it again, another program has read it (Ctrl-C ends the site; the next one has another)",
+                );
+                false
+            }
+            other => {
+                *ticket = other;
+                false
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The site's ways.
+pub(super) fn router(desk: Arc<Desk>) -> Router {
+    let at = |path: &str| format!("/{}{path}", desk.secret.word());
+    Router::new()
+        .route(&at("/"), get(page))
+        .route(&at("/api/records"), get(records))
+        .route(&at("/api/records/{id}"), get(record))
+        .route(&at("/api/diff"), get(difference))
+        .route(&at("/api/live"), get(live::list))
+        .route(&at("/api/live/{id}"), get(live::record))
+        .fallback(async || StatusCode::NOT_FOUND)
+        .layer(from_fn_with_state(Arc::clone(&desk), guard))
+        .with_state(desk)
+}
+
+/// Stands before all of them: nothing is told to those who do not know the
+/// secret, or whom another site sent.
+async fn guard(State(desk): State<Arc<Desk>>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let mut response = match desk.policy.refusal(&parts) {
+        Some(StatusCode::METHOD_NOT_ALLOWED) => (
+            StatusCode::METHOD_NOT_ALLOWED,
+            [(header::ALLOW, "GET, HEAD")],
+        )
+            .into_response(),
+        Some(refused) => refused.into_response(),
+        None if desk.secret.is(first_segment(&parts.uri)) => {
+            let guest = parts.extensions.get::<Guest>();
+            if guest.is_some_and(Guest::enter) {
+                next.run(Request::from_parts(parts, body)).await
+            } else {
+                let retry = [(header::RETRY_AFTER, "1")];
+                (StatusCode::SERVICE_UNAVAILABLE, retry).into_response()
+            }
+        }
+        None if desk.takes_ticket(parts.uri.path()) => Html(welcome(&desk.secret)).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    };
+    protect(response.headers_mut());
+    response
+}
+
+/// Leads on to the site. Not by a redirect: a browser that came from a file
+/// would tell that of the next request, too.
+fn welcome(secret: &Secret) -> String {
+    let home = format!("/{}/", secret.word());
+    format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>pinwise</title>\n<meta http-equiv=\"refresh\" content=\"0; url={home}\">\n<a href=\"{home}\">The records</a>\n"
+    )
+}
+
+fn first_segment(uri: &Uri) -> &str {
+    let path = uri.path().strip_prefix('/').unwrap_or_default();
+    path.split('/').next().unwrap_or_default()
+}
+
+async fn page(State(desk): State<Arc<Desk>>) -> Response {
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/html; charset=utf-8"),
+        ),
+        (header::CONTENT_SECURITY_POLICY, desk.page_policy.clone()),
+    ];
+    (headers, desk.page.clone()).into_response()
+}
+
+#[derive(Serialize)]
+struct Listing<'a> {
+    records: Vec<Line<'a>>,
+    total: usize,
+    hosts: &'a [String],
+    schemas: &'a [String],
+    tags: &'a [String],
+}
+
+impl<'a> Listing<'a> {
+    fn new(found: &'a Found) -> Self {
+        let lines = found.lines.iter();
+        Self {
+            records: lines.map(|l| Line::new(&l.entry, &l.outline)).collect(),
+            total: found.total,
+            hosts: &found.hosts,
+            schemas: &found.schemas,
+            tags: &found.tags,
+        }
+    }
+}
+
+async fn records(
+    State(desk): State<Arc<Desk>>,
+    RawQuery(asked): RawQuery,
+) -> Result<Response, Problem> {
+    let filter = query::filter(&asked.unwrap_or_default())?;
+    let found = desk.shelf.read(move |store| store.find(&filter)).await?;
+    written(&Listing::new(&found))
+}
+
+async fn record(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let read = desk.shelf.read(move |store| store.load(&id)?.completed());
+    Ok(json(String::from(Box::<str>::from(read.await?))))
+}
+
+async fn difference(
+    State(desk): State<Arc<Desk>>,
+    RawQuery(asked): RawQuery,
+) -> Result<Response, Problem> {
+    let (a, b) = query::pair(&asked.unwrap_or_default())?;
+    let differ = Arc::clone(&desk.differ);
+    let read = desk
+        .shelf
+        .read(move |store| Ok(differ(&store.load(&a)?, &store.load(&b)?)));
+    read.await?.map(json).map_err(|why| {
+        let hint = "Choose two records of the same kind that have something in common.";
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, sentence(&why), hint)
+    })
+}
+
+fn written(answer: &impl Serialize) -> Result<Response, Problem> {
+    let body = serde_json::to_string(answer).map_err(|error| {
+        let told = format!("The answer cannot be written: {error}.");
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            told,
+            "Load the page again.",
+        )
+    })?;
+    Ok(json(body))
+}

@@ -1,0 +1,210 @@
+//! Connections: how many, how long, and when it all ends.
+//!
+//! Each connection carries one request. Those who send theirs slowly, or fetch
+//! their answer slowly, lose the connection; live pages keep theirs. Who has not
+//! given the secret takes no place from those who have.
+
+use std::future::ready;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use super::answers::{Desk, router};
+use super::guest::{Guest, WaitingRoom};
+use super::live::Endless;
+use super::policy::{Policy, protect};
+use super::{Site, WebError};
+
+/// Connections of those who gave the secret, served at once; a page with
+/// something live holds up to two.
+const PLACES: usize = 64;
+/// Connections of other users of this machine, who are only refused.
+const REFUSALS: usize = 16;
+/// Bytes of a request's head.
+const LARGEST_HEAD: usize = 16 << 10;
+const MOST_HEADERS: usize = 64;
+/// How long a request's head may take.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+/// How long an answer may take that is not live.
+const ANSWER_TIME: Duration = Duration::from_secs(300);
+/// How long a browser has to use the ticket.
+const TICKET_TIME: Duration = Duration::from_secs(60);
+/// Rest after a connection could not be taken, as when files have run out.
+const REST: Duration = Duration::from_millis(100);
+/// Threads that read the store.
+const READERS: usize = 4;
+
+/// A site that listens.
+pub struct Door {
+    listener: TcpListener,
+    address: SocketAddr,
+    desk: Arc<Desk>,
+    runtime: Runtime,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl std::fmt::Debug for Door {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Door")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Door {
+    /// Opens the store and takes the address; port 0 is any that is free. From
+    /// now on SIGINT and SIGTERM end the site and not the process: whoever is
+    /// told the address can end it properly.
+    ///
+    /// # Errors
+    /// [`WebError`] where one of them cannot be had.
+    pub fn open(site: Site, listen: IpAddr, port: u16) -> Result<Self, WebError> {
+        if !pinwise_report::page::has_place_for_data(&site.page) {
+            return Err(WebError::Page);
+        }
+        let listener = bind(SocketAddr::new(listen, port))?;
+        let address = listener.local_addr()?;
+        let policy = Policy {
+            listen,
+            port: address.port(),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(READERS)
+            .build()?;
+        let (interrupt, terminate) = {
+            let _inside = runtime.enter();
+            (
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::terminate())?,
+            )
+        };
+        Ok(Self {
+            desk: Arc::new(Desk::new(site, policy)?),
+            listener,
+            address,
+            runtime,
+            interrupt,
+            terminate,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until the process is told to end by SIGINT or SIGTERM.
+    ///
+    /// # Errors
+    /// [`WebError::System`] where the system gives no thread or signal.
+    pub fn serve(mut self) -> Result<(), WebError> {
+        self.listener.set_nonblocking(true)?;
+        let ended = self.runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            tokio::select! {
+                () = answer(listener, &self.desk) => {}
+                () = self.desk.pulse.beat(&self.desk.shelf) => {}
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+            Ok(())
+        });
+        // A reader that waits for a lock would hold up the end.
+        self.runtime.shutdown_background();
+        ended
+    }
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, WebError> {
+    TcpListener::bind(address).map_err(|reason| match reason.kind() {
+        std::io::ErrorKind::AddrInUse => WebError::PortInUse {
+            address: address.ip().to_string(),
+            port: address.port(),
+        },
+        _ => WebError::Listen { address, reason },
+    })
+}
+
+async fn answer(listener: tokio::net::TcpListener, desk: &Arc<Desk>) {
+    let site = router(Arc::clone(desk));
+    let stranger = Router::new().fallback(refuse);
+    let places = Arc::new(Semaphore::new(PLACES));
+    let refusals = Arc::new(Semaphore::new(REFUSALS));
+    let mut waiting = WaitingRoom::default();
+    let burnt = Arc::clone(desk);
+    tokio::spawn(async move {
+        sleep(TICKET_TIME).await;
+        burnt.burn_ticket();
+    });
+    loop {
+        let Ok((stream, peer)) = listener.accept().await else {
+            sleep(REST).await;
+            continue;
+        };
+        if !desk.serves(&stream, peer) {
+            if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
+                let router = stranger.clone();
+                tokio::spawn(async move {
+                    converse(stream, router).await;
+                    drop(place);
+                });
+            }
+            continue;
+        }
+        let guest = Guest::new(&places);
+        let place = guest.place();
+        let router = site.clone().layer(Extension(guest));
+        let connection = tokio::spawn(converse(stream, router));
+        waiting.admit(place, connection.abort_handle());
+    }
+}
+
+/// One request and its answer. How it ends is the other side's affair.
+async fn converse(stream: TcpStream, router: Router) {
+    // An event is small and shall not wait for more of its kind.
+    let _ = stream.set_nodelay(true);
+    let is_live = Arc::new(AtomicBool::new(false));
+    let mark = Arc::clone(&is_live);
+    let marked = router.layer(map_response(move |response: Response| {
+        let is_endless = response.extensions().get::<Endless>().is_some();
+        mark.fetch_or(is_endless, Ordering::Relaxed);
+        ready(response)
+    }));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(LARGEST_HEAD)
+        .max_headers(MOST_HEADERS)
+        .keep_alive(false);
+    let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(marked));
+    tokio::pin!(connection);
+    if timeout(ANSWER_TIME, connection.as_mut()).await.is_err() && is_live.load(Ordering::Relaxed) {
+        let _ = connection.await;
+    }
+}
+
+/// What other users of this machine hear, whatever they ask.
+async fn refuse(_: Request) -> Response {
+    let told = "This site answers the user who started it.\n";
+    let mut response = (StatusCode::FORBIDDEN, told).into_response();
+    protect(response.headers_mut());
+    response
+}

@@ -1,0 +1,105 @@
+//! The local site of `pinwise serve`: the page, and a read-only API beside it.
+//!
+//! Records are private: they hold command lines and host names. The site is
+//! therefore bound to loopback unless told otherwise, answers only below a
+//! secret path, only to requests that name it as their host and that no other
+//! site caused, and changes nothing. No file is read by a name from a request.
+//!
+//! Everything stands on one thread; the store is read on others, so that a
+//! slow disk or a slow reader keeps nobody waiting.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests arrange the files they need"
+    )
+)]
+
+mod answers;
+mod door;
+mod guest;
+mod live;
+mod policy;
+mod problem;
+mod query;
+mod secret;
+mod shelf;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+pub use door::Door;
+pub use secret::Secret;
+
+use pinwise_store::Stored;
+
+/// Why the site cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// Another program listens there.
+    #[error(
+        "port {port} of {address} is in use by another program (choose another with --port, or leave --port out for a free one)"
+    )]
+    PortInUse {
+        /// The address.
+        address: String,
+        /// The port.
+        port: u16,
+    },
+    /// The system does not give the address.
+    #[error("cannot listen on {address}: {reason} (choose others with --listen and --port)")]
+    Listen {
+        /// Address and port.
+        address: SocketAddr,
+        /// The system's words.
+        reason: io::Error,
+    },
+    /// The page is of another version.
+    #[error("the page has no place for data: it was built with another version of pinwise")]
+    Page,
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] pinwise_store::StoreError),
+    /// The system gives no thread, signal or timer.
+    #[error("the site cannot be started: {0}")]
+    System(#[from] io::Error),
+}
+
+/// What is served.
+pub struct Site {
+    /// The page, as built.
+    pub page: String,
+    /// The store.
+    pub store: pinwise_store::Location,
+    /// Where records wait that the store cannot take.
+    pub spool: pinwise_store::Spool,
+    /// The path below which everything stands.
+    pub secret: Secret,
+    /// Opens the site once without the secret, for a file that a browser is
+    /// given: nothing that it keeps of it is worth anything later.
+    pub ticket: Option<Secret>,
+    /// Says what changed from one record to another.
+    pub differ: Box<Differ>,
+    /// The user who is served: of those of this machine nobody else is, but root.
+    pub user: u32,
+    /// Tells whose a connection from this machine is, by its other end and ours.
+    pub owner_of_peer: Box<OwnerOfPeer>,
+    /// Gets what should be told on standard error.
+    pub warn: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// The user at the first address, connected to the second; `None` for unknown.
+pub type OwnerOfPeer = dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync;
+
+/// Two records to their difference as JSON, or why there is none.
+pub type Differ = dyn Fn(&Stored, &Stored) -> Result<String, String> + Send + Sync;
+
+impl std::fmt::Debug for Site {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Site")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,235 @@
+//! What changes, told as it does: server-sent events.
+//!
+//! One watch looks at the store for all pages, and only while a page is open.
+//! A page is told what there is when it is ready to hear it: what it missed is
+//! not kept for it.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{Stream, unfold};
+use serde_json::json;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
+
+use super::answers::Desk;
+use super::problem::Problem;
+use super::shelf::Shelf;
+use pinwise_store::{Generation, Growth, Store, StoreError};
+
+/// Time between two looks at the store.
+const BEAT: Duration = Duration::from_millis(300);
+/// Least time between two events of a record.
+const PACE: Duration = Duration::from_millis(500);
+/// Comments keep the connection open through whatever stands between.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Tells when other processes have changed the store.
+#[derive(Default)]
+pub(super) struct Pulse {
+    seen: watch::Sender<Option<Generation>>,
+    wanted: Notify,
+}
+
+impl Pulse {
+    fn subscribe(&self) -> watch::Receiver<Option<Generation>> {
+        let receiver = self.seen.subscribe();
+        self.wanted.notify_one();
+        receiver
+    }
+
+    /// Looks at the store as long as anybody wants to know: an idle site
+    /// disturbs no measurement.
+    pub(super) async fn beat(&self, shelf: &Arc<Shelf>) {
+        loop {
+            if self.seen.receiver_count() == 0 {
+                self.wanted.notified().await;
+            }
+            // A store that does not answer for now has not changed.
+            if let Ok(found) = shelf.read(Store::generation).await {
+                self.seen.send_if_modified(|seen| {
+                    let is_new = *seen != Some(found);
+                    *seen = Some(found);
+                    is_new
+                });
+            }
+            sleep(BEAT).await;
+        }
+    }
+}
+
+/// `api/live`: an event whenever any record came, changed or went, and one at
+/// the start for what happened before the page listened.
+pub(super) async fn list(State(desk): State<Arc<Desk>>) -> Response {
+    let pulse = desk.pulse.subscribe();
+    events(unfold((pulse, true), async |(mut pulse, is_first)| {
+        if is_first {
+            pulse.mark_unchanged();
+        } else {
+            pulse.changed().await.ok()?;
+        }
+        let event = Event::default().event("list").data("changed");
+        Some((Ok(event), (pulse, false)))
+    }))
+}
+
+/// `api/live/ID`: the record at once and whenever it grew, until it ended.
+pub(super) async fn record(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let read = desk.shelf.read(move |store| Look::at(store, &id));
+    let watched = Watched::new(&desk, read.await?);
+    Ok(events(unfold(watched, async |mut watched| {
+        Some((Ok(watched.next().await?), watched))
+    })))
+}
+
+/// What a look at a record found.
+struct Look {
+    id: String,
+    body: String,
+    is_complete: bool,
+    growth: Growth,
+}
+
+impl Look {
+    fn at(store: &Store, id: &str) -> Result<Self, StoreError> {
+        // Before the runs are read: those that come in between make another look.
+        let growth = store.growth(id);
+        let stored = store.load(id)?;
+        Ok(Self {
+            body: String::from(Box::<str>::from(stored.completed()?)),
+            is_complete: stored.entry.is_complete,
+            id: stored.entry.id,
+            growth,
+        })
+    }
+}
+
+/// A record that a page watches.
+struct Watched {
+    id: String,
+    shelf: Arc<Shelf>,
+    pulse: watch::Receiver<Option<Generation>>,
+    pace: Interval,
+    /// Found before the page was answered.
+    first: Option<Look>,
+    seen: (Option<Generation>, Growth),
+    /// Of the body sent last.
+    sent: Option<u64>,
+    stage: Stage,
+}
+
+/// How far the telling is.
+enum Stage {
+    Open,
+    /// The record grows no more, whole or not; that is still to be told.
+    Ended {
+        is_complete: bool,
+    },
+    Told,
+}
+
+impl Watched {
+    fn new(desk: &Desk, first: Look) -> Self {
+        let mut pace = interval(PACE);
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            id: first.id.clone(),
+            shelf: Arc::clone(&desk.shelf),
+            pulse: desk.pulse.subscribe(),
+            pace,
+            seen: (None, first.growth),
+            first: Some(first),
+            sent: None,
+            stage: Stage::Open,
+        }
+    }
+
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            match self.stage {
+                Stage::Told => return None,
+                Stage::Ended { is_complete } => {
+                    self.stage = Stage::Told;
+                    return Some(event(
+                        "end",
+                        &json!({ "complete": is_complete }).to_string(),
+                    ));
+                }
+                Stage::Open => {}
+            }
+            self.pace.tick().await;
+            let found = match self.first.take() {
+                Some(first) => Some(first),
+                None => match self.look().await {
+                    Ok(found) => found,
+                    // The store does not answer for now.
+                    Err(problem) if problem.is_of_store() => None,
+                    Err(problem) => {
+                        self.stage = Stage::Told;
+                        let told = serde_json::to_string(&problem).unwrap_or_default();
+                        return Some(event("gone", &told));
+                    }
+                },
+            };
+            if let Some(event) = found.and_then(|look| self.tell(look)) {
+                return Some(event);
+            }
+        }
+    }
+
+    /// The record, if anything can have changed.
+    async fn look(&mut self) -> Result<Option<Look>, Problem> {
+        let (id, seen) = (self.id.clone(), self.seen);
+        let generation = *self.pulse.borrow();
+        let read = move |store: &Store| {
+            if (generation, store.growth(&id)) == seen {
+                return Ok(None);
+            }
+            Look::at(store, &id).map(Some)
+        };
+        let found = self.shelf.read(read).await?;
+        if let Some(look) = &found {
+            self.seen = (generation, look.growth);
+        }
+        Ok(found)
+    }
+
+    fn tell(&mut self, look: Look) -> Option<Event> {
+        if look.is_complete || look.growth == Growth::CutOff {
+            self.stage = Stage::Ended {
+                is_complete: look.is_complete,
+            };
+        }
+        let mut hasher = DefaultHasher::new();
+        look.body.hash(&mut hasher);
+        let is_new = self.sent.replace(hasher.finish()) != Some(hasher.finish());
+        is_new.then(|| event("record", &look.body))
+    }
+}
+
+/// JSON as an event: a line break in it is space between tokens.
+fn event(name: &str, json: &str) -> Event {
+    Event::default()
+        .event(name)
+        .data(json.replace(['\r', '\n'], " "))
+}
+
+fn events(
+    stream: impl Stream<Item = Result<Event, std::convert::Infallible>> + Send + 'static,
+) -> Response {
+    let alive = KeepAlive::new().interval(KEEP_ALIVE);
+    let mut response = Sse::new(stream).keep_alive(alive).into_response();
+    response.extensions_mut().insert(Endless);
+    response
+}
+
+/// Marks an answer that ends when the page goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Endless;

@@ -1,0 +1,163 @@
+//! What cannot be answered, as the page gets it.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use pinwise_record::RecordError;
+use pinwise_store::StoreError;
+
+/// One sentence, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Problem {
+    #[serde(skip)]
+    pub(super) status: StatusCode,
+    pub(super) error: String,
+    pub(super) hint: String,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, error: impl Into<String>, hint: &str) -> Self {
+        Self {
+            status,
+            error: error.into(),
+            hint: hint.to_owned(),
+        }
+    }
+
+    /// Is it of the store as a whole, and not of what was asked?
+    pub(super) fn is_of_store(&self) -> bool {
+        self.status == StatusCode::SERVICE_UNAVAILABLE
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let away = StatusCode::SERVICE_UNAVAILABLE;
+        match error {
+            StoreError::Id(told) => Self::new(
+                StatusCode::NOT_FOUND,
+                sentence(&told),
+                "It may have been removed. The history lists what is there.",
+            ),
+            StoreError::Record { id, reason } => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                sentence(&format!("record {id}: {reason}")),
+                record_hint(&reason),
+            ),
+            StoreError::Locked { path } => Self::new(
+                away,
+                format!("The store {path} is locked by another process."),
+                "Records are shown again once it lets go of the store.",
+            ),
+            StoreError::Damaged { path, reason } => Self::new(
+                away,
+                format!("The store {path} is damaged: {reason}."),
+                "Move it away to start anew, or serve another with --store.",
+            ),
+            StoreError::Newer { path, found, known } => Self::new(
+                away,
+                format!("The store {path} has schema {found}, this pinwise knows {known}."),
+                "A newer pinwise has changed it: start pinwise serve of that version.",
+            ),
+            StoreError::Open { path, reason } => Self::new(
+                away,
+                format!("The store {path} cannot be opened: {reason}."),
+                "It may have been moved away.",
+            ),
+            StoreError::Unreachable { store, reason } => Self::new(
+                away,
+                format!("The store {store} cannot be reached: {reason}."),
+                "Records are shown again once its server answers.",
+            ),
+            StoreError::Refused { store, reason } => Self::new(
+                away,
+                format!("The store {store} refuses: {reason}."),
+                "Look at what its server allows.",
+            ),
+            _ => Self::new(
+                away,
+                sentence(&error.to_string()),
+                "Look at its disk and at who may write there.",
+            ),
+        }
+    }
+}
+
+const fn record_hint(reason: &RecordError) -> &'static str {
+    match reason {
+        RecordError::Damaged(_) => "It may have been cut off. Other records are not affected.",
+        RecordError::Newer { .. } | RecordError::Unknown { .. } => "A newer pinwise shows it.",
+        RecordError::OtherKind { .. } | RecordError::NotStored { .. } => {
+            "pinwise show prints it as text."
+        }
+    }
+}
+
+/// Words of an error as a sentence.
+pub(super) fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|c| c.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_string(&self).unwrap_or_default();
+        let mut response = json(body);
+        *response.status_mut() = self.status;
+        response
+    }
+}
+
+/// An answer of JSON.
+pub(super) fn json(body: String) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_differs_from_what_is_broken() {
+        let check = |error: StoreError, status: u16, words: &str| {
+            let problem = Problem::from(error);
+            assert_eq!(problem.status.as_u16(), status);
+            assert!(
+                problem.error.contains(words) && problem.error.ends_with('.'),
+                "{problem:?}"
+            );
+            assert!(!problem.hint.is_empty());
+            assert_eq!(problem.is_of_store(), status == 503);
+        };
+        let path = || "x.db".to_owned();
+        check(
+            StoreError::Id("no record has the id 'x'".to_owned()),
+            404,
+            "No record",
+        );
+        check(StoreError::Locked { path: path() }, 503, "locked");
+        check(
+            StoreError::Newer {
+                path: path(),
+                found: 9,
+                known: 1,
+            },
+            503,
+            "schema 9",
+        );
+        let reason = RecordError::Newer {
+            found: "pinwise.trace/9".to_owned(),
+            known: "pinwise.trace/1",
+        };
+        check(
+            StoreError::Record {
+                id: "1".to_owned(),
+                reason,
+            },
+            422,
+            "pinwise.trace/9",
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! The history's query, such as `host=a&text=xz&limit=50`.
+
+use axum::http::StatusCode;
+
+use super::problem::Problem;
+use pinwise_store::Filter;
+
+/// Records of one answer, unless told.
+const LIMIT: usize = 200;
+/// More come in several answers.
+const LARGEST_LIMIT: usize = 5_000;
+
+/// What the history is narrowed to. A misspelt filter would show too much:
+/// unknown ones are refused.
+pub(super) fn filter(query: &str) -> Result<Filter, Problem> {
+    let mut filter = Filter {
+        limit: Some(LIMIT),
+        ..Filter::default()
+    };
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let words = Some(value.to_string()).filter(|v| !v.is_empty());
+        match &*name {
+            "host" => filter.host = words,
+            "schema" => filter.schema = words,
+            "tag" => filter.tag = words,
+            "subject" => filter.subject = words,
+            "text" => filter.text = words,
+            "limit" => filter.limit = Some(number(&name, &value)?.min(LARGEST_LIMIT)),
+            "offset" => filter.offset = number(&name, &value)?,
+            _ => return Err(refusal(format!("The history has no filter '{name}'."))),
+        }
+    }
+    Ok(filter)
+}
+
+/// The two records of `a=ID&b=ID`.
+pub(super) fn pair(query: &str) -> Result<(String, String), Problem> {
+    let of = |wanted: &str| {
+        form_urlencoded::parse(query.as_bytes())
+            .find(|(name, value)| name == wanted && !value.is_empty())
+            .map(|(_, value)| value.into_owned())
+            .ok_or_else(|| refusal(format!("The record '{wanted}' is not named.")))
+    };
+    Ok((of("a")?, of("b")?))
+}
+
+fn number(name: &str, value: &str) -> Result<usize, Problem> {
+    // SQLite counts no further.
+    let found = value.parse::<u32>().ok();
+    found
+        .and_then(|n| usize::try_from(n).ok())
+        .ok_or_else(|| refusal(format!("{name}={value} is no number of records.")))
+}
+
+fn refusal(error: String) -> Problem {
+    let hint = "Filters are host, schema, tag, subject, text, limit and offset; two records are compared by a and b.";
+    Problem::new(StatusCode::BAD_REQUEST, error, hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn filters_are_read() {
+        let found = filter("host=a%20b&text=xz+-k&tag=&limit=999999&offset=20").unwrap();
+        let wanted = Filter {
+            host: Some("a b".to_owned()),
+            text: Some("xz -k".to_owned()),
+            limit: Some(LARGEST_LIMIT),
+            offset: 20,
+            ..Filter::default()
+        };
+        assert_eq!(found, wanted);
+        assert_eq!(filter("").unwrap().limit, Some(LIMIT));
+        for wrong in [
+            "hots=a",
+            "limit=-1",
+            "limit=many",
+            "offset=99999999999999999999",
+        ] {
+            assert_eq!(filter(wrong).unwrap_err().status, 400, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn two_records_are_named() {
+        let found = pair("b=2&a=1%2f").unwrap();
+        assert_eq!(found, ("1/".to_owned(), "2".to_owned()));
+        assert!(pair("a=1").is_err() && pair("a=1&b=").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_query_is_read_or_refused(query in "\\PC{0,60}") {
+            if let Ok(found) = filter(&query) {
+                prop_assert!(found.limit.unwrap() <= LARGEST_LIMIT);
+            }
+            let _ = pair(&query);
+        }
+
+        #[test]
+        fn any_word_comes_back(host in any::<String>(), text in any::<String>(), limit in 0usize..=LARGEST_LIMIT) {
+            let query = form_urlencoded::Serializer::new(String::new())
+                .append_pair("host", &host)
+                .append_pair("text", &text)
+                .append_pair("limit", &limit.to_string())
+                .finish();
+            let found = filter(&query).unwrap();
+            prop_assert_eq!(found.host.unwrap_or_default(), host);
+            prop_assert_eq!(found.text.unwrap_or_default(), text);
+            prop_assert_eq!(found.limit, Some(limit));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The store, as requests read it: one after the other, on threads that may
+//! wait for a disk.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+
+use super::problem::Problem;
+use pinwise_store::{FileIdentity, Location, Spool, Store, StoreError};
+
+/// How long a request waits for another process's lock.
+const PATIENCE: Duration = Duration::from_millis(1000);
+
+/// A store that is only read.
+pub(super) struct Shelf {
+    location: Location,
+    spool: Spool,
+    held: Mutex<Held>,
+    /// What was told last, so that it is told once.
+    trouble: Mutex<Option<String>>,
+    warn: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+struct Held {
+    store: Store,
+    file: FileIdentity,
+}
+
+impl Held {
+    fn open(location: &Location, spool: &Spool) -> Result<Self, StoreError> {
+        let nothing = || StoreError::Id("there is no store".to_owned());
+        let store = Store::open_to_read(location, spool)?.ok_or_else(nothing)?;
+        store.read_only(PATIENCE)?;
+        let file = store.file()?;
+        Ok(Self { store, file })
+    }
+}
+
+impl Shelf {
+    pub(super) fn open(
+        location: Location,
+        spool: Spool,
+        warn: Arc<dyn Fn(&str) + Send + Sync>,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            held: Mutex::new(Held::open(&location, &spool)?),
+            trouble: Mutex::new(None),
+            location,
+            spool,
+            warn,
+        })
+    }
+
+    /// What `read` finds, without holding up other requests' answers.
+    pub(super) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        read: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let shelf = Arc::clone(self);
+        let found = tokio::task::spawn_blocking(move || shelf.read_now(read)).await;
+        let found = found.unwrap_or_else(|_| {
+            Err(Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "The record could not be read.",
+                "pinwise show prints it as text.",
+            ))
+        });
+        self.tell(found.as_ref().err());
+        found
+    }
+
+    fn read_now<T>(
+        &self,
+        read: impl FnOnce(&Store) -> Result<T, StoreError>,
+    ) -> Result<T, Problem> {
+        // A panic while reading left nothing half-changed.
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another file may stand there by now, such as after a restore.
+        if held.store.file()? != held.file {
+            *held = Held::open(&self.location, &self.spool)?;
+        }
+        Ok(read(&held.store)?)
+    }
+
+    /// A store that does not answer is told of on standard error, once.
+    fn tell(&self, problem: Option<&Problem>) {
+        let now = problem.filter(|p| p.is_of_store()).map(|p| &p.error);
+        let mut last = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = now
+            && last.as_ref() != Some(error)
+        {
+            (self.warn)(error);
+        }
+        *last = now.cloned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn check(read: impl AsyncFnOnce(Arc<Shelf>, PathBuf)) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let teller = Arc::clone(&told);
+        let warn = Arc::new(move |line: &str| teller.lock().unwrap().push(line.to_owned()));
+        let spool = Spool {
+            folder: PathBuf::new(),
+            warn: Arc::new(|_| ()),
+        };
+        let location = Location::Sqlite(path.clone());
+        // Reading makes none.
+        drop(Store::open_at(&location, &spool).unwrap());
+        let shelf = Arc::new(Shelf::open(location, spool, warn).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().unwrap();
+        runtime.block_on(read(shelf, path));
+        told.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn a_store_that_is_gone_is_told_of_once_and_read_again_when_back() {
+        let told = check(async |shelf, path| {
+            assert_eq!(shelf.read(|store| store.list(9)).await.unwrap().len(), 0);
+            let away = path.with_extension("away");
+            std::fs::rename(&path, &away).unwrap();
+            for _ in 0..3 {
+                let problem = shelf.read(|store| store.list(9)).await.unwrap_err();
+                assert_eq!(problem.status, 503);
+            }
+            std::fs::rename(&away, &path).unwrap();
+            assert!(shelf.read(|store| store.list(9)).await.is_ok());
+        });
+        assert_eq!(told.len(), 1, "{told:?}");
+    }
+
+    #[test]
+    fn what_is_asked_in_vain_is_nobody_elses_affair() {
+        let told = check(async |shelf, _| {
+            let problem = shelf.read(|store| store.load("none")).await.unwrap_err();
+            assert_eq!(problem.status, 404);
+            let failed = shelf
+                .read(|_| -> Result<(), _> { panic!("on purpose") })
+                .await;
+            assert_eq!(failed.unwrap_err().status, 500);
+            assert!(shelf.read(|store| store.list(9)).await.is_ok());
+        });
+        assert_eq!(told, Vec::<String>::new());
+    }
+}

@@ -1,0 +1,138 @@
+//! What is true of the runs of one placement only: how they spread, what they
+//! leave behind, how they warm up, what load does to them.
+//!
+//! `[effects]` alone makes arms that differ by a factor. Methods go wrong where
+//! arms differ otherwise, so that a description can say it.
+
+use std::collections::BTreeMap;
+
+use rand::{Rng, RngExt};
+use serde::Deserialize;
+
+use super::description::{Checker, DescriptionError};
+use super::noise::{exponential, gaussian};
+use pinwise_topology::{CpuSet, Topology};
+
+/// `[behaviour."PLACEMENT"]`: all parts multiply.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Behaviour {
+    /// Standard deviation of `ln(time)` of its own.
+    sd: f64,
+    /// Mean of an exponential part of `ln(time)`.
+    exponential: f64,
+    /// Share of runs that take `slow_factor` times as long.
+    slow_share: f64,
+    slow_factor: f64,
+    /// The first run takes so many times as long; what it takes more falls by a
+    /// factor of e within `cold_runs` of its own runs.
+    cold_factor: f64,
+    cold_runs: f64,
+    /// Whatever runs next takes so many times as long.
+    leaves_factor: f64,
+    /// Right after a run elsewhere it takes so many times as long.
+    after_others_factor: f64,
+    /// It takes so many times as long for every CPU that others use.
+    load_factor: f64,
+}
+
+impl Default for Behaviour {
+    fn default() -> Self {
+        Self {
+            sd: 0.0,
+            exponential: 0.0,
+            slow_share: 0.0,
+            slow_factor: 1.0,
+            cold_factor: 1.0,
+            cold_runs: 1.0,
+            leaves_factor: 1.0,
+            after_others_factor: 1.0,
+            load_factor: 1.0,
+        }
+    }
+}
+
+/// The behaviours of a description, by the CPUs of their placements.
+pub(super) type Behaviours = Vec<(CpuSet, Behaviour)>;
+
+/// Checks the section and finds the CPUs of its placements.
+pub(super) fn check(
+    raw: BTreeMap<String, Behaviour>,
+    topology: &Topology,
+    checker: &Checker<'_>,
+) -> Result<Behaviours, DescriptionError> {
+    raw.into_iter()
+        .map(|(name, behaviour)| {
+            let key = format!("behaviour.\"{name}\"");
+            let part = |part: &str| format!("{key}.{part}");
+            for (name, factor) in [
+                ("slow_factor", behaviour.slow_factor),
+                ("cold_factor", behaviour.cold_factor),
+                ("cold_runs", behaviour.cold_runs),
+                ("leaves_factor", behaviour.leaves_factor),
+                ("after_others_factor", behaviour.after_others_factor),
+                ("load_factor", behaviour.load_factor),
+            ] {
+                checker.positive(&part(name), factor)?;
+            }
+            checker.within(&part("sd"), behaviour.sd, 0.0, 10.0)?;
+            checker.within(&part("exponential"), behaviour.exponential, 0.0, 10.0)?;
+            checker.within(&part("slow_share"), behaviour.slow_share, 0.0, 1.0)?;
+            Ok((checker.placed(&key, &name, topology)?, behaviour))
+        })
+        .collect()
+}
+
+/// What behaviours remember.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// Runs so far on each of the placements.
+    runs: Vec<f64>,
+    /// The placement that ran last.
+    last: Option<CpuSet>,
+}
+
+impl Memory {
+    /// Times that a run on these CPUs takes, beside effects and noise, while
+    /// others use so many CPUs.
+    pub(super) fn factor(
+        &mut self,
+        behaviours: &Behaviours,
+        cpus: &CpuSet,
+        foreign_cpus: f64,
+        chance: &mut impl Rng,
+    ) -> f64 {
+        if behaviours.is_empty() {
+            return 1.0;
+        }
+        self.runs.resize(behaviours.len(), 0.0);
+        let of = |cpus: &CpuSet| behaviours.iter().position(|(own, _)| own == cpus);
+        let last = self.last.replace(cpus.clone());
+        let left = last.as_ref().and_then(of);
+        let mut factor = left.map_or(1.0, |last| behaviours[last].1.leaves_factor);
+        if let Some(index) = of(cpus) {
+            let behaviour = &behaviours[index].1;
+            factor *= behaviour.draw(self.runs[index], foreign_cpus, chance);
+            if last.is_some_and(|last| last != *cpus) {
+                factor *= behaviour.after_others_factor;
+            }
+            self.runs[index] += 1.0;
+        }
+        factor
+    }
+}
+
+impl Behaviour {
+    fn draw(&self, runs_before: f64, foreign_cpus: f64, chance: &mut impl Rng) -> f64 {
+        let mut log = self.sd * gaussian(chance);
+        if self.exponential > 0.0 {
+            log += exponential(self.exponential, chance);
+        }
+        if chance.random::<f64>() < self.slow_share {
+            log += self.slow_factor.ln();
+        }
+        log += self.cold_factor.ln() * (-runs_before / self.cold_runs).exp();
+        log += self.load_factor.ln() * foreign_cpus;
+        log.exp()
+    }
+}

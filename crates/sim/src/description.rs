@@ -1,0 +1,352 @@
+//! The description of a simulated machine, as TOML.
+//!
+//! Every key is documented where it is defined here; `docs/simulated-machines.md`
+//! is for users. Unknown keys are errors: a misspelt `effects` must not mean
+//! "no effect".
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::behaviour::{self, Behaviour, Behaviours};
+use super::mechanism::{Assumed, Given, Scheduler};
+use super::noise::{NoiseParts, RawNoise};
+use super::performance::{Keys, Performance};
+use super::shape::{RawKind, Shape};
+use super::wiring::{Figures, Wiring};
+use super::workload::SimWorkload;
+use pinwise_placement::Placement;
+use pinwise_topology::{CpuSet, Topology};
+
+/// Why a description was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum DescriptionError {
+    /// A file cannot be read.
+    #[error("{path}: {reason}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// The TOML is malformed, or has an unknown key or a value of the wrong
+    /// type.
+    #[error("{path}:{line}: {reason}")]
+    Toml {
+        /// The file.
+        path: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The synthetic topology that is the whole description.
+    #[error("{0}")]
+    Topology(String),
+    /// A value makes no sense.
+    #[error("{path}: {key}: {reason}")]
+    Value {
+        /// The file.
+        path: String,
+        /// The key.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl From<DescriptionError> for pinwise_machine::MachineError {
+    fn from(error: DescriptionError) -> Self {
+        Self::Description(Box::new(error))
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawDescription {
+    /// Synthetic topology, as `sim:` itself takes it.
+    topology: String,
+    /// The CPUs that may be used, as a list; all that are on without it.
+    allowed: Option<String>,
+    /// CPUs that are switched off, as a list.
+    offline: Option<String>,
+    /// Kinds of CPU.
+    #[serde(default)]
+    kind: Vec<RawKind>,
+    /// What commands mean here, by program name; `default` for any other.
+    #[serde(default)]
+    workload: BTreeMap<String, SimWorkload>,
+    /// True cost ratio to os-default, by placement.
+    #[serde(default)]
+    effects: BTreeMap<String, f64>,
+    /// What else is true of runs of one placement only.
+    #[serde(default)]
+    behaviour: BTreeMap<String, Behaviour>,
+    #[serde(default)]
+    noise: RawNoise,
+    /// How it is really wired, and what probes find.
+    #[serde(default)]
+    wiring: Figures,
+    /// Runs follow from a mechanism.
+    scheduler: Option<Scheduler>,
+    /// The time of runs follows from where threads are.
+    performance: Option<Keys>,
+    /// Where parameters come from; nothing is computed from it.
+    #[serde(default)]
+    given: Vec<Given>,
+    /// Parameters that nothing gives.
+    #[serde(default)]
+    assumed: Vec<Assumed>,
+}
+
+/// A checked description.
+#[derive(Debug)]
+pub(super) struct Description {
+    pub(super) topology: Topology,
+    workloads: BTreeMap<String, SimWorkload>,
+    fallback: SimWorkload,
+    effects: Vec<(CpuSet, f64)>,
+    pub(super) behaviours: Behaviours,
+    pub(super) noise: NoiseParts,
+    pub(super) wiring: Wiring,
+    pub(super) scheduler: Option<Scheduler>,
+    pub(super) performance: Option<Performance>,
+    pub(super) given: Vec<Given>,
+    pub(super) assumed: Vec<Assumed>,
+}
+
+impl Description {
+    pub(super) fn from_topology(text: &str) -> Result<Self, DescriptionError> {
+        Topology::from_synthetic(text)
+            .map_err(|error| DescriptionError::Topology(error.to_string()))?;
+        let raw = RawDescription {
+            topology: text.to_owned(),
+            allowed: None,
+            offline: None,
+            kind: Vec::new(),
+            workload: BTreeMap::new(),
+            effects: BTreeMap::new(),
+            behaviour: BTreeMap::new(),
+            noise: RawNoise::lognormal(0.01),
+            wiring: Figures::default(),
+            scheduler: None,
+            performance: None,
+            given: Vec::new(),
+            assumed: Vec::new(),
+        };
+        Checker { path: "sim:" }.check(raw, None)
+    }
+
+    pub(super) fn from_file(path: &Path) -> Result<Self, DescriptionError> {
+        let text = read_text(path)?;
+        Self::from_text(&path.display().to_string(), &text, path.parent())
+    }
+
+    /// From the text of a file; `folder` is where its relative paths start.
+    pub(super) fn from_text(
+        shown: &str,
+        text: &str,
+        folder: Option<&Path>,
+    ) -> Result<Self, DescriptionError> {
+        let raw = toml::from_str(text).map_err(|error| DescriptionError::Toml {
+            path: shown.to_owned(),
+            line: error.span().map_or(1, |span| line_of(text, span.start)),
+            reason: shortened(error.message()),
+        })?;
+        Checker { path: shown }.check(raw, folder)
+    }
+
+    /// What a program of this name means here.
+    pub(super) fn workload(&self, name: &str) -> &SimWorkload {
+        self.described(name).unwrap_or(&self.fallback)
+    }
+
+    /// The same, where the description says it.
+    pub(super) fn described(&self, name: &str) -> Option<&SimWorkload> {
+        self.workloads.get(name)
+    }
+
+    /// True cost ratio to os-default on these CPUs.
+    pub(super) fn effect(&self, workload: &SimWorkload, cpus: &CpuSet) -> f64 {
+        let find = |effects: &[(CpuSet, f64)]| {
+            effects
+                .iter()
+                .find(|(set, _)| set == cpus)
+                .map(|(_, effect)| *effect)
+        };
+        find(&workload.resolved)
+            .or_else(|| find(&self.effects))
+            .unwrap_or(1.0)
+    }
+}
+
+pub(super) struct Checker<'a> {
+    path: &'a str,
+}
+
+impl Checker<'_> {
+    fn check(
+        &self,
+        raw: RawDescription,
+        folder: Option<&Path>,
+    ) -> Result<Description, DescriptionError> {
+        let shape = Shape {
+            topology: &raw.topology,
+            allowed: raw.allowed.as_deref(),
+            offline: raw.offline.as_deref(),
+            kinds: &raw.kind,
+        };
+        let (topology, speeds) = shape.build(self)?;
+        let effects = self.effects("effects", &raw.effects, &topology)?;
+        let behaviours = behaviour::check(raw.behaviour, &topology, self)?;
+        let mut workloads = raw.workload;
+        for (name, workload) in &mut workloads {
+            workload.check(name, &topology, self)?;
+        }
+        let fallback = workloads
+            .remove("default")
+            .unwrap_or_else(|| SimWorkload::plain(0.1, 1));
+        if let Some(scheduler) = &raw.scheduler {
+            scheduler.check(&topology, self)?;
+        }
+        self.contradictions(
+            raw.scheduler.is_some(),
+            raw.performance.is_some(),
+            &workloads,
+        )?;
+        let wiring = raw.wiring.check(&topology, self)?;
+        let performance = raw
+            .performance
+            .map(|keys| Performance::new(keys, &topology, &speeds, &wiring, self))
+            .transpose()?;
+        Ok(Description {
+            topology,
+            workloads,
+            fallback,
+            effects,
+            behaviours,
+            noise: raw.noise.check(self, folder)?,
+            wiring,
+            scheduler: raw.scheduler,
+            performance,
+            given: raw.given,
+            assumed: raw.assumed,
+        })
+    }
+
+    pub(super) fn effects(
+        &self,
+        key: &str,
+        effects: &BTreeMap<String, f64>,
+        topology: &Topology,
+    ) -> Result<Vec<(CpuSet, f64)>, DescriptionError> {
+        effects
+            .iter()
+            .map(|(name, &effect)| {
+                let key = format!("{key}.\"{name}\"");
+                self.positive(&key, effect)?;
+                Ok((self.placed(&key, name, topology)?, effect))
+            })
+            .collect()
+    }
+
+    /// The CPUs of a placement.
+    pub(super) fn placed(
+        &self,
+        key: &str,
+        name: &str,
+        topology: &Topology,
+    ) -> Result<CpuSet, DescriptionError> {
+        let placement: Placement = name
+            .parse()
+            .map_err(|error| self.bad(key, &format!("{error}")))?;
+        let realised = placement
+            .realise(topology)
+            .map_err(|error| self.bad(key, &error.to_string()))?;
+        Ok(realised.cpus)
+    }
+
+    /// Two ways to a run's time at once, or what none of them reads.
+    fn contradictions(
+        &self,
+        has_scheduler: bool,
+        has_performance: bool,
+        workloads: &BTreeMap<String, SimWorkload>,
+    ) -> Result<(), DescriptionError> {
+        if has_scheduler && has_performance {
+            let reason = "there is a [scheduler], too: runs follow from one or from the other; \
+                          leave one of them away";
+            return Err(self.bad("performance", reason));
+        }
+        for (name, workload) in workloads {
+            if workload.demand.is_some() && !has_performance {
+                let reason = "needs a section [performance], which says what the machine can do";
+                return Err(self.bad(&format!("workload.{name}.demand"), reason));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn positive(&self, key: &str, value: f64) -> Result<(), DescriptionError> {
+        if value > 0.0 && value.is_finite() {
+            return Ok(());
+        }
+        Err(self.bad(key, &format!("{value} must be above 0")))
+    }
+
+    pub(super) fn within(
+        &self,
+        key: &str,
+        value: f64,
+        low: f64,
+        high: f64,
+    ) -> Result<(), DescriptionError> {
+        if (low..=high).contains(&value) {
+            return Ok(());
+        }
+        Err(self.bad(key, &format!("{value} must be from {low} to {high}")))
+    }
+
+    pub(super) fn bad(&self, key: &str, reason: &str) -> DescriptionError {
+        DescriptionError::Value {
+            path: self.path.to_owned(),
+            key: key.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// A section may know dozens of keys: of many, only the nearest is named.
+fn shortened(message: &str) -> String {
+    const MOST_NAMED: usize = 10;
+    let Some((wrong, known)) = message.split_once(", expected one of ") else {
+        return message.to_owned();
+    };
+    let known: Vec<&str> = known.split(", ").collect();
+    if known.len() <= MOST_NAMED {
+        return message.to_owned();
+    }
+    let name = wrong.split('`').nth(1).unwrap_or(wrong);
+    let likeness = |key: &&str| strsim::jaro_winkler(name, key.trim_matches('`'));
+    let nearest = known
+        .iter()
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let nearest = nearest.map_or("", |key| key);
+    format!("{wrong}; did you mean {nearest}?")
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|&b| b == b'\n').count()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a simulated machine is made of its files; this is the Edge"
+)]
+pub(super) fn read_text(path: &Path) -> Result<String, DescriptionError> {
+    std::fs::read_to_string(path).map_err(|error| DescriptionError::Unreadable {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    })
+}

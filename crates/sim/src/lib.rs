@@ -1,0 +1,439 @@
+//! Machines that are only described: their shape, what each placement costs,
+//! and how noisy they are. The truth is known, so that methods can be judged.
+//!
+//! A run takes `base × effect(placement) × noise`, or where the description has
+//! a scheduler, what follows from a `mechanism`. The noise comes from models
+//! or from a recorded series that is replayed in time order. Time is
+//! simulated: a budget of an hour is over in a moment. Nothing of the host is
+//! looked at but the description's own files.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests arrange the files they need"
+    )
+)]
+
+mod behaviour;
+mod description;
+mod mechanism;
+mod noise;
+mod performance;
+mod replay;
+mod series;
+mod shape;
+mod trace;
+mod truth;
+mod wiring;
+mod workload;
+pub mod world;
+
+use std::path::Path;
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use description::Description;
+pub use description::DescriptionError;
+pub use mechanism::{Assumed, Given};
+use mechanism::{Kernel, Nobody, Played, Scheduler, Witness};
+use noise::{Draw, Noise};
+use wiring::Probing;
+use workload::SimWorkload;
+
+use pinwise_machine::{
+    Batches, ContendOrder, Contended, End, HandOverOrder, HandedOver, Listener, Machine,
+    MachineError, Output, Probe, Request, Run, SampleOrder, Sampled, TierCost, TraceOrder, Traced,
+    Usage,
+};
+use pinwise_sched::{Availability, Tid, Tier};
+use pinwise_topology::{CpuSet, Topology, Warning};
+use pinwise_workload::Command;
+
+/// No run takes longer, some thirty years: an effect, drift or burst that
+/// overflows must not make the clock infinite.
+const LONGEST_RUN_S: f64 = 1e9;
+/// Where the numbers of threads in traces begin, and where they end: they come
+/// again from the first on, as a kernel's do.
+const FIRST_THREAD: Tid = 1000;
+const LAST_THREAD: Tid = 4_194_304;
+
+/// A machine made of a description and a seed.
+#[derive(Debug)]
+pub struct SimulatedMachine {
+    label: String,
+    description: Description,
+    noise: Noise,
+    memory: behaviour::Memory,
+    probing: Probing,
+    chance: ChaCha8Rng,
+    now_s: f64,
+    next_thread: Tid,
+}
+
+/// A run before it is played.
+#[derive(Debug)]
+struct Prepared {
+    /// Of its program.
+    name: String,
+    kernel: Option<Kernel>,
+    workload: SimWorkload,
+    effect: f64,
+    noise: Draw,
+}
+
+impl Prepared {
+    /// A workload that never ends.
+    fn endless(workload: &SimWorkload) -> Self {
+        Self {
+            name: "default".to_owned(),
+            kernel: None,
+            workload: SimWorkload {
+                base_s: LONGEST_RUN_S,
+                ..workload.clone()
+            },
+            effect: 1.0,
+            noise: Draw {
+                factor: 1.0,
+                user_share: None,
+                sys_share: None,
+                foreign_cpus: None,
+            },
+        }
+    }
+
+    /// What effects and noise make of so much time.
+    fn stretched_s(&self, time_s: f64) -> f64 {
+        time_s * self.effect * self.noise.factor
+    }
+}
+
+impl SimulatedMachine {
+    /// A machine from what stands behind `sim:`: the path of a TOML file, or a
+    /// synthetic topology on which nothing matters and every run takes the
+    /// same 100 ms but for 1 % of noise.
+    ///
+    /// # Errors
+    /// [`DescriptionError`] names the file, line and key.
+    pub fn open(text: &str, seed: u64) -> Result<Self, DescriptionError> {
+        let is_file = Path::new(text)
+            .extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("toml"));
+        let description = if is_file {
+            Description::from_file(Path::new(text))?
+        } else {
+            Description::from_topology(text)?
+        };
+        Ok(Self::new(text.to_owned(), description, seed))
+    }
+
+    /// A machine from the text of a description, called `label`. It cannot
+    /// name files of its own.
+    ///
+    /// # Errors
+    /// [`DescriptionError`] names the line and key.
+    pub fn from_text(label: &str, text: &str, seed: u64) -> Result<Self, DescriptionError> {
+        let description = Description::from_text(label, text, None)?;
+        Ok(Self::new(label.to_owned(), description, seed))
+    }
+
+    /// The same, where relative paths in the text start at `folder`.
+    ///
+    /// # Errors
+    /// [`DescriptionError`] names the line and key.
+    pub fn from_text_in(
+        label: &str,
+        text: &str,
+        folder: &Path,
+        seed: u64,
+    ) -> Result<Self, DescriptionError> {
+        let description = Description::from_text(label, text, Some(folder))?;
+        Ok(Self::new(label.to_owned(), description, seed))
+    }
+
+    /// Figures of a source that parameters were set from, as the description
+    /// says.
+    #[must_use]
+    pub fn given(&self) -> &[Given] {
+        &self.description.given
+    }
+
+    /// Parameters that the description says are assumed.
+    #[must_use]
+    pub fn assumed(&self) -> &[Assumed] {
+        &self.description.assumed
+    }
+
+    fn new(label: String, description: Description, seed: u64) -> Self {
+        let mut chance = ChaCha8Rng::seed_from_u64(seed);
+        chance.set_stream(1);
+        let noise = Noise::new(description.noise.clone(), &mut chance);
+        Self {
+            probing: Probing::new(&description.wiring, seed),
+            label,
+            description,
+            noise,
+            memory: behaviour::Memory::default(),
+            chance,
+            now_s: 0.0,
+            next_thread: FIRST_THREAD,
+        }
+    }
+
+    /// Kernels have a mechanism everywhere: their threads mean nothing without.
+    fn plays(&self, kernel: Option<&Kernel>) -> bool {
+        let has_mechanism = self.description.scheduler.is_some() || kernel.is_some();
+        has_mechanism && self.description.performance.is_none()
+    }
+
+    /// Time and threads of a run as the performance model has it.
+    fn compute(&mut self, prepared: &Prepared, request: &Request<'_>) -> Option<Played> {
+        let order = performance::Order {
+            workload: &prepared.workload,
+            cpus: request.cpus,
+            memory: request.memory,
+        };
+        let performance = self.description.performance.as_ref()?;
+        let outcome = performance.play(&order, &mut self.chance);
+        Some(Played {
+            wall_s: outcome.wall_s,
+            busy_s: outcome.busy_s,
+            foreign_s: 0.0,
+            migrations: outcome.migrations,
+            followed_s: outcome.wall_s,
+        })
+    }
+
+    /// What the mechanism makes of a run; `None` where there is none.
+    fn play(
+        &mut self,
+        prepared: &Prepared,
+        cpus: &CpuSet,
+        environment: &[(String, String)],
+        witness: &mut dyn Witness,
+    ) -> Option<Played> {
+        if !self.plays(prepared.kernel.as_ref()) {
+            return None;
+        }
+        let usual = Scheduler::default();
+        Some(mechanism::play(
+            &self.description.topology,
+            self.description.scheduler.as_ref().unwrap_or(&usual),
+            &prepared.workload,
+            (cpus, environment),
+            &mut self.chance,
+            witness,
+        ))
+    }
+
+    fn kernel_of(&self, request: &Request<'_>) -> Option<Kernel> {
+        mechanism::kernel(request.workload.command.argv())
+    }
+
+    /// What a command means here.
+    fn meaning(&self, request: &Request<'_>) -> (Option<Kernel>, SimWorkload) {
+        let name = request.workload.command.program_name();
+        let kernel = self.kernel_of(request);
+        let mut workload = match &kernel {
+            Some(kernel) => kernel.workload(self.description.described(&kernel.name)),
+            None => self.description.workload(name).clone(),
+        };
+        if kernel.is_none() && self.description.performance.is_some() {
+            let asked = performance::asked_threads(request.workload);
+            workload.threads = asked.unwrap_or(workload.threads);
+        }
+        (kernel, workload)
+    }
+
+    /// What a run is before it is played; draws its noise.
+    fn prepare(&mut self, request: &Request<'_>) -> Prepared {
+        let name = request.workload.command.program_name();
+        let (kernel, workload) = self.meaning(request);
+        let noise = self.noise.next(self.now_s, &mut self.chance);
+        let own = self.memory.factor(
+            &self.description.behaviours,
+            request.cpus,
+            noise.foreign_cpus.unwrap_or(0.0),
+            &mut self.chance,
+        );
+        let effect = own * self.description.effect(&workload, request.cpus);
+        Prepared {
+            name: name.to_owned(),
+            kernel,
+            workload,
+            effect,
+            noise,
+        }
+    }
+
+    /// The run that came of it.
+    fn finish(
+        &mut self,
+        prepared: &Prepared,
+        request: &Request<'_>,
+        played: Option<Played>,
+    ) -> Run {
+        let Prepared {
+            name,
+            kernel,
+            workload,
+            noise,
+            ..
+        } = prepared;
+        let base_s = played.map_or(workload.base_s, |played| played.wall_s);
+        let wall_s = prepared.stretched_s(base_s).min(LONGEST_RUN_S);
+        self.now_s += wall_s;
+        let wall_s = self.noise.as_read(wall_s);
+        let end = self.fails(workload, request.cpus).unwrap_or(End::Status(0));
+        let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
+        let is_late = timeout.is_some_and(|limit| wall_s > limit);
+        let usual = workload.cpu_share(request.cpus);
+        let cpu_share = played.map_or(usual, |played| played.busy_s / played.wall_s);
+        let user_share = noise.user_share.unwrap_or(0.98 * cpu_share);
+        let sys_share = noise.sys_share.unwrap_or(0.02 * cpu_share);
+        let printed = match kernel {
+            Some(kernel) => kernel.printed(wall_s),
+            None => format!("simulated {name}: {wall_s:.9} s\n"),
+        };
+        let played_foreign = played
+            .filter(|_| self.has_neighbours())
+            .map(|played| prepared.stretched_s(played.foreign_s));
+        let drawn_foreign = noise.foreign_cpus.map(|cpus| cpus * wall_s);
+        Run {
+            user: Some(seconds(wall_s * user_share)),
+            system: Some(seconds(wall_s * sys_share)),
+            max_rss_bytes: workload.max_rss_bytes,
+            migrations: played.map(|played| played.migrations),
+            threads: Some(workload.threads),
+            granted: request.cpus.clone(),
+            foreign_cpu: played_foreign.or(drawn_foreign).map(seconds),
+            output: (request.output == Output::Keep).then(|| printed.into_bytes()),
+            ..Run::of(seconds(wall_s), if is_late { End::TimedOut } else { end })
+        }
+    }
+
+    fn has_neighbours(&self) -> bool {
+        let scheduler = self.description.scheduler.as_ref();
+        scheduler.is_some_and(|scheduler| !scheduler.neighbours.is_empty())
+    }
+
+    /// Numbers for so many threads, one after the other; the first of them.
+    fn new_threads(&mut self, threads: u32) -> Tid {
+        let threads = Tid::try_from(threads).unwrap_or(1);
+        if self.next_thread > LAST_THREAD - threads {
+            self.next_thread = FIRST_THREAD;
+        }
+        let first = self.next_thread;
+        self.next_thread += threads;
+        first
+    }
+
+    fn fails(&mut self, workload: &SimWorkload, cpus: &CpuSet) -> Option<End> {
+        let (exit, probability) = workload.failure(cpus)?;
+        (self.chance.random::<f64>() < probability).then_some(End::Status(exit))
+    }
+}
+
+impl Machine for SimulatedMachine {
+    fn label(&self) -> String {
+        format!("sim:{}", self.label)
+    }
+
+    fn is_simulated(&self) -> bool {
+        true
+    }
+
+    fn topology(&mut self) -> Result<(Topology, Vec<Warning>), MachineError> {
+        Ok((self.description.topology.clone(), Vec::new()))
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_secs_f64(self.now_s)
+    }
+
+    fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
+        let prepared = self.prepare(request);
+        let environment = &request.workload.environment;
+        let played = match self.compute(&prepared, request) {
+            Some(computed) => Some(computed),
+            None => self.play(&prepared, request.cpus, environment, &mut Nobody),
+        };
+        Ok(self.finish(&prepared, request, played))
+    }
+
+    fn true_cost(&self, request: &Request<'_>) -> Option<f64> {
+        truth::true_cost(self, request)
+    }
+
+    fn run_helper(&mut self, _role: &'static str, _command: &Command) -> Result<(), MachineError> {
+        Ok(())
+    }
+
+    fn usage(&mut self) -> Option<Usage> {
+        None
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
+        self.now_s += time.as_secs_f64();
+        Ok(())
+    }
+
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError> {
+        Ok(wiring::probe(self, probes, batches, limit))
+    }
+
+    fn tiers(&mut self) -> Vec<Availability> {
+        trace::tiers(self)
+    }
+
+    fn trace(
+        &mut self,
+        order: &TraceOrder<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError> {
+        trace::trace(self, order, listener)
+    }
+
+    fn tracing_cost(
+        &mut self,
+        _tiers: &[Tier],
+        _time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError> {
+        Ok(Vec::new())
+    }
+
+    fn sample(&mut self, _order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
+        Err(MachineError::System {
+            action: "sampling".to_owned(),
+            reason: "a simulated machine executes no instructions; it needs --machine local"
+                .to_owned(),
+        })
+    }
+
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
+        Ok(replay::hand_over(self, order))
+    }
+
+    fn contend(&mut self, _order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
+        Err(MachineError::System {
+            action: "letting threads contend".to_owned(),
+            reason: "a simulated machine executes no instructions, and nothing predicts it; it \
+                     needs --machine local"
+                .to_owned(),
+        })
+    }
+}
+
+fn seconds(value: f64) -> Duration {
+    Duration::try_from_secs_f64(value.min(LONGEST_RUN_S)).unwrap_or(Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Runs that follow from a mechanism: threads that compute and wait, a
+//! scheduler that places them, cores whose CPUs share, caches that a moved
+//! thread must fill again. Nothing is told of what a placement costs; it comes
+//! out.
+//!
+//! A thread computes for a burst, waits, and is placed when it wakes (or when
+//! its slice is over). A core with one busy CPU does 1 s of work in a second,
+//! with several busy CPUs `smt_throughput` s, shared alike. A thread that comes
+//! to a CPU without the caches that it last filled fetches them anew. The run
+//! ends when all work is done; threads share it as they come.
+
+mod events;
+mod field;
+mod neighbour;
+mod refill;
+mod witness;
+
+use std::collections::BTreeMap;
+
+use rand_chacha::ChaCha8Rng;
+use serde::Deserialize;
+
+use super::DescriptionError;
+use super::description::Checker;
+use super::workload::SimWorkload;
+use field::Field;
+pub(super) use neighbour::Neighbour;
+use pinwise_topology::{CpuSet, Topology};
+pub(super) use witness::{Nobody, Step, Witness};
+
+/// Environment variable of a run that narrows the CPUs dealt to threads as
+/// their ideal ones: a preference, not a limit.
+const IDEAL_VARIABLE: &str = "SIM_IDEAL_CPUS";
+
+/// How a scheduler chooses among idle CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Policy {
+    /// Any idle CPU, blind to cores.
+    RandomIdle,
+    /// An idle CPU of an idle core before any other.
+    CoreFirst,
+    /// An idle CPU under the last-level cache where most of the program's
+    /// threads run: of an idle core, else beside a sibling.
+    LlcFirst,
+    /// Thread i stays on the i-th CPU.
+    Pinned,
+}
+
+/// `[scheduler]`: turns the mechanism on.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Scheduler {
+    pub(super) policy: Policy,
+    /// Share of the placements that go to the thread's ideal CPU where that is
+    /// idle; ideal CPUs are dealt in turn.
+    #[serde(default)]
+    pub(super) ideal_share: f64,
+    /// Seconds after which a computing thread is placed anew; without it a
+    /// thread stays until it waits.
+    pub(super) slice_s: Option<f64>,
+    /// What a core does with two busy CPUs, over one.
+    #[serde(default = "usual_smt_throughput")]
+    pub(super) smt_throughput: f64,
+    /// 1e9 bytes a second at which a moved thread fills caches from another
+    /// cache that both CPUs share; without it that costs nothing.
+    pub(super) cache_gb_per_s: Option<f64>,
+    /// The same from memory, where they share none.
+    pub(super) memory_gb_per_s: Option<f64>,
+    /// Programs that run beside the command.
+    #[serde(default, rename = "neighbour")]
+    pub(super) neighbours: Vec<Neighbour>,
+}
+
+const fn usual_smt_throughput() -> f64 {
+    1.25
+}
+
+impl Default for Scheduler {
+    fn default() -> Self {
+        Self {
+            policy: Policy::CoreFirst,
+            ideal_share: 0.0,
+            slice_s: None,
+            smt_throughput: usual_smt_throughput(),
+            cache_gb_per_s: None,
+            memory_gb_per_s: None,
+            neighbours: Vec::new(),
+        }
+    }
+}
+
+impl Scheduler {
+    pub(super) fn check(
+        &self,
+        topology: &Topology,
+        checker: &Checker<'_>,
+    ) -> Result<(), DescriptionError> {
+        let figures = [
+            ("slice_s", self.slice_s),
+            ("smt_throughput", Some(self.smt_throughput)),
+            ("cache_gb_per_s", self.cache_gb_per_s),
+            ("memory_gb_per_s", self.memory_gb_per_s),
+        ];
+        for (name, value) in figures {
+            if let Some(value) = value {
+                checker.positive(&format!("scheduler.{name}"), value)?;
+            }
+        }
+        if !(0.0..=1.0).contains(&self.ideal_share) {
+            return Err(checker.bad("scheduler.ideal_share", "must be from 0 to 1"));
+        }
+        for (number, neighbour) in self.neighbours.iter().enumerate() {
+            let key = format!("scheduler.neighbour[{number}]");
+            neighbour.check(&key, topology, checker)?;
+        }
+        Ok(())
+    }
+}
+
+/// A figure of a source that a parameter was set from.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// What it is, as `encode-wme: HT on one CPU`.
+    pub figure: String,
+    /// As the source has it.
+    pub reported: String,
+    /// The key that it sets.
+    pub sets: String,
+}
+
+/// A parameter that no source gives.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assumed {
+    /// The key.
+    pub key: String,
+    /// Why this value, and what others would change.
+    pub why: String,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Played {
+    /// Until the last work was done, s.
+    pub(super) wall_s: f64,
+    /// CPU time of all threads, s.
+    pub(super) busy_s: f64,
+    /// CPU time of all neighbours, s.
+    pub(super) foreign_s: f64,
+    /// Times that a thread came to another CPU than it last was on.
+    pub(super) migrations: u64,
+    /// What was followed step by step, s; less than `wall_s` where there were
+    /// too many steps.
+    pub(super) followed_s: f64,
+}
+
+/// Plays a run of this workload on these CPUs before a witness; the run is the
+/// same whoever looks on.
+pub(super) fn play(
+    topology: &Topology,
+    scheduler: &Scheduler,
+    workload: &SimWorkload,
+    (cpus, environment): (&CpuSet, &[(String, String)]),
+    chance: &mut ChaCha8Rng,
+    witness: &mut dyn Witness,
+) -> Played {
+    let preferred = environment
+        .iter()
+        .find(|(name, _)| name == IDEAL_VARIABLE)
+        .and_then(|(_, list)| CpuSet::parse_list(list).ok());
+    let field = Field::new(topology, scheduler, workload, cpus, preferred.as_ref());
+    events::play(&field, chance, witness)
+}
+
+/// A kernel's command line as a workload: so many units of 10 ms on so many
+/// threads. `None` for any other command.
+pub(super) fn kernel(arguments: &[String]) -> Option<Kernel> {
+    let [program, word, name, rest @ ..] = arguments else {
+        return None;
+    };
+    let is_pinwise = program.rsplit('/').next()?.starts_with("pinwise");
+    if !is_pinwise || word != "kernel" {
+        return None;
+    }
+    let options: BTreeMap<&str, &str> = rest
+        .windows(2)
+        .filter_map(|pair| Some((pair[0].strip_prefix("--")?, pair[1].as_str())))
+        .collect();
+    let number = |name: &str| options.get(name)?.parse::<u32>().ok();
+    Some(Kernel {
+        name: name.clone(),
+        threads: number("threads").unwrap_or(1).max(1),
+        units: number("work").unwrap_or(100),
+    })
+}
+
+/// A built-in workload as it was called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Kernel {
+    pub(super) name: String,
+    pub(super) threads: u32,
+    pub(super) units: u32,
+}
+
+impl Kernel {
+    /// Seconds of one unit on one thread alone.
+    const UNIT_S: f64 = 0.01;
+
+    /// What it means on a machine that describes it, or on any.
+    pub(super) fn workload(&self, described: Option<&SimWorkload>) -> SimWorkload {
+        let seconds = f64::from(self.units) * Self::UNIT_S;
+        let plain = SimWorkload::plain(seconds, self.threads);
+        described.map_or(plain.clone(), |described| SimWorkload {
+            // There base_s is of 100 units, what a kernel does unasked.
+            base_s: described.base_s * f64::from(self.units) / 100.0,
+            threads: plain.threads,
+            ..described.clone()
+        })
+    }
+
+    /// What it would print as JSON.
+    pub(super) fn printed(&self, wall_s: f64) -> String {
+        let record = serde_json::json!({
+            "schema": "pinwise.kernel/1", "kernel": self.name, "threads": self.threads,
+            "operations": self.units, "operation": "units", "seconds": wall_s,
+            "rate": f64::from(self.units) / wall_s, "checksum": format!("{:016x}", 0),
+            "work": self.units, "bytes": null, "bytes_per_s": null, "size": null,
+            "working_set_bytes": 0, "isa": "native", "isa_version": "simulated",
+            "split": "dynamic", "cpus": null,
+        });
+        format!("{record}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! Programs that run beside the command: threads that compute and wait on CPUs
+//! of their own choice, so that it is known what others took.
+
+use serde::Deserialize;
+
+use super::super::DescriptionError;
+use super::super::description::Checker;
+use pinwise_topology::{CpuSet, Topology};
+
+/// More threads of one neighbour show nothing new.
+const MOST_THREADS: u32 = 1024;
+
+/// `[[scheduler.neighbour]]`: a program that runs all the time.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Neighbour {
+    /// What its threads are called.
+    pub(crate) name: String,
+    /// The CPUs that it may use, as a list; without it all that there are.
+    cpus: Option<String>,
+    /// How many threads it has.
+    #[serde(default = "one_thread")]
+    threads: u32,
+    /// Mean seconds that a thread computes before it waits, exponentially
+    /// distributed.
+    pub(super) burst_s: f64,
+    /// Mean seconds that it then waits, exponentially distributed.
+    pub(super) wait_s: f64,
+}
+
+const fn one_thread() -> u32 {
+    1
+}
+
+impl Neighbour {
+    pub(crate) fn threads(&self) -> usize {
+        usize::try_from(self.threads).unwrap_or(1)
+    }
+
+    /// The CPUs of this machine that it may use.
+    pub(crate) fn cpus_on(&self, topology: &Topology) -> CpuSet {
+        let wanted = self
+            .cpus
+            .as_deref()
+            .and_then(|list| CpuSet::parse_list(list).ok());
+        match wanted {
+            Some(list) => list.intersection(&topology.allowed),
+            None => topology.allowed.clone(),
+        }
+    }
+
+    pub(super) fn check(
+        &self,
+        key: &str,
+        topology: &Topology,
+        checker: &Checker<'_>,
+    ) -> Result<(), DescriptionError> {
+        checker.positive(&format!("{key}.burst_s"), self.burst_s)?;
+        checker.positive(&format!("{key}.wait_s"), self.wait_s)?;
+        if !(1..=MOST_THREADS).contains(&self.threads) {
+            let reason = format!("must be from 1 to {MOST_THREADS}");
+            return Err(checker.bad(&format!("{key}.threads"), &reason));
+        }
+        let key = format!("{key}.cpus");
+        if let Some(list) = &self.cpus {
+            CpuSet::parse_list(list).map_err(|error| checker.bad(&key, &error.to_string()))?;
+        }
+        if self.cpus_on(topology).is_empty() {
+            return Err(checker.bad(&key, "the machine has none of these CPUs"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! Draws the noise of one run after the other.
+
+mod description;
+
+use rand::{Rng, RngExt};
+
+pub(super) use self::description::{NoiseParts, RawNoise};
+use pinwise_stats::normal;
+
+/// Bursts and level shifts followed during one run. Where the runs are longer
+/// by far, the rest is left out: a mean of a nanosecond must not take years.
+const MOST_CHANGES: usize = 10_000;
+
+/// Noise with its state.
+#[derive(Debug)]
+pub(super) struct Noise {
+    parts: NoiseParts,
+    runs: u64,
+    next_of_series: usize,
+    wander: f64,
+    /// Until when, and whether a burst is on.
+    burst: (f64, bool),
+    /// Until when, and which level.
+    level: (f64, usize),
+    /// Until when others use how many CPUs.
+    load: (f64, f64),
+}
+
+/// What noise does to one run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Draw {
+    pub(super) factor: f64,
+    pub(super) user_share: Option<f64>,
+    pub(super) sys_share: Option<f64>,
+    /// CPUs that others use meanwhile; `None` where the machine does not say.
+    pub(super) foreign_cpus: Option<f64>,
+}
+
+impl Noise {
+    pub(super) fn new(parts: NoiseParts, chance: &mut impl Rng) -> Self {
+        let length = parts.series.as_ref().map_or(1, |series| series.runs.len());
+        let levels = parts.level_shifts.as_ref().map_or(1, |s| s.levels.len());
+        let wander = parts
+            .wander
+            .as_ref()
+            .map_or(0.0, |w| w.sd * gaussian(chance));
+        Self {
+            next_of_series: chance.random_range(0..length),
+            level: (0.0, chance.random_range(0..levels)),
+            burst: (0.0, true),
+            load: (0.0, 0.0),
+            runs: 0,
+            wander,
+            parts,
+        }
+    }
+
+    /// The noise of a run that starts at `now_s`.
+    pub(super) fn next(&mut self, now_s: f64, chance: &mut impl Rng) -> Draw {
+        let mut log = self.parts.sd * gaussian(chance) + self.parts.drift * now_s / 3600.0;
+        log += self.wander(chance);
+        let mut factor = log.exp() * self.burst(now_s, chance) * self.level(now_s, chance);
+        if let Some(period) = &self.parts.period
+            && self.runs.is_multiple_of(period.runs)
+        {
+            factor *= period.factor;
+        }
+        self.runs += 1;
+        let recorded = self.parts.series.as_ref().map(|series| {
+            let run = series.runs[self.next_of_series];
+            self.next_of_series = (self.next_of_series + 1) % series.runs.len();
+            run
+        });
+        Draw {
+            factor: factor * recorded.map_or(1.0, |run| run.factor),
+            user_share: recorded.and_then(|run| run.user_share),
+            sys_share: recorded.and_then(|run| run.sys_share),
+            foreign_cpus: self.foreign_cpus(now_s, chance),
+        }
+    }
+
+    /// A time as a clock of this step shows it, at least one step.
+    pub(super) fn as_read(&self, time_s: f64) -> f64 {
+        match self.parts.clock_s {
+            Some(step) => (time_s / step).round().max(1.0) * step,
+            None => time_s,
+        }
+    }
+
+    fn foreign_cpus(&mut self, now_s: f64, chance: &mut impl Rng) -> Option<f64> {
+        let load = self.parts.load.as_ref()?;
+        for _ in 0..MOST_CHANGES {
+            if now_s < self.load.0 {
+                break;
+            }
+            let cpus = load.most_cpus * chance.random::<f64>();
+            self.load = (self.load.0 + exponential(load.dwell_s, chance), cpus);
+        }
+        Some(self.load.1)
+    }
+
+    fn wander(&mut self, chance: &mut impl Rng) -> f64 {
+        let Some(wander) = &self.parts.wander else {
+            return 0.0;
+        };
+        let innovation = wander.sd * (1.0 - wander.correlation * wander.correlation).sqrt();
+        self.wander = wander.correlation * self.wander + innovation * gaussian(chance);
+        self.wander
+    }
+
+    fn burst(&mut self, now_s: f64, chance: &mut impl Rng) -> f64 {
+        let Some(bursts) = &self.parts.bursts else {
+            return 1.0;
+        };
+        for _ in 0..MOST_CHANGES {
+            if now_s < self.burst.0 {
+                break;
+            }
+            let is_on = !self.burst.1;
+            let mean = if is_on {
+                bursts.lasts_s
+            } else {
+                bursts.every_s
+            };
+            self.burst = (self.burst.0 + exponential(mean, chance), is_on);
+        }
+        if self.burst.1 { bursts.factor } else { 1.0 }
+    }
+
+    fn level(&mut self, now_s: f64, chance: &mut impl Rng) -> f64 {
+        let Some(shifts) = &self.parts.level_shifts else {
+            return 1.0;
+        };
+        for _ in 0..MOST_CHANGES {
+            if now_s < self.level.0 {
+                break;
+            }
+            let next = chance.random_range(0..shifts.levels.len());
+            self.level = (self.level.0 + exponential(shifts.dwell_s, chance), next);
+        }
+        shifts.levels[self.level.1]
+    }
+}
+
+/// A standard normal draw by inversion, so that one draw is one number of the
+/// generator.
+pub(super) fn gaussian(chance: &mut impl Rng) -> f64 {
+    let uniform: f64 = chance.random_range(f64::EPSILON..1.0);
+    normal::upper_quantile(uniform)
+}
+
+pub(super) fn exponential(mean: f64, chance: &mut impl Rng) -> f64 {
+    let uniform: f64 = chance.random_range(f64::EPSILON..1.0);
+    -mean * uniform.ln()
+}

@@ -1,0 +1,135 @@
+//! `[workload.NAME.demand]`: what a program asks of a machine.
+//!
+//! A program alone on an idle machine works 1 s in a second; its demand says
+//! what that second consists of, and so what sharing does to it.
+
+use serde::Deserialize;
+
+use super::super::DescriptionError;
+use super::super::description::Checker;
+
+/// Where the pages of a program lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Pages {
+    /// Each thread's on the node of the CPU that it starts on.
+    #[default]
+    Local,
+    /// All on the node where the first thread starts.
+    First,
+}
+
+/// How work is dealt to threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Split {
+    /// Beforehand: the slowest thread is waited for.
+    Static,
+    /// Piece by piece, to whoever is free.
+    #[default]
+    Dynamic,
+}
+
+/// What a program asks of a machine; times and shares are those of one thread
+/// alone.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Demand {
+    /// Share of the work that one thread must do alone (Amdahl 1967).
+    pub(super) serial: f64,
+    /// Share of a core's issue slots used while computing.
+    pub(super) issue_share: f64,
+    /// Share of time spent waiting for memory.
+    pub(super) memory_share: f64,
+    /// Share of time spent fetching from the own core's inner cache what is
+    /// used again.
+    pub(super) cache_share: f64,
+    /// Traffic with memory, 1e9 bytes a second.
+    pub(super) gb_per_s: f64,
+    /// What would be traffic too if no cache held it.
+    pub(super) reuse_gb_per_s: f64,
+    /// Working set of each thread.
+    pub(super) private_bytes: u64,
+    /// Working set that threads share (within a group, where there are groups).
+    pub(super) shared_bytes: u64,
+    pub(super) pages: Pages,
+    /// Messages to and fro with a partner per second of a thread's work.
+    pub(super) exchanges_per_s: f64,
+    /// Consecutive threads that are each other's partners; `None`: all are.
+    pub(super) group: Option<u32>,
+    /// Barriers per second of the program's work.
+    pub(super) barriers_per_s: f64,
+    pub(super) split: Split,
+    /// How much more the thread with the most work has than the average.
+    pub(super) imbalance: f64,
+    /// Times that a move costs as much as the caches lost.
+    pub(super) migration: f64,
+    /// Standard deviation of ln(time) that belongs to a placement for no
+    /// reason that a model could know.
+    pub(super) residue_sd: f64,
+    pub(super) residue_seed: u64,
+}
+
+impl Default for Demand {
+    fn default() -> Self {
+        Self {
+            serial: 0.0,
+            issue_share: 0.6,
+            memory_share: 0.0,
+            cache_share: 0.0,
+            gb_per_s: 0.0,
+            reuse_gb_per_s: 0.0,
+            private_bytes: 0,
+            shared_bytes: 0,
+            pages: Pages::Local,
+            exchanges_per_s: 0.0,
+            group: None,
+            barriers_per_s: 0.0,
+            split: Split::Dynamic,
+            imbalance: 0.0,
+            migration: 1.0,
+            residue_sd: 0.0,
+            residue_seed: 0,
+        }
+    }
+}
+
+impl Demand {
+    /// Share of time spent computing.
+    pub(super) fn computing(&self) -> f64 {
+        (1.0 - self.memory_share - self.cache_share).max(0.0)
+    }
+
+    pub(crate) fn check(
+        &self,
+        workload: &str,
+        checker: &Checker<'_>,
+    ) -> Result<(), DescriptionError> {
+        const MOST_GB: f64 = 1e6;
+        const MOST_TIMES: f64 = 1e9;
+        let key = |name: &str| format!("{workload}.demand.{name}");
+        for (name, value, most) in [
+            ("serial", self.serial, 1.0),
+            ("issue_share", self.issue_share, 1.0),
+            ("memory_share", self.memory_share, 1.0),
+            ("cache_share", self.cache_share, 1.0),
+            ("gb_per_s", self.gb_per_s, MOST_GB),
+            ("reuse_gb_per_s", self.reuse_gb_per_s, MOST_GB),
+            ("exchanges_per_s", self.exchanges_per_s, MOST_TIMES),
+            ("barriers_per_s", self.barriers_per_s, MOST_TIMES),
+            ("imbalance", self.imbalance, 1.0),
+            ("migration", self.migration, 1000.0),
+            ("residue_sd", self.residue_sd, 2.0),
+        ] {
+            checker.within(&key(name), value, 0.0, most)?;
+        }
+        if self.memory_share + self.cache_share > 1.0 {
+            let reason = "with memory_share it is more than all the time there is";
+            return Err(checker.bad(&key("cache_share"), reason));
+        }
+        if self.group == Some(0) {
+            return Err(checker.bad(&key("group"), "must be at least 1"));
+        }
+        Ok(())
+    }
+}

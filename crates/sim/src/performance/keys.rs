@@ -1,0 +1,223 @@
+//! The section `[performance]` of a description: what the machine can do.
+
+use serde::Deserialize;
+
+use super::super::DescriptionError;
+use super::super::description::Checker;
+use super::super::wiring::Wiring;
+
+/// How threads come to the CPUs of a mask that has more or fewer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Spread {
+    /// Any idle CPU, blind to cores.
+    RandomIdle,
+    /// An idle CPU of an idle core before any other.
+    CoreFirst,
+    /// The cores of one last-level cache, then their siblings, then the next.
+    LlcFirst,
+    /// Thread i stays on the i-th CPU in the order of the tree.
+    Pinned,
+}
+
+/// `[performance]` as written: `None` where a default depends on the machine.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Keys {
+    pub(super) policy: Spread,
+    /// Seconds after which the scheduler places threads anew; `None`: never.
+    pub(super) rebalance_s: Option<f64>,
+
+    /// CPUs that are slower than others of their kind, which nothing reports,
+    /// and by what factor their speed is multiplied.
+    pub(super) slow_cpus: Option<String>,
+    pub(super) slow_speed: f64,
+
+    /// Issue slots of a core, over what one thread can use alone.
+    pub(super) smt_slots: f64,
+    /// Share of computing time that a thread loses where buffers and inner
+    /// caches are divided among siblings.
+    pub(super) smt_partition: f64,
+    /// Share of the clock that is lost with all cores of a package active.
+    pub(super) turbo_drop: f64,
+    /// Share of time lost where threads take turns on a CPU.
+    pub(super) switch_loss: f64,
+
+    /// `None`: as the topology says, or 1 MiB.
+    pub(super) l2_bytes: Option<u64>,
+    /// `None`: as the topology says, or 32 MiB.
+    pub(super) llc_bytes: Option<u64>,
+    /// Exponent of the Hill curve from occupancy to misses.
+    pub(super) cache_sharpness: i32,
+    pub(super) l2_load_ns: f64,
+    pub(super) llc_load_ns: f64,
+
+    /// Exponent of smooth saturation.
+    pub(super) saturation_sharpness: i32,
+    pub(super) core_gb_per_s: Option<f64>,
+    pub(super) node_gb_per_s: Option<f64>,
+    /// Between two packages, in one direction.
+    pub(super) link_gb_per_s: f64,
+    /// What a moved thread fills caches with from another cache.
+    pub(super) cache_gb_per_s: Option<f64>,
+    pub(super) memory_ns: Option<f64>,
+    /// What memory of another node of the package costs more.
+    pub(super) near_memory_ns: f64,
+    /// What memory of another package costs more.
+    pub(super) remote_memory_ns: Option<f64>,
+    /// Latency of memory at full load over that without.
+    pub(super) loaded_factor: Option<f64>,
+
+    /// One-way times of a cache line.
+    pub(super) smt_ns: Option<f64>,
+    pub(super) llc_ns: Option<f64>,
+    pub(super) numa_ns: Option<f64>,
+    pub(super) package_ns: Option<f64>,
+    pub(super) remote_ns: Option<f64>,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self {
+            policy: Spread::CoreFirst,
+            rebalance_s: None,
+            slow_cpus: None,
+            slow_speed: 0.7,
+            smt_slots: 1.0,
+            smt_partition: 0.05,
+            turbo_drop: 0.1,
+            switch_loss: 0.01,
+            l2_bytes: None,
+            llc_bytes: None,
+            cache_sharpness: 3,
+            l2_load_ns: 4.0,
+            llc_load_ns: 15.0,
+            saturation_sharpness: 4,
+            core_gb_per_s: None,
+            node_gb_per_s: None,
+            link_gb_per_s: 30.0,
+            cache_gb_per_s: None,
+            memory_ns: None,
+            near_memory_ns: 15.0,
+            remote_memory_ns: None,
+            loaded_factor: None,
+            smt_ns: None,
+            llc_ns: None,
+            numa_ns: None,
+            package_ns: None,
+            remote_ns: None,
+        }
+    }
+}
+
+/// Figures that are measured too, with the defaults of `[wiring]`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Figures {
+    pub(super) core_gb_per_s: f64,
+    pub(super) node_gb_per_s: f64,
+    pub(super) cache_gb_per_s: f64,
+    pub(super) memory_ns: f64,
+    pub(super) remote_memory_ns: f64,
+    pub(super) loaded_factor: f64,
+    /// One-way times within a core, a last-level cache, a node, a package, and
+    /// beyond.
+    pub(super) transfer_ns: [f64; 5],
+}
+
+/// Limits of figures, so that products of several stay finite.
+const SMALLEST: f64 = 1e-6;
+const LARGEST: f64 = 1e6;
+const SHARPEST: i32 = 16;
+
+impl Keys {
+    pub(super) fn check(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
+        let positive = [
+            ("rebalance_s", self.rebalance_s),
+            ("slow_speed", Some(self.slow_speed)),
+            ("smt_slots", Some(self.smt_slots)),
+            ("l2_load_ns", Some(self.l2_load_ns)),
+            ("llc_load_ns", Some(self.llc_load_ns)),
+            ("core_gb_per_s", self.core_gb_per_s),
+            ("node_gb_per_s", self.node_gb_per_s),
+            ("link_gb_per_s", Some(self.link_gb_per_s)),
+            ("cache_gb_per_s", self.cache_gb_per_s),
+            ("memory_ns", self.memory_ns),
+            ("smt_ns", self.smt_ns),
+            ("llc_ns", self.llc_ns),
+            ("numa_ns", self.numa_ns),
+            ("package_ns", self.package_ns),
+            ("remote_ns", self.remote_ns),
+        ];
+        for (key, value) in positive {
+            if let Some(value) = value {
+                within(checker, key, value, SMALLEST, LARGEST)?;
+            }
+        }
+        for (key, value, low, high) in [
+            ("smt_partition", self.smt_partition, 0.0, 10.0),
+            ("turbo_drop", self.turbo_drop, 0.0, 0.9),
+            ("switch_loss", self.switch_loss, 0.0, 10.0),
+            ("near_memory_ns", self.near_memory_ns, 0.0, LARGEST),
+            (
+                "remote_memory_ns",
+                self.remote_memory_ns.unwrap_or(0.0),
+                0.0,
+                LARGEST,
+            ),
+            (
+                "loaded_factor",
+                self.loaded_factor.unwrap_or(1.0),
+                1.0,
+                1000.0,
+            ),
+        ] {
+            within(checker, key, value, low, high)?;
+        }
+        for (key, value) in [
+            ("cache_sharpness", self.cache_sharpness),
+            ("saturation_sharpness", self.saturation_sharpness),
+        ] {
+            within(checker, key, f64::from(value), 1.0, f64::from(SHARPEST))?;
+        }
+        self.check_sizes(checker)
+    }
+
+    fn check_sizes(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
+        for (key, value) in [("l2_bytes", self.l2_bytes), ("llc_bytes", self.llc_bytes)] {
+            if value == Some(0) {
+                return Err(checker.bad(&format!("performance.{key}"), "must be above 0"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn figures(&self, wiring: &Wiring) -> Figures {
+        let found = wiring.measured();
+        let package_ns = self.package_ns.unwrap_or(found.package_ns);
+        Figures {
+            core_gb_per_s: self.core_gb_per_s.unwrap_or(found.core_gb_per_s),
+            node_gb_per_s: self.node_gb_per_s.unwrap_or(found.node_gb_per_s),
+            cache_gb_per_s: self.cache_gb_per_s.unwrap_or(found.cache_gb_per_s),
+            memory_ns: self.memory_ns.unwrap_or(found.memory_ns),
+            remote_memory_ns: self.remote_memory_ns.unwrap_or(found.remote_memory_ns),
+            loaded_factor: self.loaded_factor.unwrap_or(found.loaded_factor),
+            transfer_ns: [
+                self.smt_ns.unwrap_or(found.smt_ns),
+                self.llc_ns.unwrap_or(found.llc_ns),
+                self.numa_ns.or(found.numa_ns).unwrap_or(package_ns),
+                package_ns,
+                self.remote_ns.unwrap_or(found.remote_ns),
+            ],
+        }
+    }
+}
+
+fn within(
+    checker: &Checker<'_>,
+    key: &str,
+    value: f64,
+    low: f64,
+    high: f64,
+) -> Result<(), DescriptionError> {
+    checker.within(&format!("performance.{key}"), value, low, high)
+}

@@ -1,0 +1,82 @@
+//! How the CPUs of a mask lie: an order and a number that are the same for
+//! masks that differ only by an exchange of equal units.
+
+use super::seats::{Seat, Seats};
+use pinwise_topology::CpuSet;
+
+/// The CPUs of a mask in an order that does not depend on how CPUs are
+/// numbered: unit by unit, equal units in any order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Positions among the seats.
+    pub(super) order: Vec<usize>,
+    /// Equal for equal layouts, and for others hardly ever.
+    pub(super) signature: u64,
+}
+
+impl Layout {
+    /// Of the CPUs that are there; `None` where none is.
+    pub(super) fn new(seats: &Seats, cpus: &CpuSet) -> Option<Self> {
+        let positions = seats.positions(cpus);
+        if positions.is_empty() {
+            return None;
+        }
+        let mut order = Vec::with_capacity(positions.len());
+        let signature = arrange(seats, &positions, 0, &mut order);
+        Some(Self { order, signature })
+    }
+}
+
+/// Appends these positions, units of the level and below in the order of their
+/// signatures; the signature of all.
+fn arrange(seats: &Seats, positions: &[usize], level: usize, order: &mut Vec<usize>) -> u64 {
+    let unit = |at: &usize| seats.seats[*at].nested.get(level).copied();
+    if level == 4 {
+        let mut kinds: Vec<(u64, usize)> = positions
+            .iter()
+            .map(|&at| (seats.seats[at].kind as u64, at))
+            .collect();
+        kinds.sort_unstable();
+        order.extend(kinds.iter().map(|&(_, at)| at));
+        return kinds.iter().fold(1, |sum, &(kind, _)| mixed(sum, kind + 1));
+    }
+    let mut units: Vec<(u64, Vec<usize>)> = positions
+        .chunk_by(|a, b| unit(a) == unit(b))
+        .map(|inside| {
+            let mut own = Vec::with_capacity(inside.len());
+            let signature = arrange(seats, inside, level + 1, &mut own);
+            let first = seats.seats[inside[0]];
+            (mixed(signature, property(seats, &first, level)), own)
+        })
+        .collect();
+    // The fullest first, so that thread 0 starts where most threads can.
+    units.sort_by_key(|(signature, own)| (std::cmp::Reverse(own.len()), *signature));
+    for (_, own) in &units {
+        order.extend(own);
+    }
+    let level = level as u64 + 2;
+    units
+        .iter()
+        .fold(level, |sum, (signature, _)| mixed(sum, *signature))
+}
+
+/// What tells a unit from others beside the CPUs that are used in it.
+fn property(seats: &Seats, first: &Seat, level: usize) -> u64 {
+    match level {
+        0 => seats.cores_of[first.package].to_bits(),
+        2 => seats.llc_bytes[first.llc].to_bits(),
+        3 => seats.l2_bytes[first.core].to_bits(),
+        _ => 0,
+    }
+}
+
+/// A number made of two, as splitmix64 mixes them (Steele, Lea and Flood 2014).
+pub(super) const fn mixed(a: u64, b: u64) -> u64 {
+    let mut z = a
+        .rotate_left(25)
+        .wrapping_add(b.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

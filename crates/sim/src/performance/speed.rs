@@ -1,0 +1,422 @@
+//! How fast threads get on where they are: the closed form.
+//!
+//! The structure is Pandia's (Goodman, Varisteas and Harris 2017): each thread's
+//! demands are added up at every resource on its way, and the most
+//! contended slows it down, smoothly; synchronisation and load imbalance come
+//! on top.
+
+use super::crowd::{Crowd, Near};
+use super::demand::{Demand, Pages};
+use super::keys::{Figures, Keys};
+use super::seats::{Seat, Seats};
+use pinwise_placement::{MemoryBinding, MemoryPolicy};
+
+/// Bytes of a page's traffic and where they come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Homes {
+    /// The node of each thread's pages.
+    Own(Vec<usize>),
+    /// Page by page over these nodes.
+    Over(Vec<usize>),
+}
+
+impl Homes {
+    /// Where pages lie that threads at these positions touch first.
+    pub(super) fn new(
+        seats: &Seats,
+        demand: &Demand,
+        memory: Option<&MemoryBinding>,
+        at: &[usize],
+    ) -> Self {
+        let nodes: Vec<usize> = memory.map_or(Vec::new(), |memory| {
+            let known = &seats.node_numbers;
+            let index = |number: &usize| known.iter().position(|node| node == number);
+            memory.nodes.iter().filter_map(index).collect()
+        });
+        let is_spread = memory.is_some_and(|memory| memory.policy == MemoryPolicy::Interleave);
+        if is_spread && !nodes.is_empty() {
+            return Self::Over(nodes);
+        }
+        let is_bound = memory.is_some_and(|memory| memory.policy == MemoryPolicy::Bind);
+        let home = |&at: &usize| {
+            let own = seats.seats[at].node;
+            // A bound page of a thread elsewhere lies on the first that is left.
+            match nodes.first() {
+                Some(&first) if is_bound && !nodes.contains(&own) => first,
+                _ => own,
+            }
+        };
+        match demand.pages {
+            Pages::Local => Self::Own(at.iter().map(home).collect()),
+            Pages::First => Self::Own(at.first().map(home).into_iter().collect()),
+        }
+    }
+
+    /// Calls back with each node of a thread's pages and its share of them.
+    fn each(&self, thread: usize, mut call: impl FnMut(usize, f64)) {
+        match self {
+            Self::Own(nodes) => {
+                if let Some(&node) = nodes.get(thread).or(nodes.first()) {
+                    call(node, 1.0);
+                }
+            }
+            Self::Over(nodes) => {
+                let share = 1.0 / nodes.len() as f64;
+                for &node in nodes {
+                    call(node, share);
+                }
+            }
+        }
+    }
+}
+
+/// The machine and the program: what a run's speed follows from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Law<'a> {
+    pub(super) seats: &'a Seats,
+    pub(super) keys: &'a Keys,
+    pub(super) figures: &'a Figures,
+    pub(super) demand: &'a Demand,
+}
+
+/// Shares of what is used again that must be fetched from farther away.
+struct Misses {
+    /// Of each core's own cache.
+    inner: Vec<f64>,
+    /// Of each last-level cache.
+    outer: Vec<f64>,
+}
+
+/// What a unit of work consists of at a thread's place, s per s alone.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// Issue slots wanted while computing, as time.
+    slots: f64,
+    /// Waiting for memory, without load.
+    memory: f64,
+    /// Everything, before anything saturates.
+    time: f64,
+    /// Traffic, 1e9 bytes.
+    traffic: f64,
+}
+
+/// What a place makes of a unit of work.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Speeds {
+    /// Seconds per second of work alone, turns on shared CPUs included; by
+    /// thread.
+    pub(super) stretch: Vec<f64>,
+    /// The longest one-way time between two threads, ns.
+    pub(super) farthest_ns: f64,
+}
+
+impl Law<'_> {
+    /// Threads that are partners: all without groups.
+    fn group(&self, threads: usize) -> usize {
+        let wanted = self
+            .demand
+            .group
+            .and_then(|group| usize::try_from(group).ok());
+        wanted.unwrap_or(threads).clamp(1, threads.max(1))
+    }
+
+    /// How fast each thread gets on at its position.
+    pub(super) fn speeds(&self, at: &[usize], homes: &Homes) -> Speeds {
+        let group = self.group(at.len());
+        let crowd = Crowd::new(self.seats, group, at);
+        let distance_ns = self.distances_ns(group, at);
+        let misses = self.misses(&crowd);
+        let mut paces: Vec<Pace> = at
+            .iter()
+            .enumerate()
+            .map(|(thread, &at)| {
+                let away = self.latency_ratio(&self.seats.seats[at], thread, homes);
+                self.pace((&crowd, &misses), at, away, distance_ns[thread])
+            })
+            .collect();
+        self.share_slots(&crowd, at, &mut paces);
+        let load = self.load(&crowd, at, &paces, homes);
+        let alone = self.alone();
+        let stretch = paces
+            .iter()
+            .enumerate()
+            .map(|(thread, pace)| {
+                let seat = &self.seats.seats[at[thread]];
+                let time = self.saturated(pace, &load.of(self, seat, thread, homes));
+                let turns = crowd.on_cpu[at[thread]];
+                let switching = if turns > 1.5 {
+                    self.keys.switch_loss
+                } else {
+                    0.0
+                };
+                time / alone * turns * (1.0 + switching)
+            })
+            .collect();
+        Speeds {
+            stretch,
+            farthest_ns: self.farthest_ns(&crowd, at.len()),
+        }
+    }
+
+    /// Seconds per second of work of the only thread, on this CPU.
+    pub(super) fn alone_at(&self, at: usize) -> f64 {
+        let speed = self.seats.seats[at].speed;
+        let computing = self.demand.computing() / speed;
+        let (demand, traffic) = (self.demand, self.demand.gb_per_s);
+        let waiting = demand.memory_share + demand.cache_share;
+        let pace = Pace {
+            slots: 0.0,
+            memory: demand.memory_share,
+            time: computing + waiting,
+            traffic,
+        };
+        self.saturated(&pace, &self.own_load(&pace)) / self.alone()
+    }
+
+    /// Time of a unit of work alone on the fastest CPU before it is called 1.
+    fn alone(&self) -> f64 {
+        let pace = Pace {
+            slots: 0.0,
+            memory: self.demand.memory_share,
+            time: 1.0,
+            traffic: self.demand.gb_per_s,
+        };
+        self.saturated(&pace, &self.own_load(&pace))
+    }
+
+    fn own_load(&self, pace: &Pace) -> Loaded {
+        let rate = pace.traffic / pace.time;
+        Loaded {
+            core: rate / self.figures.core_gb_per_s,
+            node: rate / self.figures.node_gb_per_s,
+            link: 0.0,
+        }
+    }
+
+    /// A unit of work at this position, before anything saturates.
+    fn pace(
+        &self,
+        (crowd, misses): (&Crowd, &Misses),
+        at: usize,
+        away: f64,
+        distance_ns: f64,
+    ) -> Pace {
+        let (keys, demand, seat) = (self.keys, self.demand, &self.seats.seats[at]);
+        let package = seat.package;
+        let idle_cores = (self.seats.cores_of[package] - 1.0).max(1.0);
+        let clock = 1.0 - keys.turbo_drop * (crowd.active[package] - 1.0) / idle_cores;
+        let shares = crowd.busy[seat.core] > 1.5;
+        let partition = if shares {
+            1.0 + keys.smt_partition
+        } else {
+            1.0
+        };
+        let computing = demand.computing() / (seat.speed * clock);
+        let (inner, outer) = (misses.inner[seat.core], misses.outer[seat.llc]);
+        let (llc, memory) = (keys.llc_load_ns, self.figures.memory_ns);
+        let fetching = demand.cache_share
+            * (1.0
+                + inner * (llc / keys.l2_load_ns - 1.0).max(0.0)
+                + outer * ((memory * away - llc) / keys.l2_load_ns).max(0.0));
+        let waiting = demand.memory_share * away;
+        let talking = demand.exchanges_per_s * 2.0 * distance_ns * 1e-9;
+        Pace {
+            slots: demand.issue_share * computing * partition,
+            memory: waiting + demand.cache_share * outer * memory * away / keys.l2_load_ns,
+            time: computing * partition + fetching + waiting + talking,
+            traffic: demand.gb_per_s + demand.reuse_gb_per_s * outer,
+        }
+    }
+
+    /// What threads miss in cores' own caches and in last-level caches, beyond
+    /// what one would miss alone.
+    fn misses(&self, crowd: &Crowd) -> Misses {
+        let seats = self.seats;
+        if self.demand.cache_share <= 0.0 && self.demand.reuse_gb_per_s <= 0.0 {
+            return Misses {
+                inner: vec![0.0; seats.cores],
+                outer: vec![0.0; seats.llc_bytes.len()],
+            };
+        }
+        let own = self.demand.private_bytes as f64;
+        let shared = self.demand.shared_bytes as f64;
+        let hill = |bytes: f64, size: f64| {
+            let fullness = (bytes / size).powi(self.keys.cache_sharpness);
+            if fullness.is_finite() {
+                fullness / (1.0 + fullness)
+            } else {
+                1.0
+            }
+        };
+        let alone = hill(own, seats.largest_l2());
+        let inner = crowd.on_core.iter().zip(&seats.l2_bytes);
+        let alone_outside = hill(own + shared, seats.largest_llc());
+        let held = crowd.on_llc.iter().zip(&crowd.groups);
+        let outer = held.zip(&seats.llc_bytes);
+        Misses {
+            inner: inner
+                .map(|(threads, &size)| (hill(own * threads, size) - alone).max(0.0))
+                .collect(),
+            outer: outer
+                .map(|((threads, groups), &size)| {
+                    (hill(own * threads + shared * groups, size) - alone_outside).max(0.0)
+                })
+                .collect(),
+        }
+    }
+
+    /// Latency of this thread's memory over that of its own node.
+    fn latency_ratio(&self, seat: &Seat, thread: usize, homes: &Homes) -> f64 {
+        let mut extra_ns = 0.0;
+        homes.each(thread, |node, share| {
+            extra_ns += share
+                * if node == seat.node {
+                    0.0
+                } else if self.seats.package_of_node[node] == seat.package {
+                    self.keys.near_memory_ns
+                } else {
+                    self.figures.remote_memory_ns
+                };
+        });
+        1.0 + extra_ns / self.figures.memory_ns
+    }
+
+    /// Siblings share issue slots; waiting threads leave theirs.
+    fn share_slots(&self, crowd: &Crowd, at: &[usize], paces: &mut [Pace]) {
+        let mut wanted = vec![0.0; self.seats.cores];
+        for (pace, &at) in paces.iter().zip(at) {
+            // Threads of one CPU take turns.
+            wanted[self.seats.seats[at].core] += pace.slots / pace.time / crowd.on_cpu[at];
+        }
+        for (pace, &at) in paces.iter_mut().zip(at) {
+            let wanted = wanted[self.seats.seats[at].core];
+            pace.time *= (wanted / self.keys.smt_slots).max(1.0);
+        }
+    }
+
+    /// Mean one-way time between each thread and its partners, ns.
+    fn distances_ns(&self, group: usize, at: &[usize]) -> Vec<f64> {
+        let mut distances = Vec::with_capacity(at.len());
+        if self.demand.exchanges_per_s <= 0.0 {
+            distances.resize(at.len(), 0.0);
+            return distances;
+        }
+        let mut near = Near::new(self.seats);
+        for members in at.chunks(group) {
+            near.count(self.seats, members, 1.0);
+            let partners = (members.len() as f64 - 1.0).max(1.0);
+            for &at in members {
+                let sum = near.sum_ns(&self.seats.seats[at], members.len(), self.figures);
+                distances.push(sum / partners);
+            }
+            near.count(self.seats, members, -1.0);
+        }
+        distances
+    }
+
+    /// The longest one-way time between two of the threads, ns.
+    fn farthest_ns(&self, crowd: &Crowd, threads: usize) -> f64 {
+        let [smt, llc, node, package, remote] = self.figures.transfer_ns;
+        let used = |counts: &[f64]| counts.iter().filter(|&&count| count > 0.5).count() > 1;
+        let mut farthest: f64 = if threads > 1 { smt } else { 0.0 };
+        for (is_crossed, ns) in [
+            (used(&crowd.on_core), llc),
+            (used(&crowd.on_llc), node),
+            (used(&crowd.on_node), package),
+            (used(&crowd.on_package), remote),
+        ] {
+            if is_crossed {
+                farthest = farthest.max(ns);
+            }
+        }
+        farthest
+    }
+
+    /// What threads at this pace ask of cores, nodes and links.
+    fn load(&self, crowd: &Crowd, at: &[usize], paces: &[Pace], homes: &Homes) -> Load {
+        let packages = self.seats.packages;
+        let mut load = Load {
+            cores: vec![0.0; self.seats.cores],
+            nodes: vec![0.0; self.seats.nodes],
+            links: vec![0.0; packages * packages],
+        };
+        for (thread, (pace, &at)) in paces.iter().zip(at).enumerate() {
+            let seat = &self.seats.seats[at];
+            let rate = pace.traffic / pace.time / crowd.on_cpu[at];
+            load.cores[seat.core] += rate / self.figures.core_gb_per_s;
+            homes.each(thread, |node, share| {
+                load.nodes[node] += rate * share / self.figures.node_gb_per_s;
+                let home = self.seats.package_of_node[node];
+                if home != seat.package {
+                    let link = seat.package * packages + home;
+                    load.links[link] += rate * share / self.keys.link_gb_per_s;
+                }
+            });
+        }
+        load
+    }
+
+    /// Time of a unit of work where its resources are loaded so: latency grows
+    /// with the use made of memory, and no more gets through than can.
+    fn saturated(&self, pace: &Pace, loaded: &Loaded) -> f64 {
+        if pace.traffic <= 0.0 {
+            return pace.time;
+        }
+        let power = |load: f64| {
+            let raised = load.powi(self.keys.saturation_sharpness);
+            raised.min(f64::MAX / 8.0)
+        };
+        let on_node = power(loaded.node);
+        let use_of_memory = loaded.node / self.root(1.0 + on_node);
+        let queueing = (self.figures.loaded_factor - 1.0) * use_of_memory.powi(4);
+        let latency_bound = pace.time + pace.memory * queueing;
+        let bound = power(loaded.core) + on_node + power(loaded.link);
+        let bandwidth_bound = pace.time * self.root(bound);
+        // The smooth maximum, scaled so that no power overflows.
+        let longest = latency_bound.max(bandwidth_bound);
+        let sum = power(latency_bound / longest) + power(bandwidth_bound / longest);
+        longest * self.root(sum)
+    }
+
+    fn root(&self, sum: f64) -> f64 {
+        match self.keys.saturation_sharpness {
+            // The usual exponent, thousands of times a run.
+            4 => sum.sqrt().sqrt(),
+            sharpness => sum.powf(f64::from(sharpness).recip()),
+        }
+    }
+}
+
+/// Load over what there is, at every core, node and link; above 1 more is
+/// asked than can be had.
+struct Load {
+    cores: Vec<f64>,
+    nodes: Vec<f64>,
+    /// From each package to each.
+    links: Vec<f64>,
+}
+
+/// The same at what one thread uses: the worst of several nodes.
+#[derive(Debug, Clone, Copy)]
+struct Loaded {
+    core: f64,
+    node: f64,
+    link: f64,
+}
+
+impl Load {
+    fn of(&self, law: &Law<'_>, seat: &Seat, thread: usize, homes: &Homes) -> Loaded {
+        let mut loaded = Loaded {
+            core: self.cores[seat.core],
+            node: 0.0,
+            link: 0.0,
+        };
+        homes.each(thread, |node, _| {
+            loaded.node = loaded.node.max(self.nodes[node]);
+            let home = law.seats.package_of_node[node];
+            let link = self.links[seat.package * law.seats.packages + home];
+            loaded.link = loaded.link.max(link);
+        });
+        loaded
+    }
+}

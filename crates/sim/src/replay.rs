@@ -1,0 +1,62 @@
+//! Replays on a simulated machine: what theory says, with the noise that a hint
+//! and a wake-up have.
+//!
+//! It executes nothing, so it confirms no theory; it lets everything above be
+//! tried on machines of any shape. What no theory predicts, it refuses.
+
+use super::SimulatedMachine;
+use super::noise::gaussian;
+use pinwise_machine::{HandOver, HandOverOrder, HandedOver, HintFound, HintMade};
+use pinwise_spin::lateness::Costs;
+
+/// Relative spread of a hint's latency from item to item.
+const HINT_SD: f64 = 0.001;
+/// Of a wake-up.
+const WAKE_SD: f64 = 0.2;
+/// A `sched_yield` with nobody to yield to, ns.
+const YIELD_NS: f64 = 500.0;
+
+pub(super) fn hand_over(machine: &mut SimulatedMachine, order: &HandOverOrder<'_>) -> HandedOver {
+    let (own_ns, wake_ns) = machine.description.wiring.waiting_ns();
+    let hint_ns = order.waiter.hint_ns.unwrap_or(own_ns);
+    let free_after_ns = order.hold.saturating_sub(order.delay).as_nanos() as f64;
+    let limit_s = machine.now_s + order.limit.as_secs_f64();
+    let mut items = Vec::new();
+    while items.len() < order.items && machine.now_s < limit_s {
+        let mut noisy = |value: f64, sd: f64| value * (sd * gaussian(&mut machine.chance)).exp();
+        let costs = Costs {
+            hint_ns: noisy(hint_ns, HINT_SD),
+            wake_ns: Some(noisy(wake_ns, WAKE_SD)),
+            yield_ns: Some(YIELD_NS),
+        };
+        let waiter = &order.waiter;
+        let found = waiter.wait.lateness(waiter.ending, &costs, free_after_ns);
+        let late_ns = found.late_ns.unwrap_or(0.0);
+        let item = HandOver {
+            item_ns: order.hold.as_nanos() as f64 + late_ns,
+            late_ns,
+            seen: found.seen,
+            hints: found.hints,
+            cpu_ns: found.hints as f64 * costs.hint_ns,
+        };
+        machine.now_s += item.item_ns * 1e-9;
+        items.push(item);
+    }
+    let made = match order.waiter.hint_ns {
+        None => HintMade::Own,
+        Some(ns) if ns < own_ns => HintMade::Shortened,
+        Some(_) => HintMade::Stretched,
+    };
+    let hint = (!items.is_empty()).then_some(HintFound {
+        made,
+        before_ns: hint_ns,
+        achieved_ns: hint_ns,
+    });
+    HandedOver {
+        items,
+        switched: 0,
+        stopped: 0,
+        hint,
+        yield_ns: Some(YIELD_NS),
+    }
+}

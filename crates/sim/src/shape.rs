@@ -1,0 +1,179 @@
+//! The CPUs of a description: its topology, which of them are switched on and
+//! allowed, and of what kinds they are.
+
+use serde::Deserialize;
+
+use super::DescriptionError;
+use super::description::Checker;
+use pinwise_topology::{CpuSet, Facts, KindFacts, Restriction, SyntheticError, Topology};
+
+/// Slowest and fastest kind, over each other.
+const LEAST_SPEED: f64 = 0.01;
+const MOST_SPEED: f64 = 100.0;
+
+/// `[[kind]]`: CPUs that are as fast as one another.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawKind {
+    /// `P`, `M` or `E`, as speeds have it; only checked.
+    name: Option<String>,
+    /// A CPU list.
+    cpus: String,
+    /// Over that of the others.
+    speed: f64,
+}
+
+/// The keys that say which CPUs there are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape<'a> {
+    pub(super) topology: &'a str,
+    pub(super) allowed: Option<&'a str>,
+    pub(super) offline: Option<&'a str>,
+    pub(super) kinds: &'a [RawKind],
+}
+
+/// A synthetic topology without these CPUs.
+pub(super) fn without(text: &str, offline: &CpuSet) -> Result<Topology, SyntheticError> {
+    let mut facts = Facts::from_synthetic(text)?;
+    switch_off(&mut facts, offline);
+    Ok(Topology::from_facts(facts).0)
+}
+
+fn switch_off(facts: &mut Facts, offline: &CpuSet) {
+    for (cpu, facts) in &mut facts.cpus {
+        facts.online &= !offline.contains(*cpu);
+    }
+}
+
+impl Shape<'_> {
+    /// The machine, and the speeds of its kinds in the order that it has them.
+    pub(super) fn build(
+        &self,
+        checker: &Checker<'_>,
+    ) -> Result<(Topology, Vec<f64>), DescriptionError> {
+        let mut facts = Facts::from_synthetic(self.topology)
+            .map_err(|error| checker.bad("topology", &error.to_string()))?;
+        let present: CpuSet = facts.cpus.keys().copied().collect();
+        let offline = listed(checker, "offline", self.offline, &present)?.unwrap_or_default();
+        let online = present.difference(&offline);
+        if online.is_empty() {
+            return Err(checker.bad("offline", "leaves no CPU switched on"));
+        }
+        switch_off(&mut facts, &offline);
+        if let Some(allowed) = listed(checker, "allowed", self.allowed, &present)? {
+            let off = allowed.intersection(&offline);
+            if !off.is_empty() {
+                let reason = format!("CPUs {off} are offline");
+                return Err(checker.bad("allowed", &reason));
+            }
+            facts.restrictions.push(Restriction {
+                by: "cpuset of the description".to_owned(),
+                leaves: allowed,
+            });
+        }
+        let speeds = self.add_kinds(checker, &mut facts, &present, &online)?;
+        Ok((Topology::from_facts(facts).0, speeds))
+    }
+
+    fn add_kinds(
+        &self,
+        checker: &Checker<'_>,
+        facts: &mut Facts,
+        present: &CpuSet,
+        online: &CpuSet,
+    ) -> Result<Vec<f64>, DescriptionError> {
+        if self.kinds.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut kinds = Vec::new();
+        let mut told = CpuSet::new();
+        for (number, kind) in self.kinds.iter().enumerate() {
+            let key = |name: &str| format!("kind[{number}].{name}");
+            checker.within(&key("speed"), kind.speed, LEAST_SPEED, MOST_SPEED)?;
+            let cpus = listed(checker, &key("cpus"), Some(&kind.cpus), present)?;
+            let cpus = cpus.unwrap_or_default();
+            let both = told.intersection(&cpus);
+            if !both.is_empty() {
+                let reason = format!("CPUs {both} are of another kind, too");
+                return Err(checker.bad(&key("cpus"), &reason));
+            }
+            told = told.union(&cpus);
+            kinds.push((kind, cpus.intersection(online), key("name")));
+        }
+        let untold = online.difference(&told);
+        if !untold.is_empty() {
+            let reason = format!("CPUs {untold} are of no kind; every CPU needs one");
+            return Err(checker.bad("kind", &reason));
+        }
+        kinds.sort_by(|a, b| a.0.speed.total_cmp(&b.0.speed));
+        self.check_kinds(checker, &kinds)?;
+        facts.kinds = (1u64..)
+            .zip(&kinds)
+            .map(|(speed, (_, cpus, _))| KindFacts {
+                cpus: cpus.clone(),
+                speed,
+            })
+            .collect();
+        Ok(kinds.iter().map(|(kind, ..)| kind.speed).collect())
+    }
+
+    /// Kinds, slowest first: distinct, and named as they are fast.
+    fn check_kinds(
+        &self,
+        checker: &Checker<'_>,
+        kinds: &[(&RawKind, CpuSet, String)],
+    ) -> Result<(), DescriptionError> {
+        if let Some((_, _, key)) = kinds.iter().find(|(_, cpus, _)| cpus.is_empty()) {
+            let reason = "all its CPUs are offline; leave the kind away";
+            return Err(checker.bad(&key.replace("name", "cpus"), reason));
+        }
+        if kinds.len() < 2 {
+            let reason = "one kind alone is none: all CPUs are alike without it";
+            return Err(checker.bad("kind", reason));
+        }
+        for pair in kinds.windows(2) {
+            if pair[0].0.speed >= pair[1].0.speed {
+                let reason = "another kind is as fast; CPUs as fast as each other are one kind";
+                return Err(checker.bad(&pair[1].2.replace("name", "speed"), reason));
+            }
+        }
+        let last = kinds.len() - 1;
+        for (rank, (kind, _, key)) in kinds.iter().enumerate() {
+            let usual = match rank {
+                0 => "E",
+                rank if rank == last => "P",
+                _ => "M",
+            };
+            if kind.name.as_deref().is_some_and(|name| name != usual) {
+                let reason = format!(
+                    "by its speed this kind is called {usual}: P is the fastest, E the slowest, M \
+                     between"
+                );
+                return Err(checker.bad(key, &reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A CPU list whose CPUs are all there.
+pub(super) fn listed(
+    checker: &Checker<'_>,
+    key: &str,
+    list: Option<&str>,
+    present: &CpuSet,
+) -> Result<Option<CpuSet>, DescriptionError> {
+    let Some(list) = list else {
+        return Ok(None);
+    };
+    let set = CpuSet::parse_list(list).map_err(|error| checker.bad(key, &error.to_string()))?;
+    let strange = set.difference(present);
+    if !strange.is_empty() {
+        let reason = format!("there is no CPU {strange}; the topology has CPUs {present}");
+        return Err(checker.bad(key, &reason));
+    }
+    if set.is_empty() {
+        return Err(checker.bad(key, "names no CPU"));
+    }
+    Ok(Some(set))
+}

@@ -1,0 +1,493 @@
+//! Traces of a simulated machine: what the mechanism does, told as a kernel
+//! would tell it.
+//!
+//! The truth is known, so that an analysis can be judged by it: switches,
+//! wake-ups, masks and names are those of the run that is played, which comes
+//! out the same whether it is traced or not. Poorer tiers leave out what they
+//! cannot tell. Machines whose runs are written down, not played, are refused:
+//! a trace would be invented.
+
+use std::time::Duration;
+
+use super::mechanism::{Step, Witness};
+use super::{Prepared, SimulatedMachine};
+use pinwise_machine::{End, Listener, MachineError, Request, Run, Subject, TraceOrder, Traced};
+use pinwise_sched::{Availability, Event, IDLE, Left, Refusal, Scope, Tid, Tier, What};
+use pinwise_topology::CpuSet;
+
+/// Events that are handed over at once at most.
+const BATCH: usize = 4096;
+/// Rounds without an event that are told one by one; a time without end is
+/// told as one.
+const MOST_SILENT_ROUNDS: u32 = 100;
+/// Longest name that a kernel keeps, bytes.
+const NAME_BYTES: usize = 15;
+
+/// What stands in the way of a tier on this machine.
+fn refusal(tier: Tier, is_played: bool, is_computed: bool) -> Option<Refusal> {
+    let reason = if tier == Tier::Proc {
+        "a simulated machine has no /proc to poll"
+    } else if is_played {
+        return None;
+    } else if is_computed {
+        "runs of this simulated machine are computed from [performance], not played; a \
+         [scheduler] in its place plays them"
+    } else {
+        "runs of this simulated machine are written down, not played; a [scheduler] in its \
+         description plays them (kernels are always played)"
+    };
+    Some(Refusal {
+        reason: reason.to_owned(),
+        remedy: None,
+    })
+}
+
+/// All tiers but polling, where there is a mechanism to be watched.
+pub(super) fn tiers(machine: &SimulatedMachine) -> Vec<Availability> {
+    let has_scheduler = machine.plays(None);
+    let is_computed = machine.description.performance.is_some();
+    let availability = |&tier: &Tier| Availability {
+        tier,
+        refused: refusal(tier, has_scheduler, is_computed),
+    };
+    Tier::ALL.iter().map(availability).collect()
+}
+
+/// Plays a run before a listener.
+pub(super) fn trace(
+    machine: &mut SimulatedMachine,
+    order: &TraceOrder<'_>,
+    listener: &mut dyn Listener,
+) -> Result<Traced, MachineError> {
+    let tier = order.tier.unwrap_or(Tier::Bpf);
+    let is_computed = machine.description.performance.is_some();
+    let permitted = |is_played: bool| match refusal(tier, is_played, is_computed) {
+        None => Ok(()),
+        Some(refusal) => Err(MachineError::Untraceable {
+            tier: tier.name(),
+            reason: refusal.reason,
+            remedy: refusal.remedy,
+        }),
+    };
+    match order.subject {
+        Subject::Command(request) => {
+            permitted(machine.plays(machine.kernel_of(request).as_ref()))?;
+            let prepared = machine.prepare(request);
+            let scene = Scene {
+                cpus: request.cpus,
+                environment: &request.workload.environment,
+                request: Some(request),
+            };
+            Ok(perform(machine, &prepared, &scene, order, listener))
+        }
+        Subject::Process(pid) => Err(MachineError::Process {
+            pid,
+            reason: "a simulated machine runs nothing but the commands it is given".to_owned(),
+        }),
+        Subject::Everything => {
+            permitted(machine.plays(None))?;
+            let prepared = Prepared::endless(machine.description.workload("default"));
+            let cpus = machine.description.topology.allowed.clone();
+            let scene = Scene {
+                cpus: &cpus,
+                environment: &[],
+                request: None,
+            };
+            Ok(perform(machine, &prepared, &scene, order, listener))
+        }
+    }
+}
+
+/// Where a run is played.
+struct Scene<'a> {
+    cpus: &'a CpuSet,
+    environment: &'a [(String, String)],
+    /// `None`: the default workload, which never ends.
+    request: Option<&'a Request<'a>>,
+}
+
+fn perform(
+    machine: &mut SimulatedMachine,
+    prepared: &Prepared,
+    scene: &Scene<'_>,
+    order: &TraceOrder<'_>,
+    listener: &mut dyn Listener,
+) -> Traced {
+    let tier = order.tier.unwrap_or(Tier::Bpf);
+    let from_ns = nanoseconds(machine.now_s);
+    let mut teller = Teller {
+        cast: Cast::new(machine, prepared, scene),
+        scope: tier.scope(),
+        listener,
+        prepared,
+        from_ns,
+        limit_ns: order.limit.map(|limit| nanoseconds(limit.as_secs_f64())),
+        round_ns: nanoseconds(order.round.as_secs_f64()).max(1),
+        next_round_ns: nanoseconds(order.round.as_secs_f64()).max(1),
+        waiting: Vec::new(),
+        leaving: None,
+        main_cpu: 0,
+        is_endless: scene.request.is_none(),
+        ended_ns: None,
+    };
+    teller.open(&machine.description.topology.allowed);
+    let played = machine.play(prepared, scene.cpus, scene.environment, &mut teller);
+    let followed_s = played.map_or(0.0, |played| prepared.stretched_s(played.followed_s));
+    let cut_ns = teller.close(nanoseconds(followed_s));
+    let length_ns = cut_ns.unwrap_or(nanoseconds(followed_s));
+    let run = scene.request.map(|request| {
+        let run = machine.finish(prepared, request, played);
+        cut_ns.map_or(run.clone(), |cut_ns| cut(run, cut_ns))
+    });
+    if run.is_none() {
+        machine.now_s += Duration::from_nanos(length_ns).as_secs_f64();
+    }
+    let is_short = played.is_some_and(|played| played.followed_s < played.wall_s);
+    let note = format!(
+        "The simulated run has too many steps to follow all: its first {followed_s:.3} s are traced."
+    );
+    Traced {
+        tier,
+        scope: tier.scope(),
+        from_ns,
+        to_ns: from_ns + length_ns,
+        run,
+        own_cpu: Duration::ZERO,
+        throttled: None,
+        notes: is_short.then_some(note).into_iter().collect(),
+    }
+}
+
+/// A run that was ended early: what it would have used is not what it used.
+fn cut(run: Run, cut_ns: u64) -> Run {
+    Run {
+        wall: Duration::from_nanos(cut_ns),
+        user: None,
+        system: None,
+        migrations: None,
+        foreign_cpu: None,
+        end: End::TimedOut,
+        ..run
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to what is far within 64 bits"
+)]
+fn nanoseconds(seconds: f64) -> u64 {
+    const LONGEST_NS: f64 = 4e18;
+    (seconds * 1e9).clamp(0.0, LONGEST_NS).round() as u64
+}
+
+/// Threads by the numbers that the mechanism gives them.
+struct Cast {
+    /// Of the run itself.
+    own: usize,
+    members: Vec<Member>,
+}
+
+struct Member {
+    tid: Tid,
+    process: Tid,
+    name: Box<str>,
+    mask: CpuSet,
+}
+
+impl Cast {
+    fn new(machine: &mut SimulatedMachine, prepared: &Prepared, scene: &Scene<'_>) -> Self {
+        let workload = &prepared.workload;
+        let own = usize::try_from(workload.threads).unwrap_or(1);
+        let places: Vec<usize> = scene.cpus.iter().collect();
+        let mut members = Vec::new();
+        let process = machine.new_threads(workload.threads);
+        for tid in (process..).take(own) {
+            let mask = match places.get(members.len() % places.len().max(1)) {
+                Some(&cpu) if workload.places_itself => CpuSet::single(cpu),
+                _ => scene.cpus.clone(),
+            };
+            let name = short(&prepared.name);
+            members.push(Member {
+                tid,
+                process,
+                name,
+                mask,
+            });
+        }
+        let scheduler = machine.description.scheduler.clone().unwrap_or_default();
+        for neighbour in &scheduler.neighbours {
+            let threads = u32::try_from(neighbour.threads()).unwrap_or(1);
+            let process = machine.new_threads(threads);
+            let mask = neighbour.cpus_on(&machine.description.topology);
+            members.extend((process..).take(neighbour.threads()).map(|tid| Member {
+                tid,
+                process,
+                name: short(&neighbour.name),
+                mask: mask.clone(),
+            }));
+        }
+        Self { own, members }
+    }
+}
+
+/// A name as a kernel keeps it.
+fn short(name: &str) -> Box<str> {
+    let mut end = name.len().min(NAME_BYTES);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name[..end].into()
+}
+
+/// A thread that has left its CPU, until it is known who follows it there.
+#[derive(Clone, Copy)]
+struct Leaving {
+    time_ns: u64,
+    thread: usize,
+    cpu: usize,
+    left: Left,
+}
+
+/// Makes events of steps and hands them out.
+struct Teller<'a> {
+    cast: Cast,
+    scope: Scope,
+    listener: &'a mut dyn Listener,
+    prepared: &'a Prepared,
+    from_ns: u64,
+    limit_ns: Option<u64>,
+    round_ns: u64,
+    /// Since the beginning, as all times here.
+    next_round_ns: u64,
+    waiting: Vec<Event>,
+    leaving: Option<Leaving>,
+    /// Where the main thread last was: it starts the others there.
+    main_cpu: usize,
+    /// Does the run matter to nobody once it is no longer listened to?
+    is_endless: bool,
+    /// When the limit or the listener ended it.
+    ended_ns: Option<u64>,
+}
+
+impl Witness for Teller<'_> {
+    fn see(&mut self, at_s: f64, step: Step) {
+        let time_ns = nanoseconds(self.prepared.stretched_s(at_s));
+        self.pass(time_ns);
+        if self.ended_ns.is_some() {
+            return;
+        }
+        let follows = matches!(
+            (step, self.leaving),
+            (Step::Comes { cpu, .. }, Some(leaving))
+                if cpu == leaving.cpu && time_ns == leaving.time_ns
+        );
+        if !follows {
+            self.settle();
+        }
+        match step {
+            Step::Begins { thread } => self.begins(time_ns, thread),
+            Step::Wakes { thread, cpu } => self.wakes(time_ns, thread, cpu),
+            Step::Comes { thread, cpu } => self.comes(time_ns, thread, cpu),
+            Step::Leaves { thread, cpu, left } => {
+                self.leaving = Some(Leaving {
+                    time_ns,
+                    thread,
+                    cpu,
+                    left,
+                });
+            }
+            Step::Ends { thread } => {
+                let tid = self.cast.members[thread].tid;
+                self.tell(time_ns, self.main_cpu, What::Exit { thread: tid });
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_endless && self.ended_ns.is_some()
+    }
+}
+
+impl Teller<'_> {
+    /// Before the run all CPUs idle. One that never does anything else would
+    /// not be heard of, and whether it idles could not be told.
+    fn open(&mut self, cpus: &CpuSet) {
+        if self.scope.has_all_cpus {
+            for cpu in cpus.iter() {
+                self.switch(0, cpu, (IDLE, Left::Preempted), IDLE);
+            }
+        }
+    }
+
+    /// Tells rounds that are over by now, and ends at the limit.
+    fn pass(&mut self, time_ns: u64) {
+        let mut silent = 0;
+        while self.ended_ns.is_none() {
+            let end_ns = self.limit_ns.filter(|&limit| limit <= time_ns);
+            let round_ns = self.next_round_ns;
+            if round_ns > time_ns || end_ns.is_some_and(|end| end < round_ns) {
+                if let Some(end_ns) = end_ns {
+                    self.hand_out();
+                    self.ended_ns = Some(end_ns);
+                }
+                return;
+            }
+            self.settle();
+            self.hand_out();
+            if !self.listener.round(self.from_ns + round_ns) {
+                self.ended_ns = Some(round_ns);
+            }
+            silent += 1;
+            let rounds = match silent {
+                0..MOST_SILENT_ROUNDS => 1,
+                _ => (time_ns - round_ns) / self.round_ns + 1,
+            };
+            self.next_round_ns = round_ns.saturating_add(rounds.saturating_mul(self.round_ns));
+        }
+    }
+
+    /// Nobody came where a thread left.
+    fn settle(&mut self) {
+        if let Some(Leaving {
+            time_ns,
+            thread,
+            cpu,
+            left,
+        }) = self.leaving.take()
+        {
+            let prev = self.cast.members[thread].tid;
+            self.switch(time_ns, cpu, (prev, left), IDLE);
+        }
+    }
+
+    fn begins(&mut self, time_ns: u64, thread: usize) {
+        let Member {
+            tid,
+            process,
+            ref name,
+            ref mask,
+        } = self.cast.members[thread];
+        let (name, mask) = (name.clone(), Box::new(mask.clone()));
+        let is_own = thread < self.cast.own;
+        if !is_own && !self.scope.has_all_cpus {
+            return;
+        }
+        let what = if is_own && thread > 0 {
+            What::Fork {
+                parent: process,
+                child: tid,
+                process,
+            }
+        } else {
+            What::Known {
+                thread: tid,
+                process,
+            }
+        };
+        let is_followed = (is_own && thread == 0) || (!is_own && self.is_endless);
+        self.tell(time_ns, self.main_cpu, what);
+        self.tell(time_ns, self.main_cpu, What::Name { thread: tid, name });
+        self.tell(
+            time_ns,
+            self.main_cpu,
+            What::Mask {
+                thread: tid,
+                cpus: mask,
+            },
+        );
+        if is_followed {
+            self.tell(time_ns, self.main_cpu, What::Follow { thread: tid });
+        }
+    }
+
+    fn wakes(&mut self, time_ns: u64, thread: usize, cpu: usize) {
+        if self.scope.has_wakeups {
+            let tid = self.cast.members[thread].tid;
+            let target = number(cpu);
+            self.tell(
+                time_ns,
+                cpu,
+                What::Wake {
+                    thread: tid,
+                    target,
+                },
+            );
+        }
+    }
+
+    fn comes(&mut self, time_ns: u64, thread: usize, cpu: usize) {
+        if thread == 0 {
+            self.main_cpu = cpu;
+        }
+        let next = self.cast.members[thread].tid;
+        match self.leaving.take() {
+            // A kernel that goes on with the same thread switches nothing.
+            Some(leaving) if leaving.thread == thread => {}
+            Some(leaving) => {
+                let prev = self.cast.members[leaving.thread].tid;
+                self.switch(time_ns, cpu, (prev, leaving.left), next);
+            }
+            None => self.switch(time_ns, cpu, (IDLE, Left::Preempted), next),
+        }
+    }
+
+    /// Tells a switch, or the halves of it that a poorer tier sees.
+    fn switch(&mut self, time_ns: u64, cpu: usize, (prev, left): (Tid, Left), next: Tid) {
+        if self.scope.has_all_cpus {
+            self.tell(time_ns, cpu, What::Switch { prev, left, next });
+            return;
+        }
+        if self.is_own(prev) {
+            self.tell(time_ns, cpu, What::Out { thread: prev, left });
+        }
+        if self.is_own(next) {
+            self.tell(time_ns, cpu, What::In { thread: next });
+        }
+    }
+
+    fn is_own(&self, tid: Tid) -> bool {
+        let first = self.cast.members[0].tid;
+        usize::try_from(tid - first).is_ok_and(|rank| rank < self.cast.own)
+    }
+
+    fn tell(&mut self, time_ns: u64, cpu: usize, what: What) {
+        self.waiting.push(Event {
+            time_ns: self.from_ns + time_ns,
+            cpu: number(cpu),
+            what,
+        });
+        if self.waiting.len() >= BATCH {
+            self.hand_out();
+        }
+    }
+
+    fn hand_out(&mut self) {
+        if !self.waiting.is_empty() {
+            self.listener.events(&self.waiting);
+            self.waiting.clear();
+        }
+    }
+
+    /// The run is over after so long; returns when it was ended before that.
+    fn close(mut self, length_ns: u64) -> Option<u64> {
+        self.settle_unless_ended();
+        self.pass(length_ns);
+        self.hand_out();
+        self.ended_ns.filter(|&ended| ended < length_ns)
+    }
+
+    fn settle_unless_ended(&mut self) {
+        if self.ended_ns.is_none() {
+            self.settle();
+        }
+    }
+}
+
+/// CPUs have small numbers.
+fn number(cpu: usize) -> u32 {
+    u32::try_from(cpu).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

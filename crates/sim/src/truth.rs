@@ -1,0 +1,56 @@
+//! What runs truly cost: without noise, and on average over chance.
+//!
+//! Nothing is remembered and no chance of the machine's is drawn: a run costs
+//! the same whether or not somebody asked for the truth before.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::mechanism::{self, Nobody, Scheduler};
+use super::workload::SimWorkload;
+use super::{LONGEST_RUN_S, SimulatedMachine, performance};
+use pinwise_machine::Request;
+
+/// Runs of a mechanism whose mean is the truth.
+const PLAYS: u32 = 32;
+
+/// Mean wall-clock time, s; `None` of what always fails.
+pub(super) fn true_cost(machine: &SimulatedMachine, request: &Request<'_>) -> Option<f64> {
+    let (kernel, workload) = machine.meaning(request);
+    let failure = workload.failure(request.cpus);
+    if failure.is_some_and(|(exit, probability)| exit != 0 && probability >= 1.0) {
+        return None;
+    }
+    let effect = machine.description.effect(&workload, request.cpus);
+    let time_s = match &machine.description.performance {
+        Some(performance) => performance.true_s(&performance::Order {
+            workload: &workload,
+            cpus: request.cpus,
+            memory: request.memory,
+        }),
+        None if machine.plays(kernel.as_ref()) => played_s(machine, &workload, request),
+        None => workload.base_s,
+    };
+    Some((time_s * effect).min(LONGEST_RUN_S))
+}
+
+/// Mean of runs of the mechanism, from a stream of their own.
+fn played_s(machine: &SimulatedMachine, workload: &SimWorkload, request: &Request<'_>) -> f64 {
+    let usual = Scheduler::default();
+    let mut chance = ChaCha8Rng::seed_from_u64(0);
+    chance.set_stream(4);
+    let total: f64 = (0..PLAYS)
+        .map(|_| {
+            let played = mechanism::play(
+                &machine.description.topology,
+                machine.description.scheduler.as_ref().unwrap_or(&usual),
+                workload,
+                (request.cpus, &request.workload.environment),
+                &mut chance,
+                &mut Nobody,
+            );
+            played.wall_s.min(LONGEST_RUN_S)
+        })
+        .sum();
+    total / f64::from(PLAYS)
+}

@@ -1,0 +1,484 @@
+//! How a simulated machine is really wired, and what probes find there.
+//!
+//! A batch is `figure of the true wiring × noise`, and takes about the time
+//! that it would take a real machine, so that budgets mean something. What the
+//! machine reports does not enter: that is the point.
+
+mod description;
+mod drift;
+mod memory;
+mod truth;
+
+use std::time::Duration;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use self::description::PROBES;
+pub(super) use self::description::{Figures, Wiring};
+use self::drift::Drift;
+use self::truth::{Shared, Truth};
+use super::noise::gaussian;
+use super::{LONGEST_RUN_S, SimulatedMachine};
+use pinwise_machine::{Batches, Probe};
+use pinwise_topology::Topology;
+
+/// Starting and pinning threads, per call.
+const START_S: f64 = 1e-4;
+
+/// Transfers of a batch: 200 round trips, what keeps the interruptions of a
+/// busy machine out of most batches.
+const TRANSFERS: f64 = 400.0;
+
+/// The work of one side of a contention batch, alone.
+const CONTENTION_S: f64 = 1e-4;
+
+/// Two CPUs on one hardware thread take turns.
+const STACKED_CONTENTION: f64 = 2.0;
+
+/// Share of the batches of such CPUs in which steal is seen: it is counted in
+/// ticks of the clock, which are longer than a batch.
+const STACKED_STOLEN: f64 = 0.5;
+
+impl Wiring {
+    /// What a spin-wait hint takes, and waking a sleeper, ns.
+    pub(super) const fn waiting_ns(&self) -> (f64, f64) {
+        (self.figures.pause_ns, self.figures.futex_wake_ns)
+    }
+
+    /// What the machine is really wired like; of several states the first.
+    pub(super) fn true_topology(&self) -> &Topology {
+        &self.states[0].truth.topology
+    }
+
+    /// Figures of its memory and distances.
+    pub(super) const fn measured(&self) -> Measured {
+        let figures = &self.figures;
+        Measured {
+            core_gb_per_s: figures.core_gb_per_s,
+            node_gb_per_s: figures.node_gb_per_s,
+            cache_gb_per_s: figures.cache_gb_per_s,
+            memory_ns: figures.memory_ns,
+            remote_memory_ns: figures.remote_memory_ns,
+            loaded_factor: figures.loaded_factor,
+            smt_ns: figures.smt_ns,
+            llc_ns: figures.llc_ns,
+            numa_ns: figures.numa_ns,
+            package_ns: figures.package_ns,
+            remote_ns: figures.remote_ns,
+        }
+    }
+}
+
+/// Figures of memory and distances that runs depend on, too.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) core_gb_per_s: f64,
+    pub(super) node_gb_per_s: f64,
+    pub(super) cache_gb_per_s: f64,
+    pub(super) memory_ns: f64,
+    pub(super) remote_memory_ns: f64,
+    pub(super) loaded_factor: f64,
+    pub(super) smt_ns: f64,
+    pub(super) llc_ns: f64,
+    /// `None`: as `package_ns`.
+    pub(super) numa_ns: Option<f64>,
+    pub(super) package_ns: f64,
+    pub(super) remote_ns: f64,
+}
+
+/// What probing a simulated machine needs to remember.
+#[derive(Debug)]
+pub(super) struct Probing {
+    drift: Drift,
+    chance: ChaCha8Rng,
+    /// Fixes the lasting differences between pairs.
+    salt: u64,
+    /// `ln` of the factor that all latencies have, and when it was drawn.
+    wander: (f64, f64),
+}
+
+impl Probing {
+    /// Streams 2 and 3 of the seed; 1 is that of the runs.
+    pub(super) fn new(wiring: &Wiring, seed: u64) -> Self {
+        let stream = |number| {
+            let mut chance = ChaCha8Rng::seed_from_u64(seed);
+            chance.set_stream(number);
+            chance
+        };
+        let mut chance = stream(3);
+        let salt = chance.random();
+        let sd = wiring.figures.wander.map_or(0.0, |wander| wander.sd);
+        Self {
+            drift: Drift::new(&wiring.states, stream(2)),
+            wander: (sd * gaussian(&mut chance), 0.0),
+            salt,
+            chance,
+        }
+    }
+
+    /// The common factor of all latencies now: an Ornstein–Uhlenbeck process.
+    fn wander(&mut self, now_s: f64, figures: &Figures) -> f64 {
+        let Some(wander) = figures.wander else {
+            return 1.0;
+        };
+        let (log, then_s) = self.wander;
+        let kept = (-(now_s - then_s) / wander.time_s).exp();
+        let fresh = wander.sd * (1.0 - kept * kept).max(0.0).sqrt();
+        let log = kept * log + fresh * gaussian(&mut self.chance);
+        self.wander = (log, now_s);
+        log.exp()
+    }
+}
+
+/// What one batch of a probe would be without noise.
+#[derive(Debug, Clone, Copy)]
+struct Batch {
+    value: f64,
+    /// Another value and the share of batches that have it.
+    other: Option<(f64, f64)>,
+    background: Option<f64>,
+    /// Times that the value is in the clock's reading; 0: not read off it.
+    repeats: f64,
+    takes_s: f64,
+    /// Share of batches that are stolen, beyond the machine's.
+    stolen: f64,
+    /// Do others at work disturb it?
+    is_latency: bool,
+}
+
+impl Batch {
+    const fn of(value: f64, repeats: f64, takes_s: f64) -> Self {
+        Self {
+            value,
+            other: None,
+            background: None,
+            repeats,
+            takes_s,
+            stolen: 0.0,
+            is_latency: false,
+        }
+    }
+
+    /// Of so many repetitions of something that takes `ns`.
+    fn timed(ns: f64, repeats: f64) -> Self {
+        Self::of(ns, repeats, ns * repeats * 1e-9)
+    }
+}
+
+pub(super) fn probe(
+    machine: &mut SimulatedMachine,
+    probes: &[Probe],
+    batches: usize,
+    limit: Duration,
+) -> Vec<Batches> {
+    let wiring = &machine.description.wiring;
+    let begin_s = machine.now_s + START_S;
+    let level = machine.probing.wander(begin_s, &wiring.figures);
+    machine.probing.drift.forget_before(begin_s);
+    let mut call = Call {
+        wiring,
+        probing: &mut machine.probing,
+        disturbance: if probes.len() > 1 {
+            wiring.figures.parallel_disturbance * level
+        } else {
+            level
+        },
+        begin_s,
+        limit_s: limit.as_secs_f64().min(LONGEST_RUN_S),
+        batches,
+    };
+    let mut longest_s = 0.0f64;
+    let made = probes
+        .iter()
+        .map(|probe| {
+            let (batches, took_s) = call.make(probe);
+            longest_s = longest_s.max(took_s);
+            batches
+        })
+        .collect();
+    machine.now_s = begin_s + longest_s;
+    made
+}
+
+/// Batches that may be lost before a probe gives up.
+const MOST_LOST: usize = 100_000;
+
+/// One call of `probe`.
+struct Call<'a> {
+    wiring: &'a Wiring,
+    probing: &'a mut Probing,
+    /// Times that latencies take in this call.
+    disturbance: f64,
+    begin_s: f64,
+    limit_s: f64,
+    batches: usize,
+}
+
+impl Call<'_> {
+    /// What the probe gives, and how long it took, s.
+    fn make(&mut self, probe: &Probe) -> (Batches, f64) {
+        if let Some(reason) = self.refusal(probe) {
+            return (Batches::unavailable(reason), 0.0);
+        }
+        let ignores_affinity = self.wiring.figures.ignores_affinity;
+        let mut made = Batches {
+            was_in_place: !ignores_affinity,
+            ..Batches::default()
+        };
+        let mut spent_s = memory::preparation_s(probe).min(self.limit_s);
+        let mut known: Option<(usize, Batch)> = None;
+        let mut tries = 0;
+        while made.values.len() < self.batches {
+            // CPUs that take turns may lose every batch, and batches of no
+            // length would then go on for ever.
+            tries += 1;
+            if tries > MOST_LOST + self.batches {
+                spent_s = self.limit_s;
+                break;
+            }
+            let states = &self.wiring.states;
+            let state = self.probing.drift.at(self.begin_s + spent_s, states);
+            let batch = match known {
+                Some((of, batch)) if of == state && !ignores_affinity => batch,
+                _ => self.batch(probe, state),
+            };
+            known = Some((state, batch));
+            spent_s += batch.takes_s;
+            if spent_s > self.limit_s {
+                // Threads that wait for each other longer than all the time
+                // there is are on one hardware thread: the hypervisor's doing.
+                made.stolen += usize::from(batch.stolen > 0.0);
+                spent_s = self.limit_s;
+                break;
+            }
+            self.draw(batch, &mut made);
+        }
+        (made, spent_s)
+    }
+
+    /// Why the probe cannot be made.
+    fn refusal(&self, probe: &Probe) -> Option<String> {
+        let figures = &self.wiring.figures;
+        let name = name_of(probe);
+        if figures.lacks.iter().any(|lacking| lacking == name) {
+            return Some(format!("This machine is described as lacking {name}."));
+        }
+        if let Probe::Hint { hint, .. } = probe {
+            return Some(format!("A simulated machine has no {}.", hint.name()));
+        }
+        let (cpus, node) = operands(probe);
+        let truth = &self.wiring.states[0].truth;
+        if let Some(cpu) = cpus.iter().find(|&&cpu| !truth.has(cpu)) {
+            return Some(format!("There is no CPU {cpu}."));
+        }
+        if let Some(node) = node.filter(|node| !self.wiring.nodes.contains(node)) {
+            return Some(format!("There is no NUMA node {node}."));
+        }
+        let needs_two = matches!(probe, Probe::Transfer { .. } | Probe::Contention { .. });
+        if cpus.is_empty() || (needs_two && cpus[0] == cpus[1]) {
+            return Some(format!("The probe {name} needs other CPUs."));
+        }
+        None
+    }
+
+    /// The batch of a probe in this state of the machine.
+    fn batch(&mut self, probe: &Probe, state: usize) -> Batch {
+        let figures = &self.wiring.figures;
+        let truth = &self.wiring.states[state].truth;
+        let batch = match *probe {
+            Probe::Transfer { a, b, home } => {
+                let (a, b) = self.in_place(a, b, truth);
+                return self.transfer(a, b, home, truth);
+            }
+            Probe::Contention { a, b, .. } => {
+                let (a, b) = self.in_place(a, b, truth);
+                contention(truth.shared(a, b), figures)
+            }
+            Probe::Pause { .. } | Probe::PauseCycles { .. } | Probe::PauseCounted { .. } => {
+                pause(probe, figures)
+            }
+            // Refused before.
+            Probe::Hint { .. } => Batch::of(f64::NAN, 0.0, 0.0),
+            Probe::Cycle { .. } => Batch::timed(1.0 / figures.ghz, 60_000.0),
+            Probe::Tick { .. } => {
+                Batch::timed(1.0 / figures.tick_ghz.unwrap_or(figures.ghz), 60_000.0)
+            }
+            Probe::TimerStep { .. } => Batch::of(figures.timer_step_ns, 0.0, 1e-5),
+            Probe::ContextSwitch { .. } => Batch::timed(figures.context_switch_ns, 200.0),
+            Probe::FutexWake { waker, sleeper } if waker == sleeper => {
+                Batch::timed(figures.context_switch_ns, 200.0)
+            }
+            Probe::FutexWake { .. } => Batch::timed(figures.futex_wake_ns, 100.0),
+            Probe::Chase { .. } | Probe::Bandwidth { .. } | Probe::LoadedLatency { .. } => {
+                memory::batch(probe, truth, figures)
+            }
+        };
+        self.disturbed(batch)
+    }
+
+    fn disturbed(&self, batch: Batch) -> Batch {
+        let factor = if batch.is_latency {
+            self.disturbance
+        } else {
+            1.0
+        };
+        Batch {
+            value: batch.value * factor,
+            takes_s: batch.takes_s * factor,
+            ..batch
+        }
+    }
+
+    fn transfer(&self, a: usize, b: usize, home: Option<usize>, truth: &Truth) -> Batch {
+        let figures = &self.wiring.figures;
+        let shared = truth.shared(a, b);
+        let lasting = (figures.pair_sd * lasting_deviation(a, b, self.probing.salt)).exp();
+        let ns = truth.transfer_ns(a, b, home, figures) * lasting;
+        let is_stacked = shared == Shared::Thread;
+        self.disturbed(Batch {
+            is_latency: !is_stacked,
+            stolen: if is_stacked { STACKED_STOLEN } else { 0.0 },
+            ..Batch::timed(ns, TRANSFERS)
+        })
+    }
+
+    /// The CPUs that the threads really run on.
+    fn in_place(&mut self, a: usize, b: usize, truth: &Truth) -> (usize, usize) {
+        if !self.wiring.figures.ignores_affinity {
+            return (a, b);
+        }
+        let cpus: Vec<usize> = truth.topology.online.iter().collect();
+        let first = self.probing.chance.random_range(0..cpus.len());
+        let others = cpus.len().max(2) - 1;
+        let second = (first + 1 + self.probing.chance.random_range(0..others)) % cpus.len();
+        (cpus[first], cpus[second])
+    }
+
+    /// Draws a batch: its value, or what it was thrown away for.
+    fn draw(&mut self, batch: Batch, made: &mut Batches) {
+        let figures = &self.wiring.figures;
+        let chance = &mut self.probing.chance;
+        let stolen = figures.stolen + batch.stolen;
+        if figures.switched + stolen > 0.0 {
+            let fate: f64 = chance.random();
+            if fate < stolen {
+                made.stolen += 1;
+                return;
+            }
+            if fate < stolen + figures.switched {
+                made.switched += 1;
+                return;
+            }
+        }
+        let mut factor = if batch.repeats > 0.0 {
+            (figures.noise_sd * gaussian(chance)).exp()
+        } else {
+            1.0
+        };
+        if let Some(outliers) = figures.outliers
+            && chance.random::<f64>() < outliers.share
+        {
+            factor *= outliers.factor;
+        }
+        let truth = match batch.other {
+            Some((other, share)) if chance.random::<f64>() < share => other,
+            _ => batch.value,
+        };
+        let step = figures.timer_step_ns / batch.repeats;
+        let value = truth * factor;
+        made.values.push(
+            if figures.timer_step_ns > 1.0 && step > 0.0 && step.is_finite() {
+                // The clock stands anywhere within a step when a batch begins.
+                (value / step + chance.random::<f64>()).floor() * step
+            } else {
+                value
+            },
+        );
+        if let Some(background) = batch.background {
+            made.background.push(background * factor.recip());
+        }
+    }
+}
+
+fn contention(shared: Shared, figures: &Figures) -> Batch {
+    let ratio = match shared {
+        Shared::Thread => STACKED_CONTENTION,
+        Shared::Core => figures.smt_contention,
+        _ => figures.other_contention,
+    };
+    Batch {
+        stolen: match shared {
+            Shared::Thread => STACKED_STOLEN,
+            _ => 0.0,
+        },
+        // Both times are long beside any clock's step.
+        ..Batch::of(ratio, f64::INFINITY, CONTENTION_S * (1.0 + ratio))
+    }
+}
+
+fn pause(probe: &Probe, figures: &Figures) -> Batch {
+    let is_cycles = matches!(
+        probe,
+        Probe::PauseCycles { .. } | Probe::PauseCounted { .. }
+    );
+    let unit = if is_cycles { figures.ghz } else { 1.0 };
+    let modes = figures.pause_modes;
+    Batch {
+        value: figures.pause_ns * unit,
+        other: modes.map(|mode| (mode.ns * unit, mode.share)),
+        ..Batch::timed(figures.pause_ns, 1000.0)
+    }
+}
+
+/// A standard normal figure that belongs to the pair: the same in every call.
+fn lasting_deviation(a: usize, b: usize, salt: u64) -> f64 {
+    let pair = ((a.min(b) as u64) << 32) | a.max(b) as u64;
+    let mut chance = ChaCha8Rng::seed_from_u64(salt ^ pair);
+    gaussian(&mut chance)
+}
+
+/// The probe's word in `lacks`.
+const fn name_of(probe: &Probe) -> &'static str {
+    PROBES[match probe {
+        Probe::Transfer { .. } => 0,
+        Probe::Contention { .. } => 1,
+        Probe::Pause { .. } => 2,
+        Probe::PauseCycles { .. } => 3,
+        Probe::Cycle { .. } => 4,
+        Probe::Tick { .. } => 5,
+        Probe::TimerStep { .. } => 6,
+        Probe::Chase { .. } => 7,
+        Probe::Bandwidth { .. } => 8,
+        Probe::LoadedLatency { .. } => 9,
+        Probe::ContextSwitch { .. } => 10,
+        Probe::FutexWake { .. } => 11,
+        Probe::PauseCounted { .. } => 12,
+        Probe::Hint { .. } => 13,
+    }]
+}
+
+/// The CPUs and the node that a probe names.
+fn operands(probe: &Probe) -> (Vec<usize>, Option<usize>) {
+    match probe {
+        Probe::Transfer { a, b, home } => (vec![*a, *b], *home),
+        Probe::Contention { a, b, .. } => (vec![*a, *b], None),
+        Probe::Pause { cpu }
+        | Probe::PauseCycles { cpu }
+        | Probe::PauseCounted { cpu }
+        | Probe::Hint { cpu, .. }
+        | Probe::Cycle { cpu }
+        | Probe::Tick { cpu }
+        | Probe::TimerStep { cpu }
+        | Probe::ContextSwitch { cpu } => (vec![*cpu], None),
+        Probe::Chase { cpu, node, .. } => (vec![*cpu], *node),
+        Probe::Bandwidth { cpus, node, .. } => (cpus.iter().collect(), *node),
+        Probe::LoadedLatency { cpu, loaders, .. } => {
+            (std::iter::once(*cpu).chain(loaders.iter()).collect(), None)
+        }
+        Probe::FutexWake { waker, sleeper } => (vec![*waker, *sleeper], None),
+    }
+}
+
+#[cfg(test)]
+mod tests;

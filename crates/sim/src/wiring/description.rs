@@ -1,0 +1,464 @@
+//! The section `[wiring]` of a description: how the machine is really wired,
+//! and what probes find there.
+//!
+//! Refuses figures that no machine can have; without the section, the machine
+//! is wired as it reports.
+
+use serde::Deserialize;
+
+use super::truth::Truth;
+use crate::description::{Checker, DescriptionError};
+use crate::shape::without;
+use pinwise_topology::{CpuSet, Topology};
+
+/// No figure of a simulated machine is smaller or larger, whatever its unit:
+/// products and quotients of several must stay finite.
+const SMALLEST: f64 = 1e-9;
+const LARGEST: f64 = 1e9;
+
+/// Most states, and most CPUs in all of them together: each is a topology.
+const MOST_STATES: usize = 16;
+const MOST_CPUS: usize = 1 << 14;
+
+/// Most batches that may be thrown away: nearly all, or a probe would never end.
+const LARGEST_LOST_SHARE: f64 = 0.99;
+
+/// The probes, as `lacks` names them.
+pub(super) const PROBES: [&str; 14] = [
+    "transfer",
+    "contention",
+    "pause",
+    "pause_cycles",
+    "cycle",
+    "tick",
+    "timer_step",
+    "chase",
+    "bandwidth",
+    "loaded_latency",
+    "context_switch",
+    "futex_wake",
+    "pause_counted",
+    "hint",
+];
+
+/// `[wiring]` as written; times in ns, shares of 1.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Figures {
+    /// The true topology, with the CPUs of the reported one.
+    topology: Option<String>,
+    /// Several true topologies, between which the machine moves.
+    states: Vec<RawState>,
+    /// CPUs that share one hardware thread, as lists.
+    stacked: Vec<String>,
+
+    /// One-way times of a cache line, by the innermost unit that both CPUs are
+    /// in. Medians of published matrices of Zen 2 and 3 machines.
+    pub(super) smt_ns: f64,
+    /// Sharing an L2 below the last level; `None`: as `llc_ns`.
+    pub(super) l2_ns: Option<f64>,
+    pub(super) llc_ns: f64,
+    /// Sharing a NUMA node; `None`: as `package_ns`.
+    pub(super) numa_ns: Option<f64>,
+    pub(super) package_ns: f64,
+    pub(super) remote_ns: f64,
+    /// CPUs on one hardware thread take turns by the hypervisor's time slice.
+    pub(super) stacked_ns: f64,
+    /// What a line costs more that is homed on a node of neither CPU, where
+    /// these share no last-level cache (they would not ask its home).
+    pub(super) home_penalty_ns: f64,
+    /// Where lines lie whose home is not asked for; `None`: with the first CPU.
+    pub(super) home_node: Option<usize>,
+    /// The far end of a mesh costs this share more.
+    pub(super) gradient: f64,
+
+    /// Lasting differences between pairs, as the deviation of `ln(ns)`.
+    pub(super) pair_sd: f64,
+    /// From batch to batch.
+    pub(super) noise_sd: f64,
+    pub(super) wander: Option<Wander>,
+    pub(super) outliers: Option<Outliers>,
+    /// Share of batches thrown away for a switch.
+    pub(super) switched: f64,
+    /// Share of batches thrown away for steal.
+    pub(super) stolen: f64,
+    /// Times that latencies take while several probes are made at once.
+    pub(super) parallel_disturbance: f64,
+    pub(super) ignores_affinity: bool,
+    pub(super) timer_step_ns: f64,
+    /// Probes that cannot be made, of [`PROBES`].
+    pub(super) lacks: Vec<String>,
+
+    pub(super) smt_contention: f64,
+    pub(super) other_contention: f64,
+
+    pub(super) pause_ns: f64,
+    pub(super) pause_modes: Option<PauseMode>,
+    pub(super) ghz: f64,
+    /// `None`: as `ghz`.
+    pub(super) tick_ghz: Option<f64>,
+
+    /// Caches as a program sees them; empty: those of the true topology.
+    pub(super) caches: Vec<CacheFigure>,
+    /// The last cache holds only what the one before had to give up.
+    pub(super) exclusive_llc: bool,
+    pub(super) memory_ns: f64,
+    /// What memory of another node costs more.
+    pub(super) remote_memory_ns: f64,
+    pub(super) tlb: Option<TlbFigure>,
+    /// What one core can read, and what all cores of a node can.
+    pub(super) core_gb_per_s: f64,
+    pub(super) node_gb_per_s: f64,
+    /// The same while everything fits into the last cache, per core.
+    pub(super) cache_gb_per_s: f64,
+    /// Latency of memory at full load over that without.
+    pub(super) loaded_factor: f64,
+
+    pub(super) context_switch_ns: f64,
+    pub(super) futex_wake_ns: f64,
+}
+
+impl Default for Figures {
+    fn default() -> Self {
+        Self {
+            topology: None,
+            states: Vec::new(),
+            stacked: Vec::new(),
+            smt_ns: 14.0,
+            l2_ns: None,
+            llc_ns: 36.0,
+            numa_ns: None,
+            package_ns: 110.0,
+            remote_ns: 200.0,
+            stacked_ns: 1e6,
+            home_penalty_ns: 0.0,
+            home_node: None,
+            gradient: 0.0,
+            pair_sd: 0.02,
+            noise_sd: 0.03,
+            wander: None,
+            outliers: None,
+            switched: 0.0,
+            stolen: 0.0,
+            parallel_disturbance: 1.0,
+            ignores_affinity: false,
+            timer_step_ns: 1.0,
+            lacks: Vec::new(),
+            smt_contention: 1.7,
+            other_contention: 1.02,
+            pause_ns: 20.0,
+            pause_modes: None,
+            ghz: 3.0,
+            tick_ghz: None,
+            caches: Vec::new(),
+            exclusive_llc: false,
+            memory_ns: 90.0,
+            remote_memory_ns: 60.0,
+            tlb: None,
+            core_gb_per_s: 12.0,
+            node_gb_per_s: 40.0,
+            cache_gb_per_s: 60.0,
+            loaded_factor: 3.0,
+            context_switch_ns: 1500.0,
+            futex_wake_ns: 4000.0,
+        }
+    }
+}
+
+/// A true wiring that does not last.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawState {
+    topology: String,
+    /// Mean time in it, s (exponential).
+    dwell_s: f64,
+    /// How often it is moved to, beside the others.
+    #[serde(default = "one")]
+    weight: f64,
+    /// CPUs that share one hardware thread meanwhile.
+    #[serde(default)]
+    stacked: Vec<String>,
+}
+
+const fn one() -> f64 {
+    1.0
+}
+
+/// All latencies move together and come back, as a host's clock does.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wander {
+    /// Standard deviation of `ln(ns)`.
+    pub(super) sd: f64,
+    /// Time after which a third of a deviation is left.
+    pub(super) time_s: f64,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Outliers {
+    pub(super) share: f64,
+    pub(super) factor: f64,
+}
+
+/// A second cost of PAUSE and the share of batches that have it.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PauseMode {
+    pub(super) ns: f64,
+    pub(super) share: f64,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CacheFigure {
+    pub(super) bytes: u64,
+    pub(super) ns: f64,
+}
+
+/// From so many bytes on, a load costs so much more.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TlbFigure {
+    pub(super) bytes: u64,
+    pub(super) ns: f64,
+}
+
+/// A true wiring and how long it lasts.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) truth: Truth,
+    /// Infinite for the only one.
+    pub(super) dwell_s: f64,
+    pub(super) weight: f64,
+}
+
+/// A checked section.
+#[derive(Debug)]
+pub(crate) struct Wiring {
+    pub(super) figures: Figures,
+    /// At least one.
+    pub(super) states: Vec<State>,
+    /// Nodes that the machine reports.
+    pub(super) nodes: Vec<usize>,
+}
+
+impl Figures {
+    /// Checks the section against the reported topology.
+    pub(crate) fn check(
+        self,
+        reported: &Topology,
+        checker: &Checker<'_>,
+    ) -> Result<Wiring, DescriptionError> {
+        self.check_times(checker)?;
+        self.check_noise(checker)?;
+        self.check_memory(checker)?;
+        self.check_lacks(checker)?;
+        Ok(Wiring {
+            states: self.states(reported, checker)?,
+            nodes: reported.numa_nodes.iter().map(|node| node.node).collect(),
+            figures: self,
+        })
+    }
+
+    fn check_times(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
+        for (key, value) in [
+            ("smt_ns", self.smt_ns),
+            ("l2_ns", self.l2_ns.unwrap_or(1.0)),
+            ("llc_ns", self.llc_ns),
+            ("numa_ns", self.numa_ns.unwrap_or(1.0)),
+            ("package_ns", self.package_ns),
+            ("remote_ns", self.remote_ns),
+            ("stacked_ns", self.stacked_ns),
+            ("parallel_disturbance", self.parallel_disturbance),
+            ("timer_step_ns", self.timer_step_ns),
+            ("smt_contention", self.smt_contention),
+            ("other_contention", self.other_contention),
+            ("pause_ns", self.pause_ns),
+            ("ghz", self.ghz),
+            ("tick_ghz", self.tick_ghz.unwrap_or(1.0)),
+            ("context_switch_ns", self.context_switch_ns),
+            ("futex_wake_ns", self.futex_wake_ns),
+        ] {
+            figure(checker, key, value)?;
+        }
+        if let Some(mode) = &self.pause_modes {
+            figure(checker, "pause_modes.ns", mode.ns)?;
+            in_range(checker, "pause_modes.share", mode.share, 0.0, 1.0)?;
+        }
+        in_range(
+            checker,
+            "home_penalty_ns",
+            self.home_penalty_ns,
+            0.0,
+            LARGEST,
+        )?;
+        in_range(checker, "gradient", self.gradient, 0.0, 10.0)
+    }
+
+    fn check_noise(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
+        in_range(checker, "pair_sd", self.pair_sd, 0.0, 2.0)?;
+        in_range(checker, "noise_sd", self.noise_sd, 0.0, 2.0)?;
+        if let Some(wander) = &self.wander {
+            in_range(checker, "wander.sd", wander.sd, 0.0, 2.0)?;
+            figure(checker, "wander.time_s", wander.time_s)?;
+        }
+        if let Some(outliers) = &self.outliers {
+            in_range(checker, "outliers.share", outliers.share, 0.0, 1.0)?;
+            figure(checker, "outliers.factor", outliers.factor)?;
+        }
+        in_range(checker, "switched", self.switched, 0.0, LARGEST_LOST_SHARE)?;
+        let left = LARGEST_LOST_SHARE - self.switched;
+        in_range(checker, "stolen", self.stolen, 0.0, left)
+    }
+
+    fn check_memory(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
+        let ascends = |pair: &[CacheFigure]| pair[0].bytes < pair[1].bytes;
+        if !self.caches.windows(2).all(ascends) || self.caches.iter().any(|c| c.bytes == 0) {
+            return Err(bad(checker, "caches", "must grow in bytes, from above 0"));
+        }
+        for cache in &self.caches {
+            figure(checker, "caches.ns", cache.ns)?;
+        }
+        if let Some(tlb) = &self.tlb {
+            figure(checker, "tlb.ns", tlb.ns)?;
+        }
+        for (key, value) in [
+            ("memory_ns", self.memory_ns),
+            ("core_gb_per_s", self.core_gb_per_s),
+            ("node_gb_per_s", self.node_gb_per_s),
+            ("cache_gb_per_s", self.cache_gb_per_s),
+        ] {
+            figure(checker, key, value)?;
+        }
+        in_range(
+            checker,
+            "remote_memory_ns",
+            self.remote_memory_ns,
+            0.0,
+            LARGEST,
+        )?;
+        in_range(checker, "loaded_factor", self.loaded_factor, 1.0, 1000.0)
+    }
+
+    fn check_lacks(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
+        let is_known = |name: &&String| PROBES.contains(&name.as_str());
+        match self.lacks.iter().find(|name| !is_known(name)) {
+            None => Ok(()),
+            Some(name) => {
+                let known = PROBES.join(", ");
+                let reason = format!("'{name}' is not a probe (known: {known})");
+                Err(bad(checker, "lacks", &reason))
+            }
+        }
+    }
+
+    fn states(
+        &self,
+        reported: &Topology,
+        checker: &Checker<'_>,
+    ) -> Result<Vec<State>, DescriptionError> {
+        if self.states.is_empty() {
+            let topology = match &self.topology {
+                None => reported.clone(),
+                Some(text) => truth(checker, "topology", text, reported)?,
+            };
+            let stacked = stacked(checker, "stacked", &self.stacked, reported)?;
+            return Ok(vec![State {
+                truth: Truth::new(topology, &stacked),
+                dwell_s: f64::INFINITY,
+                weight: 1.0,
+            }]);
+        }
+        if self.topology.is_some() || !self.stacked.is_empty() {
+            let reason = "each has its own topology and stacked; leave those of [wiring] away";
+            return Err(bad(checker, "states", reason));
+        }
+        if self.states.len() > MOST_STATES || self.states.len() * reported.cpus.len() > MOST_CPUS {
+            let reason =
+                format!("more than {MOST_STATES} states, or {MOST_CPUS} CPUs in all of them");
+            return Err(bad(checker, "states", &reason));
+        }
+        self.states
+            .iter()
+            .map(|state| {
+                figure(checker, "states.dwell_s", state.dwell_s)?;
+                figure(checker, "states.weight", state.weight)?;
+                let topology = truth(checker, "states.topology", &state.topology, reported)?;
+                let stacked = stacked(checker, "states.stacked", &state.stacked, reported)?;
+                Ok(State {
+                    truth: Truth::new(topology, &stacked),
+                    dwell_s: state.dwell_s,
+                    weight: state.weight,
+                })
+            })
+            .collect()
+    }
+}
+
+fn truth(
+    checker: &Checker<'_>,
+    key: &str,
+    text: &str,
+    reported: &Topology,
+) -> Result<Topology, DescriptionError> {
+    let present: CpuSet = reported.cpus.iter().map(|cpu| cpu.id).collect();
+    let offline = present.difference(&reported.online);
+    let topology =
+        without(text, &offline).map_err(|error| bad(checker, key, &error.to_string()))?;
+    if topology.cpus.iter().map(|cpu| cpu.id).eq(present.iter()) {
+        return Ok(topology);
+    }
+    let reason = format!(
+        "has CPUs {}, the reported topology {}; they must be the same",
+        topology.online, reported.online
+    );
+    Err(bad(checker, key, &reason))
+}
+
+fn stacked(
+    checker: &Checker<'_>,
+    key: &str,
+    lists: &[String],
+    reported: &Topology,
+) -> Result<Vec<CpuSet>, DescriptionError> {
+    let mut seen = CpuSet::new();
+    let mut sets = Vec::new();
+    for list in lists {
+        let set = CpuSet::parse_list(list)
+            .map_err(|error| bad(checker, key, &format!("'{list}': {error}")))?;
+        if !set.is_subset(&reported.online) || set.intersects(&seen) {
+            let reason = format!("'{list}' has a CPU that is not there, or stands twice");
+            return Err(bad(checker, key, &reason));
+        }
+        seen = seen.union(&set);
+        sets.push(set);
+    }
+    Ok(sets)
+}
+
+fn figure(checker: &Checker<'_>, key: &str, value: f64) -> Result<(), DescriptionError> {
+    if (SMALLEST..=LARGEST).contains(&value) {
+        return Ok(());
+    }
+    let reason = format!("{value} must be from {SMALLEST:e} to {LARGEST:e}");
+    Err(bad(checker, key, &reason))
+}
+
+fn in_range(
+    checker: &Checker<'_>,
+    key: &str,
+    value: f64,
+    low: f64,
+    high: f64,
+) -> Result<(), DescriptionError> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    let reason = format!("{value} must be from {low} to {high}");
+    Err(bad(checker, key, &reason))
+}
+
+fn bad(checker: &Checker<'_>, key: &str, reason: &str) -> DescriptionError {
+    checker.bad(&format!("wiring.{key}"), reason)
+}

@@ -1,0 +1,76 @@
+//! Which true wiring holds when: states with exponential dwell times, as of
+//! CPUs that float over those of a host.
+//!
+//! The moves come from a stream of their own: they do not depend on what is
+//! probed, only on when.
+
+use std::collections::VecDeque;
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::description::State;
+use crate::noise::exponential;
+
+/// Moves followed at once. Where more would have happened, the rest is left
+/// out: a mean of a nanosecond must not take years.
+const MOST_MOVES: usize = 10_000;
+
+/// The states so far, as far as they may still be asked for.
+#[derive(Debug)]
+pub(super) struct Drift {
+    /// When each state began; the last one lasts until `until_s`.
+    began: VecDeque<(f64, usize)>,
+    until_s: f64,
+    chance: ChaCha8Rng,
+}
+
+impl Drift {
+    /// Starts in the first state.
+    pub(super) fn new(states: &[State], mut chance: ChaCha8Rng) -> Self {
+        let dwell = states.first().map_or(f64::INFINITY, |state| state.dwell_s);
+        Self {
+            began: VecDeque::from([(0.0, 0)]),
+            until_s: exponential(dwell, &mut chance),
+            chance,
+        }
+    }
+
+    /// The index of the state at this time, which must not be before one that
+    /// was told to be forgotten.
+    pub(super) fn at(&mut self, now_s: f64, states: &[State]) -> usize {
+        for _ in 0..MOST_MOVES {
+            if now_s < self.until_s {
+                break;
+            }
+            let next = self.next_state(states);
+            self.began.push_back((self.until_s, next));
+            self.until_s += exponential(states[next].dwell_s, &mut self.chance);
+        }
+        self.until_s = self.until_s.max(now_s);
+        let begun = self.began.iter().rev().find(|(start, _)| *start <= now_s);
+        begun.map_or(0, |(_, state)| *state)
+    }
+
+    /// Forgets what was before this time.
+    pub(super) fn forget_before(&mut self, now_s: f64) {
+        while self.began.get(1).is_some_and(|(start, _)| *start <= now_s) {
+            self.began.pop_front();
+        }
+    }
+
+    /// Another state, by weight; the same one where there is no other.
+    fn next_state(&mut self, states: &[State]) -> usize {
+        let now = self.began.back().map_or(0, |(_, state)| *state);
+        let others = || (0..states.len()).filter(|&index| index != now);
+        let total: f64 = others().map(|index| states[index].weight).sum();
+        let mut left = total * self.chance.random::<f64>();
+        for index in others() {
+            left -= states[index].weight;
+            if left < 0.0 {
+                return index;
+            }
+        }
+        others().next_back().unwrap_or(now)
+    }
+}

@@ -1,0 +1,553 @@
+//! Probes of simulated machines find what their description says.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use crate::{DescriptionError, SimulatedMachine};
+use pinwise_machine::{Batches, Machine, Port, Probe, Stream};
+use pinwise_stats::describe::{quantile, sd};
+use pinwise_topology::CpuSet;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn open(toml: &str, seed: u64) -> Result<SimulatedMachine, DescriptionError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.toml");
+    std::fs::write(&path, toml).unwrap();
+    SimulatedMachine::open(path.to_str().unwrap(), seed)
+}
+
+fn machine(reported: &str, wiring: &str) -> SimulatedMachine {
+    open(&format!("topology = \"{reported}\"\n[wiring]\n{wiring}"), 1).unwrap()
+}
+
+fn make(machine: &mut SimulatedMachine, probe: &Probe, batches: usize) -> Batches {
+    let probes = std::slice::from_ref(probe);
+    machine.probe(probes, batches, MINUTE).unwrap().remove(0)
+}
+
+fn median(machine: &mut SimulatedMachine, probe: &Probe) -> f64 {
+    let made = make(machine, probe, 101);
+    assert_eq!(made.unavailable, None, "{probe:?}");
+    quantile(&made.values, 0.5)
+}
+
+const fn transfer(a: usize, b: usize) -> Probe {
+    Probe::Transfer { a, b, home: None }
+}
+
+fn contention(a: usize, b: usize) -> Probe {
+    let port = Port::Spin;
+    Probe::Contention { a, b, port }
+}
+
+/// Within `share` of what was wanted.
+fn check(found: f64, wanted: f64, share: f64) {
+    let error = found / wanted - 1.0;
+    assert!(error.abs() <= share, "{found} is not {wanted}");
+}
+
+#[test]
+fn latency_follows_the_true_topology() {
+    let exact = "noise_sd = 0.01\npair_sd = 0.0\n";
+    let reported = "pu:32";
+    let truth = "topology = \"package:2 numa:2 l3:2 core:2 pu:2\"\nnuma_ns = 80\n";
+    let mut machine = machine(reported, &format!("{exact}{truth}"));
+    for (b, wanted) in [(1, 14.0), (2, 36.0), (4, 80.0), (8, 110.0), (16, 200.0)] {
+        check(median(&mut machine, &transfer(0, b)), wanted, 0.01);
+        check(median(&mut machine, &transfer(b, 0)), wanted, 0.01);
+    }
+    check(median(&mut machine, &contention(0, 1)), 1.7, 0.01);
+    check(median(&mut machine, &contention(0, 2)), 1.02, 0.01);
+    assert_eq!(machine.topology().unwrap().0.counts().cores, 32);
+}
+
+#[test]
+fn without_the_section_the_report_is_true() {
+    let mut machine = SimulatedMachine::open("package:2 l3:2 core:2 pu:1", 1).unwrap();
+    for (b, wanted) in [(1, 36.0), (2, 110.0), (4, 200.0)] {
+        check(median(&mut machine, &transfer(0, b)), wanted, 0.1);
+    }
+}
+
+#[test]
+fn clusters_share_an_l2_and_machines_without_caches_are_flat() {
+    let mut clustered = machine(
+        "l3:1 l2:2 core:2 pu:1",
+        "l2_ns = 25\npair_sd = 0.0\nnoise_sd = 0.01",
+    );
+    check(median(&mut clustered, &transfer(0, 1)), 25.0, 0.01);
+    check(median(&mut clustered, &transfer(0, 2)), 36.0, 0.01);
+    let mut flat = machine("core:4 pu:1", "pair_sd = 0.0\nnoise_sd = 0.01");
+    check(median(&mut flat, &transfer(0, 3)), 36.0, 0.01);
+}
+
+#[test]
+fn far_lines_and_far_cores_cost_more() {
+    let mut homes = machine(
+        "package:2 [numa] l3:2 core:2 pu:1",
+        "pair_sd = 0.0\nnoise_sd = 0.0\nhome_penalty_ns = 130\nhome_node = 0",
+    );
+    let at = |a, b, home| Probe::Transfer { a, b, home };
+    // Another LLC of the second package: dear where the line lies in the first.
+    check(median(&mut homes, &at(4, 6, None)), 240.0, 1e-9);
+    check(median(&mut homes, &at(4, 6, Some(1))), 110.0, 1e-9);
+    // Within an LLC, and with a CPU at the home, it makes no difference.
+    check(median(&mut homes, &at(4, 5, None)), 36.0, 1e-9);
+    check(median(&mut homes, &at(0, 4, Some(1))), 200.0, 1e-9);
+    let mut mesh = machine(
+        "l3:1 core:9 pu:1",
+        "pair_sd = 0.0\nnoise_sd = 0.0\ngradient = 0.5",
+    );
+    check(median(&mut mesh, &transfer(0, 1)), 36.0 * 1.125, 1e-9);
+    check(median(&mut mesh, &transfer(0, 8)), 36.0 * 1.5, 1e-9);
+}
+
+#[test]
+fn noise_is_as_described() {
+    let probe = transfer(0, 1);
+    let logs = |made: &Batches| made.values.iter().map(|v| v.ln()).collect::<Vec<f64>>();
+    let mut noisy = machine("pu:2", "noise_sd = 0.1");
+    check(sd(&logs(&make(&mut noisy, &probe, 5000))), 0.1, 0.05);
+    let mut outlying = machine("pu:2", "outliers = { share = 0.2, factor = 10.0 }");
+    let made = make(&mut outlying, &probe, 5000);
+    let high = made.values.iter().filter(|&&value| value > 100.0).count();
+    check(high as f64 / 5000.0, 0.2, 0.1);
+    let mut lossy = machine("pu:2", "switched = 0.3\nstolen = 0.2");
+    let made = make(&mut lossy, &probe, 5000);
+    assert_eq!(made.values.len(), 5000);
+    let all = (made.values.len() + made.switched + made.stolen) as f64;
+    check(made.switched as f64 / all, 0.3, 0.1);
+    check(made.stolen as f64 / all, 0.2, 0.1);
+    let mut pairs = machine("core:60 pu:1", "noise_sd = 0.0\npair_sd = 0.1");
+    let of_pairs: Vec<f64> = (1..60)
+        .map(|b| median(&mut pairs, &transfer(0, b)).ln())
+        .collect();
+    check(sd(&of_pairs), 0.1, 0.3);
+    check(median(&mut pairs, &transfer(7, 0)).ln(), of_pairs[6], 1e-9);
+}
+
+#[test]
+fn a_wandering_level_comes_back() {
+    let mut machine = machine(
+        "pu:2",
+        "noise_sd = 0.0\npair_sd = 0.0\nwander = { sd = 0.2, time_s = 0.01 }",
+    );
+    let levels: Vec<f64> = (0..800)
+        .map(|_| {
+            machine.now_s += 0.1;
+            median(&mut machine, &transfer(0, 1)).ln()
+        })
+        .collect();
+    check(sd(&levels), 0.2, 0.1);
+    check(quantile(&levels, 0.5), 36.0f64.ln(), 0.02);
+}
+
+#[test]
+fn probes_take_their_time_and_the_limit_cuts_them() {
+    let mut machine = machine(
+        "core:4 pu:1",
+        "noise_sd = 0.0\npair_sd = 0.0\nparallel_disturbance = 1.5",
+    );
+    let mut took = |probes: &[Probe], limit_s: f64| {
+        let before = machine.now();
+        let limit = Duration::from_secs_f64(limit_s);
+        let made = machine.probe(probes, 300, limit).unwrap();
+        (made, (machine.now() - before).as_secs_f64())
+    };
+    let (_, alone_s) = took(&[transfer(0, 1)], 1.0);
+    check(alone_s, 1e-4 + 300.0 * 400.0 * 36e-9, 1e-6);
+    let (both, both_s) = took(&[transfer(0, 1), transfer(2, 3)], 1.0);
+    check(both_s, 1e-4 + 1.5 * (alone_s - 1e-4), 1e-6);
+    assert_eq!(both.len(), 2);
+    check(both[1].values[0], 54.0, 1e-9);
+    let (cut, cut_s) = took(&[transfer(0, 1)], 0.001);
+    assert_eq!(cut[0].values.len(), 69);
+    check(cut_s, 0.0011, 1e-6);
+}
+
+#[test]
+fn states_come_and_go() {
+    let text = "topology = \"l3:1 core:2 pu:1\"\n[wiring]\nnoise_sd = 0.0\npair_sd = 0.0\n\
+        [[wiring.states]]\ntopology = \"l3:1 core:2 pu:1\"\ndwell_s = 10.0\n\
+        [[wiring.states]]\ntopology = \"l3:2 core:1 pu:1\"\ndwell_s = 5.0\nweight = 9.0\n\
+        [[wiring.states]]\ntopology = \"core:1 pu:2\"\ndwell_s = 5.0\n";
+    let watch = |seed, steps: u32| {
+        let mut machine = open(text, seed).unwrap();
+        let mut seen = Vec::new();
+        for step in 1..=steps {
+            machine.now_s = f64::from(step) * (20_000.0 / f64::from(steps));
+            seen.push(median(&mut machine, &transfer(0, 1)));
+        }
+        seen
+    };
+    let seen = watch(1, 40_000);
+    let share = |ns: f64| {
+        let alike = seen.iter().filter(|&&value| (value - ns).abs() < 1.0);
+        alike.count() as f64 / seen.len() as f64
+    };
+    // Nine of ten moves from the first lead to the second, of the others half
+    // or nine of ten back: the shares of time follow.
+    assert!((share(36.0) - 0.49).abs() < 0.06, "{}", share(36.0));
+    assert!(share(110.0) > 0.3 && share(14.0) > 0.03);
+    check(share(36.0) + share(110.0) + share(14.0), 1.0, 1e-9);
+    assert!((seen[0] - 36.0).abs() < 1e-6);
+    // The moves do not depend on how often one looks.
+    let rarely = watch(1, 4000);
+    let differing = rarely.iter().zip(seen.iter().skip(9).step_by(10));
+    let differing = differing.filter(|(a, b)| (*a - *b).abs() > 1.0).count();
+    assert!(
+        differing < rarely.len() / 100,
+        "{differing} of {}",
+        rarely.len()
+    );
+}
+
+#[test]
+fn stacked_cpus_take_turns() {
+    let mut machine = machine("core:3 pu:1", "stacked = [\"0,2\"]");
+    let limit = Duration::from_millis(50);
+    let made = machine
+        .probe(&[transfer(0, 2)], 50, limit)
+        .unwrap()
+        .remove(0);
+    assert!(made.values.is_empty() && made.stolen == 1, "{made:?}");
+    let made = make(&mut machine, &contention(2, 0), 200);
+    check(quantile(&made.values, 0.5), 2.0, 0.02);
+    assert!(made.stolen > 100);
+    check(median(&mut machine, &transfer(0, 1)), 36.0, 0.1);
+}
+
+#[test]
+fn coarse_clocks_and_ignored_affinity_are_seen() {
+    let mut coarse = machine("pu:2", "timer_step_ns = 2000.0");
+    let made = make(&mut coarse, &transfer(0, 1), 500);
+    let off_grid = |value: &f64| (value / 5.0 - (value / 5.0).round()).abs() > 1e-9;
+    assert!(!made.values.iter().any(off_grid));
+    let mean = made.values.iter().sum::<f64>() / 500.0;
+    check(mean, 36.0, 0.1);
+    check(
+        median(&mut coarse, &Probe::TimerStep { cpu: 0 }),
+        2000.0,
+        1e-9,
+    );
+    let mut adrift = machine("core:4 pu:2", "ignores_affinity = true");
+    let made = make(&mut adrift, &transfer(0, 1), 500);
+    assert!(!made.was_in_place);
+    assert!(made.values.iter().any(|value| *value < 20.0));
+    assert!(made.values.iter().filter(|value| **value > 30.0).count() > 300);
+}
+
+#[test]
+fn clocks_and_waits_are_as_described() {
+    let mut machine = machine(
+        "core:2 pu:1",
+        "ghz = 4.0\ntick_ghz = 2.0\npause_ns = 35.0\ncontext_switch_ns = 900\nfutex_wake_ns = 7000",
+    );
+    for (probe, wanted) in [
+        (Probe::Pause { cpu: 1 }, 35.0),
+        (Probe::PauseCycles { cpu: 0 }, 140.0),
+        (Probe::Cycle { cpu: 0 }, 0.25),
+        (Probe::Tick { cpu: 0 }, 0.5),
+        (Probe::TimerStep { cpu: 0 }, 1.0),
+        (Probe::ContextSwitch { cpu: 0 }, 900.0),
+        (
+            Probe::FutexWake {
+                waker: 0,
+                sleeper: 1,
+            },
+            7000.0,
+        ),
+        (
+            Probe::FutexWake {
+                waker: 1,
+                sleeper: 1,
+            },
+            900.0,
+        ),
+    ] {
+        check(median(&mut machine, &probe), wanted, 0.02);
+    }
+    let text = "pause_ns = 20.0\npause_modes = { ns = 43.0, share = 0.3 }";
+    let made = make(
+        &mut self::machine("pu:1", text),
+        &Probe::Pause { cpu: 0 },
+        4000,
+    );
+    let high = made.values.iter().filter(|&&value| value > 30.0).count();
+    check(high as f64 / 4000.0, 0.3, 0.1);
+}
+
+fn chase(cpu: usize, bytes: usize, node: Option<usize>) -> Probe {
+    Probe::Chase { cpu, bytes, node }
+}
+
+#[test]
+fn chases_climb_the_caches() {
+    let mut machine = machine(
+        "package:2 [numa] l3:1(size=32MB) l2:2(size=512KB) l1d:1(size=32KB) core:1 pu:2",
+        "noise_sd = 0.0\nmemory_ns = 100.0\nremote_memory_ns = 50.0",
+    );
+    for (bytes, wanted) in [
+        (16 << 10, 1.3),
+        (200 << 10, 4.0),
+        (8 << 20, 15.0),
+        (1 << 30, 100.0),
+    ] {
+        check(
+            median(&mut machine, &chase(0, bytes, Some(0))),
+            wanted,
+            0.05,
+        );
+    }
+    check(
+        median(&mut machine, &chase(0, 1 << 30, Some(1))),
+        150.0,
+        0.05,
+    );
+    let mut described = self::machine(
+        "l3:1(size=32MB) pu:2",
+        "noise_sd = 0.0\ncaches = [{ bytes = 32768, ns = 1.0 }, { bytes = 8388608, ns = 10.0 }]\ntlb = { bytes = 2000000, ns = 4.0 }",
+    );
+    check(median(&mut described, &chase(0, 1 << 20, None)), 10.0, 0.05);
+    check(median(&mut described, &chase(0, 6 << 20, None)), 14.0, 0.05);
+    check(
+        median(&mut described, &chase(0, 32 << 20, None)),
+        94.0,
+        0.05,
+    );
+}
+
+#[test]
+fn streams_saturate_their_nodes() {
+    let mut machine = machine("package:2 [numa] core:8 pu:2", "noise_sd = 0.0");
+    let bandwidth = |cpus: &str, stream, node| Probe::Bandwidth {
+        cpus: CpuSet::parse_list(cpus).unwrap(),
+        stream,
+        bytes: 256 << 20,
+        node,
+    };
+    for (cpus, node, wanted) in [
+        ("0", None, 12.0),
+        ("0-1", None, 12.0),
+        ("0,2", None, 24.0),
+        ("0-15", None, 40.0),
+        ("0-31", None, 80.0),
+        ("0-31", Some(0), 40.0),
+        ("16", Some(0), 12.0 * 90.0 / 150.0),
+    ] {
+        let found = median(&mut machine, &bandwidth(cpus, Stream::Read, node));
+        check(found, wanted, 1e-6);
+    }
+    for stream in Stream::ALL {
+        assert!(median(&mut machine, &bandwidth("0", stream, None)) <= 12.0);
+    }
+}
+
+#[test]
+fn memory_under_load_is_slower() {
+    let mut machine = machine("core:8 pu:1", "noise_sd = 0.01");
+    let mut loaded = |loaders: &str| {
+        let probe = Probe::LoadedLatency {
+            cpu: 0,
+            loaders: CpuSet::parse_list(loaders).unwrap(),
+            bytes: 1 << 30,
+        };
+        let made = make(&mut machine, &probe, 21);
+        assert_eq!(made.background.len(), made.values.len());
+        (quantile(&made.background, 0.5), quantile(&made.values, 0.5))
+    };
+    let (light, heavy) = (loaded("1"), loaded("1-7"));
+    check(light.0, 12.0, 0.02);
+    check(heavy.0, 40.0, 0.02);
+    assert!(light.1 < 100.0 && heavy.1 > 250.0, "{light:?} {heavy:?}");
+}
+
+#[test]
+fn what_cannot_be_probed_is_said() {
+    let mut machine = machine("core:2 pu:1", "lacks = [\"pause_cycles\"]");
+    let mut reason = |probe: &Probe| make(&mut machine, probe, 5).unavailable.unwrap();
+    for (probe, wanted) in [
+        (
+            Probe::PauseCycles { cpu: 0 },
+            "This machine is described as lacking pause_cycles.",
+        ),
+        (transfer(0, 9), "There is no CPU 9."),
+        (transfer(1, 1), "The probe transfer needs other CPUs."),
+        (chase(0, 4096, Some(3)), "There is no NUMA node 3."),
+    ] {
+        assert_eq!(reason(&probe), wanted);
+    }
+}
+
+#[test]
+fn bad_sections_name_file_and_key() {
+    for (text, part) in [
+        ("smt_n = 3", "m.toml:3: unknown field `smt_n`"),
+        ("smt_ns = 0.0", "m.toml: wiring.smt_ns: 0 must be from"),
+        ("noise_sd = nan", "wiring.noise_sd: NaN must be"),
+        (
+            "topology = \"core:3 pu:1\"",
+            "wiring.topology: has CPUs 0-2",
+        ),
+        (
+            "topology = \"kore:3\"",
+            "wiring.topology: 'kore' is not a level",
+        ),
+        (
+            "stacked = [\"0-1\", \"1\"]",
+            "wiring.stacked: '1' has a CPU",
+        ),
+        ("stacked = [\"x\"]", "wiring.stacked: 'x'"),
+        (
+            "lacks = [\"chases\"]",
+            "wiring.lacks: 'chases' is not a probe",
+        ),
+        ("switched = 0.6\nstolen = 0.5", "wiring.stolen: 0.5 must be"),
+        (
+            "caches = [{ bytes = 2, ns = 1.0 }, { bytes = 1, ns = 2.0 }]",
+            "wiring.caches: must grow",
+        ),
+        (
+            "pause_modes = { ns = 4 }",
+            "m.toml:3: missing field `share`",
+        ),
+        (
+            "topology = \"pu:2\"\n[[wiring.states]]\ntopology = \"pu:2\"\ndwell_s = 1.0",
+            "wiring.states: each has",
+        ),
+        (
+            "[[wiring.states]]\ntopology = \"pu:2\"\ndwell_s = -1.0",
+            "wiring.states.dwell_s: -1 must",
+        ),
+        (
+            "[[wiring.states]]\ntopology = \"pu:2\"",
+            "m.toml:3: missing field `dwell_s`",
+        ),
+    ] {
+        let whole = format!("topology = \"pu:2\"\n[wiring]\n{text}");
+        let error = open(&whole, 1).unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+}
+
+/// As a study of 192 CPUs would: every pair once, 96 at a time.
+#[test]
+fn large_machines_are_probed_whole() {
+    let mut large = SimulatedMachine::open("package:2 l3:12 core:4 pu:2", 1).unwrap();
+    let mut pairs = 0;
+    for round in 1..192 {
+        let free = |a: &usize| a & round == 0 || (a ^ round) > *a;
+        let probes: Vec<Probe> = (0..192)
+            .filter(|a| (a ^ round) < 192 && (a ^ round) > *a && free(a))
+            .map(|a| transfer(a, a ^ round))
+            .collect();
+        let made = large.probe(&probes, 20, MINUTE).unwrap();
+        pairs += made.iter().filter(|made| made.values.len() == 20).count();
+    }
+    assert!(pairs > 12_000, "{pairs}");
+    assert!(large.now() < MINUTE);
+    let mut largest = SimulatedMachine::open("package:8 l3:16 core:4 pu:2", 1).unwrap();
+    check(median(&mut largest, &transfer(0, 1023)), 200.0, 0.1);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_batches() {
+    let all = |seed| {
+        let text = "topology = \"core:2 pu:2\"\n[wiring]\nswitched = 0.1\noutliers = { share = 0.1, factor = 3.0 }";
+        let mut machine = open(text, seed).unwrap();
+        let probes = [transfer(0, 2), contention(1, 3)];
+        machine.probe(&probes, 50, MINUTE).unwrap()
+    };
+    assert_eq!(all(4), all(4));
+    assert_ne!(all(4), all(5));
+}
+
+fn any_number() -> impl Strategy<Value = String> {
+    let odd = [
+        "0.0", "-1.0", "inf", "nan", "1e300", "1e-300", "1e9", "1e-9", "1",
+    ];
+    prop_oneof![
+        (0.001f64..10.0).prop_map(|number| format!("{number:?}")),
+        prop::sample::select(odd.to_vec()).prop_map(str::to_owned),
+    ]
+}
+
+#[test]
+fn probes_that_lose_every_batch_end() {
+    let text = "topology = \"core:2 pu:2\"\n[wiring]\nstacked = [\"2-3\"]\nstacked_ns = 1e-9\nstolen = 0.99";
+    let mut machine = open(text, 1).unwrap();
+    let limit = Duration::from_secs(3600);
+    for probe in [transfer(2, 3), contention(2, 3)] {
+        let made = machine.probe(&[probe], 5, limit).unwrap().remove(0);
+        assert!(made.values.len() <= 5);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_numbers_give_finite_batches_or_are_refused(
+        numbers in prop::collection::vec(any_number(), 4),
+        keys in prop::collection::vec(prop::sample::select(vec![
+            "smt_ns", "llc_ns", "package_ns", "home_penalty_ns", "gradient", "pair_sd", "noise_sd",
+            "switched", "stolen", "timer_step_ns", "parallel_disturbance", "ghz", "pause_ns",
+            "memory_ns", "core_gb_per_s", "node_gb_per_s", "loaded_factor", "stacked_ns",
+            "smt_contention", "context_switch_ns", "futex_wake_ns",
+        ]), 4),
+    ) {
+        let mut lines: Vec<String> = keys.iter().zip(&numbers).map(|(key, number)| format!("{key} = {number}")).collect();
+        lines.sort();
+        lines.dedup_by_key(|line| line.split(' ').next().unwrap().to_owned());
+        let text = format!("topology = \"numa:2 core:2 pu:2\"\n[wiring]\nstacked = [\"2-3\"]\n{}\n", lines.join("\n"));
+        let Ok(mut machine) = open(&text, 1) else { return Ok(()); };
+        for probe in all_probes() {
+            let before = machine.now();
+            let made = machine.probe(std::slice::from_ref(&probe), 5, Duration::from_millis(5)).unwrap().remove(0);
+            prop_assert!(made.values.len() <= 5);
+            prop_assert!(made.values.iter().all(|value| value.is_finite() && *value >= 0.0), "{:?} {:?}", probe, made);
+            prop_assert!(machine.now() >= before && machine.now() - before < Duration::from_millis(6));
+        }
+    }
+}
+
+fn all_probes() -> Vec<Probe> {
+    let cpus = CpuSet::first_n(3);
+    let mut probes = vec![
+        transfer(0, 1),
+        transfer(2, 3),
+        transfer(0, 7),
+        Probe::Transfer {
+            a: 0,
+            b: 1,
+            home: Some(1),
+        },
+        contention(0, 1),
+        contention(2, 3),
+        Probe::Pause { cpu: 0 },
+        Probe::PauseCycles { cpu: 0 },
+        Probe::Cycle { cpu: 0 },
+        Probe::Tick { cpu: 0 },
+        Probe::TimerStep { cpu: 0 },
+        chase(0, 0, None),
+        chase(0, 1 << 20, Some(1)),
+        chase(0, usize::MAX, None),
+        Probe::LoadedLatency {
+            cpu: 7,
+            loaders: cpus.clone(),
+            bytes: 1 << 28,
+        },
+        Probe::ContextSwitch { cpu: 0 },
+        Probe::FutexWake {
+            waker: 0,
+            sleeper: 1,
+        },
+    ];
+    probes.extend(Stream::ALL.map(|stream| Probe::Bandwidth {
+        cpus: cpus.clone(),
+        stream,
+        bytes: 1 << 20,
+        node: None,
+    }));
+    probes
+}

@@ -1,0 +1,224 @@
+//! One true wiring: what two CPUs share, and what a cache line costs between
+//! them.
+
+use super::description::Figures;
+use pinwise_topology::{CacheType, CpuSet, Topology};
+
+/// Where a CPU sits, as numbers of units; CPUs in no such unit have one of
+/// their own.
+#[derive(Debug, Clone, Copy)]
+struct Seat {
+    thread: usize,
+    core: usize,
+    l2: usize,
+    llc: usize,
+    node: usize,
+    package: usize,
+    /// Place of its core on the package's mesh.
+    x: f64,
+    y: f64,
+}
+
+/// The innermost unit that two CPUs share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shared {
+    /// One hardware thread: two CPUs of a machine that has fewer.
+    Thread,
+    Core,
+    L2,
+    Llc,
+    Node,
+    Package,
+    Nothing,
+}
+
+/// A true wiring, ready to be asked.
+#[derive(Debug)]
+pub(super) struct Truth {
+    pub(super) topology: Topology,
+    seats: Vec<Option<Seat>>,
+    /// The farthest that two cores are apart on the mesh.
+    span: f64,
+}
+
+impl Truth {
+    pub(super) fn new(topology: Topology, stacked: &[CpuSet]) -> Self {
+        let most = topology.online.last().map_or(0, |cpu| cpu + 1);
+        let mut truth = Self {
+            seats: vec![None; most],
+            span: 1.0,
+            topology,
+        };
+        let threads = numbers(most, stacked);
+        let l2s = numbers(most, &shared_l2s(&truth.topology));
+        let mesh = Mesh::of(&truth.topology);
+        for cpu in truth.topology.cpus.iter().filter(|cpu| cpu.online) {
+            let own = most + cpu.id;
+            let node = cpu.numa_node.unwrap_or(own);
+            let package = cpu.package.unwrap_or(own);
+            truth.seats[cpu.id] = Some(Seat {
+                thread: threads[cpu.id].unwrap_or(own),
+                core: cpu.core.unwrap_or(own),
+                l2: l2s[cpu.id].unwrap_or(own),
+                // Without caches, nothing divides a node of a package.
+                llc: cpu.llc.unwrap_or(2 * most * (1 + package) + node),
+                node,
+                package,
+                x: mesh.x(cpu.core),
+                y: mesh.y(cpu.core),
+            });
+        }
+        truth.span = mesh.span;
+        truth
+    }
+
+    fn seat(&self, cpu: usize) -> Option<Seat> {
+        self.seats.get(cpu).copied().flatten()
+    }
+
+    pub(super) fn has(&self, cpu: usize) -> bool {
+        self.seat(cpu).is_some()
+    }
+
+    /// What the two share; CPUs that are not there share nothing.
+    pub(super) fn shared(&self, a: usize, b: usize) -> Shared {
+        let (Some(a), Some(b)) = (self.seat(a), self.seat(b)) else {
+            return Shared::Nothing;
+        };
+        if a.thread == b.thread {
+            Shared::Thread
+        } else if a.core == b.core {
+            Shared::Core
+        } else if a.l2 == b.l2 {
+            Shared::L2
+        } else if a.llc == b.llc {
+            Shared::Llc
+        } else if a.package != b.package {
+            // A machine without nodes has one, over all packages.
+            Shared::Nothing
+        } else if a.node == b.node {
+            Shared::Node
+        } else {
+            Shared::Package
+        }
+    }
+
+    /// One-way time of a line that lies on node `home`, ns.
+    pub(super) fn transfer_ns(
+        &self,
+        a: usize,
+        b: usize,
+        home: Option<usize>,
+        figures: &Figures,
+    ) -> f64 {
+        let shared = self.shared(a, b);
+        let base = match shared {
+            Shared::Thread => return figures.stacked_ns,
+            Shared::Core => return figures.smt_ns,
+            Shared::L2 => figures.l2_ns.unwrap_or(figures.llc_ns),
+            Shared::Llc => figures.llc_ns,
+            Shared::Node => figures.numa_ns.unwrap_or(figures.package_ns),
+            Shared::Package => figures.package_ns,
+            Shared::Nothing => figures.remote_ns,
+        };
+        let far = base * (1.0 + figures.gradient * self.distance(a, b));
+        let asks_home = !matches!(shared, Shared::L2 | Shared::Llc);
+        if asks_home && self.is_homed_elsewhere(a, b, home.or(figures.home_node)) {
+            far + figures.home_penalty_ns
+        } else {
+            far
+        }
+    }
+
+    /// Share of the mesh between two cores, 0 to 1.
+    fn distance(&self, a: usize, b: usize) -> f64 {
+        let (Some(a), Some(b)) = (self.seat(a), self.seat(b)) else {
+            return 0.0;
+        };
+        ((a.x - b.x).abs() + (a.y - b.y).abs()) / self.span
+    }
+
+    fn is_homed_elsewhere(&self, a: usize, b: usize, home: Option<usize>) -> bool {
+        let node_of = |cpu| self.seat(cpu).map(|seat| seat.node);
+        let home = home.and_then(|number| self.node_index(number));
+        home.is_some() && node_of(a) != home && node_of(b) != home
+    }
+
+    fn node_index(&self, number: usize) -> Option<usize> {
+        let mut nodes = self.topology.numa_nodes.iter();
+        nodes.position(|node| node.node == number)
+    }
+
+    /// Is this node's memory another node's than the CPU's?
+    pub(super) fn is_remote(&self, cpu: usize, node: Option<usize>) -> bool {
+        let index = node.and_then(|number| self.node_index(number));
+        let own = self.seat(cpu).map(|seat| seat.node);
+        index.is_some() && index != own
+    }
+
+    /// The node of a CPU, as an index; CPUs without one have their own.
+    pub(super) fn node_of(&self, cpu: usize) -> usize {
+        self.seat(cpu).map_or(usize::MAX, |seat| seat.node)
+    }
+
+    /// The core of a CPU, as an index.
+    pub(super) fn core_of(&self, cpu: usize) -> usize {
+        self.seat(cpu).map_or(usize::MAX, |seat| seat.core)
+    }
+}
+
+/// Which of the sets each CPU is in.
+fn numbers(most: usize, sets: &[CpuSet]) -> Vec<Option<usize>> {
+    let mut numbers = vec![None; most];
+    for (number, set) in sets.iter().enumerate() {
+        for cpu in set.iter().filter(|&cpu| cpu < most) {
+            numbers[cpu] = Some(number);
+        }
+    }
+    numbers
+}
+
+/// Caches of level 2 that several cores share, as clusters of small cores do.
+fn shared_l2s(topology: &Topology) -> Vec<CpuSet> {
+    let caches = topology.caches.iter();
+    caches
+        .filter(|cache| cache.level == 2 && cache.kind != CacheType::Instruction)
+        .map(|cache| cache.cpus.clone())
+        .collect()
+}
+
+/// Cores on a grid, package by package, row by row.
+struct Mesh {
+    places: Vec<(f64, f64)>,
+    span: f64,
+}
+
+impl Mesh {
+    fn of(topology: &Topology) -> Self {
+        let mut places = vec![(0.0, 0.0); topology.cores.len()];
+        let mut span = 1.0f64;
+        let mut cores_of = vec![Vec::new(); topology.packages.len() + 1];
+        for (core, cpus) in topology.cores.iter().enumerate() {
+            let first = cpus.first().and_then(|cpu| topology.cpu(cpu));
+            let package = first.and_then(|cpu| cpu.package);
+            cores_of[package.unwrap_or(topology.packages.len())].push(core);
+        }
+        for inside in cores_of {
+            let width = inside.len().isqrt().max(1);
+            for (index, &core) in inside.iter().enumerate() {
+                places[core] = ((index % width) as f64, (index / width) as f64);
+            }
+            let height = inside.len().div_ceil(width).max(1);
+            span = span.max((width + height - 2) as f64);
+        }
+        Self { places, span }
+    }
+
+    fn x(&self, core: Option<usize>) -> f64 {
+        core.map_or(0.0, |core| self.places[core].0)
+    }
+
+    fn y(&self, core: Option<usize>) -> f64 {
+        core.map_or(0.0, |core| self.places[core].1)
+    }
+}

@@ -1,0 +1,145 @@
+//! What a command means on a simulated machine.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::DescriptionError;
+use super::description::Checker;
+use super::performance::Demand;
+use pinwise_topology::{CpuSet, Topology};
+
+/// A command on the simulated machine.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SimWorkload {
+    /// Seconds of wall-clock time under os-default without noise; where there
+    /// is a scheduler, seconds that one thread alone computes.
+    pub(super) base_s: f64,
+    /// CPU time over wall-clock time; `None`: every thread computes all the
+    /// time, as far as there are CPUs.
+    pub(super) cpu_share: Option<f64>,
+    /// Threads it starts.
+    #[serde(default = "one_thread")]
+    pub(super) threads: u32,
+    /// Peak memory.
+    pub(super) max_rss_bytes: Option<u64>,
+    /// Exit status of failing runs.
+    pub(super) exit: Option<i32>,
+    /// Share of the runs that fail; 1 where only `exit` is given.
+    pub(super) fail_probability: Option<f64>,
+    /// True cost ratios of this workload alone, before the general ones.
+    #[serde(default)]
+    pub(super) effects: BTreeMap<String, f64>,
+    /// Mean seconds that a thread computes before it waits, exponentially
+    /// distributed; without it no thread ever waits.
+    pub(super) burst_s: Option<f64>,
+    /// Mean seconds that it then waits, exponentially distributed.
+    pub(super) wait_s: Option<f64>,
+    /// What a core does with two busy CPUs, over one; the scheduler's without.
+    pub(super) smt_throughput: Option<f64>,
+    /// Bytes that a thread must fetch again where it comes to other caches.
+    pub(super) working_set_bytes: Option<u64>,
+    /// Does it bind its threads to its CPUs in turn?
+    #[serde(default)]
+    pub(super) places_itself: bool,
+    /// What it asks of a machine with `[performance]`.
+    pub(super) demand: Option<Demand>,
+    /// Placements under which it always fails.
+    #[serde(default)]
+    pub(super) fails: Vec<String>,
+    #[serde(skip)]
+    pub(super) resolved: Vec<(CpuSet, f64)>,
+    #[serde(skip)]
+    pub(super) failing: Vec<CpuSet>,
+}
+
+const fn one_thread() -> u32 {
+    1
+}
+
+impl SimWorkload {
+    /// So many seconds on so many threads, and nothing else.
+    pub(super) const fn plain(base_s: f64, threads: u32) -> Self {
+        Self {
+            base_s,
+            cpu_share: None,
+            threads,
+            max_rss_bytes: None,
+            exit: None,
+            fail_probability: None,
+            effects: BTreeMap::new(),
+            burst_s: None,
+            wait_s: None,
+            smt_throughput: None,
+            working_set_bytes: None,
+            places_itself: false,
+            demand: None,
+            fails: Vec::new(),
+            resolved: Vec::new(),
+            failing: Vec::new(),
+        }
+    }
+
+    /// CPU time over wall-clock time on these CPUs.
+    pub(super) fn cpu_share(&self, cpus: &CpuSet) -> f64 {
+        let cpus = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+        let usual = f64::from(self.threads.min(cpus.max(1)));
+        self.cpu_share.unwrap_or(usual)
+    }
+
+    /// Exit status of failing runs, and the probability of one on these CPUs.
+    pub(super) fn failure(&self, cpus: &CpuSet) -> Option<(i32, f64)> {
+        if self.failing.contains(cpus) {
+            return Some((self.exit.unwrap_or(1), 1.0));
+        }
+        // An exit status alone means that all runs fail, unless it says how
+        // those fail that are listed.
+        let usual = if self.fails.is_empty() { 1.0 } else { 0.0 };
+        let probability = self.fail_probability.unwrap_or(usual);
+        self.exit.map(|exit| (exit, probability))
+    }
+
+    /// Checks the figures and finds the CPUs of the effects.
+    pub(super) fn check(
+        &mut self,
+        name: &str,
+        topology: &Topology,
+        checker: &Checker<'_>,
+    ) -> Result<(), DescriptionError> {
+        let key = format!("workload.{name}");
+        let positive = [
+            ("base_s", Some(self.base_s)),
+            ("cpu_share", self.cpu_share),
+            ("burst_s", self.burst_s),
+            ("wait_s", self.wait_s),
+            ("smt_throughput", self.smt_throughput),
+        ];
+        for (name, value) in positive {
+            if let Some(value) = value {
+                checker.positive(&format!("{key}.{name}"), value)?;
+            }
+        }
+        if self.wait_s.is_some() && self.burst_s.is_none() {
+            let reason = "threads that wait need burst_s, how long they compute before";
+            return Err(checker.bad(&format!("{key}.wait_s"), reason));
+        }
+        if !(1..=65_536).contains(&self.threads) {
+            return Err(checker.bad(&format!("{key}.threads"), "must be from 1 to 65536"));
+        }
+        let probability = self.fail_probability.unwrap_or(0.0);
+        if !(0.0..=1.0).contains(&probability) {
+            return Err(checker.bad(&format!("{key}.fail_probability"), "must be from 0 to 1"));
+        }
+        if let Some(demand) = &self.demand {
+            demand.check(&key, checker)?;
+        }
+        self.resolved = checker.effects(&format!("{key}.effects"), &self.effects, topology)?;
+        self.failing = self
+            .fails
+            .iter()
+            .map(|name| checker.placed(&format!("{key}.fails"), name, topology))
+            .collect::<Result<_, _>>()?;
+        Ok(())
+    }
+}

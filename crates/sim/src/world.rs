@@ -1,0 +1,232 @@
+//! Random machines with random programs, as descriptions: what a search is
+//! tested on.
+//!
+//! A seed gives the same text for ever. The text says what it is in comments,
+//! and [`SimulatedMachine::from_text`] opens it; any program is the one that
+//! it describes. Figures are drawn until placements differ by about as much
+//! as was drawn before: a world in which nothing matters is one only where
+//! that was asked for.
+
+mod draw;
+mod shapes;
+
+use std::path::PathBuf;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::SimulatedMachine;
+use draw::{Drawn, Family};
+use pinwise_topology::Topology;
+use shapes::Ground;
+
+/// How a random machine and program behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum World {
+    /// Mechanisms are mild, and what a small model can say is nearly the truth.
+    Fits,
+    /// Groups of threads, saturation, a clock that falls, imbalance, and 3 %
+    /// that belong to a placement for no reason: small models are off.
+    Misfits,
+    /// Units hardly matter, and 25 % belong to a placement for no reason.
+    Useless,
+    /// Nothing matters by more than 0.2 %.
+    Flat,
+}
+
+impl World {
+    /// All, in this order.
+    pub const ALL: [Self; 4] = [Self::Fits, Self::Misfits, Self::Useless, Self::Flat];
+
+    /// Its word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fits => "fits",
+            Self::Misfits => "misfits",
+            Self::Useless => "useless",
+            Self::Flat => "flat",
+        }
+    }
+}
+
+/// Noise of the runs of a description.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WorldNoise {
+    /// None at all.
+    None,
+    /// Log-normal, with this standard deviation of ln(time).
+    LogNormal(f64),
+    /// A recorded series; its file, from the folder where the description is
+    /// said to lie.
+    Series(PathBuf),
+}
+
+/// Noise of a world unless another is asked for.
+const USUAL_SD: f64 = 0.03;
+/// Figures that are tried to meet the spread that was drawn.
+const MOST_TRIES: u32 = 24;
+
+/// Shapes of machines that are or were sold, 8 to 384 CPUs: packages, nodes of
+/// each, last-level caches of each, cores of each, CPUs of each.
+const SHAPES: [[usize; 5]; 26] = [
+    [1, 1, 1, 4, 2],
+    [1, 1, 1, 8, 1],
+    [1, 1, 2, 4, 2],
+    [1, 1, 1, 8, 2],
+    [1, 1, 2, 6, 2],
+    [1, 1, 2, 8, 2],
+    [1, 1, 4, 6, 2],
+    [1, 1, 8, 4, 2],
+    [1, 4, 2, 4, 2],
+    [1, 1, 8, 8, 2],
+    [1, 4, 2, 8, 2],
+    [1, 1, 12, 8, 2],
+    [1, 4, 3, 8, 2],
+    [1, 1, 1, 24, 2],
+    [1, 1, 1, 48, 1],
+    [2, 1, 1, 8, 2],
+    [2, 1, 1, 16, 2],
+    [2, 1, 1, 28, 2],
+    [2, 1, 1, 40, 2],
+    [2, 1, 8, 4, 2],
+    [2, 1, 4, 6, 2],
+    [2, 1, 8, 8, 2],
+    [2, 4, 2, 8, 2],
+    [2, 1, 12, 8, 2],
+    [2, 4, 3, 8, 2],
+    [4, 1, 1, 18, 2],
+];
+
+/// A random machine with a random program.
+#[must_use]
+pub fn describe(world: World, seed: u64) -> String {
+    let mut chance = stream(seed, 5);
+    let shape = SHAPES[chance.random_range(0..SHAPES.len())];
+    let topology = synthetic(shape, chance.random());
+    let threads = draw_threads(shape, &mut chance);
+    describe_on(world, seed, &topology, threads)
+}
+
+/// The same on this machine, for a program of so many threads. A topology that
+/// cannot be read is written down as it is, and refused where it is opened.
+#[must_use]
+pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> String {
+    let mut chance = stream(seed, 6);
+    let family = Family::ALL[chance.random_range(0..Family::ALL.len())];
+    let ground = Topology::from_synthetic(topology)
+        .ok()
+        .map(|topology| Ground::new(&topology, threads));
+    let Some(ground) = ground.filter(|ground| ground.masks.len() > 1) else {
+        let drawn = Drawn::new(world, family, &Ground::default(), threads, &mut chance);
+        return text(world, seed, topology, threads, &drawn);
+    };
+    // Placements shall differ by so much, as ln of the slowest over the
+    // fastest; what is drawn is scaled until they nearly do.
+    let wanted = (0.05f64.ln() * (1.0 - chance.random::<f64>())).exp();
+    let mut drawn = Drawn::new(world, family, &ground, threads, &mut chance);
+    let mut best = (f64::INFINITY, String::new());
+    for _ in 0..MOST_TRIES {
+        // Residues are no structure: they are left out of the judgement.
+        let structure = drawn.without_residue();
+        let spread = ground.spread(&text(world, seed, topology, threads, &structure));
+        let miss = drawn.miss(world, spread, wanted);
+        if miss < best.0 {
+            best = (miss, text(world, seed, topology, threads, &drawn));
+        }
+        if miss <= 0.0 {
+            break;
+        }
+        drawn.scale(world, spread, wanted);
+    }
+    best.1
+}
+
+/// The same description with other noise.
+#[must_use]
+pub fn with_noise(text: &str, noise: &WorldNoise) -> String {
+    let before = text.find("\n[noise]").map_or(text, |at| &text[..at]);
+    let noise = match noise {
+        WorldNoise::None => "kind = \"none\"".to_owned(),
+        WorldNoise::LogNormal(sd) => format!("sd = {sd:?}"),
+        WorldNoise::Series(file) => {
+            let file = toml::Value::String(file.display().to_string());
+            format!("series = {file}")
+        }
+    };
+    format!("{}\n\n[noise]\n{noise}\n", before.trim_end())
+}
+
+fn stream(seed: u64, number: u64) -> ChaCha8Rng {
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    chance.set_stream(number);
+    chance
+}
+
+/// A shape in hwloc's syntax. Most systems number the first CPUs of all cores
+/// before the second ones.
+fn synthetic([packages, nodes, llcs, cores, smt]: [usize; 5], is_split: bool) -> String {
+    let llc_bytes = if llcs > 1 || nodes > 1 {
+        cores * 4
+    } else {
+        (cores * 3) / 2
+    };
+    let all = packages * nodes * llcs * cores;
+    let indexes = if is_split && smt > 1 {
+        let numbers: Vec<String> = (0..all)
+            .flat_map(|core| (0..smt).map(move |rank| (rank * all + core).to_string()))
+            .collect();
+        format!("(indexes={})", numbers.join(","))
+    } else {
+        String::new()
+    };
+    format!(
+        "package:{packages} numa:{nodes} l3:{llcs}(size={llc_bytes}MB) l2:{cores}(size=1MB) core:1 pu:{smt}{indexes}"
+    )
+}
+
+/// A power of two, three quarters of one, the cores of all or of a package,
+/// three quarters of the cores, all CPUs.
+fn draw_threads([packages, nodes, llcs, cores, smt]: [usize; 5], chance: &mut ChaCha8Rng) -> usize {
+    let of_package = nodes * llcs * cores;
+    let all = packages * of_package;
+    let power = 1usize << chance.random_range(2..=all.ilog2().max(2));
+    let threads = match chance.random_range(0..12) {
+        0..5 => power,
+        5 => power * 3 / 4,
+        6 | 7 => all,
+        8 | 9 => of_package,
+        10 => all * 3 / 4,
+        _ => all * smt,
+    };
+    threads.clamp(2, all * smt)
+}
+
+/// The description.
+fn text(world: World, seed: u64, topology: &str, threads: usize, drawn: &Drawn) -> String {
+    let kind = match world {
+        World::Fits => "mechanisms are mild",
+        World::Misfits => "mechanisms that a small model does not know",
+        World::Useless => "units hardly matter, placements do, for no reason",
+        World::Flat => "nothing matters by more than 0.2 %",
+    };
+    format!(
+        "# A random world, {}: {kind}. Seed {seed}, family {}.\n\
+         topology = \"{topology}\"\n\n{}\n\n[workload.default]\n\
+         base_s = {:?}\nthreads = {threads}\n\n[workload.default.demand]\n{}\n\n\
+         [noise]\nsd = {USUAL_SD}\n",
+        world.name(),
+        drawn.family.name(),
+        drawn.machine(),
+        drawn.base_s,
+        drawn.demand(),
+    )
+}
+
+/// The machine of a text that this module wrote.
+fn open(text: &str) -> Option<SimulatedMachine> {
+    SimulatedMachine::from_text("world", text, 0).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Even placements of a machine, to see how much they differ.
+
+use pinwise_machine::{Machine, Output, Request};
+use pinwise_topology::{CpuSet, Level, Topology};
+use pinwise_workload::{Command, Workload};
+
+/// What a program can be run on.
+#[derive(Debug, Default)]
+pub(super) struct Ground {
+    /// Even placements of as many CPUs as there are threads.
+    pub(super) masks: Vec<CpuSet>,
+    /// Cores that share a NUMA node, and a last-level cache, 1 at least.
+    pub(super) cores_of_node: usize,
+    pub(super) cores_of_llc: usize,
+    /// Size of a last-level cache, bytes.
+    pub(super) llc_bytes: u64,
+}
+
+impl Ground {
+    pub(super) fn new(topology: &Topology, threads: usize) -> Self {
+        let cores = topology.cores.len().max(1);
+        let per = |level: Level| cores / topology.units(level).len().max(1);
+        let llc_bytes = topology
+            .caches
+            .iter()
+            .map(|cache| cache.size_bytes.unwrap_or(0));
+        Self {
+            masks: masks(topology, threads),
+            cores_of_node: per(Level::Numa).max(1),
+            cores_of_llc: per(Level::Llc).max(1),
+            llc_bytes: llc_bytes
+                .max()
+                .filter(|&bytes| bytes > 0)
+                .unwrap_or(32 << 20),
+        }
+    }
+
+    /// ln of the slowest placement's true time over the fastest's; 0 where the
+    /// description cannot be opened.
+    pub(super) fn spread(&self, text: &str) -> f64 {
+        let (Some(machine), Ok(command)) = (super::open(text), Command::from_line("sim-workload"))
+        else {
+            return 0.0;
+        };
+        let workload = Workload::new(command);
+        let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+        for cpus in &self.masks {
+            let request = Request {
+                workload: &workload,
+                cpus,
+                memory: None,
+                output: Output::Discard,
+                environment_padding: 0,
+                count_threads_closely: false,
+                bound: None,
+                offline: None,
+            };
+            if let Some(time) = machine.true_cost(&request) {
+                least = least.min(time.ln());
+                most = most.max(time.ln());
+            }
+        }
+        (most - least).max(0.0)
+    }
+}
+
+/// So many packages, last-level caches of each, cores of each and CPUs of each
+/// as give this number of CPUs; caches both next to one another and spread.
+fn masks(topology: &Topology, threads: usize) -> Vec<CpuSet> {
+    let inside = |units: &[CpuSet], outer: &CpuSet| -> Vec<CpuSet> {
+        let are_in = |unit: &&CpuSet| unit.is_subset(outer);
+        units.iter().filter(are_in).cloned().collect()
+    };
+    let (packages, llcs) = (topology.units(Level::Package), topology.units(Level::Llc));
+    let cores = topology.units(Level::Core);
+    let tree: Vec<Vec<Vec<CpuSet>>> = packages
+        .iter()
+        .map(|package| {
+            let caches = inside(&llcs, package);
+            let caches = if caches.is_empty() {
+                vec![package.clone()]
+            } else {
+                caches
+            };
+            caches.iter().map(|llc| inside(&cores, llc)).collect()
+        })
+        .collect();
+    let least = |counts: &mut dyn Iterator<Item = usize>| counts.min().unwrap_or(0);
+    let most_llcs = least(&mut tree.iter().map(Vec::len));
+    let most_cores = least(&mut tree.iter().flatten().map(Vec::len));
+    let most_smt = least(&mut cores.iter().map(CpuSet::len));
+    let mut found = Vec::new();
+    for used in 1..=tree.len() {
+        for caches in divisors(threads, used, most_llcs) {
+            for width in divisors(threads, used * caches, most_cores) {
+                // Each of them divides what the ones before have left.
+                let smt = threads / (used * caches * width);
+                if smt > most_smt {
+                    continue;
+                }
+                for is_spread in [false, true] {
+                    let mask = mask(&tree[..used], [caches, width, smt], is_spread);
+                    if !found.contains(&mask) {
+                        found.push(mask);
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Numbers up to `most` that divide what is left for each of `units`.
+fn divisors(threads: usize, units: usize, most: usize) -> impl Iterator<Item = usize> {
+    (1..=most).filter(move |number| threads.is_multiple_of(units * number))
+}
+
+fn mask(
+    packages: &[Vec<Vec<CpuSet>>],
+    [caches, width, smt]: [usize; 3],
+    is_spread: bool,
+) -> CpuSet {
+    let mut cpus = CpuSet::new();
+    for package in packages {
+        for number in 0..caches {
+            let at = if is_spread {
+                number * package.len() / caches
+            } else {
+                number
+            };
+            for core in package[at].iter().take(width) {
+                core.iter().take(smt).for_each(|cpu| cpus.insert(cpu));
+            }
+        }
+    }
+    cpus
+}

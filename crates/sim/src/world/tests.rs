@@ -1,0 +1,172 @@
+use super::*;
+use pinwise_machine::{Machine, Output, Request};
+use pinwise_stats::describe::{quantile, sd};
+use pinwise_topology::CpuSet;
+use pinwise_workload::{Command, Workload};
+
+/// A world with what its program can be run on.
+fn opened(world: World, seed: u64) -> (String, SimulatedMachine, Ground) {
+    let text = describe(world, seed);
+    let mut machine = SimulatedMachine::from_text("w", &text, 1)
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let (topology, _) = machine.topology().unwrap();
+    let ground = Ground::new(&topology, threads(&text));
+    (text, machine, ground)
+}
+
+fn threads(text: &str) -> usize {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("threads = "));
+    line.unwrap().parse().unwrap()
+}
+
+fn cost(machine: &SimulatedMachine, cpus: &CpuSet) -> f64 {
+    let workload = Workload::new(Command::from_line("sim-workload").unwrap());
+    let request = Request {
+        workload: &workload,
+        cpus,
+        memory: None,
+        output: Output::Discard,
+        environment_padding: 0,
+        count_threads_closely: false,
+        bound: None,
+        offline: None,
+    };
+    machine.true_cost(&request).unwrap()
+}
+
+/// Spreads over even placements, where there are several.
+fn spreads(world: World) -> Vec<f64> {
+    (0..80)
+        .filter_map(|seed| {
+            let (text, _, ground) = opened(world, seed);
+            (ground.masks.len() > 1).then(|| ground.spread(&text))
+        })
+        .collect()
+}
+
+#[test]
+fn placements_differ_by_5_to_100_percent() {
+    for world in [World::Fits, World::Misfits] {
+        let spreads = spreads(world);
+        assert!(spreads.len() > 50);
+        let within = spreads
+            .iter()
+            .filter(|spread| (0.035..1.4).contains(*spread));
+        let share = within.count() as f64 / spreads.len() as f64;
+        assert!(share > 0.94, "{world:?}: {share} {spreads:?}");
+        assert!(quantile(&spreads, 0.1) < 0.1, "{spreads:?}");
+        assert!(quantile(&spreads, 0.9) > 0.4, "{spreads:?}");
+    }
+}
+
+#[test]
+fn flat_worlds_are_flat() {
+    for seed in 0..40 {
+        let (text, machine, ground) = opened(World::Flat, seed);
+        let spread = ground.spread(&text);
+        assert!(spread < 0.002, "seed {seed}: {spread}");
+        // What the scheduler does is no worse.
+        let all = CpuSet::parse_list(&format!("0-{}", threads(&text) - 1)).unwrap();
+        let (default, first) = (
+            cost(&machine, &machine.description.topology.allowed),
+            cost(&machine, &all),
+        );
+        assert!(
+            (default / first).ln().abs() < 0.004,
+            "seed {seed}: {default} {first}"
+        );
+    }
+}
+
+#[test]
+fn useless_worlds_have_reasons_for_nothing() {
+    let mut residues = Vec::new();
+    for seed in 0..80 {
+        let (text, machine, ground) = opened(World::Useless, seed);
+        let plain = text.replace("residue_sd = 0.25", "residue_sd = 0.0");
+        assert!(
+            ground.spread(&plain) < 0.25,
+            "{seed}: {}",
+            ground.spread(&plain)
+        );
+        let plain = open(&plain).unwrap();
+        let difference = |mask| (cost(&machine, mask) / cost(&plain, mask)).ln();
+        residues.extend(ground.masks.iter().map(difference));
+    }
+    let found = sd(&residues);
+    assert!((found - 0.25).abs() < 0.03, "{found}");
+}
+
+#[test]
+fn a_seed_gives_the_same_world_for_ever() {
+    for world in World::ALL {
+        assert_eq!(describe(world, 7), describe(world, 7));
+        assert_ne!(describe(world, 7), describe(world, 8));
+        let text = describe(world, 7);
+        assert!(
+            text.starts_with(&format!("# A random world, {}: ", world.name())),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn every_shape_is_a_machine() {
+    for shape in SHAPES {
+        for is_split in [false, true] {
+            let topology = Topology::from_synthetic(&synthetic(shape, is_split)).unwrap();
+            let counts = topology.counts();
+            let cpus: usize = shape.iter().product();
+            assert!((8..=384).contains(&cpus));
+            assert_eq!((counts.cpus, counts.packages), (cpus, shape[0]));
+            assert_eq!(counts.numa_nodes, shape[0] * shape[1]);
+            assert_eq!(counts.llcs, shape[0] * shape[1] * shape[2]);
+        }
+    }
+}
+
+#[test]
+fn noise_is_as_asked() {
+    let text = describe(World::Fits, 1);
+    let sd = with_noise(&text, &WorldNoise::LogNormal(0.1));
+    assert!(
+        sd.ends_with("[noise]\nsd = 0.1\n") && !sd.contains("0.03\n"),
+        "{sd}"
+    );
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/series");
+    let noise = WorldNoise::Series(PathBuf::from("aa_cpu2.csv.xz"));
+    let replayed = with_noise(&text, &noise);
+    SimulatedMachine::from_text_in("w", &replayed, &folder, 1).unwrap();
+    let none = with_noise(&text, &WorldNoise::None);
+    let mut machine = open(&none).unwrap();
+    let (workload, cpus) = (
+        Workload::new(Command::from_line("x").unwrap()),
+        CpuSet::first_n(1),
+    );
+    let request = Request {
+        workload: &workload,
+        cpus: &cpus,
+        memory: None,
+        output: Output::Discard,
+        environment_padding: 0,
+        count_threads_closely: false,
+        bound: None,
+        offline: None,
+    };
+    let run = machine.run(&request).unwrap();
+    let truth = machine.true_cost(&request).unwrap();
+    assert!((run.wall.as_secs_f64() - truth).abs() < 1e-8);
+}
+
+#[test]
+fn other_machines_and_other_topologies_do() {
+    let text = describe_on(World::Fits, 3, "core:4 pu:1", 2);
+    assert_eq!(threads(&text), 2);
+    SimulatedMachine::from_text("w", &text, 1).unwrap();
+    let text = describe_on(World::Fits, 3, "kore:4", 2);
+    assert!(SimulatedMachine::from_text("w", &text, 1).is_err());
+    let text = describe_on(World::Misfits, 3, "core:4 pu:1", 100);
+    SimulatedMachine::from_text("w", &text, 1).unwrap();
+}

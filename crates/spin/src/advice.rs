@@ -1,0 +1,544 @@
+//! Values for the spin settings of known runtimes, by what waiting otherwise
+//! would cost.
+//!
+//! The rule is that of competitive spinning: who spins as long as it would cost
+//! to block, and blocks then, spends at most twice what the best choice in
+//! hindsight would (Karlin, Li, Manasse and Owicki, "Empirical studies of
+//! competitive spinning", SOSP 1991; bound of Karlin, Manasse, `McGeoch` and
+//! Owicki, SODA 1990). Nothing here measures or sets anything.
+
+use super::algorithm::{Case, Setting};
+use super::table::{NETFX_AWARELOCK, algorithm};
+use pinwise_format::seconds;
+
+/// What waiting costs on a machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// One PAUSE, ns.
+    pub pause_ns: f64,
+    /// From a wake-up until the woken thread runs, ns.
+    pub futex_wake_ns: f64,
+    /// A switch from one thread to another, ns.
+    pub context_switch_ns: f64,
+    /// CPUs that programs count.
+    pub cpus: u64,
+}
+
+impl Costs {
+    /// Parking and being woken, ns: a switch away, and a wake-up. No waiter
+    /// should spin for longer than about this.
+    #[must_use]
+    pub fn budget_ns(&self) -> f64 {
+        self.context_switch_ns + self.futex_wake_ns
+    }
+
+    /// PAUSEs that fit into the budget, 1 at least.
+    #[must_use]
+    pub fn budget_pauses(&self) -> u64 {
+        whole(self.budget_ns() / self.pause_ns).max(1)
+    }
+}
+
+/// A setting, what it means now, and what would fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// Whose setting it is.
+    pub runtime: &'static str,
+    /// The algorithm's id in the table; `None` for a program's own.
+    pub algorithm: Option<&'static str>,
+    /// Versions of the runtime that take the value; `None` where there are none.
+    pub versions: Option<&'static str>,
+    /// Its name.
+    pub setting: &'static str,
+    /// Where it is set.
+    pub how: &'static str,
+    /// Its usual value.
+    pub usual: &'static str,
+    /// How long that spins on this chip, ns; `None` where it has no length.
+    pub usual_ns: Option<f64>,
+    /// What would fit; `None` for leaving it alone.
+    pub suggested: Option<String>,
+    /// How long that would spin, ns.
+    pub suggested_ns: Option<f64>,
+    /// Why.
+    pub reasoning: String,
+    /// A command that shows whether it helps.
+    pub verify: Option<String>,
+}
+
+/// Advice for all runtimes whose settings are known.
+#[must_use]
+pub fn advise(costs: &Costs) -> Vec<Advice> {
+    vec![
+        own_loop(costs),
+        counted(costs, &GOMP),
+        counted(costs, &GLIBC),
+        counted(costs, &JEMALLOC),
+        innodb(costs),
+        mariadb(costs),
+        netfx(costs),
+        coreclr(),
+        thread_pool(),
+        blocktime(costs),
+        blocktime_in_ms(costs),
+        onnx(costs),
+        hotspot(costs),
+    ]
+}
+
+/// A setting that counts PAUSEs, one look after each.
+struct Counted {
+    id: &'static str,
+    runtime: &'static str,
+    versions: &'static str,
+    setting: &'static str,
+    how: &'static str,
+    usual: (&'static str, u64),
+    most: u64,
+    command: &'static str,
+    remark: &'static str,
+}
+
+const GOMP: Counted = Counted {
+    id: "libgomp",
+    runtime: "libgomp (GCC's OpenMP)",
+    versions: "GCC 5 and later",
+    setting: "GOMP_SPINCOUNT",
+    how: "environment variable",
+    usual: ("300000", 300_000),
+    most: u64::MAX,
+    command: "env GOMP_SPINCOUNT={spins}",
+    remark: "Its source means 3 ms by that. A team that meets often on CPUs of its own may want more than the budget; one that shares them never does.",
+};
+const GLIBC: Counted = Counted {
+    id: "glibc_adaptive",
+    runtime: "glibc, adaptive mutexes",
+    versions: "glibc 2.30 and later",
+    setting: "glibc.pthread.mutex_spin_count",
+    how: "GLIBC_TUNABLES",
+    usual: ("100", 99),
+    most: 32_767,
+    command: "env GLIBC_TUNABLES=glibc.pthread.mutex_spin_count={spins}",
+    remark: "Mutexes of the default type do not spin.",
+};
+const JEMALLOC: Counted = Counted {
+    id: "jemalloc",
+    runtime: "jemalloc",
+    versions: "jemalloc 5.3 and later",
+    setting: "mutex_max_spin",
+    how: "MALLOC_CONF",
+    usual: ("600", 600),
+    most: 1_000_000,
+    command: "env MALLOC_CONF=mutex_max_spin:{spins}",
+    remark: "Its critical sections are short: much more than the budget is never repaid.",
+};
+
+fn own_loop(costs: &Costs) -> Advice {
+    let pauses = costs.budget_pauses();
+    Advice {
+        runtime: "a loop of your own",
+        versions: None,
+        algorithm: None,
+        setting: "spin budget",
+        how: "in the program",
+        usual: "none",
+        usual_ns: None,
+        suggested: Some(format!("{pauses} PAUSEs, a look after each")),
+        suggested_ns: Some(pauses as f64 * costs.pause_ns),
+        reasoning: "Better count nanoseconds by the clock than PAUSEs: the next chip's differ by up to 70 times.".to_owned(),
+        verify: None,
+    }
+}
+
+fn counted(costs: &Costs, row: &Counted) -> Advice {
+    let suggested = costs.budget_pauses().min(row.most);
+    let usual_ns = row.usual.1 as f64 * costs.pause_ns;
+    let compared = compared(usual_ns, costs.budget_ns());
+    Advice {
+        runtime: row.runtime,
+        versions: Some(row.versions),
+        algorithm: Some(row.id),
+        setting: row.setting,
+        how: row.how,
+        usual: row.usual.0,
+        usual_ns: Some(usual_ns),
+        suggested: Some(suggested.to_string()),
+        suggested_ns: Some(suggested as f64 * costs.pause_ns),
+        reasoning: format!("{compared} {}", row.remark),
+        verify: Some(sweep(&[row.usual.0, &suggested.to_string()], row.command)),
+    }
+}
+
+/// 30 runs of 0 to 5 times the multiplier, 2.5 in the mean.
+fn innodb(costs: &Costs) -> Advice {
+    const MEAN_UNITS: f64 = 30.0 * 2.5;
+    let unit_ns = MEAN_UNITS * costs.pause_ns;
+    let multiplier = whole(costs.budget_ns() / unit_ns).clamp(1, 100);
+    Advice {
+        runtime: "MySQL InnoDB",
+        versions: Some("MySQL 8.0.16 and later"),
+        algorithm: Some("innodb_8"),
+        setting: "innodb_spin_wait_pause_multiplier",
+        how: "server variable",
+        usual: "50",
+        usual_ns: Some(50.0 * unit_ns),
+        suggested: Some(multiplier.to_string()),
+        suggested_ns: Some(multiplier as f64 * unit_ns),
+        reasoning: format!(
+            "{} The mean of 30 draws of 0 to 5 times the multiplier is meant.",
+            compared(50.0 * unit_ns, costs.budget_ns())
+        ),
+        verify: Some(sweep(
+            &["50", &multiplier.to_string()],
+            "./load-test --multiplier {spins}",
+        )),
+    }
+}
+
+/// It halves its delay by itself where PAUSE is long; what is left are rounds.
+fn mariadb(costs: &Costs) -> Advice {
+    let setting = setting(costs);
+    let wait = algorithm("mariadb_srw").ok();
+    let wait = wait.and_then(|row| row.wait(&setting, Case::Typical));
+    let round = wait.map_or(100, |wait| wait.blind_gap_hints());
+    let round_ns = round as f64 * costs.pause_ns;
+    let loops = whole(costs.budget_ns() / round_ns).clamp(1, 30);
+    Advice {
+        runtime: "MariaDB InnoDB",
+        versions: Some("MariaDB 10.6 and later"),
+        algorithm: Some("mariadb_srw"),
+        setting: "innodb_sync_spin_loops",
+        how: "server variable",
+        usual: "30",
+        usual_ns: Some(30.0 * round_ns),
+        suggested: Some(loops.to_string()),
+        suggested_ns: Some(loops as f64 * round_ns),
+        reasoning: format!(
+            "{} It chooses {round} PAUSEs a round by itself here.",
+            compared(30.0 * round_ns, costs.budget_ns())
+        ),
+        verify: Some(sweep(
+            &["30", &loops.to_string()],
+            "./load-test --spin-loops {spins}",
+        )),
+    }
+}
+
+/// The largest limit whose rounds, ten times over, fit into the budget; one
+/// round at least, since without any it spins not at all.
+fn netfx(costs: &Costs) -> Advice {
+    const FIRST: u64 = 50;
+    const REPETITIONS: f64 = 10.0;
+    let now = NETFX_AWARELOCK.wait(&setting(costs), Case::Typical);
+    let mut last = FIRST;
+    let mut sum = FIRST;
+    while REPETITIONS * (sum + 3 * last) as f64 * costs.pause_ns <= costs.budget_ns() {
+        last *= 3;
+        sum += last;
+    }
+    // Rounds go on while below the factor times the CPUs: `last` must be, and
+    // three times as much must not.
+    let factor = (3 * last / costs.cpus.max(1)).max(1);
+    let total = now.as_ref().and_then(|wait| wait.total_hints());
+    let usual_ns = total.map(|pauses| pauses as f64 * costs.pause_ns);
+    let gap_ns = now.map_or(0.0, |wait| wait.blind_gap_hints() as f64 * costs.pause_ns);
+    Advice {
+        runtime: ".NET Framework Monitor",
+        versions: Some(".NET Framework 4"),
+        algorithm: Some("netfx_awarelock"),
+        setting: "COMPlus_SpinLimitProcFactor",
+        how: "environment variable, hexadecimal",
+        usual: "0x4E20",
+        usual_ns,
+        suggested: Some(format!("{factor:#X}").replacen("0X", "0x", 1)),
+        suggested_ns: Some(REPETITIONS * sum as f64 * costs.pause_ns),
+        reasoning: format!(
+            "{} It does not look at the lock for up to {} of that. Rounds triple while below the factor times {} CPUs; one round is the least.",
+            compared(usual_ns.unwrap_or(0.0), costs.budget_ns()),
+            seconds(gap_ns * 1e-9),
+            costs.cpus
+        ),
+        verify: Some(sweep(
+            &["4E20", &format!("{factor:X}")],
+            "env COMPlus_SpinLimitProcFactor={spins}",
+        )),
+    }
+}
+
+fn coreclr() -> Advice {
+    immune(
+        ("CoreCLR Monitor", ".NET 6 and later"),
+        "coreclr_monitor",
+        (
+            "DOTNET_Monitor_SpinCount",
+            "environment variable (internal)",
+            "0x1e",
+        ),
+        Some(196.0 * 37.0),
+        "It measures PAUSE at its start and spins about as long on any chip.",
+    )
+}
+
+fn thread_pool() -> Advice {
+    let row = immune(
+        (".NET thread pool", ".NET 6 and later"),
+        "dotnet_threadpool",
+        (
+            "DOTNET_ThreadPool_UnfairSemaphoreSpinLimit",
+            "environment variable, hexadecimal",
+            "0x46",
+        ),
+        Some(70.0 * 37.0),
+        "It measures PAUSE, too. Where an idle service burns CPU (seen on arm64: 46 % against 3 %), 0 ends that at the price of a wake-up per burst.",
+    );
+    Advice {
+        verify: Some(sweep(
+            &["46", "0"],
+            "env DOTNET_ThreadPool_UnfairSemaphoreSpinLimit={spins}",
+        )),
+        ..row
+    }
+}
+
+/// What libomp spins usually, ns.
+const BLOCKTIME_NS: f64 = 200e6;
+
+fn blocktime(costs: &Costs) -> Advice {
+    let us = whole(costs.budget_ns() / 1e3).max(1);
+    Advice {
+        runtime: "libomp (LLVM's OpenMP)",
+        algorithm: Some("libomp"),
+        versions: Some("LLVM 18 and later, which know units"),
+        setting: "KMP_BLOCKTIME",
+        how: "environment variable",
+        usual: "200ms",
+        usual_ns: Some(BLOCKTIME_NS),
+        suggested: Some(format!("{us}us")),
+        suggested_ns: Some(us as f64 * 1e3),
+        reasoning: format!(
+            "{} It goes by the clock, so PAUSE does not matter; between parallel regions that follow each other closely, on CPUs of its own, the usual value is right.",
+            compared(BLOCKTIME_NS, costs.budget_ns())
+        ),
+        verify: Some(sweep(
+            &["200ms", &format!("{us}us")],
+            "env KMP_BLOCKTIME={spins}",
+        )),
+    }
+}
+
+/// Versions without units take whole milliseconds and refuse all else.
+fn blocktime_in_ms(costs: &Costs) -> Advice {
+    let ms = whole(costs.budget_ns() / 1e6).to_string();
+    let reasoning = if ms == "0" {
+        "It counts whole milliseconds, and one is longer than parking and waking costs: 0 parks at once."
+    } else {
+        "It counts whole milliseconds."
+    };
+    Advice {
+        versions: Some("LLVM before 18, which count milliseconds"),
+        usual: "200",
+        suggested_ns: Some(whole(costs.budget_ns() / 1e6) as f64 * 1e6),
+        reasoning: reasoning.to_owned(),
+        verify: Some(sweep(&["200", &ms], "env KMP_BLOCKTIME={spins}")),
+        suggested: Some(ms),
+        ..blocktime(costs)
+    }
+}
+
+fn onnx(costs: &Costs) -> Advice {
+    let usual_ns = 1_048_576.0 * costs.pause_ns;
+    Advice {
+        runtime: "ONNX Runtime before 2026-03",
+        versions: Some("ONNX Runtime 1.7 to 2026-02"),
+        algorithm: Some("onnxruntime_pool"),
+        setting: "session.intra_op.allow_spinning",
+        how: "session option",
+        usual: "1",
+        usual_ns: Some(usual_ns),
+        suggested: Some("0".to_owned()),
+        suggested_ns: Some(0.0),
+        reasoning: format!(
+            "{} Its count cannot be set, only switched off; later versions go by the clock.",
+            compared(usual_ns, costs.budget_ns())
+        ),
+        verify: Some(sweep(&["1", "0"], "./inference --allow-spinning {spins}")),
+    }
+}
+
+fn hotspot(costs: &Costs) -> Advice {
+    immune(
+        ("HotSpot's monitors (JVM)", "JDK 9 and later"),
+        "hotspot_objectmonitor",
+        (
+            "none on x86; -XX:OnSpinWaitInst on arm64",
+            "JVM option",
+            "none",
+        ),
+        Some(30.0 * costs.pause_ns),
+        "It hints 30 times among 5000 loads, and adapts by success: no setting is needed, and -XX:PreBlockSpin is gone. A loop with Thread.onSpinWait is the program's own.",
+    )
+}
+
+fn immune(
+    (runtime, versions): (&'static str, &'static str),
+    id: &'static str,
+    (setting, how, usual): (&'static str, &'static str, &'static str),
+    usual_ns: Option<f64>,
+    reasoning: &str,
+) -> Advice {
+    Advice {
+        runtime,
+        algorithm: Some(id),
+        versions: Some(versions),
+        setting,
+        how,
+        usual,
+        usual_ns,
+        suggested: None,
+        suggested_ns: None,
+        reasoning: reasoning.to_owned(),
+        verify: None,
+    }
+}
+
+const fn setting(costs: &Costs) -> Setting {
+    Setting {
+        cpus: costs.cpus,
+        hint_ns: costs.pause_ns,
+    }
+}
+
+/// A command that compares values of a setting.
+fn sweep(values: &[&str], command: &str) -> String {
+    let program = if command.starts_with("env ") {
+        " ./prog"
+    } else {
+        ""
+    };
+    format!(
+        "pinwise compare --parameter spins={} '{command}{program}'",
+        values.join(",")
+    )
+}
+
+/// The usual value's time against the budget, as a sentence.
+fn compared(usual_ns: f64, budget_ns: f64) -> String {
+    let ratio = usual_ns / budget_ns;
+    let time = seconds(usual_ns * 1e-9);
+    if ratio > 1.5 {
+        let times = if ratio < 10.0 {
+            format!("{ratio:.1}")
+        } else {
+            format!("{ratio:.0}")
+        };
+        format!("The usual value spins {time} here, {times} times what parking and waking costs.")
+    } else if ratio < 0.67 {
+        format!(
+            "The usual value spins {time} here, less than what parking and waking costs: more may save wake-ups."
+        )
+    } else {
+        format!("The usual value spins {time} here, about what parking and waking costs.")
+    }
+}
+
+/// The nearest whole number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast saturates, and what is no number becomes 0"
+)]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(pause_ns: f64, cpus: u64) -> Vec<Advice> {
+        advise(&Costs {
+            pause_ns,
+            futex_wake_ns: 6_000.0,
+            context_switch_ns: 2_000.0,
+            cpus,
+        })
+    }
+
+    #[track_caller]
+    fn check(pause_ns: f64, setting: &str, usual_us: f64, suggested: Option<&str>) {
+        let all = on(pause_ns, 24);
+        let row = all.iter().find(|row| row.setting == setting).unwrap();
+        let usual = row.usual_ns.unwrap() * 1e-3;
+        assert!((usual - usual_us).abs() < 0.01 * usual_us, "{usual}");
+        assert_eq!(row.suggested.as_deref(), suggested);
+    }
+
+    #[test]
+    fn counts_fit_into_what_blocking_costs() {
+        // 8 µs: 200 PAUSEs of 40 ns.
+        check(40.0, "GOMP_SPINCOUNT", 12_000.0, Some("200"));
+        check(4.0, "GOMP_SPINCOUNT", 1_200.0, Some("2000"));
+        check(40.0, "mutex_max_spin", 24.0, Some("200"));
+        check(0.1, "glibc.pthread.mutex_spin_count", 0.0099, Some("32767"));
+        // 50 times 75 PAUSEs; 3 times 75 of 40 ns are 9 µs.
+        check(40.0, "innodb_spin_wait_pause_multiplier", 150.0, Some("3"));
+        check(40.0, "innodb_sync_spin_loops", 120.0, Some("2"));
+        check(40.0, "DOTNET_Monitor_SpinCount", 7.252, None);
+        check(40.0, "KMP_BLOCKTIME", 200_000.0, Some("8us"));
+    }
+
+    #[test]
+    fn the_net_framework_s_factor_gives_the_rounds_that_fit() {
+        use crate::algorithm::{Algorithm, Bound, Course, Growth};
+        for (pause_ns, cpus, expected_pauses) in
+            [(40.0, 24, 500), (1.0, 24, 6_500), (0.3, 48, 20_000)]
+        {
+            let all = on(pause_ns, cpus);
+            let row = all.iter().find(|row| row.usual == "0x4E20").unwrap();
+            let hex = row.suggested.as_deref().unwrap().trim_start_matches("0x");
+            let factor = u64::from_str_radix(hex, 16).unwrap();
+            let changed = Algorithm {
+                course: Course::Rounds {
+                    repetitions: 10,
+                    first: 50,
+                    growth: Growth::Times(3),
+                    below: Bound::PerCpu(factor),
+                },
+                ..NETFX_AWARELOCK
+            };
+            let setting = Setting {
+                cpus,
+                hint_ns: pause_ns,
+            };
+            let wait = changed.wait(&setting, Case::Typical).unwrap();
+            assert_eq!(wait.total_hints(), Some(expected_pauses), "{pause_ns}");
+            let told = row.suggested_ns.unwrap();
+            assert!(
+                (told - expected_pauses as f64 * pause_ns).abs() < 1.0,
+                "{told}"
+            );
+        }
+    }
+
+    #[test]
+    fn libomp_gets_units_only_where_it_knows_them() {
+        let all = on(40.0, 24);
+        let rows = all.iter().filter(|row| row.setting == "KMP_BLOCKTIME");
+        let told: Vec<_> = rows
+            .map(|row| (row.suggested.as_deref().unwrap(), row.usual))
+            .collect();
+        assert_eq!(told, [("8us", "200ms"), ("0", "200")]);
+    }
+
+    #[test]
+    fn every_row_says_why() {
+        for row in on(43.0, 24) {
+            assert_eq!(row.versions.is_some(), row.algorithm.is_some());
+            assert!(row.reasoning.len() > 40, "{}", row.setting);
+            assert_eq!(row.suggested.is_some(), row.suggested_ns.is_some());
+            if let Some(id) = row.algorithm {
+                assert!(algorithm(id).is_ok(), "{id}");
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+use super::*;
+
+#[track_caller]
+fn check(vendor: &str, identity: (u32, u32, Option<u32>), expected: &[&str]) {
+    let (family, model, stepping) = identity;
+    let found = identified(vendor, family, model, stepping);
+    let ids: Vec<&str> = found.iter().map(|chip| chip.id).collect();
+    assert_eq!(ids, expected);
+}
+
+#[test]
+fn chips_of_one_model_differ_by_stepping() {
+    check("GenuineIntel", (6, 0x55, Some(4)), &["skylake-sp"]);
+    check("GenuineIntel", (6, 0x55, Some(7)), &["cascade-lake-sp"]);
+    // Cooper Lake: nobody measured it.
+    check("GenuineIntel", (6, 0x55, Some(11)), &[]);
+    check(
+        "GenuineIntel",
+        (6, 0x55, None),
+        &["skylake-sp", "cascade-lake-sp"],
+    );
+    check("GenuineIntel", (6, 0x9e, Some(9)), &["kaby-lake"]);
+    check("GenuineIntel", (6, 0x9e, Some(10)), &["coffee-lake"]);
+}
+
+#[test]
+fn hybrids_have_two_kinds_of_core() {
+    check(
+        "GenuineIntel",
+        (6, 0x97, Some(2)),
+        &["alder-lake-p", "gracemont"],
+    );
+    check("AuthenticAMD", (25, 1, Some(1)), &["zen-3-server"]);
+    check("AuthenticAMD", (16, 77, Some(1)), &["k10"]);
+    check("SomebodyElse", (6, 0x55, Some(4)), &[]);
+}
+
+#[test]
+fn names_are_forgiving_and_unknown_ones_get_a_hint() {
+    for name in ["skylake-sp", "SKYLAKE_SP", "Skylake SP", "skx", "SkylakeX"] {
+        assert_eq!(chip(name).map(|chip| chip.id), Ok("skylake-sp"), "{name}");
+    }
+    let error = chip("skylake-ps").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "no chip is called 'skylake-ps'; did you mean skylake-sp?"
+    );
+    assert_eq!(chip("qqqq").unwrap_err().nearest, None);
+}
+
+#[test]
+fn rows_are_sane() {
+    let mut names: Vec<String> = chips()
+        .flat_map(|chip| std::iter::once(&chip.id).chain(chip.also))
+        .map(|name| plain(name))
+        .collect();
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all, "a name stands twice");
+    for chip in chips() {
+        let (low, high) = chip.pause_cycles;
+        assert!(0.0 < low && low <= high && high < 300.0, "{}", chip.id);
+        assert!((1.0..6.0).contains(&chip.ghz), "{}", chip.id);
+        assert!(chip.signature.steppings.0 <= chip.signature.steppings.1);
+        assert!(chip.source.len() > 20 && chip.ghz_from.len() > 10);
+    }
+    assert_eq!(rank(0.1).0, 0);
+    assert_eq!(rank(300.0).0, rank(300.0).1);
+}
+
+#[test]
+fn rows_are_those_of_the_corpus() {
+    let Some(corpus) = crate::table::tests::corpus("pause_latencies.csv") else {
+        return;
+    };
+    let mut compared = 0;
+    for row in corpus.iter().filter(|row| row["instruction"] == "PAUSE") {
+        let is_dump = row["source"].contains("InstLatx64");
+        let Some(chip) = chips().find(|chip| chip.name == row["microarch"]) else {
+            assert!(!is_dump, "{} is missing", row["microarch"]);
+            continue;
+        };
+        if is_dump {
+            let cycles = (
+                row["cycles_low"].parse().unwrap(),
+                row["cycles_high"].parse().unwrap(),
+            );
+            assert_eq!(chip.pause_cycles, cycles, "{}", chip.id);
+            assert_eq!(chip.year.to_string(), row["year"], "{}", chip.id);
+            compared += 1;
+        }
+    }
+    assert!(compared > 50, "{compared}");
+}

@@ -1,0 +1,598 @@
+//! Which of the known algorithms a loop is.
+//!
+//! Names say it where there are any: of the function, of its callers, of the
+//! file. Where there are none, constants and shape do, less surely. It is a
+//! guess with its reason, not a proof: two algorithms may have one shape.
+
+use super::loops::{LoopKind, SpinLoop};
+
+/// What is known of a loop and of whose it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The loop; `None` where only names are known.
+    pub found: Option<&'a SpinLoop>,
+    /// Names of functions on the stack, demangled, innermost first; those of
+    /// the loop's function alone where there is no stack.
+    pub symbols: &'a [&'a str],
+    /// The file that its code is from; `None` for code made at run time.
+    pub module: Option<&'a str>,
+    /// All files that the process has code from.
+    pub modules: &'a [&'a str],
+}
+
+/// How sure an identification is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Strength {
+    /// Others have this shape, too.
+    Possible,
+    /// By shape and constants, or by the file.
+    Likely,
+    /// By the name of a function.
+    Certain,
+}
+
+/// An algorithm that a loop may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its id in the table.
+    pub algorithm: &'static str,
+    /// How sure that is.
+    pub strength: Strength,
+    /// Why, as a full sentence.
+    pub reason: String,
+}
+
+/// How an algorithm is recognised.
+struct Signature {
+    algorithm: &'static str,
+    /// Parts of the names of its functions.
+    symbols: &'static [&'static str],
+    /// Beginnings of the names of files that spin by nothing else, nearly.
+    modules: &'static [&'static str],
+    /// Numbers that all occur in it and together in little else.
+    constants: &'static [u64],
+}
+
+const fn signature(
+    algorithm: &'static str,
+    symbols: &'static [&'static str],
+    modules: &'static [&'static str],
+    constants: &'static [u64],
+) -> Signature {
+    Signature {
+        algorithm,
+        symbols,
+        modules,
+        constants,
+    }
+}
+
+/// Names and constants are those of the sources that the table of algorithms
+/// cites row by row. The first that fits a name is taken.
+const SIGNATURES: &[Signature] = &[
+    signature("netfx_awarelock", &[], &["clr.dll"], &[50, 20_000]),
+    signature("coreclr_gc_join", &["gc_heap::", "t_join::"], &[], &[]),
+    signature(
+        "coreclr_monitor",
+        &["AwareLock::", "YieldProcessorNormalized"],
+        &["libcoreclr.so"],
+        &[],
+    ),
+    signature("dotnet_spinwait", &["System.Threading.SpinWait"], &[], &[]),
+    signature("dotnet_lock", &["System.Threading.Lock::"], &[], &[]),
+    signature("dotnet_threadpool", &["LowLevelLifoSemaphore"], &[], &[]),
+    signature(
+        "hotspot_objectmonitor",
+        &["ObjectMonitor::TrySpin", "ObjectMonitor::try_spin"],
+        &[],
+        &[],
+    ),
+    signature("java_onspinwait", &["Thread.onSpinWait"], &[], &[]),
+    signature(
+        "openj9_spin",
+        &["omrthread_spinlock"],
+        &["libj9thr", "libj9vm"],
+        &[],
+    ),
+    signature(
+        "go_mutex",
+        &[
+            "sync.(*Mutex).lockSlow",
+            "sync_runtime_doSpin",
+            "sync.runtime_doSpin",
+        ],
+        &[],
+        &[],
+    ),
+    signature(
+        "go_runtime_mutex",
+        &["runtime.lock2", "runtime.procyield"],
+        &[],
+        &[],
+    ),
+    signature(
+        "rust_std_mutex",
+        &["sync::mutex::futex::Mutex", "sync::mutex::futex::<impl"],
+        &[],
+        &[],
+    ),
+    signature("rust_std_rwlock_futex", &["sync::rwlock::futex"], &[], &[]),
+    signature("rust_std_rwlock_queue", &["sync::rwlock::queue"], &[], &[]),
+    signature("rust_std_mpmc", &["std::sync::mpmc"], &[], &[]),
+    signature(
+        "parking_lot_10",
+        &["parking_lot_core::spinwait", "parking_lot::raw_"],
+        &[],
+        &[],
+    ),
+    signature("crossbeam_backoff", &["crossbeam_utils::backoff"], &[], &[]),
+    signature("glibc_spinlock", &["pthread_spin_lock"], &[], &[]),
+    signature(
+        "glibc_adaptive",
+        &["pthread_mutex_lock", "pthread_mutex_cond_lock"],
+        &[],
+        &[],
+    ),
+    signature(
+        "musl_mutex",
+        &["__pthread_mutex_timedlock"],
+        &["ld-musl-"],
+        &[],
+    ),
+    signature(
+        "jemalloc",
+        &["malloc_mutex_lock_slow"],
+        &["libjemalloc.so"],
+        &[],
+    ),
+    signature("folly_sleeper", &["folly::detail::Sleeper"], &[], &[]),
+    signature("folly_waitoptions", &["folly::detail::spin_"], &[], &[]),
+    signature("abseil_mutex", &["::Mutex::LockSlow"], &[], &[]),
+    signature(
+        "abseil_spinlock",
+        &["SpinLock::SpinLoop", "SpinLock::SlowLock"],
+        &[],
+        &[],
+    ),
+    signature("onetbb_backoff", &["tbb::detail::"], &["libtbb.so"], &[]),
+    signature(
+        "libgomp",
+        &["gomp_barrier_wait", "gomp_team_barrier", "gomp_mutex_lock"],
+        &["libgomp.so", "libgomp-"],
+        &[],
+    ),
+    signature(
+        "libomp",
+        &["__kmp_"],
+        &["libomp.so", "libomp5.so", "libiomp5.so"],
+        &[],
+    ),
+    signature(
+        "dpdk",
+        &["rte_spinlock_lock", "rte_pause"],
+        &["librte_"],
+        &[],
+    ),
+    signature(
+        "webkit_lock",
+        &["WTF::Lock::lockSlow", "WTF::LockAlgorithm"],
+        &[],
+        &[],
+    ),
+    signature(
+        "onnxruntime_pool",
+        &["onnxruntime::concurrency"],
+        &["libonnxruntime.so"],
+        &[],
+    ),
+    signature("innodb_8", &["ut_delay"], &["mysqld"], &[]),
+    signature(
+        "mariadb_srw",
+        &["srw_mutex", "ssux_lock", "srw_lock"],
+        &["mariadbd"],
+        &[],
+    ),
+    signature(
+        "postgres_spin",
+        &["perform_spin_delay", "s_lock"],
+        &["postgres"],
+        &[],
+    ),
+    signature("redis_io", &["IOThreadMain"], &["redis-server"], &[]),
+    signature("nginx_spinlock", &["ngx_spinlock"], &["nginx"], &[]),
+    signature(
+        "rocksdb_await",
+        &["WriteThread::AwaitState"],
+        &["librocksdb.so"],
+        &[],
+    ),
+    signature(
+        "linux_pvqspinlock",
+        &["__pv_queued_spin_lock_slowpath"],
+        &[],
+        &[],
+    ),
+    signature(
+        "linux_qspinlock",
+        &["queued_spin_lock_slowpath", "_raw_spin_lock"],
+        &[],
+        &[],
+    ),
+    signature(
+        "linux_rwsem",
+        &[
+            "rwsem_down_",
+            "rwsem_spin_on_owner",
+            "rwsem_optimistic_spin",
+        ],
+        &[],
+        &[],
+    ),
+];
+
+/// Which algorithms of the table fit, surest first; empty where nothing does.
+#[must_use]
+pub fn identify(evidence: &Evidence<'_>) -> Vec<Candidate> {
+    let is_work = evidence
+        .found
+        .is_some_and(|found| found.kind == LoopKind::Work);
+    if is_work {
+        return Vec::new();
+    }
+    let mut all: Vec<Candidate> = Vec::new();
+    all.extend(by_symbol(evidence));
+    all.extend(
+        SIGNATURES
+            .iter()
+            .filter_map(|one| by_constants(one, evidence)),
+    );
+    all.extend(with_folded_bound(evidence));
+    all.extend(by_module(evidence));
+    all.extend(by_run_time(evidence));
+    all.extend(in_libc(evidence));
+    all.sort_by_key(|one| std::cmp::Reverse(one.strength));
+    let mut kept: Vec<Candidate> = Vec::new();
+    for candidate in all {
+        if kept.iter().all(|one| one.algorithm != candidate.algorithm) {
+            kept.push(candidate);
+        }
+    }
+    kept
+}
+
+/// The algorithm whose function is nearest on the stack. A helper that several
+/// algorithms call, such as Go's `procyield`, says less than its caller does.
+fn by_symbol(evidence: &Evidence<'_>) -> Option<Candidate> {
+    let fits = |symbol: &&str| {
+        let named = SIGNATURES.iter().find_map(|one| {
+            let part = one.symbols.iter().find(|part| is_part(symbol, part));
+            part.map(|_| one.algorithm)
+        });
+        named.map(|algorithm| (algorithm, (*symbol).to_owned()))
+    };
+    let mut all = evidence.symbols.iter().filter_map(fits);
+    let first = all.next()?;
+    let is_shared = first.1.contains("runtime.procyield");
+    let caller = is_shared.then(|| all.next()).flatten();
+    let (algorithm, symbol) = caller.unwrap_or(first);
+    Some(Candidate {
+        algorithm,
+        strength: Strength::Certain,
+        reason: format!("It is in {symbol}, or called from there."),
+    })
+}
+
+/// Is it a part of the name? Short names must be the whole one: `s_lock` is in
+/// many.
+fn is_part(symbol: &str, part: &str) -> bool {
+    let is_plain = part.len() < 10 && !part.contains("::") && !part.ends_with('_');
+    if is_plain {
+        symbol == part || symbol.split('(').next() == Some(part)
+    } else {
+        symbol.contains(part)
+    }
+}
+
+fn by_constants(one: &Signature, evidence: &Evidence<'_>) -> Option<Candidate> {
+    let found = evidence.found.filter(|_| !is_made_by_java(evidence))?;
+    let hints = matches!(found.kind, LoopKind::BlindDelay | LoopKind::Polling);
+    let has = |constant: &u64| found.constants.binary_search(constant).is_ok();
+    let fits = hints && !one.constants.is_empty() && one.constants.iter().all(has);
+    let numbers: Vec<String> = one.constants.iter().map(u64::to_string).collect();
+    fits.then(|| Candidate {
+        algorithm: one.algorithm,
+        strength: Strength::Likely,
+        reason: format!("Its constants are those of it: {}.", numbers.join(", ")),
+    })
+}
+
+/// The .NET Framework's lock where a compiler knew the number of CPUs: rounds
+/// from 50 stay below a multiple of 20,000 then. Such numbers are common: the
+/// loop must hint blindly, and triple.
+fn with_folded_bound(evidence: &Evidence<'_>) -> Option<Candidate> {
+    const PER_CPU: u64 = 20_000;
+    let found = evidence.found.filter(|_| !is_made_by_java(evidence))?;
+    let hints = found.kind == LoopKind::BlindDelay;
+    let has = |constant: &u64| found.constants.binary_search(constant).is_ok();
+    // `below 480,000` may stand there as `at most 479,999`.
+    let bound = found
+        .constants
+        .iter()
+        .flat_map(|&c| [c, c.saturating_add(1)]);
+    let bound = bound
+        .filter(|bound| *bound >= PER_CPU && bound.is_multiple_of(PER_CPU))
+        .min()?;
+    (hints && has(&50) && has(&3)).then(|| Candidate {
+        algorithm: "netfx_awarelock",
+        strength: Strength::Likely,
+        reason: format!(
+            "Rounds from 50 that triple while below {bound}, which is {} times 20000.",
+            bound / PER_CPU
+        ),
+    })
+}
+
+fn by_module(evidence: &Evidence<'_>) -> Option<Candidate> {
+    let file = file_name(evidence.module?);
+    let one = SIGNATURES
+        .iter()
+        .find(|one| one.modules.iter().any(|module| file.starts_with(module)))?;
+    Some(Candidate {
+        algorithm: one.algorithm,
+        strength: Strength::Likely,
+        reason: format!("It is in {file}, which waits so."),
+    })
+}
+
+fn file_name(path: &str) -> &str {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Is it code that a Java machine made at run time?
+fn is_made_by_java(evidence: &Evidence<'_>) -> bool {
+    let mut files = evidence.modules.iter().map(|path| file_name(path));
+    evidence.module.is_none() && files.any(|file| file.starts_with("libjvm.so"))
+}
+
+/// Code that a Java machine made, with a hint in it.
+fn by_run_time(evidence: &Evidence<'_>) -> Option<Candidate> {
+    let hints = evidence.found.is_some_and(|found| found.hints > 0);
+    (hints && is_made_by_java(evidence)).then(|| Candidate {
+        algorithm: "java_onspinwait",
+        strength: Strength::Likely,
+        reason: "It is code that a JVM made at run time, with a hint in it, as \
+                 Thread.onSpinWait becomes."
+            .to_owned(),
+    })
+}
+
+/// The two waits of glibc: the spin lock's looks at one number and does nothing
+/// else, the adaptive mutex counts.
+fn in_libc(evidence: &Evidence<'_>) -> Option<Candidate> {
+    let file = file_name(evidence.module?);
+    let found = evidence.found.filter(|one| one.kind == LoopKind::Polling)?;
+    let is_libc = file.starts_with("libc.so") || file.starts_with("libc-");
+    if !is_libc && !file.starts_with("libpthread") {
+        return None;
+    }
+    let is_bare = found.instructions <= 5 && found.looks == 1 && found.hints == 1;
+    let (algorithm, reason) = if is_bare {
+        ("glibc_spinlock", "only looks at one number")
+    } else {
+        ("glibc_adaptive", "does more than looking at one number")
+    };
+    Some(Candidate {
+        algorithm,
+        strength: Strength::Possible,
+        reason: format!("It is a loop of {file} that hints and {reason}."),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table;
+
+    fn polling(constants: &[u64]) -> SpinLoop {
+        SpinLoop {
+            carries: false,
+            kind: LoopKind::Polling,
+            start: 0x1000,
+            end: 0x1010,
+            instructions: 4,
+            hints: 1,
+            looks: 1,
+            locked: 0,
+            system_calls: 0,
+            calls: Vec::new(),
+            computed_calls: 0,
+            hinting: vec![0x1004],
+            gap: Some(1),
+            constants: constants.to_vec(),
+        }
+    }
+
+    #[track_caller]
+    fn check(evidence: &Evidence<'_>, expected: Option<(&str, Strength)>) {
+        let found = identify(evidence);
+        let first = found.first().map(|one| (one.algorithm, one.strength));
+        assert_eq!(first, expected, "{found:?}");
+    }
+
+    const NOTHING: Evidence<'static> = Evidence {
+        found: None,
+        symbols: &[],
+        module: None,
+        modules: &[],
+    };
+
+    #[test]
+    fn a_bound_for_known_cpus_is_recognised() {
+        for constants in [&[3, 50, 480_000][..], &[3, 50, 479_999]] {
+            let found = SpinLoop {
+                kind: LoopKind::BlindDelay,
+                ..polling(constants)
+            };
+            let evidence = Evidence {
+                found: Some(&found),
+                ..NOTHING
+            };
+            check(&evidence, Some(("netfx_awarelock", Strength::Likely)));
+        }
+        let found = polling(&[3, 50, 100_001]);
+        let evidence = Evidence {
+            found: Some(&found),
+            ..NOTHING
+        };
+        check(&evidence, None);
+    }
+
+    #[test]
+    fn numbers_that_many_programs_have_do_not_make_it_the_net_framework_s() {
+        // Fifty rounds, a million turns: a spinning loop of a Java program.
+        let constants = [3, 50, 20_000, 1_000_000];
+        let looks = polling(&constants[..]);
+        let blind = SpinLoop {
+            kind: LoopKind::BlindDelay,
+            ..looks.clone()
+        };
+        for found in [&looks, &blind] {
+            let evidence = Evidence {
+                found: Some(found),
+                modules: &["/usr/lib/jvm/17/lib/server/libjvm.so"],
+                ..NOTHING
+            };
+            let ids: Vec<&str> = identify(&evidence)
+                .iter()
+                .map(|one| one.algorithm)
+                .collect();
+            assert_eq!(ids, ["java_onspinwait"]);
+        }
+        let found = polling(&[3, 50, 1_000_000]);
+        let evidence = Evidence {
+            found: Some(&found),
+            module: Some("/bin/prog"),
+            ..NOTHING
+        };
+        check(&evidence, None);
+    }
+
+    #[test]
+    fn every_signature_is_of_the_table() {
+        for one in SIGNATURES {
+            assert!(table::algorithm(one.algorithm).is_ok(), "{}", one.algorithm);
+        }
+    }
+
+    #[test]
+    fn names_decide_and_callers_more_than_helpers() {
+        let symbols = [
+            "runtime.procyield.abi0",
+            "sync.(*Mutex).lockSlow",
+            "main.main",
+        ];
+        check(
+            &Evidence {
+                symbols: &symbols,
+                ..NOTHING
+            },
+            Some(("go_mutex", Strength::Certain)),
+        );
+        check(
+            &Evidence {
+                symbols: &symbols[..1],
+                ..NOTHING
+            },
+            Some(("go_runtime_mutex", Strength::Certain)),
+        );
+        check(
+            &Evidence {
+                symbols: &["_raw_spin_lock_irqsave"],
+                ..NOTHING
+            },
+            Some(("linux_qspinlock", Strength::Certain)),
+        );
+        check(
+            &Evidence {
+                symbols: &["process_lock"],
+                ..NOTHING
+            },
+            None,
+        );
+        check(
+            &Evidence {
+                symbols: &["s_lock"],
+                ..NOTHING
+            },
+            Some(("postgres_spin", Strength::Certain)),
+        );
+    }
+
+    #[test]
+    fn files_and_constants_make_it_likely() {
+        let found = polling(&[0, 1]);
+        let stripped = Evidence {
+            found: Some(&found),
+            module: Some("/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0"),
+            ..NOTHING
+        };
+        check(&stripped, Some(("libgomp", Strength::Likely)));
+        let netfx = polling(&[1, 3, 10, 50, 20_000]);
+        let named = Evidence {
+            found: Some(&netfx),
+            module: Some("/tmp/a.out"),
+            ..NOTHING
+        };
+        check(&named, Some(("netfx_awarelock", Strength::Likely)));
+        let other = polling(&[1, 3, 10, 50]);
+        check(
+            &Evidence {
+                found: Some(&other),
+                ..named
+            },
+            None,
+        );
+    }
+
+    #[test]
+    fn code_made_at_run_time_is_the_jvms() {
+        let found = polling(&[]);
+        let modules = ["/usr/bin/java", "/usr/lib/jvm/x/lib/server/libjvm.so"];
+        let jit = Evidence {
+            found: Some(&found),
+            modules: &modules,
+            ..NOTHING
+        };
+        check(&jit, Some(("java_onspinwait", Strength::Likely)));
+        check(
+            &Evidence {
+                modules: &modules[..1],
+                ..jit
+            },
+            None,
+        );
+    }
+
+    #[test]
+    fn work_is_nobodys_wait() {
+        let mut found = polling(&[]);
+        found.kind = LoopKind::Work;
+        let symbols = ["pthread_spin_lock"];
+        check(
+            &Evidence {
+                found: Some(&found),
+                symbols: &symbols,
+                ..NOTHING
+            },
+            None,
+        );
+        found.kind = LoopKind::Polling;
+        let libc = Evidence {
+            found: Some(&found),
+            module: Some("/lib/libc.so.6"),
+            ..NOTHING
+        };
+        check(&libc, Some(("glibc_spinlock", Strength::Possible)));
+    }
+}

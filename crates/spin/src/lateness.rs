@@ -1,0 +1,278 @@
+//! How late a waiter is that looks only now and then: the producer/consumer
+//! experiment of the third field report, and where a small change of the hint's
+//! latency makes all the difference.
+//!
+//! It predicts and runs nothing. What depends on a scheduler or on chance, as
+//! the throughput of many threads that contend, it does not predict.
+
+use std::time::Duration;
+
+use super::algorithm::Wait;
+
+/// A worker that holds a lock for `hold` per item, and a sender that wants it
+/// `delay` after the worker took it, item after item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProducerConsumer {
+    /// Items.
+    pub items: u32,
+    /// How long the lock is held for each.
+    pub hold: Duration,
+    /// How long after that began the sender comes.
+    pub delay: Duration,
+}
+
+impl ProducerConsumer {
+    /// How long all items take with a waiter that spins so: each costs the
+    /// delay, and then what passes until the first look at or after the
+    /// release.
+    #[must_use]
+    pub fn spinning(&self, wait: &Wait, hint_ns: f64) -> Duration {
+        let free_after = self.hold.saturating_sub(self.delay);
+        let seen = wait.seen_after(hint_ns, free_after);
+        let each = self.delay.saturating_add(seen.unwrap_or(free_after));
+        each.saturating_mul(self.items)
+    }
+
+    /// The same with a waiter that spins for so long at most and is then woken
+    /// by the release, `wake` later.
+    #[must_use]
+    pub fn parking(&self, spin: Duration, wake: Duration) -> Duration {
+        let free_after = self.hold.saturating_sub(self.delay);
+        let late = if free_after > spin { wake } else { spin };
+        (self.delay + free_after + late) * self.items
+    }
+}
+
+/// What follows where all hints have been executed in vain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It sleeps until it is woken.
+    Parks,
+    /// It looks again and again, giving the CPU up in between.
+    Yields,
+}
+
+impl Ending {
+    /// What an algorithm's own words come to. Sleeping for a fixed time is taken
+    /// for being parked, short yields before that are left out.
+    #[must_use]
+    pub fn of(then: &str) -> Self {
+        let words = then.to_lowercase();
+        if words.contains("yield") {
+            Self::Yields
+        } else {
+            Self::Parks
+        }
+    }
+}
+
+/// What a waiter's means cost on a machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// A spin-wait hint, ns.
+    pub hint_ns: f64,
+    /// From waking a sleeper until it runs, ns; `None` where not known.
+    pub wake_ns: Option<f64>,
+    /// A `sched_yield` with nobody to yield to, ns; `None` where not known.
+    pub yield_ns: Option<f64>,
+}
+
+/// How a waiter learns that it may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// By a look between hints.
+    Spinning,
+    /// By a look between yields.
+    Yielding,
+    /// It is woken.
+    Parked,
+}
+
+/// How late a waiter goes on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lateness {
+    /// By what means.
+    pub seen: Seen,
+    /// After the release, ns; `None` where a cost that it takes is not known.
+    pub late_ns: Option<f64>,
+    /// Hints executed until then.
+    pub hints: u64,
+    /// The smallest relative change of the hint's latency that gives another
+    /// look: beyond it lies a *cliff*. `None` where no change of up to twice or
+    /// half would change the time of the wait by more than [`CLIFF_SHARE`].
+    pub cliff_share: Option<f64>,
+}
+
+/// A jump of the lateness by more than this share of the time until the release
+/// is a cliff; below, looks are dense enough.
+pub const CLIFF_SHARE: f64 = 0.01;
+
+/// Closer to a cliff than this the result is unstable: a chip's clock moves by
+/// as much within seconds.
+pub const UNSTABLE_SHARE: f64 = 0.03;
+
+/// A look and its neighbours, as hints since the wait began.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Look {
+    before: u64,
+    at: u64,
+    /// `None`: it gives up after this one.
+    after: Option<u64>,
+}
+
+impl Wait {
+    /// How late it goes on where the lock becomes free `free_after_ns` after the
+    /// wait began. A release before the end of a look is seen by the next one.
+    #[must_use]
+    pub fn lateness(&self, ending: Ending, costs: &Costs, free_after_ns: f64) -> Lateness {
+        let free_after_hints = free_after_ns / costs.hint_ns;
+        if free_after_ns <= 0.0 {
+            return Lateness {
+                seen: Seen::Spinning,
+                late_ns: Some(0.0),
+                hints: 0,
+                cliff_share: None,
+            };
+        }
+        let Some(look) = self.look_after(free_after_hints) else {
+            return self.given_up(ending, costs, free_after_hints);
+        };
+        let gap = |from: u64, to: u64| to.saturating_sub(from) as f64;
+        let share = |look: u64| (free_after_hints / look as f64 - 1.0).abs();
+        let is_cliff = |jump: f64| jump > CLIFF_SHARE * free_after_hints;
+        let below =
+            (look.before > 0 && is_cliff(gap(look.before, look.at))).then(|| share(look.before));
+        let jump = match look.after {
+            Some(after) => gap(look.at, after),
+            None => costs
+                .ending_ns(ending)
+                .map_or(f64::INFINITY, |ns| ns / costs.hint_ns),
+        };
+        let above = is_cliff(jump).then(|| share(look.at));
+        Lateness {
+            seen: Seen::Spinning,
+            late_ns: Some(look.at as f64 * costs.hint_ns - free_after_ns),
+            hints: look.at,
+            cliff_share: nearest(below, above),
+        }
+    }
+
+    /// After all hints were in vain.
+    fn given_up(&self, ending: Ending, costs: &Costs, free_after_hints: f64) -> Lateness {
+        let hints = self.total_hints().unwrap_or(u64::MAX);
+        let late_ns = costs.ending_ns(ending);
+        let jump = late_ns.map_or(f64::INFINITY, |ns| ns / costs.hint_ns);
+        let is_cliff = hints > 0 && jump > CLIFF_SHARE * free_after_hints;
+        Lateness {
+            seen: match ending {
+                Ending::Parks => Seen::Parked,
+                Ending::Yields => Seen::Yielding,
+            },
+            late_ns,
+            hints,
+            cliff_share: nearest(
+                is_cliff.then(|| free_after_hints / hints as f64 - 1.0),
+                None,
+            ),
+        }
+    }
+
+    /// The first look at or after so many hints; `None` where it has given up.
+    fn look_after(&self, hints: f64) -> Option<Look> {
+        let mut before = 0u64;
+        let mut last = 0u64;
+        for (at, run) in self.runs.iter().enumerate() {
+            let is_last = at + 1 == self.runs.len();
+            let is_endless = is_last && self.is_endless;
+            if run.hints == 0 {
+                continue;
+            }
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a cast saturates, and below is taken for one"
+            )]
+            let number = ((hints - before as f64) / run.hints as f64).ceil().max(1.0) as u64;
+            if number <= run.times || is_endless {
+                let look = |number: u64| before.saturating_add(number.saturating_mul(run.hints));
+                let next = self.runs.get(at + 1).map(|next| next.hints);
+                let is_within = number < run.times || is_endless;
+                return Some(Look {
+                    before: if number > 1 { look(number - 1) } else { last },
+                    at: look(number),
+                    after: if is_within {
+                        Some(look(number + 1))
+                    } else {
+                        next.map(|hints| look(number).saturating_add(hints))
+                    },
+                });
+            }
+            before = before.saturating_add(run.times.saturating_mul(run.hints));
+            last = before;
+        }
+        None
+    }
+}
+
+impl Costs {
+    /// What being late costs where no look is left, ns: a wake-up, or half a
+    /// yield, since the release falls anywhere within one.
+    #[must_use]
+    pub fn ending_ns(&self, ending: Ending) -> Option<f64> {
+        match ending {
+            Ending::Parks => self.wake_ns,
+            Ending::Yields => self.yield_ns.map(|ns| ns / 2.0),
+        }
+    }
+}
+
+/// The nearer of two cliffs; one that is more than a factor of two away is none.
+fn nearest(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    let both = one.into_iter().chain(other);
+    both.filter(|share| *share < 1.0).reduce(f64::min)
+}
+
+#[cfg(test)]
+#[path = "lateness_tests.rs"]
+mod lateness_tests;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{Case, Setting};
+    use crate::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
+
+    fn run(delay_ms: u64) -> ProducerConsumer {
+        ProducerConsumer {
+            items: 100,
+            hold: Duration::from_millis(10),
+            delay: Duration::from_millis(delay_ms),
+        }
+    }
+
+    #[test]
+    fn items_wait_for_the_first_look_after_the_release() {
+        let setting = Setting {
+            cpus: 24,
+            hint_ns: 43.0,
+        };
+        let wait = NETFX_AWARELOCK.wait(&setting, Case::Typical).unwrap();
+        let expected = [2.22, 2.32, 1.01, 1.11, 1.21, 1.31, 1.41, 1.03, 1.13];
+        for (delay, expected) in (1..=9).zip(expected) {
+            let taking = run(delay).spinning(&wait, 43.0).as_secs_f64();
+            assert!((taking - expected).abs() < 0.006, "{delay}: {taking}");
+        }
+    }
+
+    #[test]
+    fn a_waiter_that_parks_is_late_by_a_wake_up() {
+        let setting = Setting {
+            cpus: 24,
+            hint_ns: 37.0,
+        };
+        let wait = CORECLR_MONITOR.wait(&setting, Case::Typical).unwrap();
+        let spin = wait.total(37.0).unwrap();
+        let time = run(4).parking(spin, Duration::from_micros(50));
+        assert_eq!(time, Duration::from_micros(100 * 10_050));
+    }
+}

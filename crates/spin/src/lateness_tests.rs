@@ -1,0 +1,149 @@
+//! Lateness and cliffs.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::algorithm::{Case, Runs, Setting};
+use crate::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
+
+const COSTS: Costs = Costs {
+    hint_ns: 43.0,
+    wake_ns: Some(50_000.0),
+    yield_ns: Some(400.0),
+};
+
+fn netfx() -> Wait {
+    let setting = Setting {
+        cpus: 24,
+        hint_ns: 43.0,
+    };
+    NETFX_AWARELOCK.wait(&setting, Case::Typical).unwrap()
+}
+
+#[track_caller]
+fn check(delay_ms: u32, late_ms: f64, cliff_percent: f64) {
+    let free_after_ns = 1e6 * f64::from(10 - delay_ms);
+    let found = netfx().lateness(Ending::Parks, &COSTS, free_after_ns);
+    let late = found.late_ns.unwrap() * 1e-6;
+    assert_eq!(found.seen, Seen::Spinning);
+    assert!((late - late_ms).abs() < 0.005, "{delay_ms}: {late}");
+    let cliff = 100.0 * found.cliff_share.unwrap();
+    assert!((cliff - cliff_percent).abs() < 0.1, "{delay_ms}: {cliff} %");
+}
+
+#[test]
+fn the_curve_of_the_field_report_and_its_cliffs() {
+    // Looks at 2.35, 7.05 and 21.16 ms.
+    check(1, 12.157, 27.6);
+    check(2, 13.157, 13.4);
+    check(3, 0.052, 0.7);
+    check(4, 1.052, 14.9);
+    check(5, 2.052, 29.1);
+    check(7, 4.052, 27.6);
+    check(8, 0.350, 14.9);
+}
+
+#[test]
+fn a_change_of_the_latency_beyond_the_cliff_flips_the_result() {
+    let wait = netfx();
+    let free_after_ns = 7e6;
+    let late = |hint_ns: f64| {
+        let costs = Costs { hint_ns, ..COSTS };
+        let found = wait.lateness(Ending::Parks, &costs, free_after_ns);
+        found.late_ns.unwrap()
+    };
+    let found = wait.lateness(Ending::Parks, &COSTS, free_after_ns);
+    let cliff = found.cliff_share.unwrap();
+    assert!(late(43.0 * (1.0 - 0.9 * cliff)) < 1e5);
+    assert!(late(43.0 * (1.0 - 1.1 * cliff)) > 1e7);
+}
+
+#[test]
+fn who_gives_up_is_late_by_a_wake_up_or_half_a_yield() {
+    let setting = Setting {
+        cpus: 24,
+        hint_ns: 43.0,
+    };
+    let wait = CORECLR_MONITOR.wait(&setting, Case::Typical).unwrap();
+    let parked = wait.lateness(Ending::Parks, &COSTS, 5e6);
+    assert_eq!(
+        (parked.seen, parked.late_ns),
+        (Seen::Parked, Some(50_000.0))
+    );
+    assert_eq!(parked.hints, wait.total_hints().unwrap());
+    // The lock is free long after it has given up.
+    assert_eq!(parked.cliff_share, None);
+    let yielding = wait.lateness(Ending::Yields, &COSTS, 5e6);
+    assert_eq!(
+        (yielding.seen, yielding.late_ns),
+        (Seen::Yielding, Some(200.0))
+    );
+    let unknown = Costs {
+        wake_ns: None,
+        ..COSTS
+    };
+    assert_eq!(wait.lateness(Ending::Parks, &unknown, 5e6).late_ns, None);
+}
+
+#[test]
+fn dense_looks_have_no_cliffs_and_an_endless_wait_no_end() {
+    let wait = Wait {
+        runs: vec![Runs { times: 1, hints: 1 }],
+        is_endless: true,
+    };
+    let found = wait.lateness(Ending::Parks, &COSTS, 9e6);
+    assert_eq!((found.seen, found.cliff_share), (Seen::Spinning, None));
+    assert!(found.late_ns.unwrap() < 43.0);
+    let free = wait.lateness(Ending::Parks, &COSTS, 0.0);
+    assert_eq!((free.hints, free.late_ns), (0, Some(0.0)));
+}
+
+#[test]
+fn an_algorithm_s_own_words_say_how_it_ends() {
+    for (then, ending) in [
+        ("futex_wait (and spins again after wake)", Ending::Parks),
+        (
+            "SwitchToThread between repetitions, then event wait",
+            Ending::Parks,
+        ),
+        ("sched_yield", Ending::Yields),
+        ("Thread.Yield, Sleep(0) every 5 yields", Ending::Yields),
+    ] {
+        assert_eq!(Ending::of(then), ending, "{then}");
+    }
+}
+
+fn waits() -> impl Strategy<Value = Wait> {
+    let runs = proptest::collection::vec((1u64..50, 1u64..2000), 1..6);
+    (runs, any::<bool>()).prop_map(|(runs, is_endless)| Wait {
+        runs: runs
+            .into_iter()
+            .map(|(times, hints)| Runs { times, hints })
+            .collect(),
+        is_endless,
+    })
+}
+
+proptest! {
+    /// Whatever the runs, the look found is the first one at or after the
+    /// release, as going through all of them finds it.
+    #[test]
+    fn the_look_is_the_first_at_or_after_the_release(
+        wait in waits(),
+        free_after in 1u64..400_000,
+    ) {
+        let costs = Costs { hint_ns: 1.0, wake_ns: None, yield_ns: None };
+        let found = wait.lateness(Ending::Parks, &costs, free_after as f64);
+        let expected = wait.looks().find(|&look| look >= free_after);
+        match expected {
+            Some(look) => {
+                prop_assert_eq!(found.hints, look);
+                prop_assert_eq!(found.late_ns, Some((look - free_after) as f64));
+            }
+            None => prop_assert_eq!(found.seen, Seen::Parked),
+        }
+        if let Some(share) = found.cliff_share {
+            prop_assert!((0.0..1.0).contains(&share));
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Spin-waits as data, and what they cost: how long a waiter spins before it
+//! gives up, and how long it does not look.
+//!
+//! A waiter's algorithm comes to two numbers: the total of PAUSEs before it
+//! parks, and the longest run of them without a look at the lock (the *blind
+//! gap*). With the latency of PAUSE both are times. Nothing here executes
+//! anything.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests arrange the files they need"
+    )
+)]
+
+pub mod advice;
+pub mod algorithm;
+pub mod chips;
+pub mod identify;
+pub mod lateness;
+pub mod loops;
+pub mod prediction;
+pub mod scan;
+pub mod table;
+mod wait;
+
+pub use lateness::ProducerConsumer;
+
+/// The known name that is most like another, where one is.
+pub(crate) fn nearest_name<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    known
+        .map(|known| (strsim::jaro_winkler(name, known), known))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .map(|(_, known)| known)
+}

@@ -1,0 +1,287 @@
+//! What the instructions of a loop come to: a wait, a delay, or work.
+//!
+//! A wait's turns are all alike: nothing that it reads depends on how often it
+//! went round. A search moves its address, a reduction its sum, a walk its
+//! pointer; a counter that only ends the loop is allowed. Instructions are gone
+//! through once, in the order of their addresses.
+
+use std::collections::{HashMap, HashSet};
+
+use pinwise_code::{
+    Access, Arch, Condition, Flow, Operand, Operation, Owner, Place, Question, Step, Verb,
+};
+
+/// Instructions of the largest loop that is nothing but looking.
+const TIGHT: usize = 48;
+
+/// The number of `sched_yield`, and the register that system calls' numbers are
+/// in.
+const fn sched_yield(arch: Arch) -> (u64, u8) {
+    match arch {
+        Arch::X86_64 => (24, 0),
+        Arch::Aarch64 => (124, 8),
+    }
+}
+
+/// Where a value comes from, as seen within one turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Origin {
+    /// The same in every turn.
+    #[default]
+    Fixed,
+    /// Counted on from turn to turn.
+    Counted,
+    /// From memory that others may write.
+    Looked,
+    /// Made of what earlier turns left.
+    Carried,
+}
+
+impl Origin {
+    const fn moves(self) -> bool {
+        matches!(self, Self::Counted | Self::Carried)
+    }
+
+    /// Of two operands.
+    const fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Fixed, one) | (one, Self::Fixed) => one,
+            (Self::Counted, Self::Counted) => Self::Counted,
+            (Self::Looked, Self::Looked) => Self::Looked,
+            _ => Self::Carried,
+        }
+    }
+}
+
+/// What was found in a loop.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Turn {
+    /// Reads of memory that others may write, bounds of counters left out.
+    pub(super) looks: u32,
+    /// Atomic instructions.
+    pub(super) locked: u32,
+    /// System calls.
+    pub(super) system_calls: u32,
+    /// Is one of them `sched_yield`?
+    pub(super) yields: bool,
+    /// Does it read the clock?
+    times: bool,
+    /// Addresses of the looks.
+    pub(super) looking: HashSet<u64>,
+    /// Does it do something that a wait does not?
+    works: bool,
+    /// Does it go on with what earlier turns made?
+    pub(super) carries: bool,
+    /// Does it ask what it looked at?
+    asks: bool,
+}
+
+impl Turn {
+    /// Nothing but looking at memory or the clock, over and over.
+    pub(super) fn is_bare_load(&self, instructions: usize) -> bool {
+        let is_tight = instructions <= TIGHT;
+        let looks = (self.looks > 0 || self.times) && self.asks && self.system_calls == 0;
+        is_tight && looks && !self.works
+    }
+}
+
+/// Goes through a loop's instructions.
+pub(super) fn turn(arch: Arch, operations: &[&Operation]) -> Turn {
+    let changed = operations.iter().flat_map(|one| changes(one)).collect();
+    let mut reader = Reader {
+        arch,
+        changed,
+        origins: HashMap::new(),
+        carried: HashSet::new(),
+        number: None,
+        turn: Turn::default(),
+    };
+    for operation in operations {
+        reader.read(operation);
+    }
+    reader.finish()
+}
+
+/// Places that an instruction changes.
+fn changes(operation: &Operation) -> impl Iterator<Item = Place> {
+    let slot = operation.step.and_then(|step| step.to);
+    let registers = operation.written.numbers().map(Place::Register);
+    registers.chain(slot)
+}
+
+/// Does it change a local variable by arithmetic that is not followed?
+fn changes_local(operation: &Operation) -> bool {
+    let changes = operation
+        .access
+        .is_some_and(|access| access.owner == Owner::Stack && access.reads && access.writes);
+    changes && operation.step.is_none() && operation.flow == Flow::Next && !operation.is_locked
+}
+
+struct Reader {
+    arch: Arch,
+    /// Places that the loop changes anywhere.
+    changed: HashSet<Place>,
+    /// Origins of places that this turn has changed so far.
+    origins: HashMap<Place, Origin>,
+    /// Places that were read before this turn changed them.
+    carried: HashSet<Place>,
+    /// What the register of system calls' numbers holds.
+    number: Option<u64>,
+    turn: Turn,
+}
+
+impl Reader {
+    fn origin(&mut self, place: Place) -> Origin {
+        if let Some(&origin) = self.origins.get(&place) {
+            return origin;
+        }
+        if self.changed.contains(&place) {
+            self.carried.insert(place);
+            return Origin::Counted;
+        }
+        Origin::Fixed
+    }
+
+    fn read(&mut self, operation: &Operation) {
+        self.note_system_call(operation);
+        let shared = operation
+            .access
+            .filter(|access| access.owner == Owner::Shared);
+        if let Some(access) = shared {
+            self.note_access(operation, access);
+        }
+        self.turn.times |= operation.reads_clock;
+        let looks = shared.is_some_and(|access| access.reads) || operation.reads_clock;
+        let origin = self.computed(operation, looks);
+        self.note_question(operation, origin);
+        self.turn.locked += u32::from(operation.is_locked);
+        self.turn.works |= matches!(operation.flow, Flow::Call(_));
+        self.turn.carries |= operation.adds_to_memory || changes_local(operation);
+        for place in changes(operation) {
+            self.origins.insert(place, origin);
+        }
+    }
+
+    fn note_system_call(&mut self, operation: &Operation) {
+        let (number, register) = sched_yield(self.arch);
+        if operation.flow == Flow::System {
+            self.turn.system_calls += 1;
+            self.turn.yields |= self.number == Some(number);
+        }
+        if operation.written.holds(register) {
+            self.number = match operation.step {
+                Some(Step {
+                    verb: Verb::Move,
+                    right: Operand::Constant(value),
+                    ..
+                }) => Some(value),
+                _ => None,
+            };
+        }
+    }
+
+    fn note_access(&mut self, operation: &Operation, access: Access) {
+        let address: Vec<Origin> = access
+            .address
+            .numbers()
+            .map(|register| self.origin(Place::Register(register)))
+            .collect();
+        let walks = address.into_iter().any(Origin::moves);
+        self.turn.carries |= walks;
+        self.turn.works |= access.writes && !operation.is_locked;
+        if operation.is_locked && access.writes {
+            self.note_update(operation);
+        }
+        if access.reads {
+            self.turn.looks += 1;
+            self.turn.looking.insert(operation.address);
+        }
+    }
+
+    /// Writing back what was read is an update, not an attempt to take a lock.
+    /// The accumulator of CMPXCHG is only compared with.
+    fn note_update(&mut self, operation: &Operation) {
+        let accumulator = match self.arch {
+            Arch::X86_64 => Some(0),
+            Arch::Aarch64 => None,
+        };
+        let registers = operation.read.numbers().filter(|&r| Some(r) != accumulator);
+        let values: Vec<Origin> = registers
+            .map(|register| self.origin(Place::Register(register)))
+            .collect();
+        self.turn.works |= values.iter().any(|&origin| origin != Origin::Fixed);
+    }
+
+    /// Where what an instruction computes comes from.
+    fn computed(&mut self, operation: &Operation, looks: bool) -> Origin {
+        let Some(step) = operation.step else {
+            return self.combined(operation, looks);
+        };
+        let (left, right) = match step.verb {
+            Verb::Move => (Origin::Fixed, self.operand(step.right, looks)),
+            _ => (
+                self.operand(step.left, looks),
+                self.operand(step.right, looks),
+            ),
+        };
+        let is_bound = step.to.is_none()
+            && matches!(
+                (left, right),
+                (Origin::Counted, Origin::Looked) | (Origin::Looked, Origin::Counted)
+            );
+        if is_bound {
+            // How far a counter goes is no look at a lock.
+            self.turn.looks = self.turn.looks.saturating_sub(1);
+            return Origin::Counted;
+        }
+        let is_linear = matches!(step.verb, Verb::Move | Verb::Add | Verb::Subtract);
+        match left.with(right) {
+            Origin::Counted if !is_linear && step.to.is_some() => Origin::Carried,
+            origin => origin,
+        }
+    }
+
+    fn operand(&mut self, operand: Operand, looks: bool) -> Origin {
+        match operand {
+            Operand::Constant(_) => Origin::Fixed,
+            Operand::At(place) => self.origin(place),
+            Operand::Unknown if looks => Origin::Looked,
+            Operand::Unknown => Origin::Fixed,
+        }
+    }
+
+    /// Of an instruction whose arithmetic is not followed.
+    fn combined(&mut self, operation: &Operation, looks: bool) -> Origin {
+        let mut origin = if looks { Origin::Looked } else { Origin::Fixed };
+        for register in operation.read.numbers() {
+            origin = origin.with(self.origin(Place::Register(register)));
+        }
+        match origin {
+            // CMPXCHG compares what it finds with the accumulator.
+            Origin::Carried if operation.is_locked => Origin::Looked,
+            Origin::Counted => Origin::Carried,
+            origin => origin,
+        }
+    }
+
+    fn note_question(&mut self, operation: &Operation, origin: Origin) {
+        self.turn.asks |= operation.sets_flags && origin == Origin::Looked;
+        let compares = operation.step.is_some_and(|step| step.to.is_none());
+        self.turn.works |= compares && origin == Origin::Carried;
+        let question = operation
+            .condition
+            .map(|Condition { question, .. }| question);
+        if let Some(Question::Zero(register, _) | Question::BitClear(register, _)) = question {
+            let origin = self.origin(Place::Register(register));
+            self.turn.asks |= origin == Origin::Looked;
+        }
+    }
+
+    fn finish(mut self) -> Turn {
+        let carried = self.carried.iter();
+        let mut ends = carried.filter_map(|place| self.origins.get(place));
+        self.turn.carries |= ends.any(|&origin| origin == Origin::Carried);
+        self.turn.works |= self.turn.carries;
+        self.turn
+    }
+}

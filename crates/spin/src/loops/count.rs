@@ -1,0 +1,255 @@
+//! How often a counted loop goes round: its arithmetic is gone through with the
+//! values that the code in front of it sets.
+//!
+//! What is not known stays unknown, and a branch that asks for it ends the
+//! attempt: a figure is given only where the code alone decides.
+
+use std::collections::HashMap;
+
+use super::graph::{Graph, Members};
+use pinwise_code::{Arch, Condition, Flow, Operand, Operation, Owner, Place, Question, Step, Verb};
+
+/// Steps after which a count is given up.
+const MOST_STEPS: u32 = 300_000;
+
+/// Registers that a called function may change.
+fn is_scratch(arch: Arch, register: u8) -> bool {
+    match arch {
+        Arch::X86_64 => matches!(register, 0..=2 | 6..=11),
+        Arch::Aarch64 => register < 19 || register == 30,
+    }
+}
+
+/// What is known of registers, slots and flags.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    values: HashMap<Place, u64>,
+    outcome: Option<Outcome>,
+}
+
+/// What the last arithmetic came to.
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    verb: Verb,
+    left: u64,
+    right: u64,
+    result: u64,
+    bits: u32,
+}
+
+const fn cut(value: u64, bits: u32) -> u64 {
+    if bits >= 64 {
+        value
+    } else {
+        value & ((1 << bits) - 1)
+    }
+}
+
+/// A number of so many bits with its sign.
+const fn signed(value: u64, bits: u32) -> i64 {
+    let unused = 64 - bits;
+    (value << unused).cast_signed() >> unused
+}
+
+impl Known {
+    fn value(&self, operand: Operand, bits: u32) -> Option<u64> {
+        let value = match operand {
+            Operand::Constant(value) => value,
+            Operand::At(place) => *self.values.get(&place)?,
+            Operand::Unknown => return None,
+        };
+        Some(cut(value, bits))
+    }
+
+    fn apply(&mut self, operation: &Operation, arch: Arch) {
+        let outcome = operation.step.and_then(|step| self.outcome_of(&step));
+        self.forget(operation, arch);
+        if let Some(Step {
+            to: Some(to), bits, ..
+        }) = operation.step
+            && let Some(outcome) = outcome
+        {
+            self.values.insert(to, cut(outcome.result, bits));
+        }
+        if operation.sets_flags {
+            self.outcome = outcome;
+        }
+    }
+
+    fn outcome_of(&self, step: &Step) -> Option<Outcome> {
+        let right = self.value(step.right, step.bits)?;
+        let left = match step.verb {
+            Verb::Move => right,
+            _ => self.value(step.left, step.bits)?,
+        };
+        let result = match step.verb {
+            Verb::Move => right,
+            Verb::Add => left.wrapping_add(right),
+            Verb::Subtract => left.wrapping_sub(right),
+            Verb::And => left & right,
+            Verb::Multiply => left.wrapping_mul(right),
+            Verb::ShiftLeft => left << (right & u64::from(step.bits - 1)),
+        };
+        Some(Outcome {
+            verb: step.verb,
+            left,
+            right,
+            result: cut(result, step.bits),
+            bits: step.bits,
+        })
+    }
+
+    /// Drops what an instruction changes.
+    fn forget(&mut self, operation: &Operation, arch: Arch) {
+        for register in operation.written.numbers() {
+            self.values.remove(&Place::Register(register));
+            // Slots move with the register that they are counted from.
+            self.values
+                .retain(|place, _| !matches!(place, Place::Slot { base, .. } if *base == register));
+        }
+        let writes_stack = operation
+            .access
+            .is_some_and(|access| access.writes && access.owner == Owner::Stack);
+        match operation.step.and_then(|step| step.to) {
+            Some(slot @ Place::Slot { .. }) => {
+                self.values.remove(&slot);
+            }
+            _ if writes_stack => self
+                .values
+                .retain(|place, _| matches!(place, Place::Register(_))),
+            _ => {}
+        }
+        if matches!(operation.flow, Flow::Call(_) | Flow::System) {
+            self.outcome = None;
+            self.values.retain(
+                |place, _| !matches!(place, Place::Register(one) if is_scratch(arch, *one)),
+            );
+        }
+    }
+
+    fn answer(&self, condition: Condition) -> Option<bool> {
+        let answer = match condition.question {
+            Question::Zero(register, bits) => {
+                let value = self.value(Operand::At(Place::Register(register)), bits)?;
+                value == 0
+            }
+            Question::BitClear(register, bit) => {
+                let value = self.value(Operand::At(Place::Register(register)), 64)?;
+                value >> bit & 1 == 0
+            }
+            question => self.outcome?.answer(question)?,
+        };
+        Some(answer != condition.is_negated)
+    }
+}
+
+impl Outcome {
+    fn answer(self, question: Question) -> Option<bool> {
+        let (left, right) = (signed(self.left, self.bits), signed(self.right, self.bits));
+        let result = signed(self.result, self.bits);
+        let below = match self.verb {
+            Verb::Subtract => Some(self.left < self.right),
+            Verb::And => Some(false),
+            _ => None,
+        };
+        let less = match self.verb {
+            Verb::Subtract => Some(left < right),
+            Verb::Add => Some(i128::from(left) + i128::from(right) < 0),
+            Verb::And => Some(result < 0),
+            _ => None,
+        };
+        match question {
+            Question::Equal => Some(result == 0),
+            Question::Negative => Some(result < 0),
+            Question::Below => below,
+            Question::BelowOrEqual => below.map(|below| below || result == 0),
+            Question::Less => less,
+            Question::LessOrEqual => less.map(|less| less || result == 0),
+            Question::Zero(..) | Question::BitClear(..) | Question::Other => None,
+        }
+    }
+}
+
+/// Hints that a loop executes from where it is entered until it is left;
+/// `None` where the code does not say. `hints` tells those of an instruction.
+pub(super) fn hints_of_a_run(
+    arch: Arch,
+    graph: &Graph,
+    members: &Members,
+    front: &[Operation],
+    hints: &dyn Fn(&Operation) -> u64,
+) -> Option<u64> {
+    let first = graph.operations[*members.first()?].address;
+    let (mut known, mut at) = entered(arch, graph, members, front, first)?;
+    let mut counted = 0u64;
+    for _ in 0..MOST_STEPS {
+        let Some(index) = graph.index(at).filter(|i| members.binary_search(i).is_ok()) else {
+            return Some(counted);
+        };
+        let operation = &graph.operations[index];
+        counted += hints(operation);
+        at = match operation.flow {
+            Flow::Branch(to) if known.answer(operation.condition?)? => to,
+            Flow::Jump(to) => to?,
+            _ => operation.end(),
+        };
+        known.apply(operation, arch);
+    }
+    None
+}
+
+/// What is known where the code in front enters the loop, and where that is;
+/// `None` where it is entered from elsewhere, too.
+fn entered(
+    arch: Arch,
+    graph: &Graph,
+    members: &Members,
+    front: &[Operation],
+    first: u64,
+) -> Option<(Known, u64)> {
+    let mut known = Known::default();
+    let mut entry = first;
+    for operation in front {
+        if has_other_ways_in(graph, operation, front) {
+            known = Known::default();
+        }
+        match operation.flow {
+            Flow::Jump(Some(to)) if is_member(graph, members, to) => {
+                entry = is_last(front, operation.address).then_some(to)?;
+            }
+            Flow::Branch(to) if is_member(graph, members, to) => return None,
+            Flow::Jump(_) | Flow::Return | Flow::Stop => {
+                known = Known::default();
+                entry = first;
+            }
+            _ => known.apply(operation, arch),
+        }
+    }
+    let ways_in = members.iter().flat_map(|&member| graph.before(member));
+    let is_only_way = ways_in
+        .filter(|from| members.binary_search(from).is_err())
+        .all(|&from| is_last(front, graph.operations[from].address));
+    is_only_way.then_some((known, entry))
+}
+
+fn is_last(front: &[Operation], address: u64) -> bool {
+    front.last().is_some_and(|last| last.address == address)
+}
+
+fn is_member(graph: &Graph, members: &Members, address: u64) -> bool {
+    let index = graph.index(address);
+    index.is_some_and(|index| members.binary_search(&index).is_ok())
+}
+
+/// Does other code that is known lead there, past what is in front of it?
+fn has_other_ways_in(graph: &Graph, operation: &Operation, front: &[Operation]) -> bool {
+    let Some(index) = graph.index(operation.address) else {
+        return false;
+    };
+    graph.before(index).iter().any(|&from| {
+        let from = graph.operations[from].address;
+        !front
+            .iter()
+            .any(|before| before.address == from && before.end() == operation.address)
+    })
+}

@@ -1,0 +1,104 @@
+//! The code in front of an address: where counters get their first values, and
+//! whether an instruction begins there.
+//!
+//! x86 code cannot be read backwards, but decoding from several earlier starts
+//! soon falls in step with the true instructions; those that most starts agree
+//! on are taken. It refuses to look further than a few dozen bytes.
+
+use std::collections::BTreeMap;
+
+use pinwise_code::{Arch, Code, Operation, length_at, operation_at};
+
+/// Bytes in front that are looked at.
+const REACH: u64 = 96;
+/// Instructions at most.
+const MOST: usize = 24;
+
+/// The instructions that end at an address, in order.
+pub(super) fn in_front_of(code: &Code, address: u64) -> Vec<Operation> {
+    let mut starts: Vec<u64> = match code.arch {
+        Arch::X86_64 => agreed(code, address),
+        Arch::Aarch64 => (1..=MOST as u64)
+            .map_while(|words| address.checked_sub(4 * words))
+            .collect(),
+    };
+    starts.reverse();
+    let all = starts.into_iter();
+    all.filter_map(|start| operation_at(code, start)).collect()
+}
+
+/// Does an instruction begin at an address of the code, as most earlier starts
+/// have it? Where there is nothing in front, it does.
+pub(super) fn begins_at(code: &Code, address: u64) -> bool {
+    if code.arch == Arch::Aarch64 {
+        return address.is_multiple_of(4) && code.holds(address);
+    }
+    let (mut lands, mut passes) = (0u32, 0u32);
+    for back in 1..=REACH {
+        let Some(mut at) = address.checked_sub(back) else {
+            break;
+        };
+        while at < address {
+            let Some(length) = length_at(code, at) else {
+                break;
+            };
+            at = at.saturating_add(length as u64);
+        }
+        lands += u32::from(at == address);
+        passes += u32::from(at > address);
+    }
+    code.holds(address) && lands >= passes
+}
+
+/// Walks back along the instructions that most starts came through, the longer
+/// one where they are even: its tail is easily taken for another.
+fn agreed(code: &Code, address: u64) -> Vec<u64> {
+    let votes = votes(code, address);
+    let mut found: Vec<u64> = Vec::new();
+    let mut end = address;
+    while found.len() < MOST {
+        let before = votes.range(..end).rev();
+        let ending = before.filter(|(start, vote)| start.saturating_add(vote.length) == end);
+        // They come backwards; of equals the last is taken, the longest.
+        let Some((start, _)) = ending.max_by_key(|(_, vote)| vote.count) else {
+            break;
+        };
+        end = *start;
+        found.push(end);
+    }
+    found
+}
+
+/// An instruction that some starts came through.
+#[derive(Debug, Clone, Copy, Default)]
+struct Vote {
+    length: u64,
+    count: u32,
+}
+
+/// Instructions of all runs that reach the address, by where they begin.
+fn votes(code: &Code, address: u64) -> BTreeMap<u64, Vote> {
+    let mut votes: BTreeMap<u64, Vote> = BTreeMap::new();
+    let mut run: Vec<(u64, u64)> = Vec::new();
+    for back in 1..=REACH {
+        let Some(mut at) = address.checked_sub(back) else {
+            break;
+        };
+        run.clear();
+        while at < address {
+            let Some(length) = length_at(code, at) else {
+                break;
+            };
+            run.push((at, length as u64));
+            at = at.saturating_add(length as u64);
+        }
+        if at == address {
+            for &(start, length) in &run {
+                let vote = votes.entry(start).or_default();
+                vote.length = length;
+                vote.count += 1;
+            }
+        }
+    }
+    votes
+}

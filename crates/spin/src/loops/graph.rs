@@ -1,0 +1,260 @@
+//! The instructions that an address leads to, and the loops that lead back.
+//!
+//! Everything in a loop around an address can be reached from it, so code is
+//! decoded along its flow from there: no start has to be guessed, and loops
+//! whose cold parts lie elsewhere come out whole. It does not follow calls and
+//! computed jumps.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pinwise_code::{Code, Flow, Operation, Question, Registers, operation_at};
+
+/// Bytes before and after the address that are looked at.
+const REACH: u64 = 4096;
+/// Instructions that are followed at most.
+const MOST: usize = 2000;
+/// Instructions of the largest loop that could still be a wait.
+pub(super) const LARGEST: usize = 300;
+/// Edges that are tried as the one that closes a loop.
+const MOST_EDGES: usize = 400;
+
+/// Instructions and who follows whom, by index; ordered by address.
+#[derive(Debug)]
+pub(super) struct Graph {
+    /// What the instructions do.
+    pub(super) operations: Vec<Operation>,
+    before: Vec<Vec<usize>>,
+    after: Vec<Vec<usize>>,
+}
+
+/// Instructions of a loop: indices into the graph, ascending.
+pub(super) type Members = Vec<usize>;
+
+impl Graph {
+    /// Decodes what an address leads to.
+    pub(super) fn from(code: &Code, address: u64) -> Option<Self> {
+        let near = address.saturating_sub(REACH)..address.saturating_add(REACH);
+        let mut found: BTreeMap<u64, Operation> = BTreeMap::new();
+        let mut next = VecDeque::from([address]);
+        while let Some(at) = next.pop_front() {
+            if found.len() >= MOST || !near.contains(&at) || found.contains_key(&at) {
+                continue;
+            }
+            let Some(operation) = operation_at(code, at) else {
+                continue;
+            };
+            next.extend(followers(&operation));
+            found.insert(at, operation);
+        }
+        found.contains_key(&address).then(|| Self::joined(found))
+    }
+
+    fn joined(found: BTreeMap<u64, Operation>) -> Self {
+        let indices: BTreeMap<u64, usize> = found.keys().copied().zip(0..).collect();
+        let mut before = vec![Vec::new(); found.len()];
+        let mut after = vec![Vec::new(); found.len()];
+        for (index, operation) in found.values().enumerate() {
+            let repeats = repeats_exclusive(&found, operation);
+            let ahead = followers(operation).filter(|&to| !repeats || to == operation.end());
+            for follower in ahead {
+                if let Some(&to) = indices.get(&follower) {
+                    before[to].push(index);
+                    after[index].push(to);
+                }
+            }
+        }
+        Self {
+            operations: found.into_values().collect(),
+            before,
+            after,
+        }
+    }
+
+    /// The instruction at an address.
+    pub(super) fn index(&self, address: u64) -> Option<usize> {
+        self.operations
+            .binary_search_by_key(&address, |operation| operation.address)
+            .ok()
+    }
+
+    /// Those that go to this one.
+    pub(super) fn before(&self, index: usize) -> &[usize] {
+        &self.before[index]
+    }
+
+    /// Loops within the largest one that holds an instruction, as far as they
+    /// hold it or a hint, smallest first; the largest one comes last.
+    pub(super) fn loops(&self, around: usize) -> Vec<Members> {
+        let all: Members = (0..self.operations.len()).collect();
+        let Some(whole) = self.cycle(around, &all, None) else {
+            return Vec::new();
+        };
+        let mut found = self.natural(&whole);
+        self.divide(around, whole, &mut found);
+        found.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+        found.dedup();
+        found
+    }
+
+    /// The loop and those within it, by taking away the edges that lead back to
+    /// its first instruction, and so on within what is left (Steensgaard 1993;
+    /// it does not mind loops that are entered in their middle).
+    fn divide(&self, around: usize, whole: Members, found: &mut Vec<Members>) {
+        let mut next = vec![whole];
+        while let Some(members) = next.pop() {
+            let header = members[0];
+            let hints = members.iter().copied();
+            let hints = hints.filter(|&member| self.operations[member].is_hint);
+            let mut parts: Vec<Members> = Vec::new();
+            for of in hints.chain([around]).filter(|&of| holds(&members, of)) {
+                if parts.iter().any(|part| holds(part, of)) {
+                    continue;
+                }
+                parts.extend(self.cycle(of, &members, Some(header)));
+            }
+            next.extend(parts);
+            found.push(members);
+        }
+    }
+
+    /// Instructions that lead to one and come from it, all within some, without
+    /// going to a header; `None` where it does not lead back to itself.
+    fn cycle(&self, of: usize, within: &Members, header: Option<usize>) -> Option<Members> {
+        if Some(of) == header {
+            return None;
+        }
+        let without = |index: usize| Some(index) != header && holds(within, index);
+        let back = reached(of, &self.before, without);
+        let ahead = reached(of, &self.after, without);
+        let members: Members = back.into_iter().filter(|one| holds(&ahead, *one)).collect();
+        let leads_to_itself = self.before[of].contains(&of);
+        (members.len() > 1 || leads_to_itself).then_some(members)
+    }
+
+    /// Loops that one backward edge closes and that are entered at its target
+    /// only; those with one target are joined, one after the other.
+    fn natural(&self, whole: &Members) -> Vec<Members> {
+        let mut found: Vec<Members> = Vec::new();
+        let mut edges = 0;
+        for &header in whole {
+            let back = self.before[header].iter().copied();
+            let mut loops: Vec<Members> = back
+                .filter(|&from| from >= header && holds(whole, from))
+                .take(MOST_EDGES - edges)
+                .filter_map(|from| self.leading_to(from, header))
+                .filter(|members| self.is_entered_at(header, members, whole))
+                .collect();
+            edges = (edges + loops.len()).min(MOST_EDGES);
+            loops.sort_by_key(Vec::len);
+            let mut joined = Members::new();
+            for members in loops {
+                joined.extend(members);
+                joined.sort_unstable();
+                joined.dedup();
+                found.push(joined.clone());
+            }
+        }
+        found
+    }
+
+    /// Loops around an instruction that one backward edge closes and that lie
+    /// between its ends, wherever they are entered. Compilers enter a loop at its
+    /// question, and what follows a success may lead back to the same place: none
+    /// of that is passed while it goes round.
+    pub(super) fn between_ends(&self, around: usize) -> Vec<Members> {
+        let mut found: Vec<Members> = Vec::new();
+        for header in around.saturating_sub(LARGEST)..=around {
+            for &from in &self.before[header] {
+                if from < around || from - header > LARGEST || found.len() >= MOST_EDGES {
+                    continue;
+                }
+                let is_between = |index: usize| (header..=from).contains(&index);
+                let ahead = reached(header, &self.after, is_between);
+                let back = reached(from, &self.before, is_between);
+                let members: Members = back.into_iter().filter(|one| holds(&ahead, *one)).collect();
+                if holds(&members, around) {
+                    found.push(members);
+                }
+            }
+        }
+        found
+    }
+
+    /// Do all ways from the rest of a larger loop lead to the header first?
+    fn is_entered_at(&self, header: usize, members: &Members, whole: &Members) -> bool {
+        let others = members.iter().filter(|&&member| member != header);
+        let mut ways_in = others.flat_map(|&member| &self.before[member]);
+        ways_in.all(|from| holds(members, *from) || !holds(whole, *from))
+    }
+
+    /// Instructions that lead to one without passing the header, both among
+    /// them; `None` where that is more than a wait.
+    fn leading_to(&self, to: usize, header: usize) -> Option<Members> {
+        let mut is_in = vec![false; self.operations.len()];
+        is_in[header] = true;
+        let mut members: Members = vec![header];
+        let mut next = vec![to];
+        while let Some(index) = next.pop() {
+            if !std::mem::replace(&mut is_in[index], true) {
+                members.push(index);
+                next.extend(&self.before[index]);
+            }
+            if members.len() > LARGEST {
+                return None;
+            }
+        }
+        members.sort_unstable();
+        Some(members)
+    }
+}
+
+/// Is the instruction among them?
+fn holds(members: &Members, index: usize) -> bool {
+    members.binary_search(&index).is_ok()
+}
+
+/// All that edges lead to from an instruction, itself among them.
+fn reached(from: usize, edges: &[Vec<usize>], may: impl Fn(usize) -> bool) -> Members {
+    let mut is_in = vec![false; edges.len()];
+    is_in[from] = true;
+    let mut next = vec![from];
+    let mut members: Members = Vec::new();
+    while let Some(index) = next.pop() {
+        members.push(index);
+        for &to in &edges[index] {
+            if !is_in[to] && may(to) {
+                is_in[to] = true;
+                next.push(to);
+            }
+        }
+    }
+    members.sort_unstable();
+    members
+}
+
+/// Does a branch only try an exclusive store of arm64 again? LL/SC is one atomic
+/// operation, not a loop.
+fn repeats_exclusive(found: &BTreeMap<u64, Operation>, branch: &Operation) -> bool {
+    let Some(Question::Zero(status, _)) = branch.condition.map(|asked| asked.question) else {
+        return false;
+    };
+    let before = branch.address.checked_sub(4).and_then(|at| found.get(&at));
+    before.is_some_and(|store| {
+        let stores = store
+            .access
+            .is_some_and(|access| access.writes && !access.reads);
+        store.is_locked && stores && store.length == 4 && store.written == Registers::one(status)
+    })
+}
+
+/// Where an instruction leads, calls taken as returning.
+fn followers(operation: &Operation) -> impl Iterator<Item = u64> {
+    let end = operation.end();
+    let (first, second) = match operation.flow {
+        Flow::Next | Flow::Call(_) | Flow::System => (Some(end), None),
+        Flow::Jump(to) => (to, None),
+        Flow::Branch(to) => (Some(end), Some(to)),
+        Flow::Return | Flow::Stop => (None, None),
+    };
+    first.into_iter().chain(second)
+}

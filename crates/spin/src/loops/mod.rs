@@ -1,0 +1,343 @@
+//! The loop around a hot address, and what it waits for.
+//!
+//! A spinning thread is seen right after its PAUSE, with no symbols needed: the
+//! loop around it is decoded from its bytes. Polling looks at memory between
+//! hints, a blind delay counts, a bare load looks without a hint.
+
+mod classify;
+mod count;
+mod front;
+mod graph;
+
+use graph::{Graph, Members};
+use pinwise_code::{Arch, Code, Flow, Operation, Owner, operation_at};
+
+/// What a loop does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LoopKind {
+    /// Looks at memory, and hints between looks.
+    Polling,
+    /// Hints without looking.
+    BlindDelay,
+    /// Looks at the same memory or at the clock without a hint, and does nothing
+    /// else.
+    BareLoad,
+    /// Gives the CPU up between looks (`sched_yield`).
+    Yielding,
+    /// Anything else.
+    Work,
+}
+
+/// A loop in machine code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpinLoop {
+    /// What it does.
+    pub kind: LoopKind,
+    /// Address of its first instruction.
+    pub start: u64,
+    /// The first address after its backward branch.
+    pub end: u64,
+    /// Instructions of one iteration, straight through.
+    pub instructions: usize,
+    /// Hints of one iteration, those of functions it calls (`pause; ret`) among
+    /// them.
+    pub hints: u32,
+    /// Reads of memory that others may write: not of the stack.
+    pub looks: u32,
+    /// Locked instructions (x86: LOCK or XCHG; arm64: exclusives and LSE
+    /// atomics).
+    pub locked: u32,
+    /// System calls.
+    pub system_calls: u32,
+    /// Does it go on with what earlier turns made: a sum, a state, an atomic
+    /// count, an address that it reads?
+    pub carries: bool,
+    /// Functions that it calls, those that only hint left out, sorted.
+    pub calls: Vec<u64>,
+    /// Calls of functions that the code does not name, such as those through a
+    /// table.
+    pub computed_calls: u32,
+    /// Addresses of its hints, sorted.
+    pub hinting: Vec<u64>,
+    /// Hints executed from one look to the next where the code says it: a
+    /// polling loop's own, or the counted inner delay of a loop that looks.
+    pub gap: Option<u64>,
+    /// Constants that it and the code in front of it count, compare and
+    /// multiply with, sorted.
+    pub constants: Vec<u64>,
+}
+
+/// Loops around an address that are told, at most.
+const DEEPEST: usize = 6;
+/// Instructions of the longest function that only hints.
+const LONGEST_HINT_FUNCTION: usize = 12;
+
+/// The innermost loop around an address, as far as the code shows. An address
+/// within a function that only hints and returns (`pause; ret`) is in no loop:
+/// ask again with its return address.
+#[must_use]
+pub fn loop_at(code: &Code, address: u64) -> Option<SpinLoop> {
+    loops_at(code, address).into_iter().next()
+}
+
+/// All loops around an address, innermost first. Code is looked at for 4 KiB to
+/// both sides; a loop through a computed jump is not seen.
+#[must_use]
+pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
+    let Some(graph) = Graph::from(code, address) else {
+        return Vec::new();
+    };
+    let Some(around) = graph.index(address) else {
+        return Vec::new();
+    };
+    let mut all = graph.loops(around);
+    let bare = graph.between_ends(around).into_iter().filter(|members| {
+        let operations: Vec<&Operation> = members
+            .iter()
+            .map(|&member| &graph.operations[member])
+            .collect();
+        let hints = operations.iter().any(|one| one.is_hint);
+        !hints && classify::turn(code.arch, &operations).is_bare_load(operations.len())
+    });
+    all.extend(bare);
+    all.sort_by_key(Vec::len);
+    let nest = nest(&all, around);
+    let mut constants = Vec::new();
+    for members in &nest {
+        let first = graph.operations[members[0]].address;
+        let inside = members.iter().map(|&member| &graph.operations[member]);
+        constants.extend(inside.flat_map(|one| one.constants.clone()));
+        let front = front::in_front_of(code, first);
+        constants.extend(front.iter().flat_map(|one| one.constants.clone()));
+    }
+    constants.sort_unstable();
+    constants.dedup();
+    let loops = nest.iter().map(|members| Described {
+        code,
+        graph: &graph,
+        all: &all,
+        members,
+    });
+    loops.map(|one| one.describe(constants.clone())).collect()
+}
+
+/// Loops that hold an instruction, each within the next.
+fn nest(all: &[Members], around: usize) -> Vec<&Members> {
+    let mut nest: Vec<&Members> = Vec::new();
+    for members in all {
+        let is_around = members.binary_search(&around).is_ok();
+        let holds_last = nest.last().is_none_or(|last| is_within(last, members));
+        if is_around && holds_last && nest.len() < DEEPEST {
+            nest.push(members);
+        }
+    }
+    nest
+}
+
+/// Is one loop a part of another?
+fn is_within(inner: &Members, outer: &Members) -> bool {
+    let are_in = |member: &usize| outer.binary_search(member).is_ok();
+    inner.len() < outer.len() && inner.iter().all(are_in)
+}
+
+/// Does a function only hint and return, from this address on? Where it was
+/// stopped after its hint, that is seen, too.
+#[must_use]
+pub fn is_hint_function(code: &Code, address: u64) -> bool {
+    let mut hints = hints_before(code, address);
+    let mut at = address;
+    for _ in 0..LONGEST_HINT_FUNCTION {
+        let Some(operation) = operation_at(code, at) else {
+            return false;
+        };
+        let touches = operation
+            .access
+            .is_some_and(|access| access.owner == Owner::Shared || operation.is_locked);
+        hints |= operation.is_hint;
+        match operation.flow {
+            Flow::Return => return hints,
+            Flow::Next if !touches => at = operation.end(),
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Does a hint end at an address?
+fn hints_before(code: &Code, address: u64) -> bool {
+    let lengths: &[u64] = match code.arch {
+        Arch::X86_64 => &[2, 4],
+        Arch::Aarch64 => &[4],
+    };
+    lengths.iter().any(|length| {
+        let before = address.checked_sub(*length);
+        let operation = before.and_then(|before| operation_at(code, before));
+        operation.is_some_and(|one| one.is_hint && one.end() == address)
+    })
+}
+
+/// Does an instruction begin at an address, as far as the code in front of it
+/// tells?
+#[must_use]
+pub fn begins_at(code: &Code, address: u64) -> bool {
+    front::begins_at(code, address)
+}
+
+/// A loop on its way to being told.
+struct Described<'a> {
+    code: &'a Code,
+    graph: &'a Graph,
+    all: &'a [Members],
+    members: &'a Members,
+}
+
+impl Described<'_> {
+    fn describe(&self, constants: Vec<u64>) -> SpinLoop {
+        let operations = self.operations();
+        let turn = classify::turn(self.code.arch, &operations);
+        let hinting: Vec<u64> = operations
+            .iter()
+            .filter(|one| self.hints_of(one) > 0)
+            .map(|one| one.address)
+            .collect();
+        let mut calls: Vec<u64> = self.called().collect();
+        calls.sort_unstable();
+        calls.dedup();
+        let computed = operations.iter().filter(|one| one.flow == Flow::Call(None));
+        let computed_calls = count(computed.count());
+        let is_large = operations.len() > graph::LARGEST;
+        let calls_others = computed_calls > 0 || !calls.is_empty();
+        let kind = if is_large {
+            LoopKind::Work
+        } else if turn.yields {
+            LoopKind::Yielding
+        } else if !hinting.is_empty() && (turn.looks > 0 || calls_others) {
+            LoopKind::Polling
+        } else if !hinting.is_empty() {
+            LoopKind::BlindDelay
+        } else if turn.is_bare_load(operations.len()) {
+            LoopKind::BareLoad
+        } else {
+            LoopKind::Work
+        };
+        let gap = match kind {
+            LoopKind::Polling if !calls_others => self.gap(&operations, &turn),
+            LoopKind::BlindDelay => self.run(),
+            _ => None,
+        };
+        SpinLoop {
+            kind,
+            start: operations[0].address,
+            end: operations[operations.len() - 1].end(),
+            instructions: operations.len(),
+            hints: count(hinting.len()),
+            looks: turn.looks,
+            locked: turn.locked,
+            system_calls: turn.system_calls,
+            carries: turn.carries,
+            calls,
+            computed_calls,
+            hinting,
+            gap,
+            constants,
+        }
+    }
+
+    fn operations(&self) -> Vec<&Operation> {
+        let members = self.members.iter();
+        members
+            .map(|&member| &self.graph.operations[member])
+            .collect()
+    }
+
+    /// Hints that an instruction executes, that of a function that only hints
+    /// counted as its call's.
+    fn hints_of(&self, operation: &Operation) -> u64 {
+        let calls_hint = match operation.flow {
+            Flow::Call(Some(to)) => is_hint_function(self.code, to),
+            _ => false,
+        };
+        u64::from(operation.is_hint || calls_hint)
+    }
+
+    fn called(&self) -> impl Iterator<Item = u64> {
+        self.members.iter().filter_map(|&member| {
+            let operation = &self.graph.operations[member];
+            match operation.flow {
+                Flow::Call(Some(to)) if self.hints_of(operation) == 0 => Some(to),
+                _ => None,
+            }
+        })
+    }
+
+    /// Hints of the whole loop, from entering to leaving it.
+    fn run(&self) -> Option<u64> {
+        let first = self.graph.operations[*self.members.first()?].address;
+        let front = front::in_front_of(self.code, first);
+        let hints = |operation: &Operation| self.hints_of(operation);
+        count::hints_of_a_run(self.code.arch, self.graph, self.members, &front, &hints)
+    }
+
+    /// Hints from one look to the next: those in a row, and those of counted
+    /// loops within.
+    fn gap(&self, operations: &[&Operation], turn: &classify::Turn) -> Option<u64> {
+        let inner: Vec<Described<'_>> = self.delays().collect();
+        let counted: Option<u64> = inner.iter().map(Described::run).sum();
+        let in_inner = |operation: &Operation| {
+            let index = self.graph.index(operation.address);
+            let holds = |one: &Described<'_>| {
+                index.is_some_and(|index| one.members.binary_search(&index).is_ok())
+            };
+            inner.iter().any(holds)
+        };
+        let own = operations.iter().filter(|one| !in_inner(one));
+        let own: Vec<(bool, u64)> = own
+            .map(|one| (turn.looking.contains(&one.address), self.hints_of(one)))
+            .collect();
+        Some(counted? + longest_between_looks(&own))
+    }
+
+    /// The largest loops within that hint without looking.
+    fn delays(&self) -> impl Iterator<Item = Described<'_>> {
+        let within = self
+            .all
+            .iter()
+            .rev()
+            .filter(|members| is_within(members, self.members));
+        let mut found: Vec<Described<'_>> = Vec::new();
+        for members in within {
+            let one = Described { members, ..*self };
+            let operations = one.operations();
+            let is_known = found.iter().any(|outer| is_within(members, outer.members));
+            let hints = operations
+                .iter()
+                .any(|operation| one.hints_of(operation) > 0);
+            if hints && !is_known && classify::turn(self.code.arch, &operations).looks == 0 {
+                found.push(one);
+            }
+        }
+        found.into_iter()
+    }
+}
+
+/// Most hints between two looks, going round: for each instruction, is it a look
+/// and how often does it hint.
+fn longest_between_looks(turn: &[(bool, u64)]) -> u64 {
+    let (mut longest, mut current) = (0, 0);
+    for &(looks, hints) in turn.iter().chain(turn) {
+        if looks {
+            current = 0;
+        }
+        current += hints;
+        longest = longest.max(current);
+    }
+    let all: u64 = turn.iter().map(|(_, hints)| hints).sum();
+    longest.min(all)
+}
+
+fn count(many: usize) -> u32 {
+    u32::try_from(many).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod loops_tests;

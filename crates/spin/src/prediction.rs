@@ -1,0 +1,183 @@
+//! What algorithms would cost on a processor with so many CPUs, and where that
+//! changes.
+//!
+//! It measures nothing: the processor's figures are given.
+
+use std::ops::RangeInclusive;
+
+use super::algorithm::{Algorithm, Case, Setting, Unit, Wait};
+use super::chips::Chip;
+
+/// A processor as far as its PAUSE is concerned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Processor {
+    /// One PAUSE, ns.
+    pub pause_ns: f64,
+    /// The same in core cycles; `None` where not known.
+    pub pause_cycles: Option<f64>,
+    /// The core's clock, GHz; `None` where not known.
+    pub ghz: Option<f64>,
+}
+
+impl Processor {
+    /// By cycles and clock.
+    #[must_use]
+    pub fn of_cycles(pause_cycles: f64, ghz: f64) -> Self {
+        Self {
+            pause_ns: pause_cycles / ghz,
+            pause_cycles: Some(pause_cycles),
+            ghz: Some(ghz),
+        }
+    }
+
+    /// A chip of the table, at its typical clock or another.
+    #[must_use]
+    pub fn of_chip(chip: &Chip, ghz: Option<f64>) -> Self {
+        Self::of_cycles(chip.pause_cycles.0, ghz.unwrap_or(chip.ghz))
+    }
+}
+
+/// What an algorithm comes to. Times are `None` where it never ends, is not
+/// known in figures, or spends its time in something else than hints.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// The algorithm.
+    pub algorithm: &'static Algorithm,
+    /// CPUs that the program counts.
+    pub cpus: u64,
+    /// PAUSEs before it gives up, and how long they take, ns.
+    pub total: Option<(u64, f64)>,
+    /// The same at the longest, where it draws or adapts.
+    pub longest: Option<(u64, f64)>,
+    /// Most PAUSEs between two looks, and how long they take, ns.
+    pub blind_gap: Option<(u64, f64)>,
+    /// CPU time that all waiters burn where all CPUs but one wait in full, ns.
+    pub wasted_ns: Option<f64>,
+    /// It never gives up.
+    pub never_parks: bool,
+}
+
+impl Prediction {
+    /// On a processor with so many CPUs.
+    #[must_use]
+    pub fn of(algorithm: &'static Algorithm, processor: &Processor, cpus: u64) -> Self {
+        let hint_ns = processor.pause_ns;
+        let setting = Setting { cpus, hint_ns };
+        // Loads and yields take time, too, but not that of a PAUSE.
+        let waits_in_hints = !matches!(algorithm.unit, Unit::Load | Unit::Yield);
+        let wait = |case| algorithm.wait(&setting, case).filter(|_| waits_in_hints);
+        let timed = |hints: u64| (hints, hints as f64 * hint_ns);
+        let total = |wait: &Wait| wait.total_hints().map(timed);
+        let (typical, longest) = (wait(Case::Typical), wait(Case::Longest));
+        let spun = typical.as_ref().and_then(total);
+        Self {
+            algorithm,
+            cpus,
+            total: spun,
+            longest: longest.as_ref().and_then(total),
+            blind_gap: longest.as_ref().map(|wait| timed(wait.blind_gap_hints())),
+            wasted_ns: spun.map(|(_, ns)| ns * cpus.saturating_sub(1) as f64),
+            never_parks: typical.is_some_and(|wait| wait.is_endless),
+        }
+    }
+
+    /// The longest total, ns.
+    #[must_use]
+    pub fn longest_ns(&self) -> Option<f64> {
+        self.longest.map(|(_, ns)| ns)
+    }
+}
+
+/// The numbers of CPUs at which an algorithm's total differs from that with
+/// one CPU less.
+#[must_use]
+pub fn cliffs(algorithm: &Algorithm, hint_ns: f64, cpus: RangeInclusive<u64>) -> Vec<u64> {
+    let total = |cpus| {
+        let wait = algorithm.wait(&Setting { cpus, hint_ns }, Case::Longest);
+        wait.and_then(|wait| wait.total_hints())
+    };
+    let mut before = total(*cpus.start());
+    let mut found = Vec::new();
+    for count in cpus.skip(1) {
+        let now = total(count);
+        if now != before {
+            found.push(count);
+        }
+        before = now;
+    }
+    found
+}
+
+/// Limits beyond which a wait is too long.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Spinning, ns.
+    pub total_ns: f64,
+    /// Without a look, ns.
+    pub blind_gap_ns: f64,
+}
+
+impl Limits {
+    /// Does PAUSE make this wait exceed a limit? What goes by the clock or
+    /// measures PAUSE takes as long as its authors meant; what never parks has
+    /// no length.
+    #[must_use]
+    pub fn are_exceeded(&self, prediction: &Prediction) -> bool {
+        let exceeds = |figure: Option<(u64, f64)>, limit| figure.is_some_and(|(_, ns)| ns >= limit);
+        !prediction.algorithm.is_immune()
+            && (exceeds(prediction.longest, self.total_ns)
+                || exceeds(prediction.blind_gap, self.blind_gap_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chips::chip;
+    use crate::table::{NETFX_AWARELOCK, algorithm};
+
+    fn on(id: &str, chip_name: &str, cpus: u64) -> Prediction {
+        let processor = Processor::of_chip(chip(chip_name).unwrap(), None);
+        Prediction::of(algorithm(id).unwrap(), &processor, cpus)
+    }
+
+    #[test]
+    fn the_move_of_the_field_report() {
+        let total_ms = |chip| on("netfx_awarelock", chip, 24).total.unwrap().1 * 1e-6;
+        let (before, after) = (total_ms("broadwell"), total_ms("skylake-sp"));
+        assert!((before - 16.69).abs() < 0.01, "{before}");
+        assert!((after - 246.46).abs() < 0.01, "{after}");
+        let new = on("coreclr_monitor", "skylake-sp", 24);
+        assert!(new.total.unwrap().1 < 8_000.0 && new.algorithm.is_immune());
+    }
+
+    #[test]
+    fn cliffs_are_where_another_round_begins() {
+        assert_eq!(cliffs(&NETFX_AWARELOCK, 30.0, 1..=128), [2, 6, 17, 50]);
+        assert_eq!(cliffs(&NETFX_AWARELOCK, 30.0, 18..=49), [0u64; 0]);
+        assert_eq!(cliffs(algorithm("go_mutex").unwrap(), 30.0, 1..=8), [2]);
+    }
+
+    #[test]
+    fn what_waits_in_something_else_has_no_figures() {
+        let loads = on("abseil_mutex", "skylake-sp", 8);
+        assert_eq!((loads.total, loads.blind_gap), (None, None));
+        let endless = on("glibc_spinlock", "skylake-sp", 8);
+        assert!(endless.never_parks && endless.total.is_none());
+        assert_eq!(endless.blind_gap.map(|(hints, _)| hints), Some(1));
+        assert_eq!(on("openj9_spin", "skylake-sp", 8).longest, None);
+    }
+
+    #[test]
+    fn limits_are_for_what_a_pause_makes_long() {
+        let limits = Limits {
+            total_ns: 50e6,
+            blind_gap_ns: 2e6,
+        };
+        assert!(limits.are_exceeded(&on("netfx_awarelock", "skylake-sp", 24)));
+        assert!(!limits.are_exceeded(&on("netfx_awarelock", "zen-1", 24)));
+        // 200 ms by the clock.
+        assert!(!limits.are_exceeded(&on("libomp", "skylake-sp", 24)));
+        assert!(!limits.are_exceeded(&on("glibc_spinlock", "skylake-sp", 24)));
+    }
+}

@@ -1,0 +1,304 @@
+//! Every loop with a spin-wait hint in a file's code.
+//!
+//! Hints are found by their bytes, so that a large file takes no longer than
+//! reading it; only the code around them is decoded. Bytes that lie within
+//! another instruction are told by decoding from the function's beginning, or
+//! from several starts where no function is known. Loops through computed jumps
+//! are not seen.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::identify::{Candidate, Evidence, identify};
+use super::loops::{LoopKind, SpinLoop, begins_at, is_hint_function, loops_at};
+use pinwise_code::elf::Binary;
+use pinwise_code::{Arch, Code, demangled, length_at, operation_at};
+
+/// Bytes of the largest function that is decoded from its beginning.
+const LARGEST_FUNCTION: u64 = 1 << 20;
+
+/// What was found in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// Spin-wait hints.
+    pub hints: u64,
+    /// Functions that only hint and return.
+    pub hint_functions: u64,
+    /// Hints that are in no loop and no such function.
+    pub hints_outside_loops: u64,
+    /// Loops by address.
+    pub loops: Vec<Site>,
+}
+
+/// A loop with a hint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// The innermost loop around the hint.
+    pub inner: SpinLoop,
+    /// Where that is a blind delay: the loop around it that looks.
+    pub outer: Option<SpinLoop>,
+    /// The function that holds it, demangled, and bytes from its beginning.
+    pub function: Option<(String, u64)>,
+    /// Hints between two looks; `None` where the code does not say.
+    pub gap: Option<u64>,
+    /// Algorithms of the table that it may be, surest first.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Finds the loops with hints; `module` is the file's name.
+#[must_use]
+pub fn scan(binary: &Binary, module: &str) -> Scan {
+    let mut hints = 0;
+    let mut functions: BTreeSet<u64> = BTreeSet::new();
+    let mut outside = 0;
+    let mut found: BTreeMap<(u64, u64), Site> = BTreeMap::new();
+    for code in &binary.sections {
+        for hint in hints_of(binary, code) {
+            hints += 1;
+            if let Some(site) = site(binary, code, hint, module) {
+                found.insert((site.inner.start, site.inner.end), site);
+            } else if let Some(start) = hint_function(binary, code, hint) {
+                functions.insert(start);
+            } else {
+                outside += 1;
+            }
+        }
+    }
+    for code in &binary.sections {
+        for call in calls_of(binary, code, &functions) {
+            if let Some(site) = site(binary, code, call, module) {
+                found.insert((site.inner.start, site.inner.end), site);
+            }
+        }
+    }
+    Scan {
+        hints,
+        hint_functions: functions.len() as u64,
+        hints_outside_loops: outside,
+        loops: found.into_values().collect(),
+    }
+}
+
+/// The loop around a hint, or around a call of a function that hints.
+fn site(binary: &Binary, code: &Code, address: u64, module: &str) -> Option<Site> {
+    let nest = loops_at(code, address);
+    let inner = nest.first().filter(|inner| inner.hints > 0)?.clone();
+    let is_blind = inner.kind == LoopKind::BlindDelay;
+    let around = nest.iter().skip(1);
+    let outer = around
+        .filter(|_| is_blind)
+        .find(|outer| matches!(outer.kind, LoopKind::Polling | LoopKind::Yielding))
+        .cloned();
+    let joined = outer.as_ref().and_then(|outer| outer.gap);
+    let function = binary.function_at(inner.start);
+    let named = function.map(|one| (demangled(&one.name), inner.start - one.start));
+    let symbols: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+    let candidates = identify(&Evidence {
+        found: Some(&inner),
+        symbols: &symbols,
+        module: Some(module),
+        modules: &[],
+    });
+    Some(Site {
+        gap: joined.or(inner.gap),
+        outer,
+        function: named,
+        candidates,
+        inner,
+    })
+}
+
+/// Addresses of hints, false ones left out.
+fn hints_of(binary: &Binary, code: &Code) -> Vec<u64> {
+    let like_hints = match code.arch {
+        Arch::X86_64 => x86_like_hints(&code.bytes),
+        Arch::Aarch64 => (0..code.bytes.len()).step_by(4).collect(),
+    };
+    let mut starts = Starts::default();
+    like_hints
+        .into_iter()
+        .map(|offset| code.start.saturating_add(offset as u64))
+        .filter(|&address| operation_at(code, address).is_some_and(|one| one.is_hint))
+        .filter(|&address| starts.is_one(binary, code, address))
+        .collect()
+}
+
+/// Offsets of bytes that may be PAUSE, TPAUSE or UMWAIT.
+fn x86_like_hints(bytes: &[u8]) -> Vec<usize> {
+    let is_like = |window: &[u8]| match window {
+        [0xf3, 0x90, ..] => true,
+        [0x66 | 0xf2, 0x0f, 0xae, last] => *last >= 0xf0 && *last < 0xf8,
+        _ => false,
+    };
+    let mut found: Vec<usize> = Vec::new();
+    for offset in 0..bytes.len() {
+        let end = bytes.len().min(offset + 4);
+        if matches!(bytes[offset], 0xf3 | 0x66 | 0xf2) && is_like(&bytes[offset..end]) {
+            found.push(offset);
+        }
+    }
+    found
+}
+
+/// Where instructions begin, by the functions that were decoded so far.
+#[derive(Default)]
+struct Starts {
+    of: HashMap<u64, BTreeSet<u64>>,
+}
+
+impl Starts {
+    fn is_one(&mut self, binary: &Binary, code: &Code, address: u64) -> bool {
+        let function = binary
+            .function_at(address)
+            .filter(|one| one.size > 0 && one.size <= LARGEST_FUNCTION)
+            .filter(|one| code.holds(one.start));
+        let Some(function) = function else {
+            return begins_at(code, address);
+        };
+        let (start, end) = (function.start, function.start.saturating_add(function.size));
+        let known = self
+            .of
+            .entry(start)
+            .or_insert_with(|| starts(code, start, end));
+        known.contains(&address)
+    }
+}
+
+/// Where the instructions of a function begin.
+fn starts(code: &Code, from: u64, to: u64) -> BTreeSet<u64> {
+    let mut found = BTreeSet::new();
+    let mut at = from;
+    while at < to.min(code.end()) {
+        found.insert(at);
+        at = at.saturating_add(length_at(code, at).unwrap_or(1) as u64);
+    }
+    found
+}
+
+/// The beginning of a function that only hints and returns: the symbol's, or the
+/// hint itself.
+fn hint_function(binary: &Binary, code: &Code, hint: u64) -> Option<u64> {
+    let start = binary.function_at(hint).map_or(hint, |one| one.start);
+    let start = if code.holds(start) { start } else { hint };
+    is_hint_function(code, start).then_some(start)
+}
+
+/// Direct calls of some functions.
+fn calls_of(binary: &Binary, code: &Code, functions: &BTreeSet<u64>) -> Vec<u64> {
+    if functions.is_empty() {
+        return Vec::new();
+    }
+    let step = match code.arch {
+        Arch::X86_64 => 1,
+        Arch::Aarch64 => 4,
+    };
+    let mut starts = Starts::default();
+    (0..code.bytes.len())
+        .step_by(step)
+        .filter_map(|offset| called(code, offset))
+        .filter(|(_, target)| functions.contains(target))
+        .map(|(address, _)| address)
+        .filter(|&address| starts.is_one(binary, code, address))
+        .collect()
+}
+
+/// The address of a direct call at an offset, and what it calls.
+fn called(code: &Code, offset: usize) -> Option<(u64, u64)> {
+    let address = code.start.saturating_add(offset as u64);
+    let bytes = code.bytes.get(offset..)?;
+    match code.arch {
+        Arch::X86_64 if bytes[0] == 0xe8 => {
+            let distance: [u8; 4] = bytes.get(1..5)?.try_into().ok()?;
+            let distance = i64::from(i32::from_le_bytes(distance));
+            Some((address, address.wrapping_add_signed(5 + distance)))
+        }
+        Arch::X86_64 => None,
+        Arch::Aarch64 => match operation_at(code, address)?.flow {
+            pinwise_code::Flow::Call(Some(target)) => Some((address, target)),
+            _ => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_code::elf::Function;
+
+    fn binary(bytes: &[u8], functions: &[(u64, u64, &str)]) -> Binary {
+        Binary {
+            arch: Arch::X86_64,
+            sections: vec![Code {
+                arch: Arch::X86_64,
+                start: 0x1000,
+                bytes: bytes.to_vec(),
+            }],
+            functions: functions
+                .iter()
+                .map(|&(start, size, name)| Function {
+                    start,
+                    size,
+                    name: name.to_owned(),
+                })
+                .collect(),
+            build_id: None,
+        }
+    }
+
+    /// A constant that holds PAUSE's bytes, a function that hints, its caller,
+    /// and a counted delay within a loop that looks.
+    const BYTES: [u8; 50] = [
+        0xb8, 0xf3, 0x90, 0xf3, 0x90, // 0: mov eax, 0x90f390f3
+        0xc3, 0x90, 0x90, // 5: ret
+        0xf3, 0x90, 0xc3, // 8: pause; ret
+        0x90, 0x90, 0x90, 0x90, 0x90, // b
+        0xe8, 0xf3, 0xff, 0xff, 0xff, // 10: call 8
+        0x83, 0x3f, 0x00, // 15: cmp dword [rdi], 0
+        0x74, 0xf6, // 18: je 10
+        0xc3, 0x90, // 1a: ret
+        0xb9, 0x1e, 0x00, 0x00, 0x00, // 1c: mov ecx, 30
+        0xf3, 0x90, // 21: pause
+        0xff, 0xc9, // 23: dec ecx
+        0x75, 0xfa, // 25: jne 21
+        0x83, 0x3f, 0x00, // 27: cmp dword [rdi], 0
+        0x74, 0xf0, // 2a: je 1c
+        0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, // 2c: ret
+    ];
+
+    #[test]
+    fn hints_calls_of_hints_and_nested_delays_are_found() {
+        let functions = [
+            (0x1000, 6, "constant"),
+            (0x1008, 3, "hint"),
+            (0x1010, 11, "caller"),
+            (0x101c, 17, "_ZN5delay3runEv"),
+        ];
+        let found = scan(&binary(&BYTES, &functions), "a.out");
+        assert_eq!((found.hints, found.hint_functions), (2, 1));
+        assert_eq!(found.hints_outside_loops, 0);
+        let [caller, delay] = &found.loops[..] else {
+            panic!("{:?}", found.loops);
+        };
+        assert_eq!(caller.inner.kind, LoopKind::Polling);
+        assert_eq!((caller.gap, caller.inner.start), (Some(1), 0x1010));
+        assert_eq!(delay.inner.kind, LoopKind::BlindDelay);
+        assert_eq!(delay.gap, Some(30));
+        assert!(delay.outer.as_ref().is_some_and(|outer| outer.looks == 1));
+        assert_eq!(delay.function, Some(("delay::run()".to_owned(), 5)));
+    }
+
+    /// A damaged file may say that its code ends where addresses do.
+    #[test]
+    fn code_at_the_end_of_all_addresses_is_scanned() {
+        let mut binary = binary(&BYTES, &[(u64::MAX - 20, u64::MAX, "last")]);
+        binary.sections[0].start = u64::MAX - 30;
+        assert!(scan(&binary, "a.out").hints <= 3);
+    }
+
+    #[test]
+    fn without_symbols_the_same_loops_are_found() {
+        let found = scan(&binary(&BYTES, &[]), "a.out");
+        let starts: Vec<u64> = found.loops.iter().map(|one| one.inner.start).collect();
+        assert_eq!(starts, [0x1010, 0x1021], "{found:?}");
+        assert!(found.loops.iter().all(|one| one.function.is_none()));
+    }
+}

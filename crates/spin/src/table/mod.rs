@@ -1,0 +1,87 @@
+//! The waiters' algorithms that are known, each with where it was read.
+//!
+//! Rows are data: what they come to on a machine is the work of
+//! [`Algorithm::wait`].
+
+mod dotnet;
+mod languages;
+mod libraries;
+mod servers;
+
+use super::algorithm::{Algorithm, Bound, Course, Growth, Tunable, Unit};
+use super::nearest_name;
+
+pub use dotnet::{CORECLR_MONITOR, NETFX_AWARELOCK};
+
+/// All of them.
+pub fn algorithms() -> impl Iterator<Item = &'static Algorithm> {
+    [
+        dotnet::ROWS,
+        languages::ROWS,
+        libraries::ROWS,
+        servers::ROWS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// No algorithm has this id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no algorithm is called '{name}'{}",
+    nearest.map_or(String::new(), |id| format!("; did you mean {id}?"))
+)]
+pub struct UnknownAlgorithm {
+    /// What was asked for.
+    pub name: String,
+    /// The id that is most like it.
+    pub nearest: Option<&'static str>,
+}
+
+/// The algorithm of an id.
+///
+/// # Errors
+/// [`UnknownAlgorithm`], with the nearest one.
+pub fn algorithm(id: &str) -> Result<&'static Algorithm, UnknownAlgorithm> {
+    let wanted = id.to_lowercase().replace('-', "_");
+    algorithms()
+        .find(|row| row.id == wanted)
+        .ok_or_else(|| UnknownAlgorithm {
+            name: id.to_owned(),
+            nearest: nearest_name(&wanted, algorithms().map(|row| row.id)),
+        })
+}
+
+/// Units that the runtime of .NET measures: 37 ns each, and as many between
+/// two looks as fit into 272 ns (dotnet/runtime, `yieldprocessornormalized.h`).
+const NORMALISED: Unit = Unit::Normalised {
+    unit_ns: 37.0,
+    most_ns: 272.0,
+};
+
+/// So many runs, each twice the one before.
+const fn doubling(runs: u64, first: u64, cap: u64) -> Course {
+    Course::Counted {
+        runs: Bound::Fixed(runs),
+        first,
+        growth: Growth::Times(2),
+        cap,
+    }
+}
+
+/// So many looks, after so many units each.
+const fn looking(runs: Bound, each: u64) -> Course {
+    Course::Counted {
+        runs,
+        first: each,
+        growth: Growth::Constant,
+        cap: each,
+    }
+}
+
+const fn tunable(name: &'static str, usual: &'static str, how: &'static str) -> Tunable {
+    Tunable { name, usual, how }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,229 @@
+//! Each doubt on noise of known truth: it is found where it is there, and
+//! rarely where it is not.
+
+use super::*;
+use crate::normal;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What is true of the second of two arms, beside noise of 1 %.
+#[derive(Debug, Clone, Copy, Default)]
+struct World {
+    /// Its cost, `ln(ratio)`.
+    effect: f64,
+    /// What it costs whatever runs next.
+    leaves: f64,
+    /// What it gains after the other arm.
+    gains: f64,
+    /// What its first run costs more; a tenth less with each.
+    cold: f64,
+    /// What it costs more from no load to full load.
+    under_load: f64,
+    /// Share of its runs that cost so much more.
+    slow: (f64, f64),
+}
+
+fn experiment(world: World, blocks: usize, seed: u64) -> (Responses, Circumstances) {
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let mut data = Responses::new(2);
+    let mut around = Circumstances::default();
+    let mut last = None;
+    for block in 0..blocks {
+        let mut order = [0usize, 1];
+        order.shuffle(&mut chance);
+        let load: f64 = chance.random();
+        let (mut row, mut slots, mut before) = ([0.0; 2], vec![0; 2], vec![None; 2]);
+        for (slot, arm) in order.into_iter().enumerate() {
+            let uniform: f64 = chance.random_range(1e-9..1.0);
+            let mut y = 0.01 * normal::upper_quantile(uniform);
+            y += if last == Some(1) { world.leaves } else { 0.0 };
+            if arm == 1 {
+                y += world.effect + world.under_load * (load - 0.5);
+                y += world.cold * 0.9f64.powi(i32::try_from(block).expect("few blocks"));
+                y -= if last == Some(0) { world.gains } else { 0.0 };
+                y += if chance.random::<f64>() < world.slow.0 {
+                    world.slow.1
+                } else {
+                    0.0
+                };
+            }
+            (row[arm], slots[arm], before[arm]) = (y, slot, last.replace(arm));
+        }
+        data.push(&row);
+        around.slots.push(slots);
+        around.before.push(before);
+        around.load.push(Some(load));
+    }
+    (data, around)
+}
+
+/// Of 200 experiments of 60 blocks, how many raise this doubt?
+fn raised(world: World, doubt: impl Fn(&Doubts) -> bool) -> usize {
+    raised_at((60, true), world, doubt)
+}
+
+/// Of 200 of so many blocks, at the last look or before it?
+fn raised_at(
+    (blocks, is_last): (usize, bool),
+    world: World,
+    doubt: impl Fn(&Doubts) -> bool,
+) -> usize {
+    (0..200)
+        .filter(|&seed| {
+            let (data, around) = experiment(world, blocks, seed);
+            let pairs = Judge::Typical.family(&data, 1, 0);
+            let middle = estimate(pairs.as_ref());
+            let judged = Judged {
+                arm: 1,
+                baseline: 0,
+                judge: Judge::Typical,
+                estimate: middle,
+                level: 0.04,
+                delta: 0.01,
+                decision: decide(interval_around(pairs.as_ref(), middle, 0.04), 0.01),
+                contrasts: 1,
+                is_last,
+            };
+            doubt(&judged.doubts(&data, &around))
+        })
+        .count()
+}
+
+#[test]
+fn equal_arms_raise_few_doubts() {
+    let equal = World::default();
+    assert!(raised(equal, |d| d.order.is_some()) <= 11);
+    assert!(raised(equal, |d| d.time.is_some()) <= 11);
+    assert!(raised(equal, |d| d.load.is_some()) <= 11);
+    let slower = World {
+        effect: 0.03,
+        ..World::default()
+    };
+    assert!(raised(slower, Doubts::withholds) <= 6);
+}
+
+#[test]
+fn an_arm_that_leaves_a_mess_is_not_faster() {
+    let messy = World {
+        leaves: 0.05,
+        ..World::default()
+    };
+    assert!(raised(messy, Doubts::depends_on_order) >= 190);
+    let gaining = World {
+        gains: 0.05,
+        ..World::default()
+    };
+    assert!(raised(gaining, Doubts::depends_on_order) >= 160);
+    // Where the answer stands after equal predecessors, too, it stands.
+    let slower = World {
+        effect: 0.10,
+        leaves: 0.02,
+        ..World::default()
+    };
+    assert!(raised(slower, Doubts::depends_on_order) <= 4);
+}
+
+#[test]
+fn an_arm_that_warms_up_alone_is_not_slower() {
+    let cold = World {
+        cold: 0.2,
+        ..World::default()
+    };
+    assert!(raised(cold, |d| d.time.is_some()) >= 190);
+    let slower = World {
+        effect: 0.10,
+        cold: 0.05,
+        ..World::default()
+    };
+    assert!(raised(slower, Doubts::depends_on_time) <= 4);
+}
+
+#[test]
+fn an_effect_of_load_is_seen_and_withholds_where_it_turns() {
+    let turning = World {
+        under_load: 0.10,
+        ..World::default()
+    };
+    assert!(raised(turning, |d| d.depends_on_load() && d.withholds()) >= 190);
+    let growing = World {
+        effect: 0.10,
+        under_load: 0.16,
+        ..World::default()
+    };
+    assert!(raised(growing, Doubts::depends_on_load) >= 120);
+    assert!(raised(growing, Doubts::withholds) <= 20);
+}
+
+#[test]
+fn few_slow_runs_contradict_many_quick_ones() {
+    let slow = World {
+        effect: -0.02,
+        slow: (0.1, 0.5),
+        ..World::default()
+    };
+    assert!(raised(slow, Doubts::depends_on_tail) >= 150);
+    let even = World {
+        effect: -0.02,
+        ..World::default()
+    };
+    assert!(raised(even, Doubts::depends_on_tail) <= 4);
+}
+
+#[test]
+fn what_may_be_gone_soon_waits_before_the_end() {
+    let early = |world| raised_at((12, false), world, |d| d.is_early);
+    let gaining = World {
+        gains: 0.05,
+        ..World::default()
+    };
+    let warming = World {
+        cold: 0.05,
+        ..World::default()
+    };
+    assert!(early(gaining) >= 120, "{}", early(gaining));
+    assert!(early(warming) >= 120, "{}", early(warming));
+    // Chance alone is beyond half a standard deviation in 62 of 200; 20 are three
+    // deviations of that.
+    let clean = early(World {
+        effect: 0.05,
+        ..World::default()
+    });
+    assert!(clean <= 82, "{clean}");
+    // At the last look nothing is left to wait for.
+    assert_eq!(raised_at((12, true), warming, |d| d.is_early), 0);
+}
+
+#[test]
+fn two_arms_are_not_the_same_after_a_few_blocks() {
+    let equal = World::default();
+    let is_early = |blocks| raised_at((blocks, false), equal, |d| d.is_early);
+    assert!(is_early(20) > 100);
+    assert!(is_early(24) < 20);
+}
+
+#[test]
+fn without_order_or_load_nothing_is_said_of_them() {
+    let (data, _) = experiment(
+        World {
+            leaves: 0.05,
+            ..World::default()
+        },
+        60,
+        1,
+    );
+    let judged = Judged {
+        arm: 1,
+        baseline: 0,
+        judge: Judge::Typical,
+        estimate: 0.0,
+        level: 0.04,
+        delta: 0.01,
+        decision: Decision::Undecided,
+        contrasts: 1,
+        is_last: true,
+    };
+    let doubts = judged.doubts(&data, &Circumstances::default());
+    assert_eq!((doubts.order, doubts.load), (None, None));
+    assert_eq!(doubts.others.len(), 2);
+}

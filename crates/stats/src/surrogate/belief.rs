@@ -1,0 +1,385 @@
+//! What is believed of all arms after some runs: a mixture of normal laws.
+
+use std::sync::Arc;
+
+use rand::{Rng, RngExt};
+
+use super::cholesky::{Cholesky, dot};
+use super::grid::Scales;
+use super::{Arms, Prior};
+use crate::normal;
+
+/// What is believed of arms.
+#[derive(Debug, Clone)]
+pub struct Belief {
+    parts: Vec<Part>,
+    arms: Arc<Arms>,
+    prior: Arc<Prior>,
+}
+
+/// The normal law at one point of the grid: of arms, then of effects.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    weight: f64,
+    scales: Scales,
+    readings: usize,
+    /// Rows of L⁻¹ k, one for each quantity.
+    projected: Vec<f64>,
+    mean: Vec<f64>,
+    variance: Vec<f64>,
+}
+
+impl Part {
+    pub(super) const fn new(weight: f64, scales: Scales, readings: usize) -> Self {
+        Self {
+            weight,
+            scales,
+            readings,
+            projected: Vec::new(),
+            mean: Vec::new(),
+            variance: Vec::new(),
+        }
+    }
+
+    /// Adds a quantity: its covariances with the readings, whitened; the
+    /// readings, whitened; its prior variance and mean.
+    pub(super) fn add(&mut self, projected: Vec<f64>, whitened: &[f64], prior: f64, mean: f64) {
+        self.mean.push(mean + dot(&projected, whitened));
+        let left = prior - dot(&projected, &projected);
+        self.variance.push(left.max(1e-15));
+        self.projected.extend(projected);
+    }
+
+    fn row(&self, quantity: usize) -> &[f64] {
+        &self.projected[quantity * self.readings..(quantity + 1) * self.readings]
+    }
+}
+
+/// A mean with its standard deviation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coefficient {
+    /// Posterior mean.
+    pub mean: f64,
+    /// Posterior standard deviation.
+    pub sd: f64,
+}
+
+/// The law of an arm's y, or of the y of one arm minus that of another, at one
+/// point of the grid.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Normal {
+    /// Weight of the point; they sum to 1.
+    pub weight: f64,
+    /// Its mean.
+    pub mean: f64,
+    /// Its standard deviation.
+    pub sd: f64,
+}
+
+impl Belief {
+    pub(super) fn new(mut parts: Vec<Part>, arms: Arc<Arms>, prior: Arc<Prior>) -> Self {
+        let total: f64 = parts.iter().map(|part| part.weight).sum();
+        for part in &mut parts {
+            part.weight /= total;
+        }
+        Self { parts, arms, prior }
+    }
+
+    /// Number of arms.
+    #[must_use]
+    pub fn arms(&self) -> usize {
+        self.arms.mean.len()
+    }
+
+    fn moments(&self, of: impl Fn(&Part) -> (f64, f64)) -> Coefficient {
+        let (mut mean, mut square) = (0.0, 0.0);
+        for part in &self.parts {
+            let (m, variance) = of(part);
+            mean += part.weight * m;
+            square += part.weight * (variance + m * m);
+        }
+        Coefficient {
+            mean,
+            sd: (square - mean * mean).max(0.0).sqrt(),
+        }
+    }
+
+    /// y of an arm without noise.
+    #[must_use]
+    pub fn arm(&self, arm: usize) -> Coefficient {
+        // The level is common to all parts, and far larger than differences.
+        let base = self.parts.first().map_or(0.0, |part| part.mean[arm]);
+        let moments = self.moments(|part| (part.mean[arm] - base, part.variance[arm]));
+        Coefficient {
+            mean: moments.mean + base,
+            sd: moments.sd,
+        }
+    }
+
+    /// The law of y of an arm without noise, point by point of the grid.
+    #[must_use]
+    pub fn law(&self, arm: usize) -> Vec<Normal> {
+        let parts = self.parts.iter();
+        parts
+            .map(|part| Normal {
+                weight: part.weight,
+                mean: part.mean[arm],
+                sd: part.variance[arm].sqrt(),
+            })
+            .collect()
+    }
+
+    /// Standard deviation with which a single run of an arm is foretold.
+    #[must_use]
+    pub fn run_sd(&self, arm: usize) -> f64 {
+        let noise = self.noise_sd_of(arm);
+        let block = self.block_sd();
+        let own = self.arm(arm).sd;
+        (own * own + noise * noise + block * block).sqrt()
+    }
+
+    /// Effect of a feature.
+    #[must_use]
+    pub fn effect(&self, feature: usize) -> Coefficient {
+        let at = self.arms() + feature;
+        self.moments(|part| (part.mean[at], part.variance[at]))
+    }
+
+    /// y of one arm minus y of another, point by point of the grid.
+    #[must_use]
+    pub fn difference(&self, arm: usize, other: usize) -> Vec<Normal> {
+        let parts = self.parts.iter();
+        parts
+            .map(|part| {
+                let shared = self.prior.between(&part.scales, arm, other);
+                let covariance = shared - dot(part.row(arm), part.row(other));
+                let variance = part.variance[arm] + part.variance[other] - 2.0 * covariance;
+                Normal {
+                    weight: part.weight,
+                    mean: part.mean[arm] - part.mean[other],
+                    sd: variance.max(1e-15).sqrt(),
+                }
+            })
+            .collect()
+    }
+
+    /// Standard deviation of y from run to run, but for loose arms.
+    #[must_use]
+    pub fn noise_sd(&self) -> f64 {
+        self.scale(|part| part.scales.noise.powi(2))
+    }
+
+    /// The same of one arm, which may be a loose one.
+    #[must_use]
+    pub fn noise_sd_of(&self, arm: usize) -> f64 {
+        let is_loose = self.arms.loose.contains(&arm);
+        self.scale(|part| part.scales.noise_variance(is_loose))
+    }
+
+    /// The same of bound arms, as a geometric mean over what it may be: a small chance of
+    /// much noise does not count for much.
+    #[must_use]
+    pub fn typical_noise_sd(&self) -> f64 {
+        let parts = self.parts.iter();
+        let mean: f64 = parts.map(|part| part.weight * part.scales.noise.ln()).sum();
+        mean.exp()
+    }
+
+    /// Standard deviation that blocks share.
+    #[must_use]
+    pub fn block_sd(&self) -> f64 {
+        self.scale(|part| part.scales.block_variance())
+    }
+
+    /// Standard deviation of each arm's own part, which no feature foretells.
+    #[must_use]
+    pub fn own_sd(&self) -> f64 {
+        self.scale(|part| part.scales.own_variance())
+    }
+
+    fn scale(&self, variance: impl Fn(&Part) -> f64) -> f64 {
+        let parts = self.parts.iter();
+        let mean: f64 = parts.map(|part| part.weight * variance(part)).sum();
+        mean.sqrt()
+    }
+
+    /// Standard deviation over arms of what the effects of features foretell.
+    #[must_use]
+    pub fn explained_sd(&self) -> f64 {
+        let features = self.arms.relative_sd.len();
+        let effects: Vec<f64> = (0..features).map(|f| self.effect(f).mean).collect();
+        let values = self.arms.features.iter();
+        let values: Vec<f64> = values.map(|features| dot(features, &effects)).collect();
+        let count = values.len().max(1) as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        (squares / count).sqrt()
+    }
+}
+
+/// What is lost by taking an arm that is not the least of all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Loss {
+    /// Expected, in y.
+    pub expected: f64,
+    /// Probability that it exceeds the bounds asked for, in their order.
+    pub exceeds: [f64; 2],
+}
+
+impl Belief {
+    /// What is lost by taking `arm` among `rivals`: y of the arm minus the
+    /// least of all. Drawn from the joint law, so that arms which are known to
+    /// be alike do not count as so many chances to be wrong (as the sum over
+    /// pairs of Branke, Chick and Schmidt, Management Science 2007, does).
+    /// Variances are widened by a factor.
+    pub fn loss(
+        &self,
+        arm: usize,
+        rivals: &[usize],
+        bounds: [f64; 2],
+        widening: f64,
+        chance: &mut impl Rng,
+    ) -> Loss {
+        let mut loss = Loss {
+            expected: 0.0,
+            exceeds: [0.0; 2],
+        };
+        let rivals: Vec<usize> = rivals
+            .iter()
+            .copied()
+            .filter(|&rival| rival != arm)
+            .collect();
+        for part in &self.parts {
+            // Heavier parts get more draws, every part at least one.
+            let wanted = part.weight * f64::from(DRAWS);
+            let draws = (1..=DRAWS).find(|&n| f64::from(n) >= wanted);
+            let draws = draws.unwrap_or(DRAWS);
+            let share = part.weight / f64::from(draws);
+            let joint = self.joint(part, arm, &rivals, widening);
+            for _ in 0..draws {
+                let lost = joint.draw(chance);
+                loss.expected += share * lost;
+                for (exceeds, bound) in loss.exceeds.iter_mut().zip(bounds) {
+                    *exceeds += if lost > bound { share } else { 0.0 };
+                }
+            }
+        }
+        loss
+    }
+
+    /// The joint law of y of the rivals minus that of the arm.
+    fn joint(&self, part: &Part, arm: usize, rivals: &[usize], widening: f64) -> Joint {
+        let size = rivals.len();
+        let covariance = |a: usize, b: usize| {
+            self.prior.between(&part.scales, a, b) - dot(part.row(a), part.row(b))
+        };
+        let to_arm: Vec<f64> = rivals.iter().map(|&a| covariance(a, arm)).collect();
+        let own = part.variance[arm];
+        let mut matrix = vec![0.0; size * size];
+        for (row, &a) in rivals.iter().enumerate() {
+            for (column, &b) in rivals[..=row].iter().enumerate() {
+                let between = covariance(a, b) - to_arm[row] - to_arm[column] + own;
+                // A trace of noise: arms that are one and the same are legal.
+                let trace = if row == column { 1e-10 } else { 0.0 };
+                matrix[row * size + column] = widening * between + trace;
+            }
+        }
+        let mean = rivals.iter().map(|&a| part.mean[a] - part.mean[arm]);
+        Joint {
+            mean: mean.collect(),
+            factor: Cholesky::of(matrix, size),
+        }
+    }
+}
+
+/// Draws of the joint law.
+const DRAWS: u32 = 400;
+
+/// Normal law of differences to an arm.
+struct Joint {
+    mean: Vec<f64>,
+    /// `None` where rounding left no covariance: then all but known.
+    factor: Option<Cholesky>,
+}
+
+impl Joint {
+    /// How far the least of them lies below the arm; 0 where none does.
+    fn draw(&self, chance: &mut impl Rng) -> f64 {
+        let mut drawn: Vec<f64> = self.mean.iter().map(|_| deviate(chance)).collect();
+        if let Some(factor) = &self.factor {
+            factor.multiply(&mut drawn);
+        }
+        let least = drawn.iter().zip(&self.mean).map(|(z, mean)| z + mean);
+        -least.fold(0.0, f64::min)
+    }
+}
+
+/// A standard normal deviate (Box and Muller 1958).
+fn deviate(chance: &mut impl Rng) -> f64 {
+    let radius: f64 = chance.random_range(f64::EPSILON..1.0);
+    let angle: f64 = chance.random_range(0.0..std::f64::consts::TAU);
+    (-2.0 * radius.ln()).sqrt() * angle.cos()
+}
+
+/// Mean of a law.
+#[must_use]
+pub fn mean_of(law: &[Normal]) -> f64 {
+    law.iter().map(|n| n.weight * n.mean).sum()
+}
+
+/// Standard deviation of a law.
+#[must_use]
+pub fn sd_of(law: &[Normal]) -> f64 {
+    let mean = mean_of(law);
+    let square = |n: &Normal| n.weight * (n.sd * n.sd + (n.mean - mean) * (n.mean - mean));
+    law.iter().map(square).sum::<f64>().sqrt()
+}
+
+/// The interval that leaves `tail` on either side, variances widened by a
+/// factor. (A mixture has longer tails than the normal law of its moments.)
+#[must_use]
+pub fn interval(law: &[Normal], tail: f64, widening: f64) -> (f64, f64) {
+    const FAR: f64 = 12.0;
+    const STEPS: usize = 60;
+    let width = FAR * widening.sqrt();
+    let low = law.iter().map(|n| n.mean - width * n.sd);
+    let high = law.iter().map(|n| n.mean + width * n.sd);
+    let low = low.fold(f64::INFINITY, f64::min);
+    let high = high.fold(f64::NEG_INFINITY, f64::max);
+    let quantile = |share: f64| {
+        let (mut low, mut high) = (low, high);
+        for _ in 0..STEPS {
+            let middle = 0.5 * (low + high);
+            if below(law, middle, widening) < share {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        0.5 * (low + high)
+    };
+    (quantile(tail), quantile(1.0 - tail))
+}
+
+/// Expected amount by which a difference lies below 0, variances widened by a
+/// factor.
+#[must_use]
+pub fn shortfall(differences: &[Normal], widening: f64) -> f64 {
+    let width = widening.sqrt();
+    let of = |d: &Normal| {
+        let (sd, z) = (d.sd * width, -d.mean / (d.sd * width));
+        d.weight * sd * (normal::density(z) + z * normal::upper_tail(-z))
+    };
+    differences.iter().map(of).sum()
+}
+
+/// Probability that a difference lies below a bound, variances widened by a
+/// factor.
+#[must_use]
+pub fn below(differences: &[Normal], bound: f64, widening: f64) -> f64 {
+    let width = widening.sqrt();
+    differences
+        .iter()
+        .map(|d| d.weight * normal::upper_tail((d.mean - bound) / (d.sd * width)))
+        .sum()
+}

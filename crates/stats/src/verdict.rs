@@ -1,0 +1,496 @@
+//! Verdicts in words: full sentences with their intervals.
+//!
+//! Never "no difference": either the interval lies within ±δ and that is said,
+//! or the answer is undecided, with what is still possible and what it would
+//! take.
+
+use std::time::Duration;
+
+use super::confirm::{Contrast, Decision, Look};
+use super::diagnose::work_factor;
+use super::doubts::Split;
+use super::judge::Judge;
+use super::resolution::Resolution;
+use pinwise_format::{count, duration, percent, percent_range, signed_percent};
+
+/// How a metric's cost is spoken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// A lower cost.
+    pub better: &'static str,
+    /// A higher cost.
+    pub worse: &'static str,
+}
+
+impl Words {
+    /// For times and rates.
+    pub const SPEED: Self = Self {
+        better: "faster",
+        worse: "slower",
+    };
+    /// For memory.
+    pub const MEMORY: Self = Self {
+        better: "smaller",
+        worse: "larger",
+    };
+    /// For a figure of the user's own.
+    pub const OWN: Self = Self {
+        better: "better",
+        worse: "worse",
+    };
+}
+
+/// What the comparison as a whole comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// One arm is better than the baseline.
+    Best(usize),
+    /// All arms cost the same within δ.
+    Same,
+    /// Nothing beats the baseline by δ: keep it.
+    LeaveAlone,
+    /// None of these.
+    Undecided,
+}
+
+/// What a look amounts to. `baseline_is_default`: the baseline is what happens
+/// when nothing is done, so "leave it alone" is an answer.
+#[must_use]
+pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Outcome {
+    let of = |decision: Decision| {
+        look.contrasts
+            .iter()
+            .filter(move |c| c.decision == decision)
+    };
+    if look.contrasts.is_empty() {
+        return Outcome::Undecided;
+    }
+    let all = look.contrasts.len();
+    if of(Decision::Same).count() == all {
+        return Outcome::Same;
+    }
+    let nothing_gains = look
+        .contrasts
+        .iter()
+        .all(|c| c.interval.low > -delta && !c.doubts.withholds());
+    if nothing_gains && baseline_is_default {
+        return Outcome::LeaveAlone;
+    }
+    let best_faster = of(Decision::Faster).min_by(|a, b| a.estimate.total_cmp(&b.estimate));
+    if let Some(best) = best_faster {
+        return Outcome::Best(best.arm);
+    }
+    if of(Decision::Slower).count() == all {
+        return Outcome::Best(look.winner);
+    }
+    if of(Decision::Undecided).count() == 0 {
+        return Outcome::LeaveAlone;
+    }
+    Outcome::Undecided
+}
+
+/// Names and circumstances that sentences speak of.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    /// Names of the columns.
+    pub names: &'a [String],
+    /// Column of the baseline.
+    pub baseline: usize,
+    /// Smallest effect of interest, `ln(ratio)`.
+    pub delta: f64,
+    /// How the metric is spoken of.
+    pub words: Words,
+    /// Is the metric the inverse of the cost?
+    pub is_rate: bool,
+    /// What of the runs is judged.
+    pub judge: Judge,
+    /// The steps in which the figure comes, where they are coarse.
+    pub resolution: Option<Resolution>,
+    /// The fewest blocks that allow a claim.
+    pub least: usize,
+    /// Time spent on the blocks so far.
+    pub spent: Duration,
+}
+
+impl Setting<'_> {
+    /// What a change of cost, `ln(ratio)`, is of the metric itself, as a share.
+    fn change(&self, log_ratio: f64) -> f64 {
+        gain(if self.is_rate { -log_ratio } else { log_ratio })
+    }
+
+    /// How much better or worse between these: sizes without sign.
+    fn sizes(&self, low: f64, high: f64) -> String {
+        let (a, b) = (self.change(low).abs(), self.change(high).abs());
+        percent_range(a.min(b), a.max(b))
+    }
+
+    /// Both ends as changes of the metric, the lower first.
+    fn ends(&self, low: f64, high: f64) -> (String, String) {
+        let (a, b) = (self.change(low), self.change(high));
+        (signed_percent(a.min(b)), signed_percent(a.max(b)))
+    }
+}
+
+/// One contrast as a sentence.
+#[must_use]
+pub fn contrast_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>) -> String {
+    let arm = &setting.names[contrast.arm];
+    let baseline = &setting.names[setting.baseline];
+    let words = setting.words;
+    let (low, high) = (contrast.interval.low, contrast.interval.high);
+    let basis = count(blocks, "block");
+    let judged = setting.judge.phrase();
+    match contrast.decision {
+        Decision::Faster => format!(
+            "{arm} is {} than {baseline} by {} {judged} ({basis}).",
+            words.better,
+            setting.sizes(low, high)
+        ),
+        Decision::Slower => format!(
+            "{arm} is {} than {baseline} by {} {judged} ({basis}).",
+            words.worse,
+            setting.sizes(low, high)
+        ),
+        Decision::Same => {
+            let (low, high) = setting.ends(low, high);
+            let delta = percent(gain(setting.delta));
+            format!(
+                "{arm} is the same as {baseline} within ±{delta} {judged}: between {low} and {high} ({basis})."
+            )
+        }
+        Decision::Undecided => undecided_sentence(contrast, blocks, setting),
+    }
+}
+
+fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>) -> String {
+    let arm = &setting.names[contrast.arm];
+    let baseline = &setting.names[setting.baseline];
+    let half_width = contrast.interval.half_width();
+    if !half_width.is_finite() {
+        return format!(
+            "{arm} against {baseline} is undecided: {} no claim, about {} more for ±{}.",
+            blocks_allow(blocks),
+            duration(time_for_first_claim(blocks, setting)),
+            percent(gain(setting.delta))
+        );
+    }
+    let between = between(contrast, setting);
+    let blocks = count(blocks, "block");
+    if let Some(doubt) = doubt(contrast, setting) {
+        return format!(
+            "{arm} against {baseline} is undecided: {between}, but {doubt} ({blocks})."
+        );
+    }
+    format!(
+        "{arm} against {baseline} is undecided: {between} ({blocks}); about {} more for ±{}.",
+        duration(time_needed(contrast, setting)),
+        percent(gain(wanted_half_width(contrast, setting.delta)))
+    )
+}
+
+/// `between −2.0 % and +3.0 % in the typical run`.
+fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
+    let (low, high) = setting.ends(contrast.interval.low, contrast.interval.high);
+    format!("between {low} and {high} {}", setting.judge.phrase())
+}
+
+/// What withholds a verdict that the interval would give, as a clause: more time
+/// does not help.
+fn doubt(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
+    let doubts = &contrast.doubts;
+    let split = |split: Split| {
+        let change = |log_ratio: f64| signed_percent(setting.change(log_ratio));
+        (change(split.first), change(split.second))
+    };
+    if doubts.depends_on_order() {
+        let (even, uneven) = split(doubts.order?);
+        return Some(format!(
+            "it depends on what ran before ({even} where both ran after the same arm, {uneven} elsewhere)"
+        ));
+    }
+    if doubts.depends_on_time() {
+        let (early, late) = split(doubts.time?);
+        return Some(format!(
+            "it changes over time ({early} at first, {late} at the end)"
+        ));
+    }
+    if doubts.withholds() && doubts.depends_on_load() {
+        let (light, heavy) = split(doubts.load?);
+        return Some(format!(
+            "it depends on load ({light} under light load, {heavy} under heavy load)"
+        ));
+    }
+    if let Some(other) = doubts.others.iter().find(|other| other.contradicts) {
+        return Some(format!(
+            "{} {}",
+            signed_percent(setting.change(other.estimate)),
+            other.judge.phrase()
+        ));
+    }
+    let resolution = setting.resolution?;
+    (resolution.relative > setting.delta).then(|| {
+        format!(
+            "the figure comes in steps of {}",
+            percent(gain(resolution.relative))
+        )
+    })
+}
+
+/// Time beyond what is spent until an undecided contrast can be decided: its
+/// interval shrunk to ±δ or, where it is as narrow already, to what its
+/// estimate is off 0 or off ±δ.
+#[must_use]
+pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
+    let wanted = wanted_half_width(contrast, setting.delta);
+    let factor = work_factor(contrast.interval.half_width(), wanted);
+    let needed = scale(setting.spent, (factor - 1.0).max(LEAST_MORE));
+    if contrast.doubts.withholds() {
+        needed.max(setting.spent)
+    } else {
+        needed
+    }
+}
+
+/// An interval that only just misses takes more than nothing.
+const LEAST_MORE: f64 = 0.1;
+
+fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
+    if contrast.interval.half_width() > delta {
+        return delta;
+    }
+    let off_zero = contrast.estimate.abs();
+    off_zero.max(delta - off_zero)
+}
+
+/// Without an interval there is nothing to project from: the time that a
+/// first claim needs at least.
+fn time_for_first_claim(blocks: usize, setting: &Setting<'_>) -> Duration {
+    let missing = setting.least.saturating_sub(blocks);
+    let missing = missing.max(2 * super::sequential::LEAST_PAIRS);
+    scale(setting.spent, missing as f64 / blocks.max(1) as f64)
+}
+
+fn scale(time: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(time.as_secs_f64() * factor.max(0.0)).unwrap_or(Duration::MAX)
+}
+
+/// The whole comparison as a sentence, and what to do.
+#[must_use]
+pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) -> String {
+    let baseline = &setting.names[setting.baseline];
+    match outcome {
+        Outcome::Best(arm) => best_sentence(arm, look, setting),
+        Outcome::Same => format!(
+            "All arms are the same within ±{} {}: {baseline} will do.",
+            percent(gain(setting.delta)),
+            setting.judge.phrase()
+        ),
+        Outcome::LeaveAlone => format!(
+            "Leave it alone: nothing confirmed beats {baseline} by {} or more {}.",
+            percent(gain(setting.delta)),
+            setting.judge.phrase()
+        ),
+        Outcome::Undecided => {
+            if let Some(withheld) = withheld(look, setting) {
+                return withheld;
+            }
+            let open = look
+                .contrasts
+                .iter()
+                .filter(|c| c.decision == Decision::Undecided)
+                .max_by(|a, b| {
+                    let (a, b) = (a.interval.half_width(), b.interval.half_width());
+                    a.total_cmp(&b)
+                });
+            let possible_gain = look
+                .contrasts
+                .iter()
+                .filter(|c| c.interval.low < 0.0)
+                .map(|c| setting.change(c.interval.low).abs())
+                .fold(0.0, f64::max);
+            let Some(open) = open.filter(|c| c.interval.half_width().is_finite()) else {
+                return format!(
+                    "Undecided: {} no claim; at least {} more.",
+                    blocks_allow(look.blocks),
+                    duration(time_for_first_claim(look.blocks, setting))
+                );
+            };
+            format!(
+                "Undecided: a gain over {baseline} of up to {} is still possible; about {} more for ±{}.",
+                percent(possible_gain),
+                duration(time_needed(open, setting)),
+                percent(gain(wanted_half_width(open, setting.delta)))
+            )
+        }
+    }
+}
+
+/// What would be decided, but for what speaks against it: a sentence, where there
+/// is such a contrast.
+#[must_use]
+pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
+    let (contrast, doubt) = look.contrasts.iter().find_map(|contrast| {
+        let is_open = contrast.decision == Decision::Undecided;
+        let doubt = doubt(contrast, setting).filter(|_| is_open)?;
+        contrast
+            .interval
+            .half_width()
+            .is_finite()
+            .then_some((contrast, doubt))
+    })?;
+    Some(format!(
+        "Undecided: {} against {} is {}, but {doubt}.",
+        setting.names[contrast.arm],
+        setting.names[setting.baseline],
+        between(contrast, setting)
+    ))
+}
+
+fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
+    let name = &setting.names[arm];
+    let baseline = &setting.names[setting.baseline];
+    let margin = gain(look.winner_margin);
+    let judged = setting.judge.phrase();
+    let rivals = if look.contrasts.len() < 2 || look.winner != arm || !margin.is_finite() {
+        String::new()
+    } else if margin < NO_MARGIN {
+        "; nothing confirmed beats it".to_owned()
+    } else {
+        format!(
+            "; nothing confirmed beats it by more than {}",
+            percent(margin)
+        )
+    };
+    match look.contrasts.iter().find(|c| c.arm == arm) {
+        Some(contrast) => format!(
+            "{name} is best: {} than {baseline} by {} {judged}{rivals}.",
+            setting.words.better,
+            setting.sizes(contrast.interval.low, contrast.interval.high)
+        ),
+        None => match look.contrasts.as_slice() {
+            [only] => format!(
+                "{name} is best: {} is {} by {} {judged}.",
+                setting.names[only.arm],
+                setting.words.worse,
+                setting.sizes(only.interval.low, only.interval.high)
+            ),
+            others => format!(
+                "{name} is best: all {} others are {} {judged}.",
+                others.len(),
+                setting.words.worse
+            ),
+        },
+    }
+}
+
+/// A margin that would be printed as 0.00 %.
+const NO_MARGIN: f64 = 5e-5;
+
+fn blocks_allow(blocks: usize) -> String {
+    let verb = if blocks == 1 { "allows" } else { "allow" };
+    format!("{} {verb}", count(blocks, "block"))
+}
+
+/// `ln(ratio)` as a relative change: 0.02 is two per cent more.
+#[must_use]
+pub fn gain(log_ratio: f64) -> f64 {
+    log_ratio.exp_m1()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::doubts::Doubts;
+    use super::super::paired::Interval;
+    use super::*;
+
+    fn contrast(arm: usize, low: f64, high: f64, decision: Decision) -> Contrast {
+        Contrast {
+            arm,
+            estimate: 0.5 * (low + high),
+            interval: Interval { low, high },
+            confidence: 0.95,
+            p_adjusted: 0.5,
+            nominal_level: 0.05,
+            decision,
+            doubts: Doubts::default(),
+        }
+    }
+
+    #[track_caller]
+    fn check(contrast: Contrast, sentence: &str, overall: &str) {
+        let names = ["os-default".to_owned(), "cpu:0".to_owned()];
+        let setting = Setting {
+            names: &names,
+            baseline: 0,
+            delta: 0.00995,
+            words: Words::SPEED,
+            is_rate: false,
+            judge: Judge::Typical,
+            resolution: None,
+            least: 6,
+            spent: Duration::from_secs(60),
+        };
+        assert_eq!(contrast_sentence(&contrast, 40, &setting), sentence);
+        let look = Look {
+            blocks: 40,
+            winner: usize::from(contrast.estimate < 0.0),
+            winner_margin: 0.004,
+            is_settled: false,
+            resolution: None,
+            contrasts: vec![contrast],
+        };
+        let outcome = outcome(&look, setting.delta, true);
+        assert_eq!(overall_sentence(outcome, &look, &setting), overall);
+    }
+
+    #[test]
+    fn sentences() {
+        check(
+            contrast(1, -0.05, -0.02, Decision::Faster),
+            "cpu:0 is faster than os-default by 2.0–4.9 % in the typical run (40 blocks).",
+            "cpu:0 is best: faster than os-default by 2.0–4.9 % in the typical run.",
+        );
+        check(
+            contrast(1, 0.69, 0.70, Decision::Slower),
+            "cpu:0 is slower than os-default by 99.4–101 % in the typical run (40 blocks).",
+            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
+        );
+        check(
+            contrast(1, -0.004, 0.006, Decision::Same),
+            "cpu:0 is the same as os-default within ±1.0 % in the typical run: between −0.4 % and +0.6 % (40 blocks).",
+            "All arms are the same within ±1.0 % in the typical run: os-default will do.",
+        );
+        check(
+            contrast(1, -0.02, 0.03, Decision::Undecided),
+            "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % in the typical run (40 blocks); about 5 min more for ±1.0 %.",
+            "Undecided: a gain over os-default of up to 2.0 % is still possible; about 5 min more for ±1.0 %.",
+        );
+        // Certainly faster, but not by as much as anybody asked for.
+        check(
+            contrast(1, -0.008, -0.002, Decision::Faster),
+            "cpu:0 is faster than os-default by 0.2–0.8 % in the typical run (40 blocks).",
+            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
+        );
+        // As narrow as ±δ, but neither off 0 nor within ±δ.
+        check(
+            contrast(1, -0.002, 0.014, Decision::Undecided),
+            "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % in the typical run (40 blocks); about 47 s more for ±0.6 %.",
+            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
+        );
+        check(
+            contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),
+            "cpu:0 against os-default is undecided: 40 blocks allow no claim, about 18 s more for ±1.0 %.",
+            "Undecided: 40 blocks allow no claim; at least 18 s more.",
+        );
+    }
+
+    #[test]
+    fn times_as_people_say_them() {
+        let said = |seconds: f64| duration(Duration::from_secs_f64(seconds));
+        assert_eq!(said(0.02), "20 ms");
+        assert_eq!(said(45.0), "45 s");
+        assert_eq!(said(300.0), "5 min");
+        assert_eq!(said(9000.0), "2.5 h");
+        assert_eq!(said(1e6), "12 days");
+    }
+}

@@ -1,0 +1,300 @@
+//! The runs of a record that still grows: one line of JSON per run, written
+//! with one system call, in a file beside the store.
+//!
+//! The writer holds a lock on its journal as long as it lives. A journal that
+//! can be locked has lost its writer; a last line that was cut off is left out.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use pinwise_record::RunRecord;
+
+/// Ending of a journal's file name, after the store's name and the record's id.
+const ENDING: &str = "runs";
+/// Bytes of a journal that are read: a million runs have less.
+const LONGEST: u64 = 1 << 30;
+
+#[derive(Serialize)]
+struct Line<'a> {
+    arm: usize,
+    run: &'a RunRecord,
+}
+
+#[derive(Deserialize)]
+struct ReadLine {
+    /// Narrower than [`Line`]'s: what SQLite has no number for is damage, and
+    /// must not keep the store from opening.
+    arm: u32,
+    run: serde_json::Value,
+}
+
+/// A journal being written.
+#[derive(Debug)]
+pub(super) struct Journal {
+    file: File,
+    path: PathBuf,
+    buffer: Vec<u8>,
+}
+
+impl Journal {
+    pub(super) fn create(store: &Path, id: &str) -> io::Result<Self> {
+        let path = path(store, id);
+        // It gets its name only once it is locked: no other process can take
+        // it for an orphan in between.
+        let unnamed = path.with_extension("new");
+        // Who may read the store may read what will be in it; nobody else.
+        let mode = std::fs::metadata(store).map_or(0o600, |found| found.mode() & 0o666);
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(mode)
+            .open(&unnamed)?;
+        file.lock()?;
+        std::fs::rename(&unnamed, &path)?;
+        Ok(Self {
+            file,
+            path,
+            buffer: Vec::new(),
+        })
+    }
+
+    pub(super) fn add(&mut self, arm: usize, run: &RunRecord) -> io::Result<()> {
+        self.buffer.clear();
+        serde_json::to_writer(&mut self.buffer, &Line { arm, run })?;
+        self.buffer.push(b'\n');
+        self.file.write_all(&self.buffer)
+    }
+
+    /// Is it this record's?
+    pub(super) fn is_of(&self, store: &Path, id: &str) -> bool {
+        self.path == path(store, id)
+    }
+
+    /// The record is whole elsewhere.
+    pub(super) fn remove(self) {
+        remove(&self.path);
+    }
+}
+
+/// A journal whose writer is gone; locked, so that only one process takes it.
+#[derive(Debug)]
+pub(super) struct Orphan {
+    path: PathBuf,
+    id: String,
+    _lock: File,
+}
+
+impl Orphan {
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn runs(&self) -> Vec<(usize, String)> {
+        read(&self.path)
+    }
+
+    pub(super) fn remove(self) {
+        remove(&self.path);
+    }
+}
+
+/// Journals beside a store that no living process writes.
+pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
+    let (Some(folder), Some(stem)) = (store.parent(), store.file_name()) else {
+        return Vec::new();
+    };
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let prefix = format!("{}.", stem.to_string_lossy());
+    let suffix = format!(".{ENDING}");
+    #[expect(clippy::disallowed_methods, reason = "the store looks beside itself")]
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path.file_name()?.to_str()?;
+            let id = name
+                .strip_prefix(&prefix)?
+                .strip_suffix(&suffix)?
+                .to_owned();
+            // Over NFS only who may write a file gets its lock.
+            let lock = open_regular(OpenOptions::new().read(true).write(true), &path).ok()?;
+            lock.try_lock().ok()?;
+            Some(Orphan {
+                path,
+                id,
+                _lock: lock,
+            })
+        })
+        .collect()
+}
+
+/// What a look at a journal tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its writer lives; its length in bytes.
+    Written(u64),
+    /// Its writer is gone.
+    Orphaned,
+    /// There is none.
+    Missing,
+}
+
+/// Looks whether a journal grows.
+pub(super) fn state(path: &Path) -> State {
+    let Ok(file) = open_regular(OpenOptions::new().read(true), path) else {
+        return State::Missing;
+    };
+    // Held for an instant and shared with other readers; who would take the
+    // journal in at this instant leaves it to the next.
+    match file.try_lock_shared() {
+        Ok(()) => State::Orphaned,
+        Err(_) => State::Written(file.metadata().map_or(0, |found| found.len())),
+    }
+}
+
+/// Does a living process write this record?
+pub(super) fn is_being_written(store: &Path, id: &str) -> bool {
+    matches!(state(&path(store, id)), State::Written(_))
+}
+
+/// Where a record's journal stands.
+pub(super) fn path(store: &Path, id: &str) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(format!(".{id}.{ENDING}"));
+    PathBuf::from(name)
+}
+
+/// Whole lines of a journal: arm number and run as JSON.
+pub(super) fn read(path: &Path) -> Vec<(usize, String)> {
+    let mut bytes = Vec::new();
+    if let Ok(file) = open_regular(OpenOptions::new().read(true), path) {
+        // What was read before an error is as good.
+        let _ = file.take(LONGEST).read_to_end(&mut bytes);
+    }
+    parse(&bytes)
+}
+
+/// A journal, and nothing that only has such a name: a pipe would be waited for,
+/// and behind a link may be anybody's file.
+fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let options = options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    Ok(file)
+}
+
+/// Each line stands for itself: one that is damaged, be it no UTF-8, takes no
+/// other with it.
+fn parse(bytes: &[u8]) -> Vec<(usize, String)> {
+    bytes
+        .split(|&byte| byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<ReadLine>(line).ok())
+        .filter_map(|line| Some((usize::try_from(line.arm).ok()?, line.run.to_string())))
+        .collect()
+}
+
+fn remove(path: &Path) {
+    // A journal that stays behind is taken in, or found empty, later.
+    #[expect(clippy::disallowed_methods, reason = "the store removes its own files")]
+    let _ = std::fs::remove_file(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::examples::any_run;
+    use proptest::prelude::*;
+
+    /// The lines of a journal as it is written.
+    fn lines(runs: &[(usize, RunRecord)]) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("x.db");
+        let mut journal = Journal::create(&store, "id").unwrap();
+        for (arm, run) in runs {
+            journal.add(*arm, run).unwrap();
+        }
+        std::fs::read(path(&store, "id")).unwrap()
+    }
+
+    /// Opening a pipe would wait for its writer, and behind a link may be
+    /// anything.
+    #[test]
+    fn what_only_has_a_journals_name_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("x.db");
+        let pipe = path(&store, "pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        if !made.is_ok_and(|status| status.success()) {
+            println!("SKIPPED: it needs mkfifo");
+            return;
+        }
+        let target = folder.path().join("target");
+        std::fs::write(&target, b"{\"arm\":1,\"run\":2}\n").unwrap();
+        std::os::unix::fs::symlink(&target, path(&store, "link")).unwrap();
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let found = orphans(&store).len();
+            let states = ["pipe", "link"].map(|id| state(&path(&store, id)));
+            let runs = read(&path(&store, "pipe")).len() + read(&path(&store, "link")).len();
+            done.send((found, states, runs)).unwrap();
+        });
+        let seen = is_done.recv_timeout(std::time::Duration::from_secs(60));
+        let seen = seen.expect("a pipe was waited for");
+        assert_eq!(seen, (0, [State::Missing; 2], 0));
+    }
+
+    #[test]
+    fn damage_takes_no_other_line_with_it() {
+        let damaged: [&[u8]; 4] = [
+            b"{\"arm\":0,\"run\":{\"block\":",
+            b"\xff\xfe",
+            b"{\"arm\":-1,\"run\":1}",
+            b"{\"arm\":18446744073709551615,\"run\":1}",
+        ];
+        for bytes in damaged {
+            let text = [
+                b"{\"arm\":1,\"run\":2}\n",
+                bytes,
+                b"\n{\"arm\":3,\"run\":4}",
+            ]
+            .concat();
+            let wanted = [(1, "2".to_owned()), (3, "4".to_owned())];
+            assert_eq!(parse(&text), wanted, "{bytes:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn written_runs_come_back(runs in prop::collection::vec((0usize..9, any_run()), 0..4), cut in any::<prop::sample::Index>()) {
+            let bytes = lines(&runs);
+            let read = |bytes: &[u8]| -> Vec<(usize, RunRecord)> {
+                let lines = parse(bytes).into_iter();
+                lines.map(|(arm, json)| (arm, serde_json::from_str(&json).unwrap())).collect()
+            };
+            prop_assert_eq!(&read(&bytes), &runs);
+            let left = &bytes[..cut.index(bytes.len() + 1)];
+            let whole = left.iter().filter(|&&byte| byte == b'\n').count();
+            // The last line may lack no more than its line feed.
+            let kept = read(left);
+            prop_assert!(kept.len() == whole || kept.len() == whole + 1);
+            prop_assert_eq!(&kept, &runs[..kept.len()]);
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..60), tail in "(\\{\"arm\":[0-9]{1,3},\"run\":\\PC{0,9}\n){0,3}") {
+            let _ = parse(&[bytes.as_slice(), tail.as_bytes()].concat());
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Where records are kept, as a user names it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode, SslNegotiation, TargetSessionAttrs};
+
+use super::StoreError;
+use super::passfile::{self, Wanted};
+use super::sslmode::Security;
+use pinwise_topology::fnv1a;
+
+/// How long a server may take to answer a connection, unless the URL says it.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// How long sent bytes may stay unacknowledged, unless the URL says it.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Where the server's socket is, unless the URL says it.
+const SOCKETS: &str = "/var/run/postgresql";
+/// The port of a server, unless the URL says it.
+pub(super) const PORT: u16 = 5432;
+
+const HINT: &str = "write sqlite:PATH, postgres://USER@HOST/DATABASE, or none";
+
+/// Where records are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// An SQLite file.
+    Sqlite(PathBuf),
+    /// A PostgreSQL database.
+    Postgres(Server),
+    /// Nowhere: records are only printed.
+    Nowhere,
+}
+
+/// A PostgreSQL database and who asks for it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Server {
+    pub(super) config: Box<Config>,
+    pub(super) security: Security,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Server").field(&self.to_string()).finish()
+    }
+}
+
+/// As a URL, without the password.
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("postgres://")?;
+        if let Some(user) = self.config.get_user() {
+            write!(f, "{user}@")?;
+        }
+        let ports = self.config.get_ports();
+        let mut socket = None;
+        let mut hosts = Vec::new();
+        for (index, host) in self.config.get_hosts().iter().enumerate() {
+            let port = ports.get(index).or(ports.first()).copied();
+            let port = port.filter(|&port| port != PORT);
+            match host {
+                Host::Tcp(name) => hosts.push(match port {
+                    Some(port) => format!("{name}:{port}"),
+                    None => name.clone(),
+                }),
+                Host::Unix(path) => socket = Some((path, port)),
+            }
+        }
+        f.write_str(&hosts.join(","))?;
+        write!(f, "/{}", self.config.get_dbname().unwrap_or_default())?;
+        match socket {
+            Some((path, Some(port))) => write!(f, "?host={}&port={port}", path.display()),
+            Some((path, None)) => write!(f, "?host={}", path.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Server {
+    /// Reads the URL as libpq does.
+    fn parse(text: &str) -> Result<Self, String> {
+        let rest = text
+            .strip_prefix("postgres://")
+            .or_else(|| text.strip_prefix("postgresql://"))
+            .ok_or("write postgres://USER@HOST/DATABASE, or ?host=/FOLDER for a Unix socket")?;
+        // Whatever stands between the first and the last may be a password's.
+        if rest.matches('@').count() > 1 {
+            return Err("there is more than one @ (write those of a password as %40)".to_owned());
+        }
+        let (text, security) = Security::take(text)?;
+        let mut config: Config = text.parse().map_err(|error| not_understood(&error))?;
+        // libpq has milliseconds, and the client library reads seconds.
+        if let Some(given) = config.get_tcp_user_timeout() {
+            let given = Duration::from_millis(given.as_secs());
+            config.tcp_user_timeout(given);
+        }
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            config.host(SOCKETS);
+        }
+        name_addresses(&mut config);
+        let sockets = config.get_hosts().iter().filter(|host| is_socket(host));
+        match sockets.count() {
+            0 => {
+                // The client library then hands the connection over before
+                // anything is sent: `postgres/secure` speaks first.
+                config.ssl_mode(SslMode::Require);
+                config.ssl_negotiation(SslNegotiation::Direct);
+            }
+            count if count == config.get_hosts().len() && config.get_hostaddrs().is_empty() => {
+                config.ssl_mode(SslMode::Disable);
+                if config.get_target_session_attrs() != TargetSessionAttrs::Any {
+                    return Err(
+                        "target_session_attrs is asked of hosts, not of a socket (leave it away)"
+                            .to_owned(),
+                    );
+                }
+            }
+            _ => return Err("it names a socket and a host (write one of them)".to_owned()),
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECTING);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(SILENCE);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("pinwise");
+        }
+        Ok(Self {
+            config: Box::new(config),
+            security,
+        })
+    }
+
+    /// Does nothing that is sent to it leave this machine?
+    pub(super) fn is_here(&self) -> bool {
+        is_here(&self.config)
+    }
+
+    /// Is it reached through Unix sockets?
+    pub(super) fn is_socket(&self) -> bool {
+        self.config.get_hosts().iter().all(is_socket)
+    }
+
+    /// Takes `sslmode` and `sslrootcert` as the environment has them
+    /// (`PGSSLMODE`, `PGSSLROOTCERT`), for what the URL does not say.
+    ///
+    /// # Errors
+    /// [`StoreError::Location`] where they are none that this pinwise knows, or
+    /// contradict the URL.
+    pub fn offer_security(
+        &mut self,
+        mode: Option<&str>,
+        authorities: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let offered = self.security.offer(mode, authorities);
+        offered.map_err(|reason| StoreError::Location {
+            text: self.to_string(),
+            reason,
+        })
+    }
+
+    /// Takes this password unless the URL has one.
+    pub fn offer_password(&mut self, password: &str) {
+        if self.config.get_password().is_none() {
+            self.config.password(password);
+        }
+    }
+
+    /// Takes the password that a file of libpq's has for it (`.pgpass`), unless
+    /// there is one. `user` is who asks where the URL does not say it. Several
+    /// hosts may have several passwords: then none is taken.
+    pub fn look_up_password(&mut self, file: &str, user: &str) {
+        let [host] = self.config.get_hosts() else {
+            return;
+        };
+        let user = self.config.get_user().unwrap_or(user);
+        let host = match host {
+            Host::Tcp(name) => Cow::from(name),
+            Host::Unix(folder) if folder == Path::new(SOCKETS) => "localhost".into(),
+            Host::Unix(folder) => folder.to_string_lossy(),
+        };
+        let wanted = Wanted {
+            host: &host,
+            port: self.config.get_ports().first().copied().unwrap_or(PORT),
+            database: self.config.get_dbname().unwrap_or(user),
+            user,
+        };
+        if let Some(password) = passfile::password(file, wanted) {
+            self.offer_password(&password);
+        }
+    }
+
+    /// A file name that belongs to this database alone, whatever its password.
+    pub(super) fn file_name(&self) -> String {
+        let shown = self.to_string();
+        let readable = shown.trim_start_matches("postgres://");
+        let readable = readable.chars().take(80).map(|c| match c {
+            c if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') => c,
+            _ => '_',
+        });
+        let addresses = format!("{:?}", self.config.get_hostaddrs());
+        let hash = fnv1a(format!("{shown}{addresses}").bytes());
+        format!("{}-{hash:016x}", readable.collect::<String>())
+    }
+}
+
+fn is_socket(host: &Host) -> bool {
+    matches!(host, Host::Unix(_))
+}
+
+/// Why a URL is refused; the client library names the parameter.
+fn not_understood(error: &tokio_postgres::Error) -> String {
+    format!("{} (docs/stores.md has what is understood)", reason(error))
+}
+
+/// An address without a name is its own name.
+fn name_addresses(config: &mut Config) {
+    if config.get_hosts().is_empty() {
+        for address in config.get_hostaddrs().to_vec() {
+            config.host(address.to_string());
+        }
+    }
+}
+
+/// Are its sockets and addresses all of this machine? A name other than
+/// `localhost` may be anybody's.
+fn is_here(config: &Config) -> bool {
+    let addresses = config.get_hostaddrs();
+    if !addresses.is_empty() {
+        return addresses
+            .iter()
+            .all(|address| address.to_canonical().is_loopback());
+    }
+    config.get_hosts().iter().all(|host| match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            let address = name.parse::<IpAddr>();
+            name == "localhost" || address.is_ok_and(|a| a.to_canonical().is_loopback())
+        }
+    })
+}
+
+/// The innermost words of an error: those outside say less.
+pub(super) fn reason(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+impl Location {
+    /// Reads `sqlite:PATH`, a plain path, `postgres://…`, or `none`.
+    ///
+    /// # Errors
+    /// [`StoreError::Location`] where it is none of them; it shows no password.
+    pub fn parse(text: &str) -> Result<Self, StoreError> {
+        let bad = |reason: &str| StoreError::Location {
+            text: without_password(text),
+            reason: reason.to_owned(),
+        };
+        if text == "none" {
+            return Ok(Self::Nowhere);
+        }
+        if text.starts_with("postgres:") || text.starts_with("postgresql:") {
+            let server = Server::parse(text).map_err(|reason| bad(&reason))?;
+            return Ok(Self::Postgres(server));
+        }
+        let has_other_scheme = text.split_once(':').is_some_and(|(scheme, _)| {
+            scheme != "sqlite" && scheme.chars().all(|c| c.is_ascii_alphanumeric())
+        });
+        if has_other_scheme {
+            return Err(bad(HINT));
+        }
+        let path = text.strip_prefix("sqlite:").unwrap_or(text);
+        if path.is_empty() {
+            return Err(bad(HINT));
+        }
+        Ok(Self::Sqlite(PathBuf::from(path)))
+    }
+}
+
+/// For people, without a password.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => path.display().fmt(f),
+            Self::Postgres(server) => server.fmt(f),
+            Self::Nowhere => f.write_str("none"),
+        }
+    }
+}
+
+/// What may be shown of a URL that may be wrong in any way: nothing between
+/// the user's name and the last `@`, and no value of a password.
+fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return text.to_owned();
+    };
+    let rest = match rest.rsplit_once('@') {
+        Some((before, after)) => {
+            let from = before.len() - before.trim_start_matches('/').len();
+            match before[from..].split_once(':') {
+                Some((user, _)) => format!("{}{user}:***@{after}", &before[..from]),
+                None => rest.to_owned(),
+            }
+        }
+        None => rest.to_owned(),
+    };
+    let mut shown = format!("{scheme}:");
+    for (index, part) in rest.split(['?', '&']).enumerate() {
+        if index > 0 {
+            shown.push(if index == 1 { '?' } else { '&' });
+        }
+        match part.split_once('=') {
+            Some((name, _)) if name.to_lowercase().contains("password") => {
+                shown.push_str(&format!("{name}=***"));
+            }
+            _ => shown.push_str(part),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+#[path = "location_tests.rs"]
+mod tests;

@@ -1,0 +1,139 @@
+//! The store in a PostgreSQL database.
+//!
+//! The tables are those of the file, in a schema `pinwise`. Whoever writes a
+//! record that grows holds an advisory lock of its session: any host sees by it
+//! whether the writer lives. Runs are written to a journal on the writer's own
+//! host first and sent in batches; what cannot be delivered waits in the spool
+//! and fails no measurement.
+
+mod delivery;
+mod growing;
+mod guard;
+mod link;
+mod reading;
+mod schema;
+mod secure;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "postgres/no_tls.rs"]
+mod tls;
+mod upkeep;
+mod writing;
+
+use std::cell::Cell;
+use std::time::{Duration, SystemTime};
+
+use tokio_postgres::types::Type;
+
+use super::location::Server;
+use super::spool::{Shelter, Spool};
+use super::{FileIdentity, Generation, Growth, StoreError};
+use growing::Growing;
+use link::{Link, Trouble, text};
+use pinwise_topology::fnv1a;
+
+/// An open database.
+#[derive(Debug)]
+pub(super) struct Postgres {
+    link: Link,
+    shelter: Shelter,
+    spool: Spool,
+    /// The record whose writer this is.
+    growing: Option<Growing>,
+    /// Has it been told that something waits in the spool?
+    has_told: Cell<bool>,
+    /// Did this store put anything there?
+    has_waiting: bool,
+    is_read_only: Cell<bool>,
+}
+
+impl Postgres {
+    /// Connects, brings the tables up to date, and delivers what waits for this
+    /// database in the spool.
+    pub(super) fn open(server: &Server, spool: &Spool) -> Result<Self, StoreError> {
+        let link = Link::new(server)?;
+        let mut store = Self {
+            link,
+            shelter: Shelter::new(spool, &server.file_name()),
+            spool: spool.clone(),
+            growing: None,
+            has_told: Cell::new(false),
+            has_waiting: false,
+            is_read_only: Cell::new(false),
+        };
+        schema::bring_up_to_date(&store.link)?;
+        store.deliver();
+        Ok(store)
+    }
+
+    fn explain(&self, trouble: Trouble) -> StoreError {
+        self.link.explain(trouble)
+    }
+
+    pub(super) fn read_only(&self, patience: Duration) -> Result<(), StoreError> {
+        self.is_read_only.set(true);
+        let settings = format!(
+            "SET default_transaction_read_only = on; SET lock_timeout = {}",
+            patience.as_millis().max(1)
+        );
+        self.link
+            .set(&settings)
+            .map_err(|trouble| self.explain(trouble))
+    }
+
+    /// A database is what it is, whatever stands behind its name.
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "a file may go"
+    )]
+    pub(super) fn file(&self) -> Result<FileIdentity, StoreError> {
+        Ok(FileIdentity::default())
+    }
+
+    /// Any transaction that begins or ends changes the snapshot, in other
+    /// databases of the server, too: who watches looks once too often there.
+    pub(super) fn generation(&self) -> Result<Generation, StoreError> {
+        let snapshot: String = self
+            .link
+            .one("SELECT pg_current_snapshot()::text", &[])
+            .map_err(|trouble| self.explain(trouble))?;
+        Ok(Generation {
+            file: self.file()?,
+            version: fnv1a(snapshot.bytes()),
+        })
+    }
+
+    pub(super) fn growth(&self, id: &str) -> Growth {
+        let sql = format!(
+            "SELECT complete, {},
+                (SELECT count(*) FROM run WHERE record = id)
+             FROM line WHERE id = $1",
+            schema::is_held("id")
+        );
+        let Ok(rows) = self.link.query(&sql, &[(&text(id), Type::TEXT)]) else {
+            return Growth::Unknown;
+        };
+        let Some(row) = rows.first() else {
+            return Growth::Unknown;
+        };
+        let (is_complete, is_held): (bool, bool) = (row.get(0), row.get(1));
+        let runs: i64 = row.get(2);
+        match (is_complete, is_held) {
+            (_, true) => Growth::Growing(runs.unsigned_abs()),
+            (false, false) => Growth::CutOff,
+            (true, false) => Growth::Unknown,
+        }
+    }
+
+    /// The clock of the server.
+    pub(super) fn now(&self) -> Result<SystemTime, StoreError> {
+        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+        let micros: i64 = self
+            .link
+            .one(sql, &[])
+            .map_err(|trouble| self.explain(trouble))?;
+        Ok(SystemTime::UNIX_EPOCH + Duration::from_micros(micros.unsigned_abs()))
+    }
+}

@@ -1,0 +1,495 @@
+//! The connection: made, made again after it broke, never waited for for ever.
+//!
+//! Nothing runs beside the caller: the connection moves on while somebody waits
+//! for an answer and stands still between, so that no measurement is disturbed.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::error::Error as _;
+use std::io::{self, ErrorKind};
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::config::Host;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
+use tokio_postgres::{Client, Connection, Error, NoTls, Row};
+
+use super::guard::Ended;
+use super::secure::{Connector, Failure};
+use crate::StoreError;
+use crate::location::{PORT, Server, reason};
+
+/// How long an answer may take; a lock is waited for shorter than that.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes that are sent within a second wherever pinwise is of use.
+const BYTES_PER_S: usize = 1 << 20;
+
+/// No answer is larger that is kept whole.
+const LARGEST_ANSWER: usize = 1 << 30;
+
+/// What every session is set to.
+const SESSION: &str = "SET search_path TO pinwise; SET lock_timeout = '5s';";
+
+/// A value and its type, as statements get them.
+pub(super) type Value<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// Why a statement was not carried out.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// No server answers; the connection is gone.
+    Away(String),
+    /// Another session has what was wanted.
+    Locked,
+    /// Another session wrote the same in the same moment; whoever tries again
+    /// sees what it wrote.
+    Raced,
+    /// The server's words.
+    Refused(String),
+    /// It is not encrypted as it was to be.
+    Insecure(String),
+    /// In the words of the store already.
+    Told(StoreError),
+}
+
+/// A database, connected while it answers.
+#[derive(Debug)]
+pub(super) struct Link {
+    server: Server,
+    connector: Connector,
+    /// Why the guard ended the connection; who asks next takes it.
+    ended: Arc<Mutex<Option<String>>>,
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    client: RefCell<Option<Arc<Client>>>,
+    /// What sessions are set to besides.
+    settings: RefCell<String>,
+    /// How many sessions there were.
+    sessions: Cell<usize>,
+    is_in_transaction: Cell<bool>,
+    patience: Cell<Duration>,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // A store may be dropped where nothing may wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Link {
+    pub(super) fn new(server: &Server) -> Result<Self, StoreError> {
+        let connector = Connector::new(server).map_err(|error| StoreError::Insecure {
+            store: server.to_string(),
+            reason: error.to_string(),
+        })?;
+        let mut link = Self {
+            server: server.clone(),
+            connector,
+            ended: Arc::default(),
+            runtime: None,
+            client: RefCell::new(None),
+            settings: RefCell::new(SESSION.to_owned()),
+            sessions: Cell::new(0),
+            is_in_transaction: Cell::new(false),
+            patience: Cell::new(PATIENCE),
+        };
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let connected = match runtime {
+            Ok(runtime) => {
+                link.runtime = Some(runtime);
+                link.connect().map(|_| ())
+            }
+            Err(error) => Err(Trouble::Away(error.to_string())),
+        };
+        match connected {
+            Ok(()) => Ok(link),
+            Err(trouble) => Err(link.explain(trouble)),
+        }
+    }
+
+    /// Which session this is, counted from 1; what one held, the next does not.
+    pub(super) fn session(&self) -> usize {
+        self.sessions.get()
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.client.borrow().is_some()
+    }
+
+    pub(super) fn is_in_transaction(&self) -> bool {
+        self.is_in_transaction.get()
+    }
+
+    /// Changes how long answers may take, for what `work` asks.
+    pub(super) fn hurried<T>(&self, patience: Duration, work: impl FnOnce(&Self) -> T) -> T {
+        let before = self.patience.replace(patience);
+        let done = work(self);
+        self.patience.set(before);
+        done
+    }
+
+    /// Sets this session, and those after it.
+    pub(super) fn set(&self, settings: &str) -> Result<(), Trouble> {
+        self.settings.borrow_mut().push_str(&format!("{settings};"));
+        self.batch(settings)
+    }
+
+    /// The rows of a statement. Where the connection turns out to be broken,
+    /// it is made again and the statement sent once more, but for one within a
+    /// transaction: a statement alone must bear being carried out twice.
+    pub(super) fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Trouble> {
+        self.send(0, sql, values)
+    }
+
+    /// The same of a statement that brings so many bytes.
+    pub(super) fn send(
+        &self,
+        bytes: usize,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, Trouble> {
+        self.again(|client| self.run(bytes, rows(client, sql, values)))
+    }
+
+    /// The first value of the only row.
+    pub(super) fn one<T: FromSqlOwned>(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<T, Trouble> {
+        let rows = self.query(sql, values)?;
+        let row = rows
+            .first()
+            .ok_or_else(|| Trouble::Refused("no row came back".to_owned()))?;
+        value(row, 0)
+    }
+
+    /// Statements without values.
+    pub(super) fn batch(&self, sql: &str) -> Result<(), Trouble> {
+        self.again(|client| self.run(0, client.batch_execute(sql)))
+    }
+
+    /// Rows one by one, none kept.
+    pub(super) fn each(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&Row) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let client = self.client()?;
+        let values = values.iter().map(|(value, kind)| (*value, kind.clone()));
+        let mut rows = Box::pin(self.run(0, client.query_typed_raw(sql, values))?);
+        while let Some(row) = self.run(0, rows.try_next())? {
+            each(&row)?;
+        }
+        Ok(())
+    }
+
+    /// All that `work` asks as one transaction, carried out or not at all.
+    pub(super) fn transaction<T>(
+        &self,
+        begin: &str,
+        work: impl FnOnce(&Self) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        self.batch(begin)?;
+        self.is_in_transaction.set(true);
+        let done = work(self).and_then(|done| self.batch("COMMIT").map(|()| done));
+        if done.is_err() && self.is_connected() {
+            // What cannot even be rolled back ends with its session.
+            if self.batch("ROLLBACK").is_err() {
+                self.disconnect();
+            }
+        }
+        self.is_in_transaction.set(false);
+        done
+    }
+
+    /// The database, as it may be shown.
+    pub(super) fn shown(&self) -> String {
+        self.server.to_string()
+    }
+
+    pub(super) fn explain(&self, trouble: Trouble) -> StoreError {
+        let store = self.shown();
+        match trouble {
+            Trouble::Away(reason) => StoreError::Unreachable { store, reason },
+            Trouble::Locked | Trouble::Raced => StoreError::Locked { path: store },
+            Trouble::Refused(reason) => StoreError::Refused { store, reason },
+            Trouble::Insecure(reason) => StoreError::Insecure { store, reason },
+            Trouble::Told(error) => error,
+        }
+    }
+
+    pub(super) fn disconnect(&self) {
+        self.client.replace(None);
+    }
+
+    fn again<T>(&self, ask: impl Fn(&Client) -> Result<T, Trouble>) -> Result<T, Trouble> {
+        let was_connected = self.is_connected();
+        match ask(&*self.client()?) {
+            Err(Trouble::Away(_)) if was_connected && !self.is_in_transaction.get() => {
+                ask(&*self.client()?)
+            }
+            answer => answer,
+        }
+    }
+
+    fn client(&self) -> Result<Arc<Client>, Trouble> {
+        let client = self.client.borrow().clone();
+        match client {
+            Some(client) => Ok(client),
+            None if self.is_in_transaction.get() => {
+                Err(Trouble::Away("the connection broke".to_owned()))
+            }
+            None => self.connect(),
+        }
+    }
+
+    /// A new session. One limit holds for all of it: for a server that does not
+    /// come to an end with TLS, with passwords or with the first settings.
+    fn connect(&self) -> Result<Arc<Client>, Trouble> {
+        let settings = self.settings.borrow().clone();
+        let client = self.hurried(self.connecting(), |link| {
+            link.run(0, async {
+                let client = link.reach().await?;
+                client.batch_execute(&settings).await?;
+                Ok::<_, Trouble>(client)
+            })
+        })?;
+        let client = Arc::new(client);
+        self.client.replace(Some(Arc::clone(&client)));
+        self.sessions.set(self.sessions.get() + 1);
+        Ok(client)
+    }
+
+    /// A new connection.
+    async fn reach(&self) -> Result<Client, Trouble> {
+        if self.server.is_socket() {
+            return self.reach_socket().await;
+        }
+        let config = &self.server.config;
+        let connect = async |connector| -> Result<Client, Trouble> {
+            Ok(self.drive(config.connect(connector).await?))
+        };
+        match (
+            connect(self.connector.clone()).await,
+            self.connector.fallback(),
+        ) {
+            (Err(Trouble::Insecure(_)), Some(plain)) => connect(plain).await,
+            (connected, _) => connected,
+        }
+    }
+
+    /// The client library lets nobody look at what passes through a socket that
+    /// it opened itself.
+    async fn reach_socket(&self) -> Result<Client, Trouble> {
+        let config = &self.server.config;
+        let ports = config.get_ports();
+        let mut connected = Err(Trouble::Away("no socket is named".to_owned()));
+        for (index, host) in config.get_hosts().iter().enumerate() {
+            let Host::Unix(folder) = host else { continue };
+            let port = ports.get(index).or(ports.first()).unwrap_or(&PORT);
+            let path = folder.join(format!(".s.PGSQL.{port}"));
+            let connect = async {
+                let stream = self.connector.plain(UnixStream::connect(path).await?);
+                let made = config.connect_raw(stream, NoTls).await?;
+                Ok::<_, Trouble>(self.drive(made))
+            };
+            connected = connect.await;
+            if connected.is_ok() {
+                break;
+            }
+        }
+        connected
+    }
+
+    /// Lets a connection move on whenever somebody waits; its end is seen by
+    /// whoever asks next.
+    fn drive<S, T>(&self, (client, connection): (Client, Connection<S, T>)) -> Client
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let ended = Arc::clone(&self.ended);
+        drop(tokio::spawn(async move {
+            let Err(error) = connection.await else {
+                return;
+            };
+            if let (Some(reason), Ok(mut ended)) = (guarded(&error), ended.lock()) {
+                *ended = Some(reason);
+            }
+        }));
+        client
+    }
+
+    /// How long all that makes a connection may take: the client itself bounds
+    /// only how long a host may.
+    fn connecting(&self) -> Duration {
+        let config = &self.server.config;
+        let hosts = config.get_hosts().len().max(1);
+        let hosts = u32::try_from(hosts).unwrap_or(u32::MAX);
+        let limit = config.get_connect_timeout().copied();
+        let limit = limit.map_or(PATIENCE, |limit| limit.saturating_mul(hosts));
+        limit.min(self.patience.get())
+    }
+
+    /// Waits for an answer, but not for ever.
+    fn run<T, E: Into<Trouble>>(
+        &self,
+        bytes: usize,
+        answer: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, Trouble> {
+        let Some(runtime) = &self.runtime else {
+            return Err(Trouble::Away("the connection is closed".to_owned()));
+        };
+        let extra = u64::try_from(bytes / BYTES_PER_S).unwrap_or(u64::MAX);
+        let limit = self.patience.get() + Duration::from_secs(extra);
+        let answered = runtime.block_on(async { timeout(limit, answer).await });
+        let answered = answered.map_or_else(
+            |_| {
+                let waited = limit.as_secs_f64();
+                Err(Trouble::Away(format!("no answer within {waited:.0} s")))
+            },
+            |answer| answer.map_err(Into::into),
+        );
+        if !matches!(answered, Err(Trouble::Away(_))) {
+            return answered;
+        }
+        self.disconnect();
+        let ended = self.ended.lock().ok().and_then(|mut ended| ended.take());
+        ended.map_or(answered, |reason| Err(Trouble::Refused(reason)))
+    }
+}
+
+/// The rows of an answer, unless they are more than can be meant.
+async fn rows(client: &Client, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Trouble> {
+    let values = values.iter().map(|(value, kind)| (*value, kind.clone()));
+    let mut found = pin!(client.query_typed_raw(sql, values).await?);
+    let mut rows = Vec::new();
+    let mut bytes = 0;
+    while let Some(row) = found.try_next().await? {
+        bytes += row.raw_size_bytes() + size_of::<Row>();
+        if bytes > LARGEST_ANSWER {
+            let gib = LARGEST_ANSWER >> 30;
+            return Err(Trouble::Refused(format!(
+                "an answer is larger than {gib} GiB"
+            )));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Away(plain(&error.to_string()))
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        trouble(&error)
+    }
+}
+
+/// What an error of the client means.
+fn trouble(error: &Error) -> Trouble {
+    let Some(told) = error.as_db_error() else {
+        return match error.source() {
+            None => Trouble::Away(error.to_string()),
+            Some(source) => of_source(error, source),
+        };
+    };
+    let words = plain(told.message());
+    let code = told.code();
+    // Classes of SQLSTATE: connections, resources, intervention by the operator.
+    let is_away = code.code().starts_with("08")
+        || code.code().starts_with("57P")
+        || *code == SqlState::TOO_MANY_CONNECTIONS;
+    if is_away {
+        return Trouble::Away(words);
+    }
+    let is_locked = [
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+    ];
+    if is_locked.contains(code) {
+        return Trouble::Locked;
+    }
+    if *code == SqlState::UNIQUE_VIOLATION {
+        return Trouble::Raced;
+    }
+    if *code == SqlState::INSUFFICIENT_PRIVILEGE && words.contains("row-level security") {
+        return Trouble::Refused(format!(
+            "a record of that id is another database user's, who alone may change it ({words})"
+        ));
+    }
+    if *code == SqlState::INVALID_PASSWORD {
+        return Trouble::Refused(format!(
+            "{words} (PGPASSWORD, ~/.pgpass or the URL gives it)"
+        ));
+    }
+    Trouble::Refused(words)
+}
+
+/// What an error means that is not the server's.
+fn of_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Trouble {
+    if let Some(reason) = guarded(error) {
+        return Trouble::Refused(reason);
+    }
+    let words = || plain(&reason(error));
+    match source.downcast_ref() {
+        Some(Failure::Insecure(insecure)) => Trouble::Insecure(plain(&insecure.to_string())),
+        Some(Failure::Io(error)) => Trouble::Away(plain(&error.to_string())),
+        None => match source.downcast_ref::<io::Error>().map(io::Error::kind) {
+            // In the client library's words: what answers breaks the protocol,
+            // does not know the password itself, or asks for too many rounds.
+            Some(ErrorKind::InvalidInput | ErrorKind::InvalidData) => {
+                Trouble::Refused(format!("{} (is it the server that is meant?)", words()))
+            }
+            Some(_) => Trouble::Away(words()),
+            None => Trouble::Refused(words()),
+        },
+    }
+}
+
+/// Why the guard ended a connection, where it did.
+fn guarded(error: &Error) -> Option<String> {
+    let error = error.source()?.downcast_ref::<io::Error>()?;
+    let ended = error.get_ref()?.downcast_ref::<Ended>()?;
+    Some(ended.to_string())
+}
+
+/// A server's words in one line; they may be anybody's.
+fn plain(words: &str) -> String {
+    words
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// A value of a row.
+pub(super) fn value<T: FromSqlOwned>(row: &Row, column: usize) -> Result<T, Trouble> {
+    row.try_get(column)
+        .map_err(|error| Trouble::Refused(plain(&reason(&error))))
+}
+
+/// PostgreSQL keeps no U+0000 in texts; what it stands for in lines and
+/// filters is U+FFFD. Bodies have it escaped.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}

@@ -1,0 +1,303 @@
+//! Records as they are found and read.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::Postgres;
+use super::link::{Link, Trouble, text, value};
+use crate::{Entry, Filter, Found, Listed, StoreError, Stored, is_of, journal, matching, spool};
+use pinwise_record::Outline;
+
+/// Columns of [`entry`].
+const COLUMNS: &str =
+    "line.id, line.schema, line.time, line.host, line.title, line.verdict, line.complete";
+
+/// Newest first; of one moment, the one written last.
+const NEWEST: &str = "ORDER BY line.time DESC, line.number DESC";
+
+/// All that is read within is of one moment.
+const MOMENT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+impl Postgres {
+    /// The newest complete record of this schema and host.
+    pub(crate) fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
+        let condition = "line.schema = $1 AND line.host = $2 AND line.complete";
+        let values: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&text(schema), Type::TEXT), (&text(host), Type::TEXT)];
+        let newest = self.select_newest(condition, &values);
+        newest.map_err(|trouble| self.explain(trouble))
+    }
+
+    /// The newest record of this schema, complete or not, of whatever host.
+    pub(crate) fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
+        self.select_newest("line.schema = $1", &[(&text(schema), Type::TEXT)])
+            .map_err(|trouble| self.explain(trouble))
+    }
+
+    /// The records written last first, at most `limit`.
+    pub(crate) fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        let list = || -> Result<Vec<Entry>, Trouble> {
+            let sql = format!("SELECT {COLUMNS} FROM line ORDER BY line.number DESC LIMIT $1");
+            let rows = self.link.query(&sql, &[(&number(limit), Type::INT8)])?;
+            rows.iter().map(entry).collect()
+        };
+        list().map_err(|trouble| self.explain(trouble))
+    }
+
+    /// What a filter finds, newest first, without reading a body.
+    pub(crate) fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
+        self.link
+            .transaction(MOMENT, |link| found(link, filter))
+            .map_err(|trouble| self.explain(trouble))
+    }
+
+    /// Line and body of each record that a filter finds, newest first.
+    pub(crate) fn each_body(
+        &self,
+        filter: &Filter,
+        each: &mut dyn FnMut(Entry, &str),
+    ) -> Result<(), StoreError> {
+        let pass = |each: &mut dyn FnMut(Entry, &str)| {
+            let condition = Condition::of(filter, &names(&self.link, &distinct("schema"))?);
+            let sql = format!(
+                "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id {}
+                 {NEWEST} {}",
+                condition.sql,
+                condition.page()
+            );
+            let (limit, offset) = page_of(filter);
+            let values = condition.values(&limit, &offset);
+            self.link.each(&sql, &values, &mut |row| {
+                let body: &str = row
+                    .try_get(7)
+                    .map_err(|error| Trouble::Refused(error.to_string()))?;
+                each(entry(row)?, body);
+                Ok(())
+            })
+        };
+        pass(each).map_err(|trouble| self.explain(trouble))
+    }
+
+    /// The record whose id begins with `id`, or the newest for `last`.
+    pub(crate) fn load(&self, id: &str) -> Result<Stored, StoreError> {
+        let found = self
+            .select_matching(id)
+            .map_err(|trouble| self.explain(trouble))?;
+        let mut stored = matching::only(id, found)?;
+        if !stored.entry.is_complete {
+            let runs = self.select_runs(&stored.entry.id);
+            stored.runs = runs.map_err(|trouble| self.explain(trouble))?;
+            // Its writer on this host may not have sent its last ones.
+            let name = spool::file_name(&stored.entry.id);
+            let written = journal::read(&journal::path(&self.shelter.base(), &name));
+            if written.len() > stored.runs.len() {
+                stored.runs = written;
+            }
+        }
+        Ok(stored)
+    }
+
+    fn select_newest(
+        &self,
+        condition: &str,
+        values: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Option<Stored>, Trouble> {
+        let sql = format!(
+            "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id
+             WHERE {condition} ORDER BY line.number DESC LIMIT 1"
+        );
+        let rows = self.link.query(&sql, values)?;
+        rows.first().map(stored).transpose()
+    }
+
+    fn select_matching(&self, id: &str) -> Result<Vec<Stored>, Trouble> {
+        if id == "last" {
+            return Ok(self.select_newest("TRUE", &[])?.into_iter().collect());
+        }
+        let same = self.select_newest("line.id = $1", &[(&text(id), Type::TEXT)])?;
+        if let Some(same) = same {
+            return Ok(vec![same]);
+        }
+        // Ids that begin so stand side by side in the index.
+        let sql = format!(
+            "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id
+             WHERE line.id >= $1 AND line.id < $1 || chr(1114111)
+             ORDER BY line.id LIMIT $2"
+        );
+        let most = number(matching::SHOWN + 1);
+        let rows = self
+            .link
+            .query(&sql, &[(&text(id), Type::TEXT), (&most, Type::INT8)])?;
+        rows.iter().map(stored).collect()
+    }
+
+    fn select_runs(&self, id: &str) -> Result<Vec<(usize, String)>, Trouble> {
+        let rows = self.link.query(
+            "SELECT arm, body FROM run WHERE record = $1 ORDER BY number",
+            &[(&text(id), Type::TEXT)],
+        )?;
+        let run = |row: &Row| {
+            let arm: i32 = value(row, 0)?;
+            Ok((usize::try_from(arm).unwrap_or(0), value(row, 1)?))
+        };
+        rows.iter().map(run).collect()
+    }
+}
+
+pub(super) fn entry(row: &Row) -> Result<Entry, Trouble> {
+    Ok(Entry {
+        id: value(row, 0)?,
+        schema: value(row, 1)?,
+        time: value(row, 2)?,
+        host: value(row, 3)?,
+        title: value(row, 4)?,
+        verdict: value(row, 5)?,
+        is_complete: value(row, 6)?,
+    })
+}
+
+fn stored(row: &Row) -> Result<Stored, Trouble> {
+    Ok(Stored {
+        entry: entry(row)?,
+        body: value(row, 7)?,
+        runs: Vec::new(),
+    })
+}
+
+fn found(link: &Link, filter: &Filter) -> Result<Found, Trouble> {
+    let schemas = names(link, &distinct("schema"))?;
+    let condition = Condition::of(filter, &schemas);
+    let (limit, offset) = page_of(filter);
+    let sql = format!(
+        "SELECT {COLUMNS}, outline.body
+         FROM line LEFT JOIN outline ON outline.number = line.number {} {NEWEST} {}",
+        condition.sql,
+        condition.page()
+    );
+    let rows = link.query(&sql, &condition.values(&limit, &offset))?;
+    let listed = |row: &Row| {
+        let outline: Option<String> = value(row, 7)?;
+        let outline = outline.and_then(|json| serde_json::from_str::<Outline>(&json).ok());
+        Ok(Listed {
+            entry: entry(row)?,
+            outline: outline.unwrap_or_default(),
+        })
+    };
+    let lines = rows.iter().map(listed).collect::<Result<_, Trouble>>()?;
+    let sql = format!("SELECT count(*) FROM line {}", condition.sql);
+    let total: i64 = link.one(&sql, &condition.narrowing())?;
+    Ok(Found {
+        lines,
+        total: usize::try_from(total).unwrap_or(0),
+        hosts: names(link, &distinct("host"))?,
+        tags: names(link, "SELECT DISTINCT name FROM tag ORDER BY name")?,
+        schemas,
+    })
+}
+
+fn names(link: &Link, sql: &str) -> Result<Vec<String>, Trouble> {
+    let rows = link.query(sql, &[])?;
+    rows.iter().map(|row| value(row, 0)).collect()
+}
+
+/// All values of a column that leads an index: one step of the index for each
+/// value, not for each record.
+fn distinct(column: &str) -> String {
+    format!(
+        "WITH RECURSIVE found (value) AS (
+            SELECT min({column}) FROM line
+            UNION ALL
+            SELECT (SELECT min({column}) FROM line WHERE {column} > value) FROM found
+            WHERE value IS NOT NULL
+         )
+         SELECT value FROM found WHERE value IS NOT NULL"
+    )
+}
+
+/// The part of a query that narrows it.
+struct Condition {
+    sql: String,
+    values: Vec<(Box<dyn ToSql + Sync>, Type)>,
+}
+
+impl Condition {
+    fn of(filter: &Filter, schemas: &[String]) -> Self {
+        let own = |value: &str| text(value).into_owned();
+        let mut all = Self {
+            sql: String::new(),
+            values: Vec::new(),
+        };
+        if let Some(host) = &filter.host {
+            all.and("line.host = $", own(host), Type::TEXT);
+        }
+        if let Some(subject) = &filter.subject {
+            // The index has what is of bounded length.
+            all.and("md5(line.subject) = md5($", own(subject), Type::TEXT);
+            all.sql.push(')');
+        }
+        if let Some(wanted) = &filter.schema {
+            let of_kind = schemas.iter().filter(|schema| is_of(schema, wanted));
+            let of_kind: Vec<String> = of_kind.cloned().collect();
+            all.and("line.schema = ANY($", of_kind, Type::TEXT_ARRAY);
+            all.sql.push(')');
+        }
+        if let Some(tag) = &filter.tag {
+            let numbers = "line.number IN (SELECT number FROM tag WHERE name = $";
+            all.and(numbers, own(tag), Type::TEXT);
+            all.sql.push(')');
+        }
+        for word in filter.text.iter().flat_map(|text| text.split_whitespace()) {
+            all.and(
+                "strpos(line.words, $",
+                own(&word.to_lowercase()),
+                Type::TEXT,
+            );
+            all.sql.push_str(") > 0");
+        }
+        all
+    }
+
+    fn and(&mut self, sql: &str, value: impl ToSql + Sync + 'static, kind: Type) {
+        let word = if self.values.is_empty() {
+            "WHERE"
+        } else {
+            " AND"
+        };
+        self.values.push((Box::new(value), kind));
+        self.sql
+            .push_str(&format!("{word} {sql}{}", self.values.len()));
+    }
+
+    fn narrowing(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
+        let values = self.values.iter();
+        values
+            .map(|(value, kind)| (&**value, kind.clone()))
+            .collect()
+    }
+
+    /// Its values, and those of a limit and an offset after it.
+    fn values<'a>(
+        &'a self,
+        limit: &'a Option<i64>,
+        offset: &'a i64,
+    ) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+        let mut values = self.narrowing();
+        values.push((limit, Type::INT8));
+        values.push((offset, Type::INT8));
+        values
+    }
+
+    fn page(&self) -> String {
+        let count = self.values.len();
+        format!("LIMIT ${} OFFSET ${}", count + 1, count + 2)
+    }
+}
+
+/// No limit is `NULL` there.
+fn page_of(filter: &Filter) -> (Option<i64>, i64) {
+    (filter.limit.map(number), number(filter.offset))
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

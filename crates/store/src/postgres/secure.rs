@@ -1,0 +1,180 @@
+//! The connection to a server, encrypted where that is asked for, and guarded.
+//!
+//! The client library hands the connection over before it sends anything; here
+//! the server is asked for TLS, as `sslmode` has it, and what comes back looks at
+//! all messages of the server. A certificate is checked by `tls`, not here.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+
+use super::guard::Guarded;
+use super::tls::{Client, Encrypted, IS_SPOKEN};
+use crate::location::Server;
+use crate::sslmode::SslMode;
+
+/// `SSLRequest`: its length and its code (PostgreSQL, "Message Formats").
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+
+/// Why a connection is not as it was asked to be.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Insecure(pub(super) String);
+
+/// How connections to a server are made.
+#[derive(Debug, Clone)]
+pub(super) struct Connector {
+    mode: SslMode,
+    client: Client,
+    /// Does nothing that is sent leave this machine?
+    is_here: bool,
+    host: String,
+}
+
+impl Connector {
+    pub(super) fn new(server: &Server) -> Result<Self, Insecure> {
+        let mode = match server.security.mode() {
+            _ if server.is_socket() => SslMode::Disable,
+            SslMode::Prefer if !IS_SPOKEN => SslMode::Disable,
+            mode => mode,
+        };
+        Ok(Self {
+            mode,
+            client: Client::new(mode, server.security.authorities())?,
+            is_here: server.is_here(),
+            host: String::new(),
+        })
+    }
+
+    /// The same in plain, where encryption was no condition.
+    pub(super) fn fallback(&self) -> Option<Self> {
+        let mode = SslMode::Disable;
+        (self.mode == SslMode::Prefer).then(|| Self {
+            mode,
+            ..self.clone()
+        })
+    }
+
+    /// A connection that stays plain.
+    pub(super) fn plain<S>(&self, stream: S) -> Guarded<Channel<S>> {
+        Guarded::new(Channel::Plain(stream), self.is_here, None)
+    }
+
+    async fn secure<S>(self, mut stream: S) -> Result<Guarded<Channel<S>>, Failure>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        if self.mode == SslMode::Disable {
+            return Ok(self.plain(stream));
+        }
+        stream.write_all(&SSL_REQUEST).await?;
+        stream.flush().await?;
+        // One byte and no more: what follows must come encrypted.
+        match stream.read_u8().await? {
+            b'S' => {}
+            b'N' if self.mode == SslMode::Prefer => return Ok(self.plain(stream)),
+            b'N' => {
+                return Err(Failure::Insecure(Insecure(
+                    "the server does not speak TLS (sslmode=prefer does without; or use a tunnel: ssh -L 5432:localhost:5432 HOST)".to_owned(),
+                )));
+            }
+            _ => {
+                return Err(Failure::Insecure(Insecure(
+                    "the server does not know TLS (is it a PostgreSQL server? sslmode=disable does not ask)".to_owned(),
+                )));
+            }
+        }
+        let (encrypted, end_point) = self.client.encrypt(stream, &self.host).await?;
+        // Who only prefers TLS has not said to whom the password may go.
+        let gives_password = self.is_here || self.mode > SslMode::Prefer;
+        let stream = Channel::Encrypted(Box::new(encrypted));
+        Ok(Guarded::new(stream, gives_password, end_point))
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Insecure(#[from] Insecure),
+}
+
+impl<S> MakeTlsConnect<S> for Connector
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    type Stream = Guarded<Channel<S>>;
+    type TlsConnect = Self;
+    type Error = Failure;
+
+    fn make_tls_connect(&mut self, host: &str) -> Result<Self, Failure> {
+        Ok(Self {
+            host: host.to_owned(),
+            ..self.clone()
+        })
+    }
+}
+
+impl<S> TlsConnect<S> for Connector
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    type Stream = Guarded<Channel<S>>;
+    type Error = Failure;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Stream, Failure>> + Send>>;
+
+    fn connect(self, stream: S) -> Self::Future {
+        Box::pin(self.secure(stream))
+    }
+}
+
+/// A connection, encrypted or not.
+pub(super) enum Channel<S> {
+    Plain(S),
+    Encrypted(Box<Encrypted<S>>),
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Channel<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_read(context, into),
+            Self::Encrypted(stream) => Pin::new(stream).poll_read(context, into),
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Channel<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Encrypted(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Self::Encrypted(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Encrypted(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

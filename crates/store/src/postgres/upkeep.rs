@@ -1,0 +1,133 @@
+//! What changes about records after they were written.
+
+use std::collections::BTreeMap;
+
+use tokio_postgres::types::Type;
+
+use super::link::{Link, Trouble, text, value};
+use super::writing::{Conflict, put};
+use super::{Postgres, schema};
+use crate::{Prepared, Removed, Retagged, StoreError};
+use pinwise_record::{RecordError, with_tags};
+
+impl Postgres {
+    /// Changes the tags of a record, in the record itself and in its line, or
+    /// in neither.
+    pub(crate) fn retag(
+        &mut self,
+        id: &str,
+        change: impl FnOnce(&[String]) -> Vec<String>,
+    ) -> Result<Retagged, StoreError> {
+        let entry = self.load(id)?.entry;
+        let retagged = self.link.transaction("BEGIN", |link| {
+            let sql = format!(
+                "SELECT body, {} FROM record WHERE id = $1 FOR UPDATE",
+                schema::is_held("id")
+            );
+            let rows = link.query(&sql, &[(&text(&entry.id), Type::TEXT)])?;
+            let Some(row) = rows.first() else {
+                return Err(Trouble::Told(StoreError::Id(unchangeable(
+                    link, &entry.id,
+                )?)));
+            };
+            let (body, is_held): (String, bool) = (value(row, 0)?, value(row, 1)?);
+            if is_held {
+                return Err(Trouble::Told(StoreError::BeingWritten {
+                    id: entry.id.clone(),
+                }));
+            }
+            let before = Prepared::new(entry.clone(), body);
+            let after = change(&before.outline.tags);
+            let retagged = Retagged {
+                id: entry.id.clone(),
+                before: before.outline.tags,
+                after,
+            };
+            if retagged.before == retagged.after {
+                return Ok(retagged);
+            }
+            let body = with_tags(&before.body, &retagged.after).map_err(|error| {
+                Trouble::Told(StoreError::Record {
+                    id: entry.id.clone(),
+                    reason: RecordError::Damaged(error),
+                })
+            })?;
+            put(
+                link,
+                &[Prepared::new(entry.clone(), body)],
+                Conflict::Replace,
+            )?;
+            Ok(retagged)
+        });
+        retagged.map_err(|trouble| self.explain(trouble))
+    }
+
+    /// Bytes that a record takes: its body and the runs kept beside it.
+    pub(crate) fn bytes_of(&self, id: &str) -> Result<u64, StoreError> {
+        let sql = "SELECT (coalesce((SELECT octet_length(body) FROM record WHERE id = $1), 0)
+            + (SELECT coalesce(sum(octet_length(body)), 0) FROM run WHERE record = $1))::bigint";
+        let bytes: Result<i64, Trouble> = self.link.one(sql, &[(&text(id), Type::TEXT)]);
+        bytes
+            .map(i64::unsigned_abs)
+            .map_err(|trouble| self.explain(trouble))
+    }
+
+    /// Removes records with all that belongs to them, but none that a living
+    /// process writes, on whatever host, and none of other users.
+    pub(crate) fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
+        let sql = format!(
+            "WITH asked AS (SELECT unnest($1::text[]) AS id),
+             busy AS MATERIALIZED (SELECT id FROM asked WHERE {}),
+             gone AS (
+                DELETE FROM record WHERE id = ANY($1) AND id NOT IN (SELECT id FROM busy)
+                RETURNING id
+             )
+             SELECT id, TRUE FROM busy
+             UNION ALL
+             SELECT id, FALSE FROM record WHERE id = ANY($1)
+                AND id NOT IN (SELECT id FROM busy) AND id NOT IN (SELECT id FROM gone)",
+            schema::is_held("asked.id")
+        );
+        let asked: Vec<_> = ids.iter().map(|id| text(id)).collect();
+        let rows = self.link.query(&sql, &[(&asked, Type::TEXT_ARRAY)]);
+        let rows = rows.map_err(|trouble| self.explain(trouble))?;
+        let stay = || -> Result<BTreeMap<String, bool>, Trouble> {
+            let all = rows.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?)));
+            all.collect()
+        };
+        let stay = stay().map_err(|trouble| self.explain(trouble))?;
+        let mut removed = Removed::default();
+        for id in ids {
+            let list = match stay.get(&*text(id)) {
+                None => &mut removed.gone,
+                Some(true) => &mut removed.being_written,
+                Some(false) => &mut removed.of_others,
+            };
+            list.push(id.clone());
+        }
+        Ok(removed)
+    }
+
+    /// VACUUM is the server's affair: nothing is given back from here.
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "the file of the other stores is written anew"
+    )]
+    pub(crate) fn give_back(&mut self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+}
+
+/// Why a record that could be read cannot be had for a change.
+fn unchangeable(link: &Link, id: &str) -> Result<String, Trouble> {
+    let sql = "SELECT owner FROM record WHERE id = $1";
+    let rows = link.query(sql, &[(&text(id), Type::TEXT)])?;
+    Ok(match rows.first() {
+        Some(row) => {
+            let owner: String = value(row, 0)?;
+            format!("record {id} is the database user {owner}'s, who alone may change it")
+        }
+        None => format!("record {id} has just been removed"),
+    })
+}

@@ -1,0 +1,258 @@
+//! Records as they are written: one statement puts record, line, outline and
+//! tags, so that a record costs one round trip and is there whole or not at all.
+
+use std::collections::BTreeMap;
+
+use tokio_postgres::types::Type;
+
+use super::Postgres;
+use super::guard::LARGEST_ROW;
+use super::link::{Link, Trouble, text, value};
+use crate::{Prepared, StoreError};
+
+/// What is written can be read again, with a line beside it.
+const LARGEST_BODY: usize = LARGEST_ROW - (1 << 20);
+
+/// What becomes of a record that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conflict {
+    /// It stays, and the new one is not written.
+    Keep,
+    /// The new one takes its place; its runs stay.
+    Replace,
+    /// The new one takes its place; its runs are in it.
+    ReplaceWithRuns,
+}
+
+impl Postgres {
+    /// Writes records, each in place of what was kept of it before, all or none.
+    pub(crate) fn keep_all(&mut self, records: &[Prepared]) -> Result<(), StoreError> {
+        let put = put(&self.link, records, Conflict::ReplaceWithRuns);
+        put.map(|_| ()).map_err(|trouble| self.explain(trouble))
+    }
+
+    /// Writes records of whose ids there is none; how many.
+    pub(crate) fn create_all(&mut self, records: &[Prepared]) -> Result<usize, StoreError> {
+        put(&self.link, records, Conflict::Keep).map_err(|trouble| self.explain(trouble))
+    }
+
+    /// Writes a record with its runs unless there is one with its id.
+    pub(crate) fn create(
+        &mut self,
+        record: &Prepared,
+        runs: &[(usize, String)],
+    ) -> Result<bool, StoreError> {
+        let create = || {
+            self.link.transaction("BEGIN", |link| {
+                let is_new = put(link, std::slice::from_ref(record), Conflict::Keep)? == 1;
+                if is_new {
+                    put_runs(link, &record.entry.id, 0, runs)?;
+                }
+                Ok(is_new)
+            })
+        };
+        let created = match runs {
+            [] => self.put_new(record),
+            _ => twice(create),
+        };
+        created.map_err(|trouble| self.explain(trouble))
+    }
+
+    /// Where the answer is lost with the connection, what is there tells.
+    fn put_new(&self, record: &Prepared) -> Result<bool, Trouble> {
+        let session = self.link.session();
+        let is_new = put(&self.link, std::slice::from_ref(record), Conflict::Keep)? == 1;
+        if is_new || self.link.session() == session {
+            return Ok(is_new);
+        }
+        self.link.one(
+            "SELECT EXISTS (SELECT 1 FROM record WHERE id = $1 AND body = $2)",
+            &[
+                (&text(&record.entry.id), Type::TEXT),
+                (&record.body, Type::TEXT),
+            ],
+        )
+    }
+}
+
+/// Tries again what another session was a moment faster with: `ON CONFLICT`
+/// watches one index of two that forbid an id to come again, and where both see
+/// it first is chance.
+fn twice<T>(mut work: impl FnMut() -> Result<T, Trouble>) -> Result<T, Trouble> {
+    match work() {
+        Err(Trouble::Raced) => work(),
+        done => done,
+    }
+}
+
+/// The columns of the records to be written, as arrays.
+#[derive(Default)]
+struct Columns<'a> {
+    texts: [Vec<std::borrow::Cow<'a, str>>; 9],
+    complete: Vec<bool>,
+    subjects: Vec<Option<std::borrow::Cow<'a, str>>>,
+    tags: [Vec<std::borrow::Cow<'a, str>>; 2],
+}
+
+impl<'a> Columns<'a> {
+    fn add(&mut self, record: &'a Prepared) {
+        let entry = &record.entry;
+        let outline = serde_json::to_string(&record.outline).unwrap_or_default();
+        let texts = [
+            text(&entry.id),
+            text(&entry.schema),
+            text(&entry.time),
+            text(&entry.host),
+            text(&entry.title),
+            text(&entry.verdict),
+            text(&record.body),
+            text(&record.words()).into_owned().into(),
+            outline.into(),
+        ];
+        for (column, text) in self.texts.iter_mut().zip(texts) {
+            column.push(text);
+        }
+        self.complete.push(entry.is_complete);
+        self.subjects
+            .push(record.outline.subject.as_deref().map(text));
+        for tag in &record.outline.tags {
+            self.tags[0].push(text(&entry.id));
+            self.tags[1].push(text(tag));
+        }
+    }
+}
+
+/// Writes records; how many were.
+pub(super) fn put(link: &Link, records: &[Prepared], conflict: Conflict) -> Result<usize, Trouble> {
+    // One statement touches a row once; and who writes several records does so
+    // in the order in which all others do.
+    let records: BTreeMap<&str, &Prepared> = records
+        .iter()
+        .map(|record| (record.entry.id.as_str(), record))
+        .collect();
+    let mut columns = Columns::default();
+    for record in records.values() {
+        if record.body.len() > LARGEST_BODY {
+            let mib = LARGEST_BODY >> 20;
+            return Err(Trouble::Refused(format!(
+                "record {} is larger than {mib} MiB (an SQLite file takes it)",
+                record.entry.id
+            )));
+        }
+        columns.add(record);
+    }
+    let [id, schema, time, host, title, verdict, body, words, outline] = &columns.texts;
+    let [tagged, tags] = &columns.tags;
+    let bytes = records.values().map(|record| record.body.len()).sum();
+    let texts = || Type::TEXT_ARRAY;
+    let send = || {
+        link.send(
+            bytes,
+            &statement(conflict),
+            &[
+                (id, texts()),
+                (schema, texts()),
+                (time, texts()),
+                (host, texts()),
+                (title, texts()),
+                (verdict, texts()),
+                (&columns.complete, Type::BOOL_ARRAY),
+                (body, texts()),
+                (&columns.subjects, texts()),
+                (words, texts()),
+                (outline, texts()),
+                (tagged, texts()),
+                (tags, texts()),
+            ],
+        )
+    };
+    // A transaction that failed takes no second statement: whoever began it tries
+    // all of it again.
+    let rows = match link.is_in_transaction() {
+        true => send(),
+        false => twice(send),
+    }?;
+    let written: i64 = rows.first().map_or(Ok(0), |row| value(row, 0))?;
+    Ok(usize::try_from(written).unwrap_or(0))
+}
+
+fn statement(conflict: Conflict) -> String {
+    let record = match conflict {
+        Conflict::Keep => "NOTHING",
+        Conflict::Replace | Conflict::ReplaceWithRuns => {
+            "UPDATE SET schema = excluded.schema, time = excluded.time, host = excluded.host,
+                title = excluded.title, verdict = excluded.verdict,
+                complete = excluded.complete, body = excluded.body"
+        }
+    };
+    let runs = match conflict {
+        Conflict::ReplaceWithRuns => {
+            ", runless AS (DELETE FROM run USING kept WHERE run.record = kept.id)"
+        }
+        Conflict::Keep | Conflict::Replace => "",
+    };
+    format!(
+        "WITH input AS (
+            SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
+                $6::text[], $7::bool[], $8::text[], $9::text[], $10::text[], $11::text[])
+            AS t (id, schema, time, host, title, verdict, complete, body, subject, words, outline)
+         ), kept AS (
+            INSERT INTO record (id, schema, time, host, title, verdict, complete, body)
+            SELECT id, schema, time, host, title, verdict, complete, body FROM input
+            ON CONFLICT (id) DO {record}
+            RETURNING id
+         ), listed AS (
+            INSERT INTO line (id, schema, time, host, title, verdict, complete, subject, words)
+            SELECT id, schema, time, host, title, verdict, complete, subject, words
+            FROM input JOIN kept USING (id)
+            ON CONFLICT (id) DO UPDATE SET schema = excluded.schema, time = excluded.time,
+                host = excluded.host, title = excluded.title, verdict = excluded.verdict,
+                complete = excluded.complete, subject = excluded.subject, words = excluded.words
+            RETURNING number, id
+         ), outlined AS (
+            INSERT INTO outline (number, body)
+            SELECT number, outline FROM input JOIN listed USING (id)
+            ON CONFLICT (number) DO UPDATE SET body = excluded.body
+         ), label AS (
+            SELECT DISTINCT * FROM unnest($12::text[], $13::text[]) AS t (id, name)
+         ), untagged AS (
+            DELETE FROM tag USING listed WHERE tag.number = listed.number AND NOT EXISTS (
+                SELECT 1 FROM label WHERE label.id = listed.id AND label.name = tag.name
+            )
+         ), tagged AS (
+            INSERT INTO tag (name, number) SELECT name, number FROM label JOIN listed USING (id)
+            ON CONFLICT DO NOTHING
+         ){runs}
+         SELECT count(*) FROM kept"
+    )
+}
+
+/// Writes runs of a record that is not whole, the first of them with this
+/// number; those that are there already stay as they are.
+pub(super) fn put_runs(
+    link: &Link,
+    id: &str,
+    first: usize,
+    runs: &[(usize, String)],
+) -> Result<(), Trouble> {
+    let number = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    let numbers: Vec<i32> = (first..first + runs.len()).map(number).collect();
+    let arms: Vec<i32> = runs.iter().map(|(arm, _)| number(*arm)).collect();
+    let bodies: Vec<&str> = runs.iter().map(|(_, body)| body.as_str()).collect();
+    let bytes = bodies.iter().map(|body| body.len()).sum();
+    link.send(
+        bytes,
+        "INSERT INTO run (record, number, arm, body)
+         SELECT record.id, t.number, t.arm, t.body
+         FROM unnest($2::int[], $3::int[], $4::text[]) AS t (number, arm, body)
+         JOIN record ON record.id = $1 AND NOT record.complete
+         ON CONFLICT DO NOTHING",
+        &[
+            (&text(id), Type::TEXT),
+            (&numbers, Type::INT4_ARRAY),
+            (&arms, Type::INT4_ARRAY),
+            (&bodies, Type::TEXT_ARRAY),
+        ],
+    )?;
+    Ok(())
+}

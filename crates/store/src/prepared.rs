@@ -1,0 +1,97 @@
+//! A record as any store takes it: its line, its body and what lists say of it.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::StoreError;
+use pinwise_record::{
+    AnyRecord, Comparison, Entry, Outline, RecordError, SchemaName, StoredRecord,
+};
+
+/// What is written of a record.
+#[derive(Debug, Clone)]
+pub(super) struct Prepared {
+    pub(super) entry: Entry,
+    pub(super) body: String,
+    pub(super) outline: Outline,
+}
+
+impl Prepared {
+    pub(super) fn new(entry: Entry, body: String) -> Self {
+        Self {
+            outline: Outline::of(&body),
+            entry,
+            body,
+        }
+    }
+
+    pub(super) fn of(record: &impl StoredRecord) -> Self {
+        Self::new(record.entry(), json(record))
+    }
+
+    /// Of a comparison that has just begun.
+    pub(super) fn begun(record: &Comparison) -> Self {
+        let entry = Entry {
+            verdict: String::new(),
+            is_complete: false,
+            ..record.entry()
+        };
+        Self::new(entry, json(record))
+    }
+
+    /// Of one that has ended, in whatever way.
+    pub(super) fn finished(record: &Comparison) -> Self {
+        let entry = Entry {
+            verdict: record.verdict.sentence.clone(),
+            is_complete: true,
+            ..record.entry()
+        };
+        Self::new(entry, json(record))
+    }
+
+    /// Of a record known as text.
+    pub(super) fn of_json(body: &str) -> Result<Self, StoreError> {
+        let bad = |id: &str, reason| StoreError::Record {
+            id: id.to_owned(),
+            reason,
+        };
+        let record = AnyRecord::read(body).map_err(|reason| bad(&id_of_json(body), reason))?;
+        let kind = record.kind().name();
+        let entry = record
+            .entry()
+            .ok_or_else(|| bad(&id_of_json(body), RecordError::NotStored { kind }))?;
+        Ok(Self::new(entry, body.to_owned()))
+    }
+
+    /// What `Filter::text` looks through: SQLite knows the case of ASCII only,
+    /// PostgreSQL that of the server's locale.
+    pub(super) fn words(&self) -> String {
+        words(&self.entry, &self.outline)
+    }
+}
+
+/// The id that stands in a text, for an error about it.
+fn id_of_json(body: &str) -> String {
+    let value: Value = serde_json::from_str(body).unwrap_or_default();
+    value["id"].as_str().unwrap_or_default().to_owned()
+}
+
+fn json(record: &impl Serialize) -> String {
+    serde_json::to_string(record).unwrap_or_default()
+}
+
+pub(super) fn words(entry: &Entry, outline: &Outline) -> String {
+    let parts = [&entry.id, &entry.title, &entry.host, &entry.verdict];
+    let parts: Vec<&str> = parts
+        .into_iter()
+        .chain(&outline.tags)
+        .map(String::as_str)
+        .collect();
+    parts.join("\n").to_lowercase()
+}
+
+/// Is this schema the one that was named, or of the kind?
+pub(super) fn is_of(schema: &str, wanted: &str) -> bool {
+    let name = SchemaName::parse(schema).map_or(schema, |schema| schema.name);
+    schema == wanted || name == wanted || name.strip_prefix("pinwise.") == Some(wanted)
+}

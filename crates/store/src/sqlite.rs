@@ -1,0 +1,371 @@
+//! The store in an SQLite file.
+//!
+//! Write-ahead logging without a sync per commit: a killed process loses
+//! nothing; a power cut may lose the last seconds but corrupts nothing. The
+//! runs of a record that still grows stand in a journal beside the file; one
+//! whose writer was killed is taken in when the store is next opened.
+
+mod bulk;
+mod lines;
+mod opening;
+mod schema;
+mod upkeep;
+mod watching;
+
+use std::path::PathBuf;
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
+
+use super::journal::{self, Journal, Orphan};
+use super::{Entry, Filter, Found, Prepared, StoreError, Stored, matching};
+use lines::entry;
+use opening::Access;
+use pinwise_record::RunRecord;
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct Sqlite {
+    connection: Connection,
+    path: PathBuf,
+    access: Access,
+    journal: Option<Journal>,
+}
+
+impl Sqlite {
+    /// Writes a record that has just begun.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written.
+    pub(super) fn begin(&mut self, record: &Prepared) -> Result<(), StoreError> {
+        // Its lock comes first: no one may take it for one that was cut off.
+        self.lock(&record.entry.id)?;
+        self.put_whole(record).map_err(|error| {
+            self.unlock();
+            self.explain(&error)
+        })
+    }
+
+    fn lock(&mut self, id: &str) -> Result<(), StoreError> {
+        let journal = Journal::create(&self.path, id).map_err(|e| self.cannot_write(&e))?;
+        self.journal = Some(journal);
+        Ok(())
+    }
+
+    fn unlock(&mut self) {
+        if let Some(journal) = self.journal.take() {
+            journal.remove();
+        }
+    }
+
+    /// Writes a record, in place of what was kept of it before.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written.
+    pub(super) fn keep(&mut self, record: &Prepared) -> Result<(), StoreError> {
+        // One that grows without runs is locked all the same.
+        let entry = &record.entry;
+        if !entry.is_complete && self.journal.is_none() {
+            self.lock(&entry.id)?;
+        }
+        self.replace(record).map_err(|error| self.explain(&error))?;
+        // The lock of another record may hold runs that stand nowhere else.
+        let journal = self.journal.as_ref();
+        if entry.is_complete && journal.is_some_and(|j| j.is_of(&self.path, &entry.id)) {
+            self.unlock();
+        }
+        Ok(())
+    }
+
+    fn replace(&self, record: &Prepared) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        self.put_anew(record)?;
+        transaction.commit()
+    }
+
+    /// Within the caller's transaction.
+    fn put_anew(&self, record: &Prepared) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached("DELETE FROM record WHERE id = ?1")?
+            .execute([&record.entry.id])?;
+        self.put(record)
+    }
+
+    /// The newest complete record of this schema and host.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read.
+    pub(super) fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
+        let newest = "schema = ?1 AND host = ?2 AND complete";
+        self.select_newest(newest, &[&schema, &host])
+            .map_err(|error| self.explain(&error))
+    }
+
+    /// The newest record of this schema, complete or not, of whatever host.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read.
+    pub(super) fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
+        self.select_newest("schema = ?1", &[&schema])
+            .map_err(|error| self.explain(&error))
+    }
+
+    /// Adds a run that has just finished to the record begun last.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written.
+    pub(super) fn add_run(&mut self, arm: usize, run: &RunRecord) -> Result<(), StoreError> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        let written = journal.add(arm, run);
+        written.map_err(|error| self.cannot_write(&error))
+    }
+
+    /// Writes a record that is finished, in place of its parts.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written; the parts then stay.
+    pub(super) fn finish(&mut self, record: &Prepared) -> Result<(), StoreError> {
+        self.replace_parts(record)
+            .map_err(|error| self.explain(&error))?;
+        self.unlock();
+        Ok(())
+    }
+
+    /// Takes back a record that was begun and has no run.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written; the record then stays.
+    pub(super) fn withdraw(&mut self, id: &str) -> Result<(), StoreError> {
+        self.connection
+            .execute("DELETE FROM record WHERE id = ?1 AND NOT complete", [id])
+            .map_err(|error| self.explain(&error))?;
+        self.unlock();
+        Ok(())
+    }
+
+    /// The records written last first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read.
+    pub(super) fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        self.select_entries(limit)
+            .map_err(|error| self.explain(&error))
+    }
+
+    /// What a filter finds, newest first, without reading a body.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read.
+    pub(super) fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
+        // One transaction: total and lines are of the same moment.
+        let found = self.connection.unchecked_transaction().and_then(|moment| {
+            let found = lines::find(&moment, filter)?;
+            moment.commit()?;
+            Ok(found)
+        });
+        found.map_err(|error| self.explain(&error))
+    }
+
+    /// The record whose id begins with `id`, or the newest for `last`.
+    ///
+    /// # Errors
+    /// [`StoreError::Id`] where none or several do.
+    pub(super) fn load(&self, id: &str) -> Result<Stored, StoreError> {
+        let found = self
+            .select_matching(id)
+            .map_err(|error| self.explain(&error))?;
+        let found = found.into_iter().map(|(entry, body)| Stored {
+            entry,
+            body,
+            runs: Vec::new(),
+        });
+        let mut stored = matching::only(id, found.collect())?;
+        let id = &stored.entry.id;
+        let runs = self.select_runs(id);
+        let mut runs = runs.map_err(|error| self.explain(&error))?;
+        if runs.is_empty() && !stored.entry.is_complete {
+            runs = journal::read(&journal::path(&self.path, id));
+        }
+        stored.runs = runs;
+        Ok(stored)
+    }
+
+    /// Writes a record and its line, within the caller's transaction.
+    fn put(&self, record: &Prepared) -> rusqlite::Result<()> {
+        let entry = &record.entry;
+        self.connection
+            .prepare_cached(
+                "INSERT INTO record (id, schema, time, host, title, verdict, complete, body)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT (id) DO UPDATE SET
+                    verdict = excluded.verdict, complete = excluded.complete, body = excluded.body",
+            )?
+            .execute(params![
+                entry.id,
+                entry.schema,
+                entry.time,
+                entry.host,
+                entry.title,
+                entry.verdict,
+                entry.is_complete,
+                record.body
+            ])?;
+        lines::write(&self.connection, entry, &record.outline)
+    }
+
+    fn adopt(&mut self, orphan: &Orphan) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction()?;
+        for (number, (arm, body)) in orphan.runs().into_iter().enumerate() {
+            transaction
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO run (record, number, arm, body)
+                     SELECT id, ?2, ?3, ?4 FROM record WHERE id = ?1 AND NOT complete",
+                )?
+                .execute(params![orphan.id(), number, arm, body])?;
+        }
+        transaction.commit()
+    }
+
+    fn put_whole(&self, record: &Prepared) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        self.put(record)?;
+        transaction.commit()
+    }
+
+    fn replace_parts(&self, record: &Prepared) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        // Not an update: it may be that its beginning could not be written.
+        self.put(record)?;
+        transaction.execute("DELETE FROM run WHERE record = ?1", [&record.entry.id])?;
+        transaction.commit()
+    }
+
+    fn select_entries(&self, limit: usize) -> rusqlite::Result<Vec<Entry>> {
+        let sql = format!(
+            "SELECT {} FROM line ORDER BY number DESC LIMIT ?1",
+            lines::COLUMNS
+        );
+        self.connection
+            .prepare(&sql)?
+            .query_map([limit], entry)?
+            .collect()
+    }
+
+    /// The record written last whose line is so: clocks are set back and differ.
+    fn select_newest(
+        &self,
+        condition: &str,
+        values: &[&dyn rusqlite::ToSql],
+    ) -> rusqlite::Result<Option<Stored>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM record WHERE id = (
+                SELECT id FROM line WHERE {condition} ORDER BY number DESC LIMIT 1
+             )"
+        );
+        let found = self.connection.query_row(&sql, values, with_body);
+        let found = found.optional()?;
+        Ok(found.map(|(entry, body)| Stored {
+            entry,
+            body,
+            runs: Vec::new(),
+        }))
+    }
+
+    fn select_matching(&self, id: &str) -> rusqlite::Result<Vec<(Entry, String)>> {
+        if id == "last" {
+            let newest = self.select_newest("TRUE", &[])?;
+            let newest = newest.map(|stored| (stored.entry, stored.body));
+            return Ok(newest.into_iter().collect());
+        }
+        let exact = format!("SELECT {COLUMNS} FROM record WHERE id = ?1");
+        let same = self
+            .connection
+            .query_row(&exact, [id], with_body)
+            .optional()?;
+        if let Some(same) = same {
+            return Ok(vec![same]);
+        }
+        // Ids that begin so stand side by side in the index.
+        let sql = format!(
+            "SELECT {COLUMNS} FROM record WHERE id IN (
+                SELECT id FROM line
+                WHERE id >= ?1 AND id < ?1 || char(0x10FFFF) ORDER BY id LIMIT ?2
+             ) ORDER BY time, rowid"
+        );
+        self.connection
+            .prepare(&sql)?
+            .query_map(params![id, matching::SHOWN + 1], with_body)?
+            .collect()
+    }
+
+    fn select_runs(&self, id: &str) -> rusqlite::Result<Vec<(usize, String)>> {
+        self.connection
+            .prepare("SELECT arm, body FROM run WHERE record = ?1 ORDER BY number")?
+            .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect()
+    }
+
+    fn cannot_write(&self, error: &std::io::Error) -> StoreError {
+        StoreError::Write {
+            path: self.path.display().to_string(),
+            reason: error.to_string(),
+        }
+    }
+
+    fn explain(&self, error: &rusqlite::Error) -> StoreError {
+        let path = self.path.display().to_string();
+        let reason = reason(error);
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                StoreError::Locked { path }
+            }
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                StoreError::Damaged { path, reason }
+            }
+            Some(ErrorCode::DiskFull | ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => {
+                StoreError::Write { path, reason }
+            }
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                StoreError::Open { path, reason }
+            }
+            _ => StoreError::Damaged { path, reason },
+        }
+    }
+}
+
+/// SQLite's words in one line, without the statement.
+fn reason(error: &rusqlite::Error) -> String {
+    let words = match error {
+        rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    };
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// May it be well later, with nothing wrong in the store?
+fn is_of_the_moment(error: &rusqlite::Error) -> bool {
+    use ErrorCode as Code;
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            Code::DatabaseBusy
+                | Code::DatabaseLocked
+                | Code::DiskFull
+                | Code::ReadOnly
+                | Code::SystemIoFailure
+        )
+    )
+}
+
+/// Columns of [`with_body`].
+const COLUMNS: &str = "id, schema, time, host, title, verdict, complete, body";
+
+fn with_body(row: &Row<'_>) -> rusqlite::Result<(Entry, String)> {
+    Ok((entry(row)?, row.get(7)?))
+}
+
+#[cfg(test)]
+#[path = "sqlite_tests.rs"]
+mod tests;

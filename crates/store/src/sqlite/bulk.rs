@@ -1,0 +1,123 @@
+//! Many records at once, and records that must not be there yet.
+
+use std::time::SystemTime;
+
+use rusqlite::{Row, Transaction, TransactionBehavior, params, params_from_iter};
+
+use super::Sqlite;
+use super::lines::{self, Condition, entry};
+use crate::{Entry, Filter, Prepared, StoreError};
+
+impl Sqlite {
+    /// Writes records, each in place of what was kept of it before, all or none.
+    pub(crate) fn keep_all(&mut self, records: &[Prepared]) -> Result<(), StoreError> {
+        let keep = || -> rusqlite::Result<()> {
+            let transaction =
+                Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            for record in records {
+                self.put_anew(record)?;
+            }
+            transaction.commit()
+        };
+        keep().map_err(|error| self.explain(&error))
+    }
+
+    /// Writes a record that this process does not go on writing.
+    pub(crate) fn take_in(&mut self, record: &Prepared) -> Result<(), StoreError> {
+        self.keep_all(std::slice::from_ref(record))
+    }
+
+    /// Writes records of whose ids there is none; how many.
+    pub(crate) fn create_all(&mut self, records: &[Prepared]) -> Result<usize, StoreError> {
+        let create = || -> rusqlite::Result<usize> {
+            let transaction =
+                Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            let mut created = 0;
+            for record in records {
+                created += usize::from(self.put_new(record, &[])?);
+            }
+            transaction.commit()?;
+            Ok(created)
+        };
+        create().map_err(|error| self.explain(&error))
+    }
+
+    /// Writes a record with its runs unless there is one with its id.
+    pub(crate) fn create(
+        &mut self,
+        record: &Prepared,
+        runs: &[(usize, String)],
+    ) -> Result<bool, StoreError> {
+        let create = || -> rusqlite::Result<bool> {
+            let transaction =
+                Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            let is_new = self.put_new(record, runs)?;
+            transaction.commit()?;
+            Ok(is_new)
+        };
+        create().map_err(|error| self.explain(&error))
+    }
+
+    /// Within the caller's transaction.
+    fn put_new(&self, record: &Prepared, runs: &[(usize, String)]) -> rusqlite::Result<bool> {
+        let id = &record.entry.id;
+        let is_there = self
+            .connection
+            .prepare_cached("SELECT 1 FROM record WHERE id = ?1")?
+            .exists([id])?;
+        if is_there {
+            return Ok(false);
+        }
+        self.put(record)?;
+        let mut insert = self.connection.prepare_cached(
+            "INSERT INTO run (record, number, arm, body) VALUES (?1, ?2, ?3, ?4)",
+        )?;
+        for (number, (arm, body)) in runs.iter().enumerate() {
+            insert.execute(params![id, number, arm, body])?;
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn each_body(
+        &self,
+        filter: &Filter,
+        each: &mut dyn FnMut(Entry, &str),
+    ) -> Result<(), StoreError> {
+        self.pass_bodies(filter, each)
+            .map_err(|error| self.explain(&error))
+    }
+
+    fn pass_bodies(
+        &self,
+        filter: &Filter,
+        each: &mut dyn FnMut(Entry, &str),
+    ) -> rusqlite::Result<()> {
+        let moment = self.connection.unchecked_transaction()?;
+        let schemas = lines::schemas(&moment)?;
+        let condition = Condition::of(filter, &schemas);
+        let sql = format!(
+            "SELECT {}, record.body FROM line JOIN record ON record.id = line.id {}
+             ORDER BY line.time DESC, line.number DESC LIMIT ? OFFSET ?",
+            lines::COLUMNS,
+            condition.sql
+        );
+        let mut statement = moment.prepare(&sql)?;
+        let mut rows = statement.query(params_from_iter(condition.paged(filter)))?;
+        while let Some(row) = rows.next()? {
+            let row: &Row<'_> = row;
+            // What is no text is damage, which must not hide the others.
+            let body = row.get_ref(7)?.as_bytes().unwrap_or_default();
+            each(entry(row)?, &String::from_utf8_lossy(body));
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "a server may not answer")]
+    pub(crate) fn now(&self) -> Result<SystemTime, StoreError> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the clock of a store is the host's"
+        )]
+        Ok(SystemTime::now())
+    }
+}

@@ -1,0 +1,265 @@
+//! How a file is opened: to write, with all that is missing made, or to read,
+//! with nothing made or changed.
+//!
+//! A file may come from somebody else: what its schema names runs nothing that
+//! is not harmless, and what is no store is left as it is.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::schema::{self, MIGRATIONS};
+use super::{Sqlite, is_of_the_moment};
+use crate::StoreError;
+use crate::journal;
+
+/// How long to wait for another process's lock.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a store was opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Writing,
+    Reading,
+    /// Reading where nothing can be written, not even SQLite's own index of the
+    /// log: the file is taken for one that nobody changes.
+    Frozen,
+    /// There is no file: an empty store in memory stands for it.
+    Absent,
+}
+
+impl Sqlite {
+    /// Opens a store, making file, folder and tables where they are missing,
+    /// for nobody else's eyes.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be opened, is locked, damaged or newer.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        make_private(path)?;
+        let mut store = Self::connect(path, Access::Writing)?;
+        store.refuse_others()?;
+        store.prepare().map_err(|error| store.explain(&error))?;
+        store.migrate().map_err(|error| store.explain(&error))?;
+        store
+            .adopt_orphans()
+            .map_err(|error| store.explain(&error))?;
+        Ok(store)
+    }
+
+    /// Opens a store for reading. One that is missing is empty, and is not made.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be opened, is locked, damaged or newer.
+    pub(crate) fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        if let Some(absent) = Self::absent(path)? {
+            return Ok(absent);
+        }
+        let store = Self::connect_to_read(path)?;
+        store.refuse_others()?;
+        let version = store.version().map_err(|error| store.explain(&error))?;
+        if version < known() {
+            // Its tables are not yet those that are read.
+            drop(store);
+            return Self::open(path);
+        }
+        if store.access == Access::Reading {
+            let sealed = store.connection.pragma_update(None, "query_only", true);
+            sealed.map_err(|error| store.explain(&error))?;
+        }
+        Ok(store)
+    }
+
+    /// Opens a store for changes of what is in it. One that is missing is empty,
+    /// and is not made.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be opened, is locked, damaged or newer.
+    pub(crate) fn open_to_change(path: &Path) -> Result<Self, StoreError> {
+        match Self::absent(path)? {
+            Some(absent) => Ok(absent),
+            None => Self::open(path),
+        }
+    }
+
+    /// What stands for a file that is not there; `None` where it is.
+    fn absent(path: &Path) -> Result<Option<Self>, StoreError> {
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_file() => return Ok(None),
+            Ok(_) => return Err(cannot_open(path, &NO_FILE)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(cannot_open(path, &error)),
+        }
+        let mut store = Self::connect(path, Access::Absent)?;
+        store.migrate().map_err(|error| store.explain(&error))?;
+        Ok(Some(store))
+    }
+
+    /// Who may write the file reads it like any writer, in step with the others;
+    /// otherwise, while somebody writes it, by their index of the log.
+    fn connect_to_read(path: &Path) -> Result<Self, StoreError> {
+        let may_write = OpenOptions::new().write(true).open(path).is_ok();
+        let has_log = log_bytes(path) > 0;
+        if may_write || has_log {
+            let store = Self::connect(path, Access::Reading)?;
+            // The folder may refuse what stands beside the file.
+            let is_readable = !matches!(
+                store.version().map_err(|error| store.explain(&error)),
+                Err(StoreError::Open { .. } | StoreError::Write { .. })
+            );
+            if is_readable || has_log {
+                return Ok(store);
+            }
+        }
+        Self::connect(path, Access::Frozen)
+    }
+
+    fn connect(path: &Path, access: Access) -> Result<Self, StoreError> {
+        let connection = match access {
+            Access::Absent => Connection::open_in_memory(),
+            Access::Frozen => Connection::open_with_flags(
+                frozen_uri(path),
+                OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | UNSHARED,
+            ),
+            Access::Reading | Access::Writing => {
+                Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | UNSHARED)
+            }
+        };
+        let store = Self {
+            connection: connection.map_err(|error| StoreError::Open {
+                path: path.display().to_string(),
+                reason: super::reason(&error),
+            })?,
+            path: path.to_owned(),
+            access,
+            journal: None,
+        };
+        let trust = || -> rusqlite::Result<()> {
+            store.connection.busy_timeout(PATIENCE)?;
+            store
+                .connection
+                .pragma_update(None, "trusted_schema", false)
+        };
+        trust().map_err(|error| store.explain(&error))?;
+        Ok(store)
+    }
+
+    fn prepare(&self) -> rusqlite::Result<()> {
+        self.connection.pragma_update(None, "journal_mode", "WAL")?;
+        self.connection
+            .pragma_update(None, "synchronous", "NORMAL")?;
+        self.connection.pragma_update(None, "foreign_keys", true)
+    }
+
+    /// Looks before anything is changed: a newer store, and what is none, are
+    /// left as they are.
+    fn refuse_others(&self) -> Result<(), StoreError> {
+        let found = self.version().map_err(|error| self.explain(&error))?;
+        let path = self.path.display().to_string();
+        if found > known() {
+            let known = known();
+            return Err(StoreError::Newer { path, found, known });
+        }
+        if found == 0 && self.has_tables().map_err(|error| self.explain(&error))? {
+            let reason = "it is a database of another program".to_owned();
+            return Err(StoreError::Damaged { path, reason });
+        }
+        Ok(())
+    }
+
+    fn version(&self) -> rusqlite::Result<i64> {
+        self.connection
+            .pragma_query_value(None, "user_version", |row| row.get(0))
+    }
+
+    fn has_tables(&self) -> rusqlite::Result<bool> {
+        let mut all = self.connection.prepare("SELECT 1 FROM sqlite_schema")?;
+        let found = all.exists([])?;
+        // Another process may have made them, and its version, in between.
+        Ok(found && self.version()? == 0)
+    }
+
+    fn migrate(&mut self) -> rusqlite::Result<()> {
+        if self.version()? == known() {
+            return Ok(());
+        }
+        schema::migrate(&mut self.connection)
+    }
+
+    /// Takes in the journals whose writers are gone.
+    fn adopt_orphans(&mut self) -> rusqlite::Result<()> {
+        for orphan in journal::orphans(&self.path) {
+            match self.adopt(&orphan) {
+                Ok(()) => orphan.remove(),
+                // Where nothing can be written for now, as on a full disk, its
+                // runs are read from where they stand.
+                Err(error) if is_of_the_moment(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A connection is used by one thread at a time.
+const UNSHARED: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+
+fn known() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+/// Why a folder, or what would keep its reader waiting, is no store.
+const NO_FILE: &str = "it is not a file";
+
+fn cannot_open(path: &Path, error: &dyn std::fmt::Display) -> StoreError {
+    StoreError::Open {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    }
+}
+
+/// Makes folder and file where they are missing; SQLite gives its log the
+/// file's mode. What is there keeps the mode that somebody gave it.
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| cannot_open(path, &error))?;
+    }
+    let mut options = OpenOptions::new();
+    match { options.write(true).create_new(true).mode(0o600) }.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(cannot_open(path, &error))
+        }
+        Err(_) if !path.is_file() => Err(cannot_open(path, &NO_FILE)),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of the log beside a file, which holds what is not yet in it.
+pub(super) fn log_bytes(path: &Path) -> u64 {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(PathBuf::from(log)).map_or(0, |found| found.len())
+}
+
+/// The file as one that nobody changes, in SQLite's words
+/// (<https://www.sqlite.org/uri.html>).
+fn frozen_uri(path: &Path) -> String {
+    let mut uri = String::from("file:");
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri + "?immutable=1"
+}
+
+#[cfg(test)]
+#[path = "opening_tests.rs"]
+mod tests;

@@ -1,0 +1,163 @@
+//! Who may see a store, and what reading leaves behind.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::Store;
+use crate::tests::comparison;
+use pinwise_study::compare::Unwatched;
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    names.collect()
+}
+
+/// A store with one record that no process has open.
+fn filled(path: &Path) {
+    let mut store = Store::open(path).unwrap();
+    store.keep(&comparison("one", &mut Unwatched)).unwrap();
+}
+
+#[test]
+fn what_is_made_is_for_nobody_elses_eyes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a/b/x.db");
+    let mut store = Store::open(&path).unwrap();
+    store.begin(&comparison("one", &mut Unwatched)).unwrap();
+    for made in ["a", "a/b"] {
+        assert_eq!(mode(&folder.path().join(made)), 0o700, "{made}");
+    }
+    let inside = names(&folder.path().join("a/b"));
+    for needed in ["x.db", "x.db-wal", "x.db.one.runs"] {
+        assert!(inside.iter().any(|name| name == needed), "{inside:?}");
+    }
+    for name in inside {
+        assert_eq!(
+            mode(&folder.path().join("a/b").join(&name)),
+            0o600,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_shared_stays_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    filled(&path);
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+    let mut store = Store::open(&path).unwrap();
+    store.begin(&comparison("two", &mut Unwatched)).unwrap();
+    assert_eq!(mode(&path), 0o644);
+    assert_eq!(mode(&folder.path().join("x.db.two.runs")), 0o644);
+}
+
+#[test]
+fn a_store_that_is_missing_is_empty_and_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a/x.db");
+    for open in [Sqlite::open_to_read, Sqlite::open_to_change] {
+        let store = open(&path).unwrap();
+        assert_eq!(store.list(9).unwrap().len(), 0);
+        assert_eq!(names(folder.path()), [""; 0]);
+        let before = store.file().unwrap();
+        assert_eq!(store.file().unwrap(), before);
+        filled(&path);
+        assert_ne!(store.file().unwrap(), before);
+        std::fs::remove_dir_all(folder.path().join("a")).unwrap();
+    }
+}
+
+#[test]
+fn reading_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    filled(&path);
+    let before = std::fs::read(&path).unwrap();
+    let store = Sqlite::open_to_read(&path).unwrap();
+    assert_eq!(store.list(9).unwrap().len(), 1);
+    let error = store.connection.execute("DELETE FROM record", []);
+    assert!(error.unwrap_err().to_string().contains("readonly"));
+    drop(store);
+    assert!(std::fs::read(&path).unwrap() == before);
+    assert_eq!(names(folder.path()), ["x.db"]);
+}
+
+#[test]
+fn a_file_that_nobody_can_write_is_read_and_looked_at_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("50 % of #1?.db");
+    filled(&path);
+    let store = Sqlite::connect(&path, Access::Frozen).unwrap();
+    assert_eq!(store.list(9).unwrap().len(), 1);
+    assert_eq!(names(folder.path()).len(), 1);
+    let before = store.file().unwrap();
+    let mut writer = Store::open(&path).unwrap();
+    writer.keep(&comparison("two", &mut Unwatched)).unwrap();
+    assert_ne!(store.file().unwrap(), before);
+}
+
+#[test]
+fn no_schema_is_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    filled(&path);
+    let opened = [
+        Sqlite::open(&path),
+        Sqlite::open_to_read(&path),
+        Sqlite::connect(&path, Access::Frozen),
+    ];
+    for store in opened {
+        let connection = store.unwrap().connection;
+        let trusts: bool = connection
+            .pragma_query_value(None, "trusted_schema", |row| row.get(0))
+            .unwrap();
+        assert!(!trusts);
+    }
+}
+
+#[test]
+fn a_database_of_another_program_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bookmarks.sqlite");
+    let other = Connection::open(&path).unwrap();
+    other
+        .execute_batch("CREATE TABLE bookmark (name TEXT)")
+        .unwrap();
+    drop(other);
+    let before = std::fs::read(&path).unwrap();
+    for open in [Sqlite::open, Sqlite::open_to_read, Sqlite::open_to_change] {
+        let error = open(&path).unwrap_err().to_string();
+        assert!(error.contains("another program"), "{error}");
+    }
+    assert!(std::fs::read(&path).unwrap() == before);
+}
+
+#[test]
+fn errors_show_no_statement() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.db");
+    filled(&path);
+    let breaker = Connection::open(&path).unwrap();
+    breaker
+        .execute_batch("DROP TABLE tag; DROP TABLE line")
+        .unwrap();
+    let store = Sqlite::open_to_read(&path).unwrap();
+    let errors = [
+        store.load("last").unwrap_err(),
+        store.find(&crate::Filter::default()).unwrap_err(),
+    ];
+    for error in errors {
+        let told = error.to_string();
+        assert!(told.contains("no such table: line"), "{told}");
+        assert!(
+            !told.contains("SELECT") && told.lines().count() == 1,
+            "{told}"
+        );
+    }
+}

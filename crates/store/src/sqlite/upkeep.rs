@@ -1,0 +1,163 @@
+//! What changes about records after they were written: their tags, and
+//! whether they are kept.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::Sqlite;
+use super::lines::{self, entry};
+use crate::{Entry, Removed, Retagged, StoreError, journal};
+use pinwise_record::{Outline, RecordError, with_tags};
+
+impl Sqlite {
+    /// Changes the tags of a record, in the record itself and in its line, or
+    /// in neither. `change` gets those it has.
+    ///
+    /// # Errors
+    /// [`StoreError`] where there is no such record, a living process still
+    /// writes it, it is damaged, or the store cannot be written.
+    pub(crate) fn retag(
+        &mut self,
+        id: &str,
+        change: impl FnOnce(&[String]) -> Vec<String>,
+    ) -> Result<Retagged, StoreError> {
+        let id = self.load(id)?.entry.id;
+        let retagged = self.retag_found(&id, change);
+        retagged.map_err(|error| match error {
+            Failure::Sqlite(error) => self.explain(&error),
+            Failure::Told(error) => error,
+        })
+    }
+
+    fn retag_found(
+        &self,
+        id: &str,
+        change: impl FnOnce(&[String]) -> Vec<String>,
+    ) -> Result<Retagged, Failure> {
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+        // Looked at within the transaction: a record begins with its lock.
+        if journal::is_being_written(&self.path, id) {
+            return Err(Failure::Told(StoreError::BeingWritten {
+                id: id.to_owned(),
+            }));
+        }
+        let body: String =
+            transaction.query_row("SELECT body FROM record WHERE id = ?1", [id], |row| {
+                row.get(0)
+            })?;
+        let mut outline = Outline::of(&body);
+        let after = change(&outline.tags);
+        let retagged = Retagged {
+            id: id.to_owned(),
+            before: std::mem::replace(&mut outline.tags, after.clone()),
+            after,
+        };
+        if retagged.before == retagged.after {
+            return Ok(retagged);
+        }
+        let body = with_tags(&body, &retagged.after).map_err(|error| {
+            Failure::Told(StoreError::Record {
+                id: id.to_owned(),
+                reason: RecordError::Damaged(error),
+            })
+        })?;
+        transaction.execute(
+            "UPDATE record SET body = ?2 WHERE id = ?1",
+            params![id, body],
+        )?;
+        lines::write(&transaction, &line(&transaction, id)?, &outline)?;
+        transaction.commit()?;
+        Ok(retagged)
+    }
+
+    /// Bytes that a record takes: its body and the runs kept beside it.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read.
+    pub(crate) fn bytes_of(&self, id: &str) -> Result<u64, StoreError> {
+        let bytes = self
+            .connection
+            .prepare_cached(
+                "SELECT octet_length(body)
+                    + (SELECT coalesce(sum(octet_length(run.body)), 0) FROM run WHERE record = ?1)
+                 FROM record WHERE id = ?1",
+            )
+            .and_then(|mut query| query.query_row([id], |row| row.get(0)).optional());
+        let bytes: Option<u64> = bytes.map_err(|error| self.explain(&error))?;
+        Ok(bytes.unwrap_or_default())
+    }
+
+    /// Removes records with all that belongs to them, but none that a living
+    /// process writes.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be written; all then stay.
+    pub(crate) fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
+        self.remove_all(ids).map_err(|error| self.explain(&error))
+    }
+
+    fn remove_all(&self, ids: &[String]) -> rusqlite::Result<Removed> {
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+        let mut removed = Removed::default();
+        for id in ids {
+            if journal::is_being_written(&self.path, id) {
+                removed.being_written.push(id.clone());
+                continue;
+            }
+            transaction
+                .prepare_cached("DELETE FROM record WHERE id = ?1")?
+                .execute([id])?;
+            removed.gone.push(id.clone());
+        }
+        transaction.commit()?;
+        Ok(removed)
+    }
+
+    /// Gives the space of removed records back to the file system and returns
+    /// how many bytes that were. SQLite keeps it for new records otherwise; a
+    /// file can be cut piece by piece only where it was made for that, so it
+    /// is written anew, once.
+    ///
+    /// # Errors
+    /// [`StoreError`] where another process uses the store, or the disk has no
+    /// room for the file that is written; nothing is lost then.
+    pub(crate) fn give_back(&mut self) -> Result<u64, StoreError> {
+        let given_back = || -> rusqlite::Result<u64> {
+            let before = size(&self.connection)?;
+            self.connection.execute_batch("VACUUM")?;
+            // The new file stands in the log until it is taken over.
+            self.connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            Ok(before.saturating_sub(size(&self.connection)?))
+        };
+        given_back().map_err(|error| self.explain(&error))
+    }
+}
+
+fn line(connection: &Connection, id: &str) -> rusqlite::Result<Entry> {
+    let sql = format!("SELECT {} FROM line WHERE id = ?1", lines::COLUMNS);
+    connection.query_row(&sql, [id], entry)
+}
+
+fn size(connection: &Connection) -> rusqlite::Result<u64> {
+    let pages: u64 = connection.pragma_query_value(None, "page_count", |row| row.get(0))?;
+    let length: u64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    Ok(pages * length)
+}
+
+/// What can go wrong halfway: SQLite's affair, or already told.
+enum Failure {
+    Sqlite(rusqlite::Error),
+    Told(StoreError),
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+#[cfg(test)]
+#[path = "upkeep_tests.rs"]
+mod tests;

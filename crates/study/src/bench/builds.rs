@@ -1,0 +1,107 @@
+//! What "a build for this processor" is worth, from a comparison of one kernel
+//! under several instruction sets.
+//!
+//! It repeats the verdict of the contrast and judges nothing anew.
+
+use pinwise_record::{Arm, Comparison, Finding, Severity};
+
+/// Adds the finding where the arms are builds of one kernel.
+pub fn tell(record: &mut Comparison) {
+    let found = worth(record);
+    record.findings.extend(found);
+}
+
+fn worth(record: &Comparison) -> Option<Finding> {
+    let baseline = record.arms.iter().find(|arm| arm.name == record.baseline)?;
+    let (oldest, place) = (isa(baseline)?, &baseline.placement.name);
+    let newest = record
+        .arms
+        .iter()
+        .rfind(|arm| arm.placement.name == *place && isa(arm).is_some_and(|isa| isa != oldest))?;
+    let contrast = record.contrasts.iter().find(|c| c.arm == newest.name)?;
+    let build = match isa(newest)? {
+        "native" => "a build for this processor".to_owned(),
+        level => format!("a build for {level}"),
+    };
+    Some(
+        Finding::new(
+            "build",
+            Severity::Note,
+            format!("What {build} is worth: {}", contrast.sentence),
+            "",
+        )
+        .with("ratio", contrast.ratio)
+        .with("verdict", contrast.verdict.as_str()),
+    )
+}
+
+/// The instruction set of a kernel's command line.
+fn isa(arm: &Arm) -> Option<&str> {
+    let is_kernel = arm.command.get(1).is_some_and(|word| word == "kernel");
+    let at = arm.command.iter().position(|word| word == "--isa")?;
+    arm.command
+        .get(at + 1)
+        .filter(|_| is_kernel)
+        .map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::METRIC;
+    use crate::compare::{self, ArmPlan, Plan, Tuning, Unwatched};
+    use pinwise_machine::{Machine, Output};
+    use pinwise_placement::Placement;
+    use pinwise_sim::SimulatedMachine;
+    use pinwise_workload::{Command, Workload};
+
+    /// The findings on builds of a comparison of these commands.
+    fn told(lines: &[&str]) -> Vec<String> {
+        let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
+        let (topology, _) = machine.topology().unwrap();
+        let arm = |line: &&str| ArmPlan {
+            name: (*line).to_owned(),
+            workload: Workload::new(Command::from_line(line).unwrap()),
+            place: Placement::os_default().realise(&topology).unwrap(),
+            same_as: Vec::new(),
+            is_default: false,
+            binding: None,
+            offline: None,
+        };
+        let plan = Plan {
+            arms: lines.iter().map(arm).collect(),
+            metric: METRIC.parse().unwrap(),
+            output: Output::Keep,
+            tuning: Tuning {
+                budget: None,
+                max_runs: Some(12),
+                ..Tuning::default()
+            },
+            ..Plan::default()
+        };
+        let mut record = compare::run(&plan, &mut machine, &mut Unwatched).unwrap();
+        tell(&mut record);
+        let findings = record.findings.iter();
+        let builds = findings.filter(|finding| finding.check == "build");
+        builds.map(|finding| finding.sentence.clone()).collect()
+    }
+
+    #[test]
+    fn the_newest_build_is_told_in_the_words_of_its_contrast() {
+        let found = told(&[
+            "pinwise kernel fft --work 10 --isa v1",
+            "pinwise kernel fft --work 10 --isa v3",
+            "pinwise kernel fft --work 10 --isa native",
+        ]);
+        assert_eq!(found.len(), 1);
+        let start =
+            "What a build for this processor is worth: pinwise kernel fft --work 10 --isa native ";
+        assert!(found[0].starts_with(start), "{found:?}");
+    }
+
+    #[test]
+    fn other_arms_are_no_builds() {
+        let same = "pinwise kernel fft --work 10 --isa v1";
+        assert!(told(&[same, "pinwise kernel fft --work 9 --isa v1"]).is_empty());
+    }
+}

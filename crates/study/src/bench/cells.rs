@@ -1,0 +1,501 @@
+//! What is run: the kernels of a suite, the questions that it asks them, and
+//! the cells (threads, placement, instruction set, size) of each question.
+//!
+//! One question to one kernel is a *trial*: one randomised comparison whose
+//! first cell is the baseline. Pure: a machine enters only as its topology.
+
+use super::smt::Smt;
+use crate::bench::cache_fit::CacheSize;
+use pinwise_format::round_bytes;
+use pinwise_kernels::work::{Group, Isa, KERNELS, Kernel};
+use pinwise_placement::{Placement, RealiseError, Realised, Wish, merge_equivalent};
+use pinwise_record::{Question, SmtState};
+use pinwise_topology::{CpuSet, Topology};
+
+/// A set of kernels with the questions that suit it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Suite {
+    /// What the other CPUs of a core add.
+    Smt,
+    /// Memory bandwidth and latency over threads.
+    Memory,
+    /// Bandwidth and latency of caches, level by level.
+    Caches,
+    /// Speed-up over threads.
+    Scaling,
+    /// All of these.
+    All,
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Kernels by name; none where a suite is asked for.
+    pub kernels: Vec<&'static Kernel>,
+    /// The suite.
+    pub suite: Option<Suite>,
+    /// Placements; none for what suits.
+    pub places: Vec<Placement>,
+    /// Numbers of threads, ascending; none for what suits.
+    pub threads: Vec<usize>,
+    /// Instruction sets, oldest first; none for `native`.
+    pub isas: Vec<Isa>,
+    /// Units of work of each run; `None` for what suits.
+    pub work: Option<u64>,
+}
+
+/// One way to run a kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// Threads that share the work.
+    pub threads: usize,
+    /// The placement asked for, before it was cut to the threads.
+    pub family: String,
+    /// Where they run.
+    pub place: Realised,
+    /// Other placements that stand for the same CPUs.
+    pub same_as: Vec<String>,
+    /// Instruction set.
+    pub isa: Isa,
+    /// Value of `--size`.
+    pub size: Option<u64>,
+}
+
+/// One question to one kernel.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// The kernel.
+    pub kernel: &'static Kernel,
+    /// The question.
+    pub question: Question,
+    /// Two cells or more, the baseline first.
+    pub cells: Vec<Cell>,
+    /// Units of work of each run.
+    pub work: u64,
+}
+
+/// What is known of the machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground<'a> {
+    /// As it is reported.
+    pub topology: &'a Topology,
+    /// Its siblings.
+    pub smt: &'a Smt,
+    /// Its caches, innermost first.
+    pub caches: &'a [CacheSize],
+}
+
+/// Seconds of a unit of work on one core, and of starting and preparing a run.
+const UNIT_S: f64 = 0.01;
+const START_S: f64 = 0.02;
+
+impl Trial {
+    /// What a block of all cells may take, seconds, if work is shared well:
+    /// trials get time in this proportion, so that all get as many blocks.
+    #[must_use]
+    pub fn block_s(&self) -> f64 {
+        let run_s = |cell: &Cell| {
+            let at_once = cell.threads.min(cell.place.cpus.len()).max(1);
+            START_S + self.work as f64 * UNIT_S / at_once as f64
+        };
+        self.cells.iter().map(run_s).sum()
+    }
+
+    /// Name of a cell, unique in the trial: `4 @ spread*4`, with the
+    /// instruction set and the size where they differ.
+    #[must_use]
+    pub fn name(&self, cell: &Cell) -> String {
+        let mut name = format!("{} @ {}", cell.threads, cell.place.placement);
+        if self.cells.iter().any(|other| other.isa != cell.isa) {
+            name = format!("{} {name}", cell.isa);
+        }
+        if self.cells.iter().any(|other| other.size != cell.size) {
+            let bytes = cell.size.or(self.kernel.size.map(|size| size.default));
+            name = format!("{} {name}", round_bytes(bytes.unwrap_or_default()));
+        }
+        name
+    }
+}
+
+/// All trials, and what was left out, as full sentences.
+///
+/// # Errors
+/// [`RealiseError`] where a placement cannot be had on this machine.
+pub fn trials(
+    wanted: &Wanted,
+    ground: Ground<'_>,
+) -> Result<(Vec<Trial>, Vec<String>), RealiseError> {
+    let mut trials = Vec::new();
+    let mut notes = Vec::new();
+    for suite in suites(wanted) {
+        for kernel in kernels(wanted, suite) {
+            if wanted.isas.len() > 1 && !kernel.has_versions {
+                notes.push(format!(
+                    "{} is compiled for the baseline only and left out.",
+                    kernel.name
+                ));
+                continue;
+            }
+            trials.extend(of_kernel(kernel, suite, wanted, ground)?);
+        }
+    }
+    trials.retain(|trial| trial.cells.len() > 1);
+    Ok((trials, notes))
+}
+
+fn suites(wanted: &Wanted) -> Vec<Option<Suite>> {
+    match wanted.suite {
+        Some(Suite::All) => [Suite::Smt, Suite::Scaling, Suite::Memory, Suite::Caches]
+            .map(Some)
+            .to_vec(),
+        suite => vec![suite],
+    }
+}
+
+/// Kernels of a suite beyond its groups: what memory makes of siblings.
+const SMT_MEMORY: [&str; 2] = ["triad", "chase"];
+/// The kernel that tells latency.
+const CHASE: &str = "chase";
+
+fn kernels(wanted: &Wanted, suite: Option<Suite>) -> Vec<&'static Kernel> {
+    let is_computing = |kernel: &Kernel| matches!(kernel.group, Group::Integer | Group::Float);
+    let belongs = |kernel: &Kernel| match suite {
+        None => wanted.kernels.iter().any(|k| k.name == kernel.name),
+        Some(Suite::Smt) => is_computing(kernel) || SMT_MEMORY.contains(&kernel.name),
+        Some(Suite::Memory) => kernel.group == Group::Memory,
+        Some(Suite::Caches) => kernel.group == Group::Cache || kernel.name == CHASE,
+        Some(Suite::Scaling) => is_computing(kernel) || kernel.group == Group::Sharing,
+        Some(Suite::All) => true,
+    };
+    KERNELS.iter().filter(|kernel| belongs(kernel)).collect()
+}
+
+fn of_kernel(
+    kernel: &'static Kernel,
+    suite: Option<Suite>,
+    wanted: &Wanted,
+    ground: Ground<'_>,
+) -> Result<Vec<Trial>, RealiseError> {
+    let isa = wanted.isas.first().copied().unwrap_or(Isa::Native);
+    let trial = |question: Question, cells: Vec<Cell>| Trial {
+        kernel,
+        question,
+        work: wanted.work.unwrap_or_else(|| work(&cells)),
+        cells,
+    };
+    if wanted.isas.len() > 1 {
+        return Ok(vec![trial(Question::Builds, builds(wanted, ground)?)]);
+    }
+    let scaling = || -> Result<Trial, RealiseError> {
+        let cells = grid(kernel, wanted, ground, isa)?;
+        Ok(trial(Question::Scaling, cells))
+    };
+    let siblings = || -> Result<Vec<Trial>, RealiseError> {
+        let asked = smt_cells(ground, isa)?;
+        Ok(asked
+            .into_iter()
+            .map(|(q, cells)| trial(q, cells))
+            .collect())
+    };
+    Ok(match suite {
+        Some(Suite::Smt) if ground.smt.shared_core().is_some() => siblings()?,
+        Some(Suite::Smt) if is_open(ground) => {
+            vec![trial(Question::Scaling, one_and_all(ground, isa)?)]
+        }
+        Some(Suite::Smt) => Vec::new(),
+        Some(Suite::Caches) if kernel.name == CHASE => {
+            vec![trial(Question::Sizes, sizes(kernel, wanted, ground, isa)?)]
+        }
+        Some(Suite::Caches) => {
+            let mut trial = scaling()?;
+            let level = level_of(kernel);
+            for cell in &mut trial.cells {
+                cell.size = size_for(kernel, level, cell.threads, ground.caches);
+            }
+            vec![trial]
+        }
+        Some(_) => vec![scaling()?],
+        None if wanted.places.is_empty() && wanted.threads.is_empty() => {
+            let mut all = vec![scaling()?];
+            all.extend(siblings()?);
+            all
+        }
+        None => vec![scaling()?],
+    })
+}
+
+/// May there be siblings that nobody can name? Then one CPU against all tells
+/// at least what the others add at the moment.
+fn is_open(ground: Ground<'_>) -> bool {
+    let is_virtual = ground.topology.identity.hypervisor.is_some();
+    ground.smt.record.state == SmtState::Unstable || is_virtual
+}
+
+/// Units of work: 10 a thread of the cell with most, at most some 100 in all,
+/// at least 2 a thread; a multiple of all numbers of threads where that costs
+/// little, since a static split of the rest would look like bad scaling.
+fn work(cells: &[Cell]) -> u64 {
+    let most = cells.iter().map(|cell| cell.threads).max().unwrap_or(1) as u64;
+    let least = most * (100 / most).clamp(2, 10);
+    let multiple = cells.iter().fold(1u64, |multiple, cell| {
+        let threads = cell.threads as u64;
+        (multiple / common_divisor(multiple, threads)).saturating_mul(threads)
+    });
+    if multiple <= 2 * least {
+        least.next_multiple_of(multiple)
+    } else {
+        least
+    }
+}
+
+const fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
+fn cell(threads: usize, wish: Wish, isa: Isa, topology: &Topology) -> Result<Cell, RealiseError> {
+    let place = Placement::new(wish).realise(topology)?;
+    Ok(Cell {
+        threads,
+        family: place.placement.to_string(),
+        place,
+        same_as: Vec::new(),
+        isa,
+        size: None,
+    })
+}
+
+type Asked = Vec<(Question, Vec<Cell>)>;
+
+/// One CPU of a core against all of them; one CPU of every core against all.
+fn smt_cells(ground: Ground<'_>, isa: Isa) -> Result<Asked, RealiseError> {
+    let Some(core) = ground.smt.shared_core() else {
+        return Ok(Vec::new());
+    };
+    let cell = |threads: usize, wish: Wish| cell(threads, wish, isa, ground.topology);
+    let first = CpuSet::single(core.first().unwrap_or_default());
+    let mut asked = vec![(
+        Question::SmtCore,
+        vec![
+            cell(1, Wish::Cpus(first))?,
+            cell(core.len(), Wish::Cpus(core.clone()))?,
+        ],
+    )];
+    let cores = &ground.smt.cores;
+    if cores.len() > 1 {
+        let firsts = cores.iter().filter_map(CpuSet::first);
+        let one_each = firsts.fold(CpuSet::new(), |mut set, cpu| {
+            set.insert(cpu);
+            set
+        });
+        let one_per_core = match ground.smt.record.state {
+            SmtState::Reported => Wish::OnePerCore,
+            _ => Wish::Cpus(one_each),
+        };
+        let all = ground.topology.allowed.len();
+        let cells = vec![
+            cell(cores.len(), one_per_core)?,
+            cell(all, Wish::OsDefault)?,
+        ];
+        asked.push((Question::SmtMachine, cells));
+    }
+    Ok(asked)
+}
+
+fn one_and_all(ground: Ground<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseError> {
+    let all = ground.topology.allowed.len();
+    let numbers = if all > 1 { vec![1, all] } else { vec![1] };
+    numbers
+        .into_iter()
+        .map(|threads| cell(threads, Wish::OsDefault, isa, ground.topology))
+        .collect()
+}
+
+/// Every instruction set at every number of threads and placement; one thread
+/// under the scheduler where nothing else was asked for.
+fn builds(wanted: &Wanted, ground: Ground<'_>) -> Result<Vec<Cell>, RealiseError> {
+    let places = if wanted.places.is_empty() {
+        vec![Placement::os_default()]
+    } else {
+        wanted.places.clone()
+    };
+    let numbers = if wanted.threads.is_empty() {
+        vec![1]
+    } else {
+        wanted.threads.clone()
+    };
+    let mut cells = Vec::new();
+    for &threads in &numbers {
+        for isa in &wanted.isas {
+            cells.extend(row(threads, &places, *isa, ground.topology)?);
+        }
+    }
+    Ok(cells)
+}
+
+/// Threads × placements.
+fn grid(
+    kernel: &Kernel,
+    wanted: &Wanted,
+    ground: Ground<'_>,
+    isa: Isa,
+) -> Result<Vec<Cell>, RealiseError> {
+    let numbers = if wanted.threads.is_empty() {
+        numbers_of_threads(kernel, ground.topology.allowed.len())
+    } else {
+        wanted.threads.clone()
+    };
+    let mut cells = Vec::new();
+    for threads in numbers {
+        let places = if wanted.places.is_empty() {
+            usual_places(threads, ground.topology)
+        } else {
+            wanted.places.clone()
+        };
+        cells.extend(row(threads, &places, isa, ground.topology)?);
+    }
+    Ok(cells)
+}
+
+/// 1, 2, 4 … and all CPUs. Threads that work in pairs come in even numbers.
+fn numbers_of_threads(kernel: &Kernel, cpus: usize) -> Vec<usize> {
+    let powers = std::iter::successors(Some(1usize), |n| n.checked_mul(2));
+    let mut numbers: Vec<usize> = powers.take_while(|n| *n < cpus).collect();
+    numbers.push(cpus.max(1));
+    if kernel.group == Group::Sharing {
+        // Of one CPU they still need two threads to share anything.
+        numbers.retain(|n| n.is_multiple_of(2));
+        numbers.insert(0, 1);
+        if numbers.len() == 1 {
+            numbers.push(2);
+        }
+    }
+    numbers
+}
+
+/// What is worth comparing for so many threads: one thread is left to the
+/// scheduler, several may be near to each other or apart.
+fn usual_places(threads: usize, topology: &Topology) -> Vec<Placement> {
+    let mut places = vec![Placement::os_default()];
+    let counts = topology.counts();
+    if threads < 2 {
+        return places;
+    }
+    if topology.has_smt() && threads <= counts.cores {
+        places.push(Placement::new(Wish::OnePerCore));
+    }
+    if threads < counts.cpus {
+        places.push(Placement::new(Wish::Spread));
+        places.push(Placement::new(Wish::Compact));
+    }
+    places
+}
+
+/// One number of threads at every placement, cut to as many CPUs where that
+/// means something; those that stand for the same CPUs are merged.
+fn row(
+    threads: usize,
+    places: &[Placement],
+    isa: Isa,
+    topology: &Topology,
+) -> Result<Vec<Cell>, RealiseError> {
+    let mut realised = Vec::new();
+    for place in places {
+        realised.push(cut(place, threads, topology)?);
+    }
+    let cells = merge_equivalent(realised)
+        .into_iter()
+        .map(|(place, same_as)| Cell {
+            threads,
+            family: family(&place.placement),
+            place,
+            same_as,
+            isa,
+            size: None,
+        })
+        .collect();
+    Ok(cells)
+}
+
+/// The placement without the number of CPUs that this module gave it.
+fn family(placement: &Placement) -> String {
+    let text = placement.to_string();
+    let count = placement.count.map(|n| format!("*{n}"));
+    count.map_or(text.clone(), |count| text.replacen(&count, "", 1))
+}
+
+fn cut(
+    placement: &Placement,
+    threads: usize,
+    topology: &Topology,
+) -> Result<Realised, RealiseError> {
+    let whole = placement.realise(topology)?;
+    let may_be_cut = matches!(
+        placement.wish,
+        Wish::Compact
+            | Wish::OnePerCore
+            | Wish::OnePerLlc
+            | Wish::OnePerNuma
+            | Wish::Spread
+            | Wish::Balanced
+            | Wish::PCores
+            | Wish::ECores
+    );
+    if !may_be_cut || placement.count.is_some() || threads >= whole.cpus.len() {
+        return Ok(whole);
+    }
+    let counted = Placement {
+        count: Some(threads),
+        ..placement.clone()
+    };
+    counted.realise(topology)
+}
+
+/// The cache that a kernel's name says.
+fn level_of(kernel: &Kernel) -> u8 {
+    let digit = kernel.name.rsplit_once("-l").map(|(_, level)| level);
+    digit.and_then(|level| level.parse().ok()).unwrap_or(1)
+}
+
+/// Half a cache for the threads that share it; the kernel's own size where
+/// the cache is not known or the kernel cannot.
+fn size_for(kernel: &Kernel, level: u8, threads: usize, caches: &[CacheSize]) -> Option<u64> {
+    let cache = caches.iter().find(|cache| cache.level == level)?;
+    let sharing = threads.min(cache.shared_by).max(1) as u64;
+    within(kernel, cache.bytes / 2 / sharing)
+}
+
+fn within(kernel: &Kernel, bytes: u64) -> Option<u64> {
+    let limits = kernel.size?;
+    (limits.of.contains("bytes") && (limits.least..=limits.most).contains(&bytes)).then_some(bytes)
+}
+
+/// One thread at half of each cache, and at four times the last one.
+fn sizes(
+    kernel: &Kernel,
+    wanted: &Wanted,
+    ground: Ground<'_>,
+    isa: Isa,
+) -> Result<Vec<Cell>, RealiseError> {
+    let halves = ground.caches.iter().map(|cache| cache.bytes / 2);
+    let beyond = ground.caches.last().map(|cache| 4 * cache.bytes);
+    let all = halves
+        .chain(beyond)
+        .filter_map(|bytes| within(kernel, bytes));
+    let places = match wanted.places.first() {
+        Some(place) => vec![place.clone()],
+        None => vec![Placement::os_default()],
+    };
+    let threads = wanted.threads.first().copied().unwrap_or(1);
+    let mut cells = Vec::new();
+    for bytes in all {
+        for mut cell in row(threads, &places, isa, ground.topology)? {
+            cell.size = Some(bytes);
+            cells.push(cell);
+        }
+    }
+    Ok(cells)
+}
+
+#[cfg(test)]
+#[path = "cells_tests.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+//! A built-in workload as a command: `pinwise kernel …`, and what one run of
+//! it tells of the kernel itself.
+//!
+//! Measured runs are commands like any other; nothing is timed in this process.
+
+use crate::compare::RunFailure;
+use pinwise_kernels::work::{Isa, Kernel};
+use pinwise_machine::{Machine, Output, Request};
+use pinwise_placement::Realised;
+use pinwise_record::KernelRecord;
+use pinwise_workload::{Command, CommandError, Workload};
+
+/// A kernel with what stands on its command line.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The program: this executable.
+    pub program: String,
+    /// The kernel.
+    pub kernel: &'static Kernel,
+    /// Threads that share the work.
+    pub threads: usize,
+    /// Units of work, all threads together.
+    pub work: u64,
+    /// Value of `--size`; `None` for the kernel's default.
+    pub size: Option<u64>,
+    /// Instruction set of the hot loop.
+    pub isa: Isa,
+    /// Further options, as they stand.
+    pub more: Vec<String>,
+}
+
+impl Call {
+    /// The command.
+    ///
+    /// # Errors
+    /// [`CommandError`] where an argument cannot be part of one.
+    pub fn command(&self) -> Result<Command, CommandError> {
+        let mut words = vec![
+            self.program.clone(),
+            "kernel".to_owned(),
+            self.kernel.name.to_owned(),
+            "--threads".to_owned(),
+            self.threads.to_string(),
+            "--work".to_owned(),
+            self.work.to_string(),
+        ];
+        if let Some(size) = self.size {
+            words.extend(["--size".to_owned(), size.to_string()]);
+        }
+        words.extend(["--isa".to_owned(), self.isa.name().to_owned()]);
+        words.extend(self.more.iter().cloned());
+        words.extend(["--format".to_owned(), "json".to_owned()]);
+        Command::from_argv(words)
+    }
+}
+
+/// Runs the workload once, and reads what it says of itself; `None` where it
+/// succeeds and says nothing, as on a machine that is only described.
+///
+/// # Errors
+/// The kernel's own words where it refuses, and why it could not be started.
+pub fn look(
+    workload: &Workload,
+    place: &Realised,
+    machine: &mut dyn Machine,
+) -> anyhow::Result<Option<KernelRecord>> {
+    let run = machine.run(&Request {
+        workload,
+        cpus: &place.cpus,
+        memory: place.memory.as_ref(),
+        output: Output::Keep,
+        environment_padding: 0,
+        count_threads_closely: false,
+        bound: None,
+        offline: None,
+    })?;
+    if let Some(failure) = RunFailure::of(&run, workload) {
+        anyhow::bail!(
+            "{}",
+            own_words(&run.stderr_tail).unwrap_or(failure.to_string())
+        );
+    }
+    let output = run.output.unwrap_or_default();
+    let text = String::from_utf8_lossy(&output);
+    let mut documents = serde_json::Deserializer::from_str(&text).into_iter();
+    Ok(documents.next().and_then(Result::ok))
+}
+
+/// Why the kernel refuses: the line of its error without the mark.
+fn own_words(stderr: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(stderr);
+    let line = text.lines().rfind(|line| line.starts_with("error: "))?;
+    Some(line.trim_start_matches("error: ").to_owned())
+}

@@ -1,0 +1,363 @@
+//! What the figures of all kernels come to, in sentences, and the scores of
+//! groups.
+//!
+//! Pure, from record to record. A sentence claims what an interval holds and
+//! names what is undecided; scores are means and carry no interval.
+
+use pinwise_format::{percent, round_bytes};
+use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, GroupScore, Question, SmtState};
+
+/// Writes conclusions and scores into the record, anew.
+pub(super) fn draw(record: &mut Bench) {
+    record.scores = scores(&record.kernels);
+    let least = record.min_effect;
+    let mut said = Vec::new();
+    said.extend(smt(record));
+    said.extend(of_question(record, Question::Scaling).filter_map(|k| scaling(k, least)));
+    said.extend(of_question(record, Question::Scaling).filter_map(places));
+    said.extend(of_question(record, Question::Builds).filter_map(|k| builds(k, least)));
+    said.extend(of_question(record, Question::Sizes).filter_map(sizes));
+    record.conclusions = said;
+}
+
+fn of_question(record: &Bench, question: Question) -> impl Iterator<Item = &BenchKernel> {
+    let kernels = record.kernels.iter();
+    kernels.filter(move |kernel| kernel.question == question)
+}
+
+/// What an interval of a share says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Effect {
+    Adds,
+    Costs,
+    Nothing,
+    Open,
+}
+
+fn effect(share: Estimate, min_effect: f64) -> Effect {
+    match (share.low, share.high) {
+        (Some(low), _) if low > 0.0 => Effect::Adds,
+        (_, Some(high)) if high < 0.0 => Effect::Costs,
+        (Some(low), Some(high)) if low > -min_effect && high < min_effect => Effect::Nothing,
+        _ => Effect::Open,
+    }
+}
+
+/// `18 % (16–20 %)`, without signs.
+fn sized(share: Estimate) -> String {
+    let value = percent(share.value.abs());
+    match (share.low, share.high) {
+        (Some(low), Some(high)) => {
+            let ends = (low.abs().min(high.abs()), low.abs().max(high.abs()));
+            format!("{value} ({:.1}–{})", 100.0 * ends.0, percent(ends.1))
+        }
+        _ => value,
+    }
+}
+
+/// What SMT adds, first of what decides about it: the machine as a whole, or
+/// its one core.
+fn smt(record: &Bench) -> Vec<String> {
+    let asked = |question| of_question(record, question).collect::<Vec<_>>();
+    let (core, machine) = (asked(Question::SmtCore), asked(Question::SmtMachine));
+    let wants_smt = record
+        .suite
+        .as_deref()
+        .is_some_and(|s| s == "smt" || s == "all");
+    if core.is_empty() && machine.is_empty() {
+        if !wants_smt || record.smt.state == SmtState::Reported {
+            return Vec::new();
+        }
+        let advice = &record.smt.advice;
+        let gap = if advice.is_empty() { "" } else { " " };
+        return vec![format!("{}{gap}{advice}", record.smt.sentence)];
+    }
+    let mut said = Vec::new();
+    if record.smt.state == SmtState::Measured {
+        said.push(format!("{} {}", record.smt.sentence, record.smt.advice));
+    }
+    let core_says = smt_sentence("On one core, SMT", &core, record.min_effect);
+    let machine_says = smt_sentence("On all cores, SMT", &machine, record.min_effect);
+    said.extend(core_says);
+    said.extend(machine_says);
+    let deciding = if machine.is_empty() { &core } else { &machine };
+    said.extend(smt_advice(deciding, record.min_effect));
+    said
+}
+
+fn names_with<'a>(
+    kernels: &[&'a BenchKernel],
+    wanted: Effect,
+    min_effect: f64,
+) -> Vec<(&'a str, Estimate)> {
+    let of = |kernel: &&'a BenchKernel| Some((kernel.kernel.as_str(), kernel.smt_yield?));
+    let all = kernels.iter().filter_map(of);
+    all.filter(|(_, share)| effect(*share, min_effect) == wanted)
+        .collect()
+}
+
+fn smt_sentence(start: &str, kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
+    let with = |wanted| names_with(kernels, wanted, min_effect);
+    let list = |found: &[(&str, Estimate)], joint: &str| {
+        let parts: Vec<String> = found
+            .iter()
+            .map(|(name, share)| format!("{}{joint}{name}", sized(*share)))
+            .collect();
+        listed(&parts)
+    };
+    let plain = |found: &[(&str, Estimate)]| {
+        let names: Vec<String> = found.iter().map(|(name, _)| (*name).to_owned()).collect();
+        listed(&names)
+    };
+    let mut parts = Vec::new();
+    let (adds, costs) = (with(Effect::Adds), with(Effect::Costs));
+    let (nothing, open) = (with(Effect::Nothing), with(Effect::Open));
+    if !adds.is_empty() {
+        parts.push(format!("adds {}", list(&adds, " to ")));
+    }
+    if !costs.is_empty() {
+        parts.push(format!("costs {}", list(&costs, " in ")));
+    }
+    if !nothing.is_empty() {
+        let names = plain(&nothing);
+        parts.push(format!(
+            "changes {names} by less than {}",
+            percent(min_effect)
+        ));
+    }
+    if !open.is_empty() {
+        parts.push(format!("is undecided for {}", plain(&open)));
+    }
+    (!parts.is_empty()).then(|| format!("{start} {}.", parts.join(", ")))
+}
+
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// What to do about SMT.
+fn smt_advice(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
+    let with = |wanted| names_with(kernels, wanted, min_effect);
+    let names = |found: &[(&str, Estimate)]| {
+        let all: Vec<String> = found.iter().map(|(name, _)| (*name).to_owned()).collect();
+        listed(&all)
+    };
+    let (adds, costs) = (with(Effect::Adds), with(Effect::Costs));
+    let is_all_open = with(Effect::Open).len() == kernels.len();
+    Some(match (adds.is_empty(), costs.is_empty()) {
+        _ if kernels.is_empty() => return None,
+        _ if is_all_open => "Whether SMT pays is undecided: give it a longer --budget.".to_owned(),
+        (false, true) => "Leave SMT on.".to_owned(),
+        (false, false) => format!(
+            "Leave SMT on, unless this machine is there for work like {}: then run one thread per core (--place one-per-core), which needs no change of the machine.",
+            names(&costs)
+        ),
+        (true, false) => {
+            "Run one thread per core (--place one-per-core): SMT gains nothing that was measured here, and programs that need it can still have it.".to_owned()
+        }
+        (true, true) => "Leave SMT as it is: it matters to nothing that was measured.".to_owned(),
+    })
+}
+
+/// The best cell of each number of threads, by estimate, ascending.
+fn best_by_threads(kernel: &BenchKernel) -> Vec<(usize, &BenchCell, Estimate)> {
+    let mut best: Vec<(usize, &BenchCell, Estimate)> = Vec::new();
+    for cell in &kernel.cells {
+        let Some(speed_up) = cell.speed_up else {
+            continue;
+        };
+        match best
+            .iter_mut()
+            .find(|(threads, ..)| *threads == cell.threads)
+        {
+            Some(found) if found.2.value < speed_up.value => {
+                *found = (cell.threads, cell, speed_up);
+            }
+            Some(_) => {}
+            None => best.push((cell.threads, cell, speed_up)),
+        }
+    }
+    best.sort_by_key(|(threads, ..)| *threads);
+    best
+}
+
+/// Does the next number of threads give more? A step pays where its interval
+/// lies above all that was reached before, and does not where it lies below
+/// that and the smallest effect of interest.
+fn scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
+    let best = best_by_threads(kernel);
+    let first = best.first()?;
+    let last = best.last().filter(|last| last.0 != first.0)?;
+    let mut pays_to = 0;
+    for (index, step) in best.iter().enumerate().skip(1) {
+        let reached = best[pays_to].2.value;
+        if step.2.low.is_some_and(|low| low > reached) {
+            pays_to = index;
+        }
+    }
+    let reached = best[pays_to].2.value * (1.0 + min_effect);
+    let mut later = best[pays_to + 1..].iter();
+    let open = later.find(|step| step.2.high.is_none_or(|high| high >= reached));
+    let end = match open {
+        None if pays_to + 1 == best.len() => "the last step still pays".to_owned(),
+        None => format!("more than {} do not pay", best[pays_to].0),
+        Some(step) => format!("whether {} pay is undecided", step.0),
+    };
+    let told = if pays_to == 0 { last } else { &best[pays_to] };
+    let speed = match (told.2.low, told.2.high) {
+        (Some(low), Some(high)) => format!("{:.2} ({low:.2}–{high:.2})", told.2.value),
+        _ => format!("{:.2}", told.2.value),
+    };
+    let efficiency = told.1.efficiency.map_or_else(String::new, |efficiency| {
+        format!(", {:.0} % of linear", 100.0 * efficiency)
+    });
+    let bandwidth = told.1.bytes_per_s.map_or_else(String::new, |rate| {
+        format!(", {:.1} GB/s", rate.value / 1e9)
+    });
+    Some(format!(
+        "{}: {} threads do {speed} times the work of {}{efficiency}{bandwidth}; {end}.",
+        kernel.kernel, told.0, first.0
+    ))
+}
+
+/// The number of threads at which the placement matters most, if it is sure to.
+fn places(kernel: &BenchKernel) -> Option<String> {
+    let mut widest: Option<(f64, &BenchCell, &BenchCell)> = None;
+    for better in &kernel.cells {
+        for worse in kernel.cells.iter().filter(|c| c.threads == better.threads) {
+            let (Some(high), Some(low)) = (better.speed_up, worse.speed_up) else {
+                continue;
+            };
+            let is_sure = high.low.zip(low.high).is_some_and(|(low, high)| low > high);
+            let ratio = high.value / low.value;
+            if is_sure && widest.is_none_or(|(widest, ..)| ratio > widest) {
+                widest = Some((ratio, better, worse));
+            }
+        }
+    }
+    let (ratio, better, worse) = widest?;
+    Some(format!(
+        "{} with {} threads: {} does {} more than {}.",
+        kernel.kernel,
+        better.threads,
+        better.placement,
+        percent(ratio - 1.0),
+        worse.placement
+    ))
+}
+
+/// What newer instruction sets are worth.
+fn builds(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
+    let base = kernel.baseline_cell()?;
+    let newest = kernel
+        .cells
+        .iter()
+        .rfind(|cell| cell.threads == base.threads && cell.family == base.family)?;
+    let gain = newest.speed_up?;
+    let share = Estimate {
+        value: gain.value - 1.0,
+        low: gain.low.map(|low| low - 1.0),
+        high: gain.high.map(|high| high - 1.0),
+    };
+    let name = if newest.isa == "native" {
+        "A build for this processor".to_owned()
+    } else {
+        format!("A build for {}", newest.isa)
+    };
+    let worth = match effect(share, min_effect) {
+        Effect::Adds => format!("is worth {} to {}", sized(share), kernel.kernel),
+        Effect::Costs => format!("costs {} {}", kernel.kernel, sized(share)),
+        Effect::Nothing => format!(
+            "is worth nothing to {}: within ±{}",
+            kernel.kernel,
+            percent(min_effect)
+        ),
+        Effect::Open => format!("is undecided for {}", kernel.kernel),
+    };
+    let fit = if kernel.cache_fit.is_empty() {
+        String::new()
+    } else {
+        format!(" It {}.", kernel.cache_fit)
+    };
+    Some(format!("{name} {worth}, against {}.{fit}", base.isa))
+}
+
+/// Load latency over sizes.
+fn sizes(kernel: &BenchKernel) -> Option<String> {
+    let parts: Vec<String> = kernel
+        .cells
+        .iter()
+        .filter_map(|cell| {
+            let ns = 1e9 * cell.threads as f64 / cell.rate?.value;
+            let size = round_bytes(cell.size?);
+            Some(format!("{ns:.1} ns in {size}"))
+        })
+        .collect();
+    let noun = kernel.operation.trim_end_matches('s');
+    (kernel.operation == "loads" && !parts.is_empty())
+        .then(|| format!("{}: a {noun} takes {}.", kernel.kernel, listed(&parts)))
+}
+
+/// Geometric means of speed-ups over the kernels of a group, of cells that all
+/// of them have.
+fn scores(kernels: &[BenchKernel]) -> Vec<GroupScore> {
+    let mut keys: Vec<(Question, String)> = Vec::new();
+    for kernel in kernels.iter().filter(|k| k.question != Question::Sizes) {
+        let key = (kernel.question, kernel.group.clone());
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    keys.iter()
+        .flat_map(|(question, group)| {
+            let of: Vec<&BenchKernel> = kernels
+                .iter()
+                .filter(|k| k.question == *question && k.group == *group)
+                .collect();
+            group_scores(&of)
+        })
+        .collect()
+}
+
+/// Cells of different kernels are the same where threads, placement and
+/// instruction set are.
+fn key(cell: &BenchCell) -> (usize, &str, &str) {
+    (cell.threads, cell.placement.as_str(), cell.isa.as_str())
+}
+
+fn group_scores(kernels: &[&BenchKernel]) -> Vec<GroupScore> {
+    let Some(first) = kernels.first() else {
+        return Vec::new();
+    };
+    let score = |cell: &BenchCell| {
+        let twins: Option<Vec<f64>> = kernels
+            .iter()
+            .map(|kernel| {
+                let twin = kernel.cells.iter().find(|other| key(other) == key(cell))?;
+                Some(twin.speed_up?.value.ln())
+            })
+            .collect();
+        let logs = twins?;
+        Some(GroupScore {
+            group: first.group.clone(),
+            question: first.question,
+            cell: cell.name.clone(),
+            reference: first.baseline.clone(),
+            score: (logs.iter().sum::<f64>() / logs.len() as f64).exp(),
+            kernels: kernels.iter().map(|k| k.kernel.clone()).collect(),
+        })
+    };
+    let others = first
+        .cells
+        .iter()
+        .filter(|cell| cell.name != first.baseline);
+    others.filter_map(score).collect()
+}
+
+#[cfg(test)]
+#[path = "conclusions_tests.rs"]
+mod tests;

@@ -1,0 +1,263 @@
+//! Conclusions from tables of figures.
+
+use super::*;
+use pinwise_record::{BENCH_SCHEMA, CountsRecord, HostRecord, MachineRecord, SmtRecord, Stopped};
+
+fn estimate(low: f64, high: f64) -> Estimate {
+    Estimate {
+        value: 0.5 * (low + high),
+        low: Some(low),
+        high: Some(high),
+    }
+}
+
+/// Threads, placement, instruction set, ends of the speed-up.
+type Row<'a> = (usize, &'a str, &'a str, f64, f64);
+
+fn kernel(name: &str, question: Question, rows: &[Row<'_>]) -> BenchKernel {
+    let first = rows[0].0 as f64;
+    let cells: Vec<BenchCell> = rows
+        .iter()
+        .map(|(threads, place, isa, low, high)| {
+            let speed_up = estimate(*low, *high);
+            BenchCell {
+                name: format!("{isa} {threads} @ {place}"),
+                threads: *threads,
+                family: (*place).to_owned(),
+                placement: (*place).to_owned(),
+                cpus: "0".to_owned(),
+                same_as: Vec::new(),
+                isa: (*isa).to_owned(),
+                size: None,
+                seconds: None,
+                rate: None,
+                bytes_per_s: None,
+                speed_up: Some(speed_up),
+                efficiency: Some(speed_up.value * first / *threads as f64),
+                invalid: None,
+            }
+        })
+        .collect();
+    let yields = matches!(question, Question::SmtCore | Question::SmtMachine);
+    BenchKernel {
+        kernel: name.to_owned(),
+        group: "float".to_owned(),
+        question,
+        comparison: "id".to_owned(),
+        work: 10,
+        operation: "calls".to_owned(),
+        working_set_bytes: None,
+        cache_fit: String::new(),
+        baseline: cells[0].name.clone(),
+        smt_yield: yields.then(|| estimate(rows[1].3 - 1.0, rows[1].4 - 1.0)),
+        cells,
+        confidence: 0.95,
+        blocks: 12,
+        stopped: Some(Stopped::Precision),
+    }
+}
+
+fn core(name: &str, low: f64, high: f64) -> BenchKernel {
+    let rows = [
+        (1, "cpu:0", "native", 1.0, 1.0),
+        (2, "cpu:0-1", "native", low, high),
+    ];
+    kernel(name, Question::SmtCore, &rows)
+}
+
+fn bench(kernels: Vec<BenchKernel>, state: SmtState) -> Bench {
+    Bench {
+        schema: BENCH_SCHEMA.to_owned(),
+        id: "id".to_owned(),
+        pinwise_version: String::new(),
+        started: String::new(),
+        ended: String::new(),
+        host: HostRecord {
+            machine_spec: "sim:".to_owned(),
+            simulated: true,
+            machine: MachineRecord::default(),
+            counts: CountsRecord {
+                cpus: 2,
+                cores: 1,
+                llcs: 0,
+                numa_nodes: 1,
+                packages: 1,
+            },
+            allowed: "0-1".to_owned(),
+            shape_hash: String::new(),
+        },
+        seed: 1,
+        suite: Some("smt".to_owned()),
+        budget_s: None,
+        min_effect: 0.01,
+        smt: SmtRecord {
+            state,
+            sentence: "What the machine is.".to_owned(),
+            advice: "What follows.".to_owned(),
+        },
+        planned: kernels.len(),
+        kernels,
+        scores: Vec::new(),
+        conclusions: Vec::new(),
+        findings: Vec::new(),
+        stopped: None,
+        elapsed_s: 0.0,
+        tags: Vec::new(),
+    }
+}
+
+#[track_caller]
+fn check(kernels: Vec<BenchKernel>, expected: &[&str]) {
+    let mut record = bench(kernels, SmtState::Reported);
+    draw(&mut record);
+    assert_eq!(record.conclusions, expected);
+}
+
+#[test]
+fn smt_that_adds_and_costs() {
+    check(
+        vec![
+            core("whetstone", 1.16, 1.20),
+            core("fft", 0.92, 0.96),
+            core("pi", 0.995, 1.005),
+            core("chase", 0.9, 1.2),
+        ],
+        &[
+            "On one core, SMT adds 18.0 % (16.0–20.0 %) to whetstone, costs 6.0 % (4.0–8.0 %) in fft, changes pi by less than 1.0 %, is undecided for chase.",
+            "Leave SMT on, unless this machine is there for work like fft: then run one thread per core (--place one-per-core), which needs no change of the machine.",
+        ],
+    );
+}
+
+#[test]
+fn smt_that_only_adds_only_costs_or_neither() {
+    let advice = |low: f64, high: f64| {
+        let mut record = bench(vec![core("fft", low, high)], SmtState::Reported);
+        draw(&mut record);
+        record.conclusions[1].clone()
+    };
+    assert_eq!(advice(1.1, 1.2), "Leave SMT on.");
+    assert!(advice(0.8, 0.9).starts_with("Run one thread per core"));
+    assert!(advice(0.995, 1.005).starts_with("Leave SMT as it is"));
+    assert!(advice(0.9, 1.1).starts_with("Whether SMT pays is undecided"));
+}
+
+#[test]
+fn the_whole_machine_decides_where_it_was_asked() {
+    let mut machine = core("fft", 0.92, 0.96);
+    machine.question = Question::SmtMachine;
+    let mut record = bench(vec![core("fft", 1.2, 1.3), machine], SmtState::Reported);
+    draw(&mut record);
+    assert!(record.conclusions[0].starts_with("On one core, SMT adds"));
+    assert!(record.conclusions[1].starts_with("On all cores, SMT costs"));
+    assert!(record.conclusions[2].starts_with("Run one thread per core"));
+}
+
+#[test]
+fn no_smt_is_said_with_its_reason() {
+    for state in [SmtState::Absent, SmtState::Unstable] {
+        let mut record = bench(Vec::new(), state);
+        draw(&mut record);
+        assert_eq!(record.conclusions, ["What the machine is. What follows."]);
+    }
+    let mut record = bench(vec![core("fft", 1.2, 1.3)], SmtState::Measured);
+    draw(&mut record);
+    assert_eq!(record.conclusions[0], "What the machine is. What follows.");
+}
+
+#[test]
+fn where_scaling_ends() {
+    let scaling = |rows: &[Row<'_>]| vec![kernel("fft", Question::Scaling, rows)];
+    check(
+        scaling(&[
+            (1, "os-default", "native", 1.0, 1.0),
+            (2, "os-default", "native", 1.9, 2.0),
+            (4, "os-default", "native", 3.6, 3.8),
+        ]),
+        &[
+            "fft: 4 threads do 3.70 (3.60–3.80) times the work of 1, 92 % of linear; the last step still pays.",
+        ],
+    );
+    check(
+        scaling(&[
+            (1, "os-default", "native", 1.0, 1.0),
+            (2, "os-default", "native", 1.9, 2.0),
+            (4, "os-default", "native", 1.8, 1.9),
+        ]),
+        &[
+            "fft: 2 threads do 1.95 (1.90–2.00) times the work of 1, 98 % of linear; more than 2 do not pay.",
+        ],
+    );
+    check(
+        scaling(&[
+            (1, "os-default", "native", 1.0, 1.0),
+            (2, "os-default", "native", 0.8, 1.4),
+        ]),
+        &[
+            "fft: 2 threads do 1.10 (0.80–1.40) times the work of 1, 55 % of linear; whether 2 pay is undecided.",
+        ],
+    );
+}
+
+#[test]
+fn the_placement_that_matters_most() {
+    check(
+        vec![kernel(
+            "read",
+            Question::Scaling,
+            &[
+                (1, "os-default", "native", 1.0, 1.0),
+                (2, "spread", "native", 1.9, 1.9),
+                (2, "compact", "native", 1.25, 1.25),
+            ],
+        )],
+        &[
+            "read: 2 threads do 1.90 (1.90–1.90) times the work of 1, 95 % of linear; the last step still pays.",
+            "read with 2 threads: spread does 52.0 % more than compact.",
+        ],
+    );
+}
+
+#[test]
+fn what_a_build_is_worth() {
+    let builds = |low: f64, high: f64| {
+        vec![kernel(
+            "mandelbrot",
+            Question::Builds,
+            &[
+                (1, "os-default", "v1", 1.0, 1.0),
+                (1, "os-default", "native", low, high),
+            ],
+        )]
+    };
+    check(
+        builds(1.4, 1.6),
+        &["A build for this processor is worth 50.0 % (40.0–60.0 %) to mandelbrot, against v1."],
+    );
+    check(
+        builds(0.995, 1.005),
+        &["A build for this processor is worth nothing to mandelbrot: within ±1.0 %, against v1."],
+    );
+}
+
+#[test]
+fn scores_are_geometric_means_of_what_all_have() {
+    let rows = |high: f64| {
+        [
+            (1, "os-default", "native", 1.0, 1.0),
+            (4, "os-default", "native", high, high),
+        ]
+    };
+    let mut record = bench(
+        vec![
+            kernel("fft", Question::Scaling, &rows(4.0)),
+            kernel("pi", Question::Scaling, &rows(1.0)),
+        ],
+        SmtState::Absent,
+    );
+    draw(&mut record);
+    assert_eq!(record.scores.len(), 1);
+    assert!((record.scores[0].score - 2.0).abs() < 1e-12);
+    assert_eq!(record.scores[0].kernels, ["fft", "pi"]);
+    assert_eq!(record.scores[0].reference, "native 1 @ os-default");
+}

@@ -1,0 +1,262 @@
+//! Built-in workloads over threads, placements, instruction sets and sizes.
+//!
+//! ```text
+//! Wanted ──cells──► Trials ──command──► compare::Plan ──► Comparison
+//!                                                            │ figures
+//!                                          conclusions ◄── Bench
+//! ```
+//!
+//! Every question to a kernel is one randomised comparison, so that whatever
+//! disturbs the machine disturbs all cells alike; nothing is timed here.
+//! [`run`] stores and prints nothing: a [`Conductor`] carries comparisons out
+//! and keeps what has grown.
+
+pub mod builds;
+pub mod cache_fit;
+mod cells;
+pub mod command;
+mod conclusions;
+mod figures;
+pub mod smt;
+
+use std::time::Duration;
+
+pub use cells::{Cell, Ground, Suite, Trial, Wanted, trials};
+
+use crate::compare::{self, ArmPlan, Tuning, host_record};
+use crate::is_interrupt;
+use cache_fit::CacheSize;
+use command::Call;
+use pinwise_machine::{Binding, Machine};
+use pinwise_record::{
+    BENCH_SCHEMA, Bench, Comparison, ComparisonStudy, Finding, KernelRecord, Severity, SmtRecord,
+    Stopped,
+};
+use pinwise_topology::Topology;
+use pinwise_workload::{Metric, Workload};
+
+/// The figure that cells are compared by: the kernel's own time, so that
+/// starting and preparing do not count.
+pub const METRIC: &str = "json:.seconds lower";
+
+/// A bench that can be carried out.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// This executable.
+    pub program: String,
+    /// Name under which the record is stored.
+    pub id: String,
+    /// When it begins, RFC 3339.
+    pub started: String,
+    /// Seed that those of the comparisons are made from.
+    pub seed: u64,
+    /// The suite's name, where one was asked for.
+    pub suite: Option<String>,
+    /// Figures of the method; the budget is for all trials together.
+    pub tuning: Tuning,
+    /// What is run, in this order.
+    pub trials: Vec<Trial>,
+    /// What is known of siblings.
+    pub smt: SmtRecord,
+    /// Caches of the machine, innermost first, and whether they were measured.
+    pub caches: (Vec<CacheSize>, bool),
+    /// What was left out, as full sentences.
+    pub notes: Vec<String>,
+    /// Labels of the user's.
+    pub tags: Vec<String>,
+}
+
+/// Who carries comparisons out, names and keeps them.
+pub trait Conductor {
+    /// Name and time of a record that begins now.
+    fn name_and_time(&mut self) -> (String, String);
+
+    /// Carries a comparison out.
+    ///
+    /// # Errors
+    /// Where it could not be planned or started.
+    fn compare(
+        &mut self,
+        plan: &compare::Plan,
+        machine: &mut dyn Machine,
+    ) -> anyhow::Result<Comparison>;
+
+    /// Something the user should know at once.
+    fn note(&mut self, sentence: &str);
+
+    /// Keeps the record as far as it has grown.
+    fn keep(&mut self, record: &Bench);
+}
+
+/// Carries all trials out, as far as time and the user allow.
+///
+/// # Errors
+/// Where a kernel refuses what was asked for, before anything is measured, or
+/// a comparison could not be started.
+pub fn run(
+    plan: &Plan,
+    machine: &mut dyn Machine,
+    conductor: &mut dyn Conductor,
+) -> anyhow::Result<Bench> {
+    let (topology, _) = machine.topology()?;
+    let started = machine.now();
+    let mut record = opening(plan, machine, &topology);
+    let ready = match prepared(plan, machine, conductor, &mut record) {
+        Err(error) if is_interrupt(&error) => {
+            record.stopped = Some(Stopped::Interrupted);
+            return Ok(record);
+        }
+        ready => ready?,
+    };
+    record.planned = ready.len();
+    for (index, (trial, facts)) in ready.iter().enumerate() {
+        let spent = machine.now().saturating_sub(started);
+        let rest: f64 = ready[index..].iter().map(|(t, _)| t.block_s()).sum();
+        let left = plan.tuning.budget.map(|b| b.saturating_sub(spent));
+        let share = left.map(|left| left.mul_f64((trial.block_s() / rest).min(1.0)));
+        let asked = comparison_of(plan, trial, facts.as_ref(), (index, share), conductor)?;
+        let comparison = conductor.compare(&asked, machine)?;
+        let figures = figures::of(trial, plan, facts.as_ref(), &comparison);
+        record.kernels.push(figures);
+        figures::take_findings(&mut record.findings, trial, &comparison);
+        record.elapsed_s = machine.now().saturating_sub(started).as_secs_f64();
+        record.ended = conductor.name_and_time().1;
+        conclusions::draw(&mut record);
+        if comparison.stopped == Some(Stopped::Interrupted) {
+            record.stopped = Some(Stopped::Interrupted);
+            break;
+        }
+        if index + 1 < ready.len() {
+            conductor.keep(&record);
+        }
+    }
+    record.stopped = record.stopped.or_else(|| figures::stopped(&record));
+    conclusions::draw(&mut record);
+    conductor.keep(&record);
+    Ok(record)
+}
+
+fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -> Bench {
+    Bench {
+        schema: BENCH_SCHEMA.to_owned(),
+        id: plan.id.clone(),
+        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: plan.started.clone(),
+        ended: plan.started.clone(),
+        host: host_record(machine, topology),
+        seed: plan.seed,
+        suite: plan.suite.clone(),
+        budget_s: plan.tuning.budget.map(|budget| budget.as_secs_f64()),
+        min_effect: plan.tuning.min_effect,
+        smt: plan.smt.clone(),
+        kernels: Vec::new(),
+        scores: Vec::new(),
+        conclusions: Vec::new(),
+        findings: plan
+            .notes
+            .iter()
+            .map(|note| Finding::new("left_out", Severity::Note, note.clone(), ""))
+            .collect(),
+        planned: plan.trials.len(),
+        stopped: None,
+        elapsed_s: 0.0,
+        tags: plan.tags.clone(),
+    }
+}
+
+type Ready<'a> = Vec<(&'a Trial, Option<KernelRecord>)>;
+
+/// Every trial's baseline runs once, shortly: what it works on is learnt, and
+/// a kernel that refuses does so before anything is measured. Of a suite, such
+/// a kernel is left out; one that was named is an error.
+fn prepared<'a>(
+    plan: &'a Plan,
+    machine: &mut dyn Machine,
+    conductor: &mut dyn Conductor,
+    record: &mut Bench,
+) -> anyhow::Result<Ready<'a>> {
+    let mut ready = Vec::new();
+    for trial in &plan.trials {
+        let cell = &trial.cells[0];
+        let call = call(plan, trial, cell, cell.threads as u64);
+        let workload = Workload::new(call.command()?);
+        match command::look(&workload, &cell.place, machine) {
+            Ok(facts) => ready.push((trial, facts)),
+            Err(error) if plan.suite.is_none() || is_interrupt(&error) => {
+                return Err(error);
+            }
+            Err(error) => {
+                let sentence = format!("{} is left out: {error}.", trial.kernel.name);
+                conductor.note(&sentence);
+                record
+                    .findings
+                    .push(Finding::new("left_out", Severity::Warning, sentence, ""));
+            }
+        }
+    }
+    Ok(ready)
+}
+
+fn call(plan: &Plan, trial: &Trial, cell: &Cell, work: u64) -> Call {
+    Call {
+        program: plan.program.clone(),
+        kernel: trial.kernel,
+        threads: cell.threads,
+        work,
+        size: cell.size,
+        isa: cell.isa,
+        more: Vec::new(),
+    }
+}
+
+/// The comparison that answers a trial; `turn` is its number and its share of
+/// the time.
+fn comparison_of(
+    plan: &Plan,
+    trial: &Trial,
+    facts: Option<&KernelRecord>,
+    turn: (usize, Option<Duration>),
+    conductor: &mut dyn Conductor,
+) -> anyhow::Result<compare::Plan> {
+    let (index, share) = turn;
+    let mut arms = Vec::new();
+    for cell in &trial.cells {
+        let command = call(plan, trial, cell, trial.work).command()?;
+        arms.push(ArmPlan {
+            name: trial.name(cell),
+            workload: Workload::new(command),
+            place: cell.place.clone(),
+            same_as: cell.same_as.clone(),
+            is_default: false,
+            binding: Binding::of(&cell.place, None),
+            offline: None,
+        });
+    }
+    let fit = figures::cache_fit(trial, plan, facts);
+    let known =
+        facts.and_then(|f| cache_fit::finding(trial.kernel.name, f.working_set_bytes, &fit));
+    let (id, started) = conductor.name_and_time();
+    Ok(compare::Plan {
+        arms,
+        metric: METRIC.parse::<Metric>()?,
+        tuning: Tuning {
+            budget: share,
+            precision: Some(plan.tuning.precision.unwrap_or(PRECISION)),
+            ..plan.tuning.clone()
+        },
+        // Comparisons of one seed would all have the same order of runs.
+        seed: plan.seed.wrapping_add(index as u64),
+        output: pinwise_machine::Output::Keep,
+        is_survey: true,
+        known: known.into_iter().collect(),
+        study: ComparisonStudy::Bench,
+        id,
+        started,
+        tags: plan.tags.clone(),
+        ..compare::Plan::default()
+    })
+}
+
+/// Intervals need not be narrower than this: half of what two cells may differ
+/// by and still be called the same, so that this can be told as well.
+const PRECISION: f64 = 0.005;

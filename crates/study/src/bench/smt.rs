@@ -1,0 +1,299 @@
+//! Has this machine SMT, and can it be asked what it adds?
+//!
+//! The report alone decides nothing where a stored measurement contradicts it:
+//! then the measured siblings are used. Where siblings come and go, as on a
+//! virtual machine whose CPUs float, no figure means one thing, and it is said.
+
+use crate::probe::{rewired, stays};
+use pinwise_record::{Agreement, LevelName, SmtRecord, SmtState, TopologyRecord};
+use pinwise_topology::{CpuSet, Level, Topology};
+
+/// What is known of SMT.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Smt {
+    /// For the record.
+    pub record: SmtRecord,
+    /// Cores with the CPUs that may be used, by report or by measurement;
+    /// empty where there is nothing to ask.
+    pub cores: Vec<CpuSet>,
+}
+
+impl Smt {
+    /// The last core with several CPUs: the first ones usually serve most
+    /// interrupts.
+    #[must_use]
+    pub fn shared_core(&self) -> Option<&CpuSet> {
+        self.cores.iter().rfind(|core| core.len() > 1)
+    }
+}
+
+/// What the report and an earlier measurement say.
+#[must_use]
+pub fn smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
+    if let Some(known) = known {
+        if let Some(sentence) = coming_and_going(known) {
+            return none(SmtState::Unstable, sentence, UNSTABLE);
+        }
+        if known
+            .contradictions
+            .iter()
+            .any(|c| c.level == LevelName::Smt)
+        {
+            return contradicted(topology, known);
+        }
+    }
+    if topology.has_smt() {
+        return reported(topology, known);
+    }
+    let (sentence, advice) = why_none(topology, known);
+    none(SmtState::Absent, sentence, advice)
+}
+
+const UNSTABLE: &str = "What a second CPU adds depends on where the hypervisor puts it at the moment: figures are a mixture, and no placement in this machine changes it.";
+const HIDDEN: &str =
+    "A hypervisor may hide siblings: pinwise topology --measure --watch 60s tells.";
+const MAY_MOVE: &str =
+    "The siblings are those of the moment when it was measured; nobody watched whether they stay.";
+
+fn none(state: SmtState, sentence: String, advice: &str) -> Smt {
+    Smt {
+        record: SmtRecord {
+            state,
+            sentence,
+            advice: advice.to_owned(),
+        },
+        cores: Vec::new(),
+    }
+}
+
+fn reported(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
+    let cores = topology.allowed_units(Level::Core);
+    let shared: Vec<&CpuSet> = cores.iter().filter(|core| core.len() > 1).collect();
+    let most = shared.iter().map(|core| core.len()).max().unwrap_or(0);
+    let verdicts = known.and_then(|known| Some(&known.measured.as_ref()?.verdicts));
+    let is_confirmed = verdicts.is_some_and(|verdicts| {
+        verdicts
+            .iter()
+            .any(|v| v.level == LevelName::Smt && v.verdict == Agreement::Agrees)
+    });
+    let basis = if is_confirmed {
+        "as reported and as measured"
+    } else {
+        "as reported"
+    };
+    let sentence = if shared.len() == cores.len() {
+        format!("Every core has {most} CPUs, {basis}.")
+    } else {
+        let (some, all) = (shared.len(), cores.len());
+        format!("{some} of {all} cores have {most} CPUs, {basis}.")
+    };
+    Smt {
+        record: SmtRecord {
+            state: SmtState::Reported,
+            sentence,
+            advice: String::new(),
+        },
+        cores,
+    }
+}
+
+/// The report is wrong about siblings.
+fn contradicted(topology: &Topology, known: &TopologyRecord) -> Smt {
+    let machine = rewired(topology, known);
+    let words = known
+        .contradictions
+        .iter()
+        .find(|c| c.level == LevelName::Smt);
+    let said = words.map_or_else(String::new, |c| format!("{} {}", c.claim, c.measured));
+    if !machine.has_smt() {
+        let sentence = format!("By measurement no two CPUs share a core. {said}");
+        let advice = "Leave one-per-core and other placements that rest on siblings alone here.";
+        return none(SmtState::Absent, sentence, advice);
+    }
+    let advice = if stays(topology, known) {
+        "The measured siblings are used here."
+    } else {
+        MAY_MOVE
+    };
+    Smt {
+        record: SmtRecord {
+            state: SmtState::Measured,
+            sentence: said,
+            advice: advice.to_owned(),
+        },
+        cores: machine.allowed_units(Level::Core),
+    }
+}
+
+/// Pairs that were siblings, or took turns on one hardware thread, at some
+/// times and not at others.
+fn coming_and_going(known: &TopologyRecord) -> Option<String> {
+    let drift = known.measured.as_ref()?.drift.as_ref()?;
+    let is_near = |kind: &LevelName| matches!(kind, LevelName::Smt | LevelName::Stacked);
+    let odd = drift.pairs.iter().find(|pair| {
+        let near = pair.states.iter().filter(|state| is_near(&state.kind));
+        pair.states.len() > 1 && (1..pair.states.len()).contains(&near.count())
+    })?;
+    let share: f64 = odd
+        .states
+        .iter()
+        .filter(|state| is_near(&state.kind))
+        .map(|state| state.share)
+        .sum();
+    Some(format!(
+        "SMT siblings come and go: CPUs {} and {} shared a core, or a hardware thread, in {:.0} % of {:.0} s that they were watched.",
+        odd.a,
+        odd.b,
+        100.0 * share,
+        drift.watched_s
+    ))
+}
+
+/// Why the report has no siblings that may be used.
+fn why_none(topology: &Topology, known: Option<&TopologyRecord>) -> (String, &'static str) {
+    if topology.cores.iter().any(|core| core.len() > 1) {
+        let by = topology.restrictions.first();
+        let by = by.map_or("a restriction", |restriction| restriction.by.as_str());
+        let sentence = format!(
+            "Cores have several CPUs here, but this process may use one of each: the {by} leaves {}.",
+            topology.allowed
+        );
+        return (sentence, "Widen it to ask what the others add.");
+    }
+    let offline = topology.cpus.iter().filter(|cpu| !cpu.online).count();
+    if offline > 0 {
+        let sentence = format!(
+            "Every core that is switched on has one CPU; {offline} CPUs are offline, among them perhaps the siblings."
+        );
+        return (
+            sentence,
+            "/sys/devices/system/cpu/smt/control says whether SMT is switched off.",
+        );
+    }
+    match (&topology.identity.hypervisor, known) {
+        (Some(hypervisor), None) => (
+            format!("This virtual machine ({hypervisor}) reports one CPU per core: no SMT."),
+            HIDDEN,
+        ),
+        (Some(hypervisor), Some(_)) => (
+            format!(
+                "This virtual machine ({hypervisor}) reports one CPU per core, and measurement found no siblings either."
+            ),
+            "",
+        ),
+        (None, _) => (
+            "Every core has one CPU: this machine has no SMT, or it is switched off in firmware."
+                .to_owned(),
+            "",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::{
+        Contradiction, DriftPair, DriftRecord, DriftState, Measured, MeasuredLevel,
+    };
+
+    fn machine(text: &str) -> Topology {
+        Topology::from_synthetic(text).unwrap()
+    }
+
+    fn known(topology: &Topology, measured: Measured, is_contradicted: bool) -> TopologyRecord {
+        let mut record = TopologyRecord::new(topology, &[]);
+        record.measured = Some(Box::new(measured));
+        if is_contradicted {
+            record.contradictions.push(Contradiction {
+                level: LevelName::Smt,
+                claim: "The system says so.".to_owned(),
+                measured: "Probes say otherwise.".to_owned(),
+                confidence: 0.9,
+                advice: String::new(),
+            });
+        }
+        record
+    }
+
+    #[test]
+    fn reported_siblings() {
+        let found = smt(&machine("core:2 pu:2"), None);
+        assert_eq!(found.record.state, SmtState::Reported);
+        assert_eq!(found.shared_core().unwrap().to_string(), "2-3");
+        assert_eq!(found.record.sentence, "Every core has 2 CPUs, as reported.");
+    }
+
+    #[test]
+    fn none_and_why() {
+        let none = smt(&machine("core:4 pu:1"), None);
+        assert_eq!(none.record.state, SmtState::Absent);
+        assert!(none.shared_core().is_none());
+        let mut cut = machine("core:2 pu:2");
+        cut.allowed = CpuSet::parse_list("0,2").unwrap();
+        let none = smt(&cut, None);
+        assert!(none.record.sentence.contains("may use one of each"));
+        let mut guest = machine("core:2 pu:1");
+        guest.identity.hypervisor = Some("kvm".to_owned());
+        assert_eq!(smt(&guest, None).record.advice, HIDDEN);
+    }
+
+    #[test]
+    fn measured_siblings_replace_the_report() {
+        let topology = machine("core:4 pu:1");
+        let measured = Measured {
+            levels: vec![MeasuredLevel {
+                kind: LevelName::Smt,
+                groups: vec!["0,2".to_owned(), "1,3".to_owned()],
+                ..MeasuredLevel::default()
+            }],
+            ..Measured::default()
+        };
+        let found = smt(&topology, Some(&known(&topology, measured, true)));
+        assert_eq!(found.record.state, SmtState::Measured);
+        assert_eq!(found.shared_core().unwrap().to_string(), "1,3");
+    }
+
+    #[test]
+    fn reported_siblings_that_are_none() {
+        let topology = machine("core:2 pu:2");
+        let found = smt(
+            &topology,
+            Some(&known(&topology, Measured::default(), true)),
+        );
+        assert_eq!(found.record.state, SmtState::Absent);
+        assert!(found.record.sentence.contains("no two CPUs share a core"));
+    }
+
+    #[test]
+    fn siblings_that_come_and_go() {
+        let topology = machine("core:2 pu:1");
+        let state = |kind, share: f64| DriftState {
+            kind,
+            share,
+            ..DriftState::default()
+        };
+        let measured = Measured {
+            drift: Some(DriftRecord {
+                watched_s: 60.0,
+                pairs: vec![DriftPair {
+                    a: 0,
+                    b: 1,
+                    states: vec![
+                        state(LevelName::Llc, 0.7),
+                        state(LevelName::Smt, 0.25),
+                        state(LevelName::Stacked, 0.05),
+                    ],
+                    ..DriftPair::default()
+                }],
+                ..DriftRecord::default()
+            }),
+            ..Measured::default()
+        };
+        let found = smt(&topology, Some(&known(&topology, measured, false)));
+        assert_eq!(found.record.state, SmtState::Unstable);
+        assert!(
+            found.record.sentence.contains("in 30 % of 60 s"),
+            "{found:?}"
+        );
+    }
+}

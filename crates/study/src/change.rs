@@ -1,0 +1,400 @@
+//! Two records of the same kind: what changed from one to the other.
+//!
+//! The two were made apart in time, so nothing is paired, and whatever moved the
+//! machine in between looks like a change of what was measured. So comparisons
+//! are held against each other by their ratios to a baseline that both share.
+
+mod sessions;
+
+use serde::Deserialize;
+
+use pinwise_format::{count, percent};
+use pinwise_record::{
+    BENCH_SCHEMA, COMPARISON_SCHEMA, ChangeVerdict, ComparedRecord, Comparison, DIFF_SCHEMA,
+    DiffRecord, Entry, Figure, FigureChange, MachineChange, MachineFact, Outline, RecordError,
+    SchemaName, read,
+};
+use pinwise_stats::normal;
+
+/// Smallest effect of interest where no plan names one, as a share.
+const USUAL_EFFECT: f64 = 0.01;
+/// Confidence of a headline figure's own interval.
+const CONFIDENCE: f64 = 0.95;
+
+/// A record as it is stored or exported.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// Its line of the history.
+    pub entry: &'a Entry,
+    /// What lists say of it.
+    pub outline: &'a Outline,
+    /// The record as JSON.
+    pub record: &'a str,
+}
+
+/// Why two records cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// They are of different kinds.
+    #[error(
+        "{a} is a {of_a} and {b} a {of_b}: only records of the same kind can be compared (pinwise history --kind lists them)"
+    )]
+    Kinds {
+        /// Id of A.
+        a: String,
+        /// Its kind.
+        of_a: String,
+        /// Id of B.
+        b: String,
+        /// Its kind.
+        of_b: String,
+    },
+    /// They measured different things.
+    #[error(
+        "A compares {of_a}, B {of_b}: figures of different metrics have no ratio (measure again with the same --metric)"
+    )]
+    Metrics {
+        /// Metric of A.
+        of_a: String,
+        /// Metric of B.
+        of_b: String,
+    },
+    /// They asked something else.
+    #[error(
+        "A and B answer different questions: {what} is '{of_a}' in A, '{of_b}' in B (measure B again as A was measured, or compare both in one experiment: pinwise compare --command '…' --command '…')"
+    )]
+    Questions {
+        /// What differs.
+        what: String,
+        /// In A.
+        of_a: String,
+        /// In B.
+        of_b: String,
+    },
+    /// Nothing stands in both.
+    #[error("nothing has the same name in both: A has {of_a}, B has {of_b}")]
+    Names {
+        /// Names in A.
+        of_a: String,
+        /// Names in B.
+        of_b: String,
+    },
+    /// One of them cannot be read.
+    #[error("{id}: {reason}")]
+    Record {
+        /// Its id.
+        id: String,
+        /// Why.
+        reason: RecordError,
+    },
+}
+
+/// What changed from `a` to `b`.
+///
+/// # Errors
+/// [`ChangeError`] where they have nothing to compare, or cannot be read.
+pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
+    let (of_a, of_b) = (kind(a.entry), kind(b.entry));
+    if of_a != of_b {
+        return Err(ChangeError::Kinds {
+            a: a.entry.id.clone(),
+            of_a,
+            b: b.entry.id.clone(),
+            of_b,
+        });
+    }
+    let mut caveats = Vec::new();
+    let figures = if a.entry.schema == COMPARISON_SCHEMA {
+        sessions::arms(&comparison(a)?, &comparison(b)?, &mut caveats)?
+    } else {
+        outlines(a, b, &mut caveats)
+    };
+    if figures.iter().all(|f| f.a.is_none() || f.b.is_none()) {
+        let names = |is_in: fn(&FigureChange) -> bool| {
+            let names = figures.iter().filter(|f| is_in(f));
+            let names: Vec<&str> = names.map(|f| f.name.as_str()).collect();
+            if names.is_empty() {
+                "no figure".to_owned()
+            } else {
+                names.join(", ")
+            }
+        };
+        return Err(ChangeError::Names {
+            of_a: names(|f| f.a.is_some()),
+            of_b: names(|f| f.b.is_some()),
+        });
+    }
+    for side in [a, b] {
+        if !side.entry.is_complete {
+            caveats.push(format!(
+                "{} did not end: what it has so far is compared.",
+                side.entry.id
+            ));
+        }
+    }
+    Ok(DiffRecord {
+        schema: DIFF_SCHEMA.to_owned(),
+        a: compared(a),
+        b: compared(b),
+        machine_changes: machine_changes(a, b),
+        sentence: overall(&figures),
+        figures,
+        caveats,
+    })
+}
+
+fn kind(entry: &Entry) -> String {
+    let name = SchemaName::parse(&entry.schema).map_or(entry.schema.as_str(), |s| s.name);
+    name.trim_start_matches("pinwise.").to_owned()
+}
+
+fn comparison(side: Side<'_>) -> Result<Comparison, ChangeError> {
+    read(side.record).map_err(|reason| ChangeError::Record {
+        id: side.entry.id.clone(),
+        reason,
+    })
+}
+
+fn compared(side: Side<'_>) -> ComparedRecord {
+    let Entry {
+        id,
+        schema,
+        time,
+        host,
+        title,
+        ..
+    } = side.entry.clone();
+    ComparedRecord {
+        id,
+        schema,
+        time,
+        host,
+        title,
+        machine: side.outline.machine.clone(),
+    }
+}
+
+/// What records say of the machine, wherever they say it.
+#[derive(Default, Deserialize)]
+struct Surroundings {
+    #[serde(default)]
+    host: Option<Named>,
+    #[serde(default)]
+    machine: Option<Named>,
+    shape_hash: Option<String>,
+    pinwise_version: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum Named {
+    Told(Box<Machine>),
+    #[default]
+    Otherwise,
+}
+
+#[derive(Default, Deserialize)]
+struct Machine {
+    cpu_model: Option<String>,
+    shape_hash: Option<String>,
+    kernel: Option<String>,
+    microcode: Option<String>,
+    hypervisor: Option<String>,
+}
+
+fn machine_changes(a: Side<'_>, b: Side<'_>) -> Vec<MachineChange> {
+    let facts = |side: Side<'_>| {
+        let read: Surroundings = serde_json::from_str(side.record).unwrap_or_default();
+        let machine = match (read.host, read.machine) {
+            (Some(Named::Told(machine)), _) | (_, Some(Named::Told(machine))) => *machine,
+            _ => Machine::default(),
+        };
+        [
+            (MachineFact::Host, Some(side.entry.host.clone())),
+            (MachineFact::CpuModel, machine.cpu_model),
+            (MachineFact::Shape, machine.shape_hash.or(read.shape_hash)),
+            (MachineFact::Kernel, machine.kernel),
+            (MachineFact::Microcode, machine.microcode),
+            (MachineFact::Hypervisor, machine.hypervisor),
+            (MachineFact::Pinwise, read.pinwise_version),
+        ]
+    };
+    let pairs = facts(a).into_iter().zip(facts(b));
+    pairs
+        .filter(|((_, in_a), (_, in_b))| in_a != in_b)
+        .map(|((what, a), (_, b))| MachineChange { what, a, b })
+        .collect()
+}
+
+fn empty(name: &str, unit: &str) -> FigureChange {
+    FigureChange {
+        name: name.to_owned(),
+        over: None,
+        unit: unit.to_owned(),
+        a: None,
+        a_low: None,
+        a_high: None,
+        b: None,
+        b_low: None,
+        b_high: None,
+        ratio: None,
+        low: None,
+        high: None,
+        verdict: ChangeVerdict::CannotTell,
+        sentence: String::new(),
+    }
+}
+
+/// Headline figures of other records, by name.
+fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureChange> {
+    if a.outline.subject != b.outline.subject {
+        let of = |side: Side<'_>| side.outline.subject.clone().unwrap_or_default();
+        caveats.push(format!(
+            "A and B are about different things: {} and {}.",
+            of(a),
+            of(b)
+        ));
+    }
+    let has_intervals = a.entry.schema == BENCH_SCHEMA;
+    caveats.push(match has_intervals {
+        true => "A and B ran at different times, and each figure has an interval of its own: a change is told only where the two lie apart. pinwise diff of the comparisons that the bench is made of tells more.".to_owned(),
+        false => "Figures of such records have no interval between records: how much of a change is chance cannot be told.".to_owned(),
+    });
+    let named = |figures: &[Figure], name: &str| figures.iter().find(|f| f.name == name).cloned();
+    let mut names: Vec<&str> = Vec::new();
+    for figure in a.outline.figures.iter().chain(&b.outline.figures) {
+        if !names.contains(&figure.name.as_str()) {
+            names.push(&figure.name);
+        }
+    }
+    let widening = has_intervals.then(|| all_at_once(names.len()));
+    let of_name = |name: &str| {
+        let (in_a, in_b) = (
+            named(&a.outline.figures, name),
+            named(&b.outline.figures, name),
+        );
+        headline(name, in_a.as_ref(), in_b.as_ref(), widening)
+    };
+    names.iter().map(|name| of_name(name)).collect()
+}
+
+/// By how much wider than one interval each of several is that hold all at
+/// once (Bonferroni, for normal estimates).
+fn all_at_once(figures: usize) -> f64 {
+    let tail = 0.5 * (1.0 - CONFIDENCE);
+    normal::upper_quantile(tail / figures.max(1) as f64) / normal::upper_quantile(tail)
+}
+
+fn headline(
+    name: &str,
+    a: Option<&Figure>,
+    b: Option<&Figure>,
+    widening: Option<f64>,
+) -> FigureChange {
+    let unit = a.or(b).map_or("", |figure| &figure.unit);
+    let mut figure = empty(name, unit);
+    if let Some(a) = a {
+        (figure.a, figure.a_low, figure.a_high) = (Some(a.value), a.low, a.high);
+    }
+    if let Some(b) = b {
+        (figure.b, figure.b_low, figure.b_high) = (Some(b.value), b.low, b.high);
+    }
+    let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
+    let over = |above: Option<f64>, below: Option<f64>| Some(positive(above)? / positive(below)?);
+    figure.ratio = over(figure.b, figure.a);
+    if let (Some(ratio), Some(widening)) = (figure.ratio, widening) {
+        let wider = |end: f64| ratio * (end / ratio).powf(widening);
+        let low = over(figure.b_low, figure.a_high).map(wider);
+        let high = over(figure.b_high, figure.a_low).map(wider);
+        (figure.low, figure.high) = low.zip(high).unzip();
+    }
+    judged(figure, USUAL_EFFECT)
+}
+
+/// The figure with its verdict and sentence.
+fn judged(mut figure: FigureChange, delta: f64) -> FigureChange {
+    figure.verdict = match (figure.low, figure.high) {
+        (Some(low), Some(high)) if low >= 1.0 / (1.0 + delta) && high <= 1.0 + delta => {
+            ChangeVerdict::Same
+        }
+        // Two states of one machine often differ by a little for longer than
+        // an experiment lasts: only what is more than that is told.
+        (_, Some(high)) if high < 1.0 / (1.0 + delta) => ChangeVerdict::Lower,
+        (Some(low), _) if low > 1.0 + delta => ChangeVerdict::Higher,
+        _ => ChangeVerdict::CannotTell,
+    };
+    figure.sentence = sentence(&figure, delta);
+    figure
+}
+
+fn sentence(figure: &FigureChange, delta: f64) -> String {
+    let name = match &figure.over {
+        Some(baseline) => format!("{} against {baseline}", figure.name),
+        None => figure.name.clone(),
+    };
+    let Some(ratio) = figure.ratio else {
+        return match (figure.a, figure.b) {
+            (Some(_), None) => format!("{name}: only A has it."),
+            (None, Some(_)) => format!("{name}: only B has it."),
+            (None, None) => format!("{name}: neither has a figure."),
+            (Some(_), Some(_)) => {
+                format!("{name}: there is no ratio to a figure that is not above 0.")
+            }
+        };
+    };
+    let (Some(low), Some(high)) = (figure.low, figure.high) else {
+        return format!("{name}: {} in B.", moved(ratio));
+    };
+    let between = format!("between {} and {}", moved(low), moved(high));
+    match figure.verdict {
+        ChangeVerdict::Same => {
+            let within = percent(delta);
+            format!("{name}: the same in B within {within} ({between}).")
+        }
+        ChangeVerdict::CannotTell => {
+            format!(
+                "{name}: cannot tell; {} in B, and {between} is possible.",
+                moved(ratio)
+            )
+        }
+        ChangeVerdict::Lower | ChangeVerdict::Higher => {
+            format!("{name}: {} in B ({between}).", moved(ratio))
+        }
+    }
+}
+
+/// `3.1 % lower`.
+fn moved(ratio: f64) -> String {
+    let word = if ratio < 1.0 { "lower" } else { "higher" };
+    format!("{} {word}", percent((ratio - 1.0).abs()))
+}
+
+/// Of contrasts, where there are some: a baseline's own figure has no verdict.
+fn overall(figures: &[FigureChange]) -> String {
+    let contrasts = || figures.iter().filter(|figure| figure.over.is_some());
+    let told: Vec<&FigureChange> = match contrasts().next() {
+        Some(_) => contrasts().collect(),
+        None => figures.iter().collect(),
+    };
+    if let [only] = told.as_slice() {
+        return only.sentence.clone();
+    }
+    let words = [
+        (ChangeVerdict::Lower, "lower in B"),
+        (ChangeVerdict::Higher, "higher in B"),
+        (ChangeVerdict::Same, "the same"),
+        (ChangeVerdict::CannotTell, "cannot be told"),
+    ];
+    let parts: Vec<String> = words
+        .into_iter()
+        .filter_map(|(verdict, word)| {
+            let many = told.iter().filter(|f| f.verdict == verdict).count();
+            (many > 0).then(|| format!("{many} {word}"))
+        })
+        .collect();
+    let what = match told.first().and_then(|figure| figure.over.as_ref()) {
+        Some(baseline) => format!("{} to {baseline}", count(told.len(), "ratio")),
+        None => count(told.len(), "figure"),
+    };
+    format!("Of {what}: {}.", parts.join(", "))
+}

@@ -1,0 +1,233 @@
+//! Two comparisons: every arm's ratio to the baseline that both share.
+
+use std::collections::HashMap;
+
+use super::{ChangeError, empty, judged, moved, sentence};
+use crate::compare::foreign_cpus;
+use pinwise_format::count;
+use pinwise_record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
+use pinwise_stats::apart::Question;
+use pinwise_stats::{Responses, resolution};
+
+/// Standard deviation by which a ratio is taken to move from session to session
+/// without any change, over the smallest effect of interest.
+const BETWEEN_SESSIONS: f64 = 0.25;
+/// Neighbours are unlike where they used so many more CPUs in one session.
+const UNLIKE_CPUS: f64 = 0.5;
+
+/// Every arm against the baseline that both share, and the baseline itself.
+pub(super) fn arms(
+    a: &Comparison,
+    b: &Comparison,
+    caveats: &mut Vec<String>,
+) -> Result<Vec<FigureChange>, ChangeError> {
+    same_question(a, b)?;
+    caveats.push(
+        "A and B ran at different times. What moved all arms of one of them cancels in the ratios to the baseline; what moved a single arm does not. To be sure, run both in one experiment, where they take turns: pinwise compare --command '…' --command '…'."
+            .to_owned(),
+    );
+    let sides = [a, b];
+    let names = |record: &Comparison| -> Vec<String> {
+        let arms = record.arms.iter().filter(|arm| arm.name != record.baseline);
+        arms.map(|arm| arm.name.clone()).collect()
+    };
+    let mut all = names(a);
+    all.extend(names(b).into_iter().filter(|name| find(a, name).is_none()));
+    let shared = { all.iter() }
+        .filter(|name| sides.iter().all(|side| find(side, name).is_some()))
+        .count();
+    let delta = a.plan.min_effect.min(b.plan.min_effect);
+    let asked = Asked {
+        delta,
+        question: Question {
+            judge: a.plan.judge.parse().unwrap_or_default(),
+            contrasts: shared,
+            between: BETWEEN_SESSIONS * delta.ln_1p(),
+            step: sides.map(step).into_iter().fold(0.0, f64::max),
+        },
+        load: unlike_load(sides, caveats),
+    };
+    let mut figures: Vec<FigureChange> = { all.iter() }
+        .map(|name| asked.contrast(sides, name))
+        .collect();
+    for name in all {
+        let cpus = sides.map(|side| find(side, &name).map(|arm| arm.cpus.as_str()));
+        if let [Some(in_a), Some(in_b)] = cpus
+            && in_a != in_b
+        {
+            caveats.push(format!("{name} is CPUs {in_a} in A and {in_b} in B."));
+        }
+    }
+    figures.push(itself(a, b));
+    Ok(figures)
+}
+
+fn find<'a>(record: &'a Comparison, name: &str) -> Option<&'a Arm> {
+    record.arms.iter().find(|arm| arm.name == name)
+}
+
+/// Both must have measured the same figure of the same commands and judged the
+/// same of it against the same baseline.
+fn same_question(a: &Comparison, b: &Comparison) -> Result<(), ChangeError> {
+    if (&a.metric.name, &a.metric.unit) != (&b.metric.name, &b.metric.unit) {
+        return Err(ChangeError::Metrics {
+            of_a: a.metric.name.clone(),
+            of_b: b.metric.name.clone(),
+        });
+    }
+    let differ = |what: &str, of_a: &str, of_b: &str| ChangeError::Questions {
+        what: what.to_owned(),
+        of_a: of_a.to_owned(),
+        of_b: of_b.to_owned(),
+    };
+    if a.plan.judge != b.plan.judge {
+        return Err(differ("what is judged", &a.plan.judge, &b.plan.judge));
+    }
+    if a.baseline != b.baseline {
+        return Err(differ("the baseline", &a.baseline, &b.baseline));
+    }
+    for in_a in &a.arms {
+        let in_b = find(b, &in_a.name);
+        if let Some(in_b) = in_b.filter(|in_b| in_b.command != in_a.command) {
+            let what = format!("the command of {}", in_a.name);
+            let words = |arm: &Arm| shell_words::join(&arm.command);
+            return Err(differ(&what, &words(in_a), &words(in_b)));
+        }
+    }
+    Ok(())
+}
+
+/// How contrasts are compared.
+struct Asked {
+    delta: f64,
+    question: Question,
+    /// That others used the machine unlike, in words.
+    load: Option<String>,
+}
+
+impl Asked {
+    /// An arm against the baseline, in B over A.
+    fn contrast(&self, sides: [&Comparison; 2], name: &str) -> FigureChange {
+        let baseline = &sides[0].baseline;
+        let mut figure = empty(name, "");
+        figure.over = Some(baseline.clone());
+        let [a, b] = sides.map(|side| session(side, name));
+        // Ratios are of the figure; of what is better higher, costs are inverse.
+        let sign = if is_rate(sides[0]) { -1.0 } else { 1.0 };
+        let ratio = |log: f64| (sign * log).exp();
+        match self.question.change(&a, &b) {
+            Some(found) => {
+                figure.a = Some(ratio(found.of[0]));
+                figure.b = Some(ratio(found.of[1]));
+                figure.ratio = Some(ratio(found.of[1] - found.of[0]));
+                if let Some(interval) = found.interval {
+                    let ends = [ratio(interval.low), ratio(interval.high)];
+                    figure.low = Some(ends[0].min(ends[1]));
+                    figure.high = Some(ends[0].max(ends[1]));
+                }
+            }
+            None => {
+                [figure.a, figure.b] =
+                    [&a, &b].map(|session| self.question.alone(session).map(ratio));
+            }
+        }
+        let mut figure = judged(figure, self.delta);
+        let is_claim = matches!(figure.verdict, ChangeVerdict::Lower | ChangeVerdict::Higher);
+        if let (true, Some(load)) = (is_claim, &self.load) {
+            figure.verdict = ChangeVerdict::CannotTell;
+            figure.sentence = sentence(&figure, self.delta);
+            figure.sentence = format!("{}; {load}.", figure.sentence.trim_end_matches('.'));
+        }
+        if figure.ratio.is_some() && figure.low.is_none() {
+            let blocks = [&a, &b].map(|session| count(session.blocks(), "block"));
+            figure.sentence = format!(
+                "{}; A has {}, B has {}, and an interval takes {} in each.",
+                figure.sentence.trim_end_matches('.'),
+                blocks[0],
+                blocks[1],
+                self.question.fewest_blocks()
+            );
+        }
+        figure
+    }
+}
+
+/// The baseline's own figures: nothing is there to hold them against.
+fn itself(a: &Comparison, b: &Comparison) -> FigureChange {
+    let mut figure = empty(&a.baseline, &a.metric.unit);
+    let of = |record: &Comparison| find(record, &record.baseline).and_then(|arm| arm.estimate);
+    if let Some(estimate) = of(a) {
+        (figure.a, figure.a_low, figure.a_high) =
+            (Some(estimate.value), estimate.low, estimate.high);
+    }
+    if let Some(estimate) = of(b) {
+        (figure.b, figure.b_low, figure.b_high) =
+            (Some(estimate.value), estimate.low, estimate.high);
+    }
+    if let (Some(a), Some(b)) = (figure.a, figure.b) {
+        figure.ratio = Some(b / a).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+    }
+    figure.sentence = match figure.ratio {
+        Some(ratio) => format!(
+            "{} itself: {} in B, by the program or by the machine, which two sessions cannot tell apart.",
+            figure.name,
+            moved(ratio)
+        ),
+        None => sentence(&figure, 0.0),
+    };
+    figure
+}
+
+fn is_rate(record: &Comparison) -> bool {
+    record.metric.better == Direction::Higher
+}
+
+/// Whole confirmed blocks in order of time: `ln(cost)` of the baseline and of
+/// an arm.
+fn session(record: &Comparison, name: &str) -> Responses {
+    let mut session = Responses::new(2);
+    let (Some(baseline), Some(arm)) = (find(record, &record.baseline), find(record, name)) else {
+        return session;
+    };
+    let by_block: HashMap<usize, f64> = costs(baseline).collect();
+    for (block, cost) in costs(arm) {
+        if let Some(of_baseline) = by_block.get(&block) {
+            session.push(&[of_baseline.ln(), cost.ln()]);
+        }
+    }
+    session
+}
+
+/// Blocks of the confirmation and what the arm cost in them.
+fn costs(arm: &Arm) -> impl Iterator<Item = (usize, f64)> + '_ {
+    let runs = arm
+        .runs
+        .iter()
+        .filter(|run| run.phase == Phase::Confirmation);
+    runs.filter_map(|run| Some((run.block, run.metric.cost?)))
+}
+
+/// The step in which a record's figures come, `ln(ratio)`.
+fn step(record: &Comparison) -> f64 {
+    let of_arm = |arm: &Arm| -> Vec<f64> {
+        let values = arm.runs.iter().filter_map(|run| run.metric.value);
+        values.filter(|value| *value > 0.0).collect()
+    };
+    let columns: Vec<Vec<f64>> = record.arms.iter().map(of_arm).collect();
+    resolution::of_columns(&columns).map_or(0.0, |step| step.relative)
+}
+
+/// Says so where others used the machine more in one of both by
+/// [`UNLIKE_CPUS`]: how places compare depends on that.
+fn unlike_load(sides: [&Comparison; 2], caveats: &mut Vec<String>) -> Option<String> {
+    let [in_a, in_b] = sides.map(foreign_cpus);
+    let (in_a, in_b) = (in_a?, in_b?);
+    if (in_a - in_b).abs() < UNLIKE_CPUS {
+        return None;
+    }
+    let used = format!("programs used {in_a:.1} CPUs in A and {in_b:.1} in B");
+    caveats.push(format!(
+        "Other {used}: how arms compare may depend on that."
+    ));
+    Some(format!("other {used}"))
+}

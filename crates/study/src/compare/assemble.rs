@@ -1,0 +1,460 @@
+//! Puts the record together: at the start from the plan, at the end from what
+//! the engine found.
+
+use super::engine::Results;
+use super::findings;
+use super::outcome::ArmState;
+use super::plan::{ArmPlan, Plan};
+use super::steadiness;
+use pinwise_machine::Machine;
+use pinwise_placement::{Kind, Placement, Wish};
+use pinwise_record::{
+    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, ContrastVerdict, Estimate, HostRecord,
+    JudgedRecord, MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, RunRecord,
+    SplitRecord, Spread, Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again,
+    words,
+};
+use pinwise_stats::confirm::{Contrast, Decision, Look};
+use pinwise_stats::describe::{describe, median_interval};
+use pinwise_stats::diagnose;
+use pinwise_stats::doubts::{Other, Split};
+use pinwise_stats::paired::Paired;
+use pinwise_stats::verdict::{self, Outcome, Setting, Words};
+use pinwise_topology::Topology;
+use pinwise_workload::{Better, Workload};
+
+const CONDITION: &str = "Conditional on this boot, this binary and this load.";
+
+/// The record before the first run.
+pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -> Comparison {
+    Comparison {
+        schema: COMPARISON_SCHEMA.to_owned(),
+        id: plan.id.clone(),
+        study: plan.study.clone(),
+        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+        argv: plan.argv.clone(),
+        again: again(&plan.argv, plan.study.as_str(), plan.seed),
+        started: plan.started.clone(),
+        host: host(machine, topology),
+        seed: plan.seed,
+        metric: MetricRecord::new(&plan.metric, &plan.unit),
+        plan: plan_record(plan),
+        baseline: plan.arms[plan.baseline].name.clone(),
+        arms: plan.arms.iter().map(arm_record).collect(),
+        contrasts: Vec::new(),
+        best: None,
+        verdict: VerdictRecord {
+            kind: VerdictKind::Undecided,
+            sentence: "Undecided: the experiment has not ended.".to_owned(),
+            headline: None,
+            advice: String::new(),
+            commands: Vec::new(),
+            condition: CONDITION.to_owned(),
+            steadiness: None,
+            beside: None,
+        },
+        findings: Vec::new(),
+        stopped: None,
+        blocks: 0,
+        elapsed_s: 0.0,
+        tags: plan.tags.clone(),
+        service: plan.service.clone(),
+    }
+}
+
+/// The machine, as it stands in records.
+pub(crate) fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
+    HostRecord::new(machine.label(), machine.is_simulated(), topology)
+}
+
+fn plan_record(plan: &Plan) -> PlanRecord {
+    let tuning = &plan.tuning;
+    PlanRecord {
+        alpha: tuning.alpha,
+        min_effect: tuning.min_effect,
+        precision: tuning.precision,
+        budget_s: tuning.budget.map(|budget| budget.as_secs_f64()),
+        max_runs: tuning.max_runs,
+        warmup_blocks: tuning.warmup.unwrap_or(0),
+        judge: tuning.judge.to_string(),
+        score: tuning.score.into(),
+        screened_arms: 0,
+    }
+}
+
+fn arm_record(arm: &ArmPlan) -> Arm {
+    let place = &arm.place;
+    let memory = place.memory.as_ref();
+    Arm {
+        name: arm.name.clone(),
+        command: arm.workload.command.argv().to_vec(),
+        workload: workload_record(&arm.workload),
+        placement: PlacementRecord {
+            name: place.placement.to_string(),
+            kind: kind(&place.placement),
+            memory: memory.map(|m| m.policy.into()),
+            memory_nodes: memory.map(|m| m.nodes.clone()).unwrap_or_default(),
+            packages: place.used.packages,
+            numa_nodes: place.used.numa_nodes,
+            llcs: place.used.llcs,
+            cores: place.used.cores,
+        },
+        cpus: place.cpus.to_string(),
+        same_as: arm.same_as.clone(),
+        other_runs: Vec::new(),
+        runs: Vec::new(),
+        estimate: None,
+        spread: None,
+        eliminated: false,
+        invalid: None,
+        standing: String::new(),
+        trace: None,
+    }
+}
+
+const fn kind(placement: &Placement) -> PlacementKind {
+    match (&placement.wish, placement.kind) {
+        (_, Kind::Bound) => PlacementKind::Bound,
+        (Wish::OsDefault, Kind::Confined) => PlacementKind::OsDefault,
+        (_, Kind::Confined) => PlacementKind::Confined,
+    }
+}
+
+/// What a command is and how it is run, as it stands in records.
+pub(crate) fn workload_record(workload: &Workload) -> WorkloadRecord {
+    WorkloadRecord {
+        input: workload.input.as_ref().map(|p| p.display().to_string()),
+        environment: workload.environment.clone(),
+        prepare: workload.prepare.as_ref().map(ToString::to_string),
+        cleanup: workload.cleanup.as_ref().map(ToString::to_string),
+        timeout_s: workload.timeout.map(|t| t.as_secs_f64()),
+        recipe: workload.recipe.clone(),
+        verify: workload.verify.as_ref().map(ToString::to_string),
+        expect: workload.expect.as_ref().map(ToString::to_string),
+    }
+}
+
+/// Completes the record.
+pub(super) fn close(record: &mut Comparison, plan: &Plan, results: Results) {
+    record.stopped = Some(results.stopped);
+    record.blocks = results.data.blocks();
+    record.elapsed_s = results.elapsed.as_secs_f64();
+    record.plan.warmup_blocks = results.warmup_blocks;
+    record.plan.screened_arms = results.screened;
+    for (arm, state) in record.arms.iter_mut().zip(&results.arms) {
+        fill_arm(arm, state);
+    }
+    let names: Vec<String> = results
+        .columns
+        .iter()
+        .map(|&arm| plan.arms[arm].name.clone())
+        .collect();
+    let setting = Setting {
+        names: &names,
+        baseline: results
+            .columns
+            .iter()
+            .position(|&arm| arm == plan.baseline)
+            .unwrap_or(0),
+        delta: plan.tuning.min_effect.ln_1p(),
+        words: words(&plan.metric),
+        is_rate: plan.metric.better() == Better::Higher,
+        judge: plan.tuning.judge,
+        resolution: results.look.as_ref().and_then(|look| look.resolution),
+        least: plan.least_blocks(results.columns.len()),
+        spent: results.confirmation_time,
+    };
+    match &results.look {
+        Some(look) if results.stopped != Stopped::Failed => {
+            record.contrasts = look
+                .contrasts
+                .iter()
+                .map(|c| contrast_record(c, look, &setting, &results))
+                .collect();
+            conclude(record, plan, look, &setting, &results.columns);
+            steadiness::add(record, plan, &results.data, &setting);
+        }
+        _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
+    }
+    record.findings = findings::all(record, plan, &results);
+    record.conclude();
+}
+
+fn fill_arm(arm: &mut Arm, state: &ArmState) {
+    arm.runs.clone_from(&state.runs);
+    arm.other_runs.clone_from(&state.other_runs);
+    arm.eliminated = state.eliminated;
+    arm.invalid.clone_from(&state.invalid);
+    // A screening estimate is never a result: the arms that were picked look
+    // better in it than they are.
+    let confirmed = state.runs.iter().filter(|r| r.phase == Phase::Confirmation);
+    let values: Vec<f64> = confirmed.filter_map(|r| r.metric.value).collect();
+    let described = describe(&values);
+    arm.spread = described.filter(|_| values.len() > 1).map(|d| Spread {
+        sd: d.sd,
+        iqr: d.iqr,
+        cv: d.cv,
+        mean: d.mean,
+        min: d.min,
+        max: d.max,
+    });
+    arm.estimate = described.map(|d| {
+        let interval = median_interval(&values, 0.95);
+        Estimate {
+            value: d.median,
+            low: interval.map(|i| i.0),
+            high: interval.map(|i| i.1),
+        }
+    });
+}
+
+fn contrast_record(
+    contrast: &Contrast,
+    look: &Look,
+    setting: &Setting<'_>,
+    results: &Results,
+) -> ContrastRecord {
+    let half_width = contrast.interval.half_width();
+    let is_open = contrast.decision == Decision::Undecided && !contrast.doubts.withholds();
+    let more = (is_open && half_width.is_finite())
+        .then(|| verdict::time_needed(contrast, setting).as_secs_f64());
+    let arm = &results.arms[results.columns[contrast.arm]];
+    let baseline = &results.arms[results.columns[setting.baseline]];
+    let costs = |column: usize| -> Vec<f64> {
+        results
+            .data
+            .column(column)
+            .iter()
+            .map(|y| y.exp())
+            .collect()
+    };
+    ContrastRecord {
+        arm: setting.names[contrast.arm].clone(),
+        baseline: setting.names[setting.baseline].clone(),
+        ratio: contrast.estimate.exp(),
+        low: finite(contrast.interval.low.exp(), contrast.interval.low),
+        high: finite(contrast.interval.high.exp(), contrast.interval.high),
+        confidence: contrast.confidence,
+        p_adjusted: contrast.p_adjusted,
+        verdict: match contrast.decision {
+            Decision::Faster => ContrastVerdict::Faster,
+            Decision::Slower => ContrastVerdict::Slower,
+            Decision::Same => ContrastVerdict::Same,
+            Decision::Undecided => ContrastVerdict::Undecided,
+        },
+        effect: None,
+        beside: None,
+        sentence: verdict::contrast_sentence(contrast, look.blocks, setting),
+        more_time_s: more,
+        cpu_time_ratio: cpu_time_ratio(&arm.runs, &baseline.runs),
+        totals: diagnose::totals(&costs(contrast.arm), &costs(setting.baseline)).map(|t| {
+            TotalsRecord {
+                mean_ratio: t.mean_ratio,
+                p90_ratio: t.p90_ratio,
+                mean: String::new(),
+                p90: String::new(),
+            }
+        }),
+        others: contrast.doubts.others.iter().map(judged_record).collect(),
+        depends_on_load: contrast.doubts.depends_on_load(),
+        depends_on_tail: contrast.doubts.depends_on_tail(),
+        depends_on_order: contrast.doubts.depends_on_order(),
+        depends_on_time: contrast.doubts.depends_on_time(),
+        by_load: contrast.doubts.load.map(split_record),
+        by_order: contrast.doubts.order.map(split_record),
+        by_time: contrast.doubts.time.map(split_record),
+        spread_ratio: None,
+        spread_low: None,
+        spread_high: None,
+        spread_p_adjusted: None,
+    }
+}
+
+fn judged_record(other: &Other) -> JudgedRecord {
+    JudgedRecord {
+        judge: other.judge.to_string(),
+        ratio: other.estimate.exp(),
+        low: finite(other.interval.low.exp(), other.interval.low),
+        high: finite(other.interval.high.exp(), other.interval.high),
+        effect: None,
+    }
+}
+
+fn split_record(split: Split) -> SplitRecord {
+    SplitRecord {
+        first: split.first.exp(),
+        second: split.second.exp(),
+    }
+}
+
+fn finite(value: f64, check: f64) -> Option<f64> {
+    check.is_finite().then_some(value)
+}
+
+/// Typical ratio of user and system time, block by block.
+fn cpu_time_ratio(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<f64> {
+    let cpu_s = |run: &RunRecord| Some(run.user_s? + run.sys_s?).filter(|&t| t > 0.0);
+    let confirmed = |run: &&RunRecord| run.phase == Phase::Confirmation;
+    let wanted = arm.iter().filter(confirmed).count();
+    let differences: Vec<f64> = arm
+        .iter()
+        .filter(confirmed)
+        .filter_map(|run| {
+            let twin = baseline
+                .iter()
+                .find(|b| b.block == run.block && b.phase == run.phase)?;
+            Some(cpu_s(run)?.ln() - cpu_s(twin)?.ln())
+        })
+        .collect();
+    (differences.len() == wanted && wanted > 0)
+        .then(|| Paired::unweighted(differences).estimate().exp())
+}
+
+fn conclude(
+    record: &mut Comparison,
+    plan: &Plan,
+    look: &Look,
+    setting: &Setting<'_>,
+    columns: &[usize],
+) {
+    let placebo = columns.iter().position(|&arm| Some(arm) == plan.placebo);
+    let choice = without_placebo(look, placebo, setting.baseline);
+    let is_default = plan.arms[plan.baseline].is_default;
+    let outcome = verdict::outcome(&choice, setting.delta, is_default);
+    let mut sentence = verdict::overall_sentence(outcome, &choice, setting);
+    if record.plan.screened_arms > 0 {
+        let dropped = record.arms.iter().filter(|arm| arm.eliminated).count();
+        sentence.push_str(&format!(
+            " {} confirmed on fresh blocks; {dropped} arms had been eliminated in screening.",
+            match look.contrasts.len() {
+                1 => "1 finalist was".to_owned(),
+                finalists => format!("{finalists} finalists were"),
+            }
+        ));
+    }
+    let best = match outcome {
+        Outcome::Best(column) => Some(columns[column]),
+        Outcome::LeaveAlone => Some(plan.baseline),
+        Outcome::Same | Outcome::Undecided => None,
+    };
+    record.best = best.map(|arm| plan.arms[arm].name.clone());
+    let advice = withheld_advice(record, best)
+        .or_else(|| doubted_advice(outcome, &choice, setting))
+        .or_else(|| advice(plan, outcome, best));
+    let commands = match (&advice, best) {
+        (None, Some(arm)) => record.commands_of(&record.arms[arm]),
+        _ => Vec::new(),
+    };
+    record.verdict = VerdictRecord {
+        kind: match outcome {
+            Outcome::Best(_) => VerdictKind::Best,
+            Outcome::Same => VerdictKind::Same,
+            Outcome::LeaveAlone => VerdictKind::LeaveAlone,
+            Outcome::Undecided => VerdictKind::Undecided,
+        },
+        sentence,
+        headline: None,
+        advice: advice.unwrap_or_default(),
+        commands,
+        condition: CONDITION.to_owned(),
+        steadiness: None,
+        beside: None,
+    };
+}
+
+/// More time settles nothing where something else speaks against a verdict.
+fn doubted_advice(outcome: Outcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
+    verdict::withheld(look, setting).filter(|_| outcome == Outcome::Undecided)?;
+    Some("See the findings for what would settle it.".to_owned())
+}
+
+/// What there is to choose from: a placebo proves the method, it is no choice.
+fn without_placebo(look: &Look, placebo: Option<usize>, baseline: usize) -> Look {
+    let mut choice = look.clone();
+    choice.contrasts.retain(|c| Some(c.arm) != placebo);
+    if choice.contrasts.is_empty() {
+        return look.clone();
+    }
+    if Some(choice.winner) == placebo {
+        choice.winner = baseline;
+    }
+    choice
+}
+
+/// Others using more of the machine than this make a placement an answer to
+/// them, not to the program.
+const BUSY_SHARE: f64 = 0.2;
+
+/// A placement is not recommended for what may be the neighbours' doing.
+fn withheld_advice(record: &Comparison, best: Option<usize>) -> Option<String> {
+    let arm = &record.arms[best?];
+    if arm.placement.kind == PlacementKind::OsDefault {
+        return None;
+    }
+    let contrasts = || record.contrasts.iter();
+    if contrasts().any(|c| c.arm == arm.name && c.depends_on_load) {
+        return Some(
+            "No placement is recommended: the difference depends on what else runs. Compare under the load that matters, or on a quiet machine."
+                .to_owned(),
+        );
+    }
+    let busy = findings::foreign_cpus(record)?;
+    let cpus = record.host.counts.cpus.max(1) as f64;
+    (busy > BUSY_SHARE * cpus).then(|| {
+        format!(
+            "No placement is recommended while others use {busy:.1} of {cpus} CPUs: compare again when they do not, or when the program will have to live with them."
+        )
+    })
+}
+
+/// What to do, unless it is to run the best arm's commands.
+fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> Option<String> {
+    let text = match (outcome, best) {
+        (Outcome::Best(_), Some(arm)) => {
+            let arm = &plan.arms[arm];
+            if arm.is_default {
+                "Change nothing.".to_owned()
+            } else if arm.workload.recipe.is_some()
+                && arm.place.placement.wish == Wish::OsDefault
+                && arm.place.memory.is_none()
+            {
+                format!("Choose {}.", arm.name)
+            } else {
+                return None;
+            }
+        }
+        (Outcome::LeaveAlone, _) => "Change nothing.".to_owned(),
+        (Outcome::Same, _) if words(&plan.metric) == Words::SPEED => {
+            "Choose by other reasons than speed.".to_owned()
+        }
+        (Outcome::Same, _) => "Choose by other reasons than this metric.".to_owned(),
+        _ => format!(
+            "Give it {}, or accept a larger --min-effect.",
+            plan.more_effort()
+        ),
+    };
+    Some(text)
+}
+
+fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {
+    match stopped {
+        Stopped::Failed => failed_sentence(record),
+        Stopped::Interrupted => "Undecided: interrupted before there was enough data.".to_owned(),
+        _ => "Undecided: no whole block could be kept.".to_owned(),
+    }
+}
+
+/// The baseline's reason first: without it nothing can be compared.
+fn failed_sentence(record: &Comparison) -> String {
+    let failed: Vec<&Arm> = record.arms.iter().filter(|a| a.invalid.is_some()).collect();
+    let baseline = failed.iter().find(|arm| arm.name == record.baseline);
+    let told = baseline.or(failed.first());
+    let reason = told.and_then(|arm| arm.invalid.as_deref()).unwrap_or("?");
+    let who = told.map_or("", |arm| arm.name.as_str());
+    // The command's own last words are quoted as they are.
+    let stop = if reason.contains('\n') { "" } else { "." };
+    if failed.len() == record.arms.len() {
+        return format!("No arm could be measured: {reason}{stop}");
+    }
+    format!("No verdict, since {who} could not be measured: {reason}{stop}")
+}

@@ -1,0 +1,191 @@
+//! What speaks against verdicts, as findings: load, order, time, tails, and
+//! figures that come in coarse steps.
+
+use super::engine::Results;
+use pinwise_format::percent;
+use pinwise_record::{
+    Comparison, ContrastRecord, Finding, JudgedRecord, MetricRecord, Severity, SplitRecord,
+};
+use pinwise_stats::verdict::gain;
+
+/// Steps of the figure that hide effects of the size that matters.
+pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Finding> {
+    let resolution = results.look.as_ref()?.resolution?;
+    let is_coarse = resolution.relative > record.plan.min_effect.ln_1p();
+    is_coarse.then(|| {
+        Finding::new(
+            "coarse_figure",
+            Severity::Warning,
+            format!(
+                "{} comes in steps of {} {}, {} of a typical run: smaller differences may be hidden, and nothing is called the same.",
+                record.metric.name,
+                rounded(resolution.step),
+                record.metric.unit,
+                percent(gain(resolution.relative))
+            )
+            .replace(" ,", ","),
+            "Give the command more work per run, or measure it with a finer clock.",
+        )
+        .with("step", resolution.step)
+        .with("step_ratio", resolution.relative.exp())
+    })
+}
+
+/// Seven digits: what divides values that are rounded themselves is not exact.
+fn rounded(step: f64) -> f64 {
+    format!("{step:.6e}").parse().unwrap_or(step)
+}
+
+/// All that speaks against the verdict on an arm, or that it should be read with.
+pub(super) fn of_contrast(contrast: &ContrastRecord, record: &Comparison) -> Vec<Finding> {
+    let told = Told {
+        contrast,
+        metric: &record.metric,
+    };
+    [
+        told.depends_on_order(),
+        told.depends_on_time(),
+        told.depends_on_load(),
+        told.depends_on_tail(),
+        told.typical_and_mean_differ()
+            .filter(|_| record.plan.judge == "typical"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A warning where it withholds the verdict, else a note.
+const fn severity(withholds: bool) -> Severity {
+    if withholds {
+        Severity::Warning
+    } else {
+        Severity::Note
+    }
+}
+
+/// A contrast, and what it is of.
+struct Told<'a> {
+    contrast: &'a ContrastRecord,
+    metric: &'a MetricRecord,
+}
+
+impl Told<'_> {
+    fn change(&self, ratio: f64) -> String {
+        self.metric.effect(ratio, None, None).text
+    }
+
+    fn split_finding(
+        &self,
+        code: &str,
+        split: SplitRecord,
+        withholds: bool,
+        what: &str,
+        advice: &str,
+    ) -> Finding {
+        let sentence = format!("{}: {what}.", self.against());
+        Finding::new(code, severity(withholds), sentence, advice)
+            .with("first_ratio", split.first)
+            .with("second_ratio", split.second)
+    }
+
+    fn depends_on_order(&self) -> Option<Finding> {
+        let split = self.contrast.by_order?;
+        let (even, uneven) = (self.change(split.first), self.change(split.second));
+        Some(self.split_finding(
+        "depends_on_order",
+        split,
+        self.contrast.depends_on_order,
+        &format!(
+            "a run depends on which arm ran before it ({even} where both ran after the same arm, {uneven} elsewhere)"
+        ),
+        "Bring everything back to the same state before every run with --prepare.",
+    ))
+    }
+
+    fn depends_on_time(&self) -> Option<Finding> {
+        let split = self.contrast.by_time?;
+        let (early, late) = (self.change(split.first), self.change(split.second));
+        Some(self.split_finding(
+        "depends_on_time",
+        split,
+        self.contrast.depends_on_time,
+        &format!(
+            "the difference changes over the experiment ({early} in the first third, {late} in the last)"
+        ),
+        "If one arm warms up, throw more blocks away with --warmup; if it slows down, look for what it leaves behind.",
+    ))
+    }
+
+    fn depends_on_load(&self) -> Option<Finding> {
+        let split = self.contrast.by_load?;
+        let (light, heavy) = (self.change(split.first), self.change(split.second));
+        Some(self.split_finding(
+        "depends_on_load",
+        split,
+        self.contrast.depends_on_load,
+        &format!(
+            "the difference depends on what else runs ({light} under the lightest third of the load, {heavy} under the heaviest)"
+        ),
+        "Compare under the load that matters to you, or on a quiet machine.",
+    ))
+    }
+
+    fn depends_on_tail(&self) -> Option<Finding> {
+        if !self.contrast.depends_on_tail {
+            return None;
+        }
+        let others: Vec<String> = self
+            .contrast
+            .others
+            .iter()
+            .map(|other| self.judged(other))
+            .collect();
+        Some(Finding::new(
+            "depends_on_tail",
+            Severity::Warning,
+            format!(
+                "{}: typical run, mean and tail disagree ({} as judged; {}).",
+                self.against(),
+                self.change(self.contrast.ratio),
+                others.join(", ")
+            ),
+            "Say what matters: --judge mean for totals, --judge p90 for the tail.",
+        ))
+    }
+
+    /// The same direction, but sizes whose intervals lie apart.
+    fn typical_and_mean_differ(&self) -> Option<Finding> {
+        let mean = self
+            .contrast
+            .others
+            .iter()
+            .find(|other| other.judge == "mean")?;
+        let (low, high) = (mean.low?, mean.high?);
+        let is_apart = low > self.contrast.high? || high < self.contrast.low?;
+        (is_apart && !self.contrast.depends_on_tail).then(|| {
+            Finding::new(
+                "typical_and_mean_differ",
+                Severity::Warning,
+                format!(
+                    "{}: {} in the typical run, but {} on average ({} to {}).",
+                    self.against(),
+                    self.change(self.contrast.ratio),
+                    self.change(mean.ratio),
+                    self.change(low),
+                    self.change(high)
+                ),
+                "If total time matters more to you than the typical run, use --judge mean.",
+            )
+            .with("mean_ratio", mean.ratio)
+        })
+    }
+
+    fn judged(&self, other: &JudgedRecord) -> String {
+        format!("{} {}", other.judge, self.change(other.ratio))
+    }
+
+    fn against(&self) -> String {
+        format!("{} against {}", self.contrast.arm, self.contrast.baseline)
+    }
+}

@@ -1,0 +1,405 @@
+//! Carries a plan out: warm-up, screening, confirmation.
+//!
+//! The engine decides order and stopping; it judges nothing itself. A block is
+//! kept whole or dropped whole, whatever interrupts it.
+
+mod confirmation;
+mod effort;
+mod screening;
+
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::assemble;
+use super::budget::Budget;
+use super::outcome::{self, ArmState, Moment, RunFailure, Trial};
+use super::plan::{Plan, PlanError};
+use super::traced;
+use super::{Observer, Progress};
+use pinwise_machine::{Machine, MachineError};
+use pinwise_record::{Comparison, Phase, RunRecord, Stopped};
+use pinwise_stats::Responses;
+use pinwise_stats::confirm::Look;
+use pinwise_stats::describe::{mean, quantile};
+use pinwise_stats::doubts::Circumstances;
+use pinwise_stats::halving;
+
+/// Largest environment padding, bytes: one page, over which the stack's
+/// alignment repeats.
+pub(crate) const PADDING: usize = 4096;
+/// A first block this much slower than the second was still warming up.
+const WARMUP_EXCESS: f64 = 1.05;
+/// From so many blocks on the final precision can be foretold.
+const PROJECT_FROM: usize = 20;
+
+/// Why a comparison has no record.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// The plan makes no sense.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A run could not even be started.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+}
+
+/// Carries out a plan.
+///
+/// # Errors
+/// [`CompareError`] where the plan is refused or a command cannot be started
+/// at all. Failing and interrupted experiments are no errors: the record says
+/// so.
+pub fn run(
+    plan: &Plan,
+    machine: &mut dyn Machine,
+    observer: &mut dyn Observer,
+) -> Result<Comparison, CompareError> {
+    plan.check()?;
+    let (topology, _) = machine.topology()?;
+    let mut record = assemble::opening(plan, machine, &topology);
+    observer.begin(&record);
+    let mut engine = Engine::new(plan, machine, observer);
+    let stopped = engine.carry_out()?;
+    let elapsed = engine.machine.now().saturating_sub(engine.started);
+    let results = engine.into_results(stopped, elapsed);
+    assemble::close(&mut record, plan, results);
+    if plan.is_traced {
+        traced::add(&mut record, plan, machine, observer);
+    }
+    observer.end(&record);
+    Ok(record)
+}
+
+/// What the engine hands to the assembly of the record.
+pub(super) struct Results {
+    pub(super) arms: Vec<ArmState>,
+    /// Arms of the columns of `data` and of the look.
+    pub(super) columns: Vec<usize>,
+    pub(super) data: Responses,
+    /// What happened around the runs of the data's blocks.
+    pub(super) around: Circumstances,
+    pub(super) look: Option<Look>,
+    pub(super) confirmation_time: Duration,
+    pub(super) screened: usize,
+    pub(super) warmup_blocks: usize,
+    pub(super) throttled_blocks: usize,
+    pub(super) stopped: Stopped,
+    pub(super) elapsed: Duration,
+}
+
+struct Engine<'a> {
+    plan: &'a Plan,
+    machine: &'a mut dyn Machine,
+    observer: &'a mut dyn Observer,
+    order: ChaCha8Rng,
+    started: Duration,
+    budget: Budget,
+    arms: Vec<ArmState>,
+    columns: Vec<usize>,
+    data: Responses,
+    around: Circumstances,
+    /// The arm that ran last.
+    last_arm: Option<usize>,
+    look: Option<Look>,
+    confirmation_started: Duration,
+    confirmation_ended: Duration,
+    screened: usize,
+    warmup_blocks: usize,
+    /// Until the block after it has been looked at.
+    warmup_median: Option<f64>,
+    /// The only block that the budget allows.
+    only: Option<WholeBlock>,
+    throttled_blocks: usize,
+    names: Vec<String>,
+    /// What the user has not been told yet.
+    failures: Vec<String>,
+}
+
+/// A block of which all runs went well, by arm.
+struct WholeBlock {
+    costs: Vec<Option<f64>>,
+    slots: Vec<usize>,
+    /// The arm that ran right before each.
+    before: Vec<Option<usize>>,
+    /// CPUs that others used meanwhile; `None` where a run does not say.
+    load: Option<f64>,
+}
+
+/// A block that is over.
+enum Block {
+    /// All runs went well.
+    Whole(WholeBlock),
+    /// An arm failed or was throttled: nothing of the block counts.
+    Dropped,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl<'a> Engine<'a> {
+    fn new(plan: &'a Plan, machine: &'a mut dyn Machine, observer: &'a mut dyn Observer) -> Self {
+        let started = machine.now();
+        Self {
+            order: ChaCha8Rng::seed_from_u64(plan.seed),
+            budget: Budget::new(&plan.tuning, plan.arms.len(), started),
+            arms: vec![ArmState::default(); plan.arms.len()],
+            columns: (0..plan.arms.len()).collect(),
+            data: Responses::default(),
+            around: Circumstances::default(),
+            last_arm: None,
+            look: None,
+            confirmation_started: started,
+            confirmation_ended: started,
+            screened: 0,
+            warmup_blocks: 0,
+            warmup_median: None,
+            only: None,
+            throttled_blocks: 0,
+            names: Vec::new(),
+            failures: Vec::new(),
+            plan,
+            machine,
+            observer,
+            started,
+        }
+    }
+
+    fn into_results(self, stopped: Stopped, elapsed: Duration) -> Results {
+        let confirmation_time = self
+            .confirmation_ended
+            .saturating_sub(self.confirmation_started);
+        Results {
+            arms: self.arms,
+            columns: self.columns,
+            data: self.data,
+            around: self.around,
+            look: self.look,
+            confirmation_time,
+            screened: self.screened,
+            warmup_blocks: self.warmup_blocks,
+            throttled_blocks: self.throttled_blocks,
+            stopped,
+            elapsed,
+        }
+    }
+
+    fn carry_out(&mut self) -> Result<Stopped, CompareError> {
+        if let Some(stopped) = self.warm_up()? {
+            return Ok(stopped);
+        }
+        if !self.plan.is_survey
+            && self.open_arms().len() >= halving::FROM_ARMS
+            && !self.is_spent()
+            && let Some(stopped) = self.screen()?
+        {
+            return Ok(stopped);
+        }
+        self.confirm()
+    }
+
+    /// Arms that are still in, the baseline among them.
+    fn open_arms(&self) -> Vec<usize> {
+        (0..self.arms.len())
+            .filter(|&arm| self.arms[arm].is_open())
+            .collect()
+    }
+
+    /// Too few arms to go on, or the one all are compared with is gone.
+    fn has_failed(&self) -> bool {
+        self.open_arms().len() < 2 || !self.arms[self.plan.baseline].is_open()
+    }
+
+    /// Runs and throws away whole blocks: as many as asked for, else one, and
+    /// the next as well where [`Self::was_cold`] says so.
+    fn warm_up(&mut self) -> Result<Option<Stopped>, CompareError> {
+        let wanted = self.plan.tuning.warmup;
+        while self.warmup_blocks < wanted.unwrap_or(1) {
+            let open = self.open_arms();
+            let is_spent = self.budget.blocks_left(open.len(), self.machine.now()) == 0;
+            if self.warmup_blocks > 0 && is_spent {
+                break;
+            }
+            match self.block(&open, Phase::Warmup, self.warmup_blocks)? {
+                Block::Interrupted => return Ok(Some(Stopped::Interrupted)),
+                Block::Dropped if self.has_failed() => return Ok(Some(Stopped::Failed)),
+                Block::Dropped => {}
+                Block::Whole(block) if wanted.is_none() => {
+                    self.warmup_median = Some(median_of(&block.costs));
+                    if self.is_spent() {
+                        self.only = Some(block);
+                        return Ok(None);
+                    }
+                }
+                Block::Whole(_) => {}
+            }
+            self.warmup_blocks += 1;
+        }
+        Ok(None)
+    }
+
+    /// The runs of the only block that the budget allowed count: nothing else
+    /// will come.
+    fn count_warmup(&mut self) {
+        for arm in &mut self.arms {
+            for mut run in std::mem::take(&mut arm.other_runs) {
+                run.phase = Phase::Confirmation;
+                arm.keep(run);
+            }
+        }
+    }
+
+    /// Was the block after the warm-up faster by so much that it may still
+    /// have been warming up itself? Medians do not know which arm was which,
+    /// so that throwing it away cannot favour any.
+    fn was_cold(&mut self, costs: &[Option<f64>], open: usize) -> bool {
+        let Some(first) = self.warmup_median.take() else {
+            return false;
+        };
+        let is_short = self.budget.blocks_left(open, self.machine.now()) < PROJECT_FROM;
+        !is_short && first > median_of(costs) * WARMUP_EXCESS
+    }
+
+    /// Every open arm once, in random order.
+    fn block(&mut self, open: &[usize], phase: Phase, block: usize) -> Result<Block, CompareError> {
+        let began = self.machine.now();
+        let mut order = open.to_vec();
+        order.shuffle(&mut self.order);
+        let mut whole = WholeBlock {
+            costs: vec![None; self.arms.len()],
+            slots: vec![0; self.arms.len()],
+            before: vec![None; self.arms.len()],
+            load: None,
+        };
+        let mut is_whole = true;
+        let mut throttled = false;
+        let mut finished: Vec<(usize, RunRecord)> = Vec::new();
+        for (slot, &arm) in order.iter().enumerate() {
+            self.show_progress(phase, block, arm);
+            let moment = Moment {
+                phase,
+                block,
+                order: slot,
+                block_runs: open.len(),
+                at: Duration::ZERO,
+            };
+            let run = match self.one_run(arm, moment) {
+                Ok(run) => run,
+                Err(CompareError::Machine(MachineError::Interrupted)) => {
+                    self.keep_as(Phase::Dropped, finished);
+                    return Ok(Block::Interrupted);
+                }
+                Err(error) => return Err(error),
+            };
+            if self.last_arm.is_none() && run.metric.cost.is_some() {
+                self.warn_of_little(self.machine.now().saturating_sub(began));
+            }
+            whole.costs[arm] = run.metric.cost;
+            whole.slots[arm] = slot;
+            whole.before[arm] = self.last_arm.replace(arm);
+            throttled |= run.throttled.is_some_and(|times| times > 0);
+            is_whole &= run.metric.cost.is_some();
+            finished.push((arm, run));
+        }
+        self.tell_failures();
+        let is_late_warmup =
+            phase != Phase::Warmup && is_whole && self.was_cold(&whole.costs, open.len());
+        let duration = self.machine.now().saturating_sub(began);
+        let is_warmup = is_late_warmup || phase == Phase::Warmup;
+        self.budget.spend(open.len(), duration, is_warmup);
+        if is_late_warmup {
+            self.warmup_blocks += 1;
+            self.keep_as(Phase::Warmup, finished);
+            return Ok(Block::Dropped);
+        }
+        if throttled && !is_warmup {
+            self.throttled_blocks += 1;
+            is_whole = false;
+        }
+        if !is_whole {
+            self.keep_as(Phase::Dropped, finished);
+            return Ok(Block::Dropped);
+        }
+        whole.load = load_of(&finished);
+        for (arm, run) in finished {
+            self.arms[arm].keep(run);
+        }
+        Ok(Block::Whole(whole))
+    }
+
+    /// Runs that do not count, after all.
+    fn keep_as(&mut self, phase: Phase, runs: Vec<(usize, RunRecord)>) {
+        for (arm, mut run) in runs {
+            run.phase = phase;
+            self.arms[arm].keep(run);
+        }
+    }
+
+    fn one_run(&mut self, arm: usize, moment: Moment) -> Result<RunRecord, CompareError> {
+        let plan = &self.plan.arms[arm];
+        let trial = Trial {
+            workload: &plan.workload,
+            place: &plan.place,
+            binding: plan.binding.as_ref(),
+            offline: plan.offline.as_ref(),
+            metric: &self.plan.metric,
+            output: outcome::output_of(&self.plan.output, &plan.name, moment.phase, moment.block),
+            padding: self.order.random_range(0..PADDING),
+        };
+        let (record, failure) = trial.carry_out(self.machine, moment, self.started)?;
+        if let Some(failure) = failure {
+            self.fail(arm, failure);
+        }
+        self.observer.run(arm, &record);
+        Ok(record)
+    }
+
+    fn fail(&mut self, arm: usize, failure: RunFailure) {
+        let name = &self.plan.arms[arm].name;
+        self.failures.push(format!("{name}: {failure}"));
+        self.arms[arm].invalid = Some(failure.to_string());
+    }
+
+    /// Tells at once which arms failed, unless that ends the experiment: then
+    /// the verdict says it.
+    fn tell_failures(&mut self) {
+        if !self.has_failed() {
+            for failure in std::mem::take(&mut self.failures) {
+                self.observer.warn(&failure);
+            }
+        }
+    }
+
+    fn show_progress(&mut self, phase: Phase, block: usize, arm: usize) {
+        let now = self.machine.now();
+        let progress = Progress {
+            phase: match phase {
+                Phase::Warmup => "warm-up",
+                Phase::Screening => "screening",
+                Phase::Confirmation | Phase::Dropped => "confirmation",
+            },
+            fraction: self.budget.fraction(now),
+            blocks: block,
+            arm: &self.plan.arms[arm].name,
+            left_s: self.budget.seconds_left(now),
+            look: self.look.as_ref(),
+            names: &self.names,
+        };
+        self.observer.progress(&progress);
+    }
+}
+
+/// CPUs that others used while these ran.
+fn load_of(runs: &[(usize, RunRecord)]) -> Option<f64> {
+    let used = |(_, run): &(usize, RunRecord)| {
+        Some(run.foreign_cpu_s? / run.wall_s).filter(|share| share.is_finite())
+    };
+    let shares: Vec<f64> = runs.iter().map(used).collect::<Option<_>>()?;
+    Some(mean(&shares))
+}
+
+fn median_of(costs: &[Option<f64>]) -> f64 {
+    let costs: Vec<f64> = costs.iter().copied().flatten().collect();
+    quantile(&costs, 0.5)
+}

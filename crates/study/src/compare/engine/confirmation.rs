@@ -1,0 +1,231 @@
+//! The finalists: fresh blocks, looked at on a schedule, until the question is
+//! settled or the budget is spent.
+
+use super::{Block, CompareError, Engine, PROJECT_FROM, WholeBlock};
+use pinwise_format::duration;
+use pinwise_record::{Phase, Stopped};
+use pinwise_stats::Responses;
+use pinwise_stats::confirm::{Confirmation, Decision};
+use pinwise_stats::diagnose::projected_half_width;
+use pinwise_stats::sequential::{Depth, Schedule};
+
+/// With so many blocks thrown away for throttling and none kept, give up.
+const THROTTLED_LIMIT: usize = 10;
+
+/// State of one confirmation.
+struct ConfirmationRun {
+    statistics: Confirmation,
+    schedule: Schedule,
+    looked_at: usize,
+    has_projected: bool,
+}
+
+impl Engine<'_> {
+    /// Fresh blocks of the finalists until settled or out of budget.
+    pub(super) fn confirm(&mut self) -> Result<Stopped, CompareError> {
+        let mut run = self.start_confirmation();
+        if let Some(block) = self.only.take() {
+            self.count_warmup();
+            self.confirmation_started = self.started;
+            self.take(&block, &mut run);
+        }
+        loop {
+            let open = self.columns.clone();
+            let runs = open.len();
+            let now = self.machine.now();
+            let n = self.data.blocks();
+            if self.budget.blocks_left(runs, now) == 0 {
+                self.look_again(&mut run, n, Depth::Verdicts);
+                return Ok(self.out_of_budget(runs));
+            }
+            match self.block(&open, Phase::Confirmation, n)? {
+                Block::Interrupted => {
+                    let left = self.budget.blocks_left(runs, now);
+                    self.look_again(&mut run, n.saturating_add(left), Depth::Verdicts);
+                    return Ok(Stopped::Interrupted);
+                }
+                Block::Dropped if self.has_failed() => return Ok(Stopped::Failed),
+                Block::Dropped => {
+                    run = self.without_failed_arms(run);
+                    if self.throttled_blocks >= THROTTLED_LIMIT && self.data.blocks() == 0 {
+                        return Ok(Stopped::Budget);
+                    }
+                }
+                Block::Whole(block) => {
+                    if self.take(&block, &mut run) {
+                        return Ok(Stopped::Precision);
+                    }
+                }
+            }
+        }
+    }
+
+    fn start_confirmation(&mut self) -> ConfirmationRun {
+        self.columns = self.open_arms();
+        self.data = Responses::new(self.columns.len());
+        self.confirmation_started = self.machine.now();
+        self.name_columns();
+        let baseline = self
+            .columns
+            .iter()
+            .position(|&arm| arm == self.plan.baseline);
+        ConfirmationRun {
+            statistics: Confirmation::new(
+                self.columns.len(),
+                baseline.unwrap_or(0),
+                self.plan.question(),
+            ),
+            schedule: self.plan.question().schedule(self.columns.len() - 1),
+            looked_at: 0,
+            has_projected: false,
+        }
+    }
+
+    /// Goes on with the arms that are left; what their whole blocks told is
+    /// kept.
+    fn without_failed_arms(&mut self, mut run: ConfirmationRun) -> ConfirmationRun {
+        let kept: Vec<usize> = (0..self.columns.len())
+            .filter(|&column| self.arms[self.columns[column]].is_open())
+            .collect();
+        if kept.len() == self.columns.len() {
+            return run;
+        }
+        let mut data = Responses::new(kept.len());
+        for row in self.data.rows() {
+            let part: Vec<f64> = kept.iter().map(|&column| row[column]).collect();
+            data.push(&part);
+        }
+        self.around = self.around.with_columns(&kept);
+        self.data = data;
+        self.columns = kept.iter().map(|&column| self.columns[column]).collect();
+        self.name_columns();
+        self.look = None;
+        run.looked_at = 0;
+        run.statistics = run.statistics.with_columns(&kept);
+        run
+    }
+
+    fn name_columns(&mut self) {
+        let name = |&arm: &usize| self.plan.arms[arm].name.clone();
+        self.names = self.columns.iter().map(name).collect();
+    }
+
+    /// Adds a whole block and looks if it is time; true when settled.
+    fn take(&mut self, block: &WholeBlock, run: &mut ConfirmationRun) -> bool {
+        let row: Vec<f64> = self
+            .columns
+            .iter()
+            .filter_map(|&arm| block.costs[arm].map(f64::ln))
+            .collect();
+        if !self.data.push(&row) {
+            return false;
+        }
+        self.remember_circumstances(block);
+        self.confirmation_ended = self.machine.now();
+        let n = self.data.blocks();
+        let left = self
+            .budget
+            .blocks_left(self.columns.len(), self.machine.now());
+        let n_max = n.saturating_add(left);
+        // How far it will come is foretold from intervals.
+        let foretells = n >= PROJECT_FROM && !run.has_projected && n < n_max;
+        let depth = match run.schedule.due(n, n_max) {
+            Some(_) if foretells => Depth::Verdicts,
+            Some(depth) => depth,
+            None => return false,
+        };
+        // A width that was asked for is not reached by a claim.
+        if depth == Depth::Claims && self.plan.tuning.precision.is_some() {
+            return false;
+        }
+        if !self.look_again(run, n_max, depth) {
+            return false;
+        }
+        if foretells {
+            run.has_projected = true;
+            self.warn_if_hopeless(n, n_max);
+        }
+        self.is_settled()
+    }
+
+    fn remember_circumstances(&mut self, block: &WholeBlock) {
+        let column_of = |arm: usize| self.columns.iter().position(|&column| column == arm);
+        let columns = self.columns.iter();
+        let before = columns
+            .clone()
+            .map(|&arm| block.before[arm].and_then(column_of))
+            .collect();
+        let slots = columns.map(|&arm| block.slots[arm]).collect();
+        self.around.slots.push(slots);
+        self.around.before.push(before);
+        self.around.load.push(block.load);
+    }
+
+    /// Looks where `most` blocks can be had; false where that told nothing.
+    fn look_again(&mut self, run: &mut ConfirmationRun, most: usize, depth: Depth) -> bool {
+        let n = self.data.blocks();
+        if n <= run.looked_at {
+            return false;
+        }
+        let look = run
+            .statistics
+            .look(&self.data, &self.around, most as f64, depth);
+        let Some(look) = look else { return false };
+        run.looked_at = n;
+        self.look = Some(look);
+        true
+    }
+
+    fn is_settled(&self) -> bool {
+        let Some(look) = &self.look else { return false };
+        match self.plan.tuning.precision {
+            None => look.is_settled,
+            Some(precision) => look
+                .contrasts
+                .iter()
+                .all(|c| c.interval.half_width() <= precision.ln_1p()),
+        }
+    }
+
+    /// Too noisy for the budget? Say so as soon as it can be told.
+    fn warn_if_hopeless(&mut self, n: usize, n_max: usize) {
+        let Some(look) = self.look.as_ref().filter(|_| !self.plan.is_survey) else {
+            return;
+        };
+        let now = look
+            .contrasts
+            .iter()
+            .filter(|c| c.decision == Decision::Undecided)
+            .map(|c| c.interval.half_width())
+            .fold(0.0, f64::max);
+        let at_end = projected_half_width(now, n, n_max);
+        let wanted = self
+            .plan
+            .tuning
+            .precision
+            .unwrap_or(self.plan.tuning.min_effect);
+        if at_end <= wanted.ln_1p() || !at_end.is_finite() {
+            return;
+        }
+        let factor = (at_end / wanted.ln_1p()).powi(2);
+        let spent = self
+            .confirmation_ended
+            .saturating_sub(self.confirmation_started);
+        let needed = spent.mul_f64((factor * n_max as f64 / n as f64).min(1e9));
+        self.observer.warn(&format!(
+            "Too noisy for this budget: at its end intervals will be about ±{:.1} %; ±{:.1} % takes about {}. A wider --min-effect or {} helps.",
+            100.0 * at_end.exp_m1(),
+            100.0 * wanted,
+            duration(needed),
+            self.plan.more_effort()
+        ));
+    }
+
+    fn out_of_budget(&self, runs: usize) -> Stopped {
+        if self.budget.ends_by_runs(runs, self.machine.now()) {
+            Stopped::Runs
+        } else {
+            Stopped::Budget
+        }
+    }
+}

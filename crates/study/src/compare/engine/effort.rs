@@ -1,0 +1,55 @@
+//! What is said at once where runs or time are too few for a verdict.
+
+use std::time::Duration;
+
+use super::Engine;
+use pinwise_format::{count, duration};
+use pinwise_stats::halving;
+
+/// What is advised over what is needed: blocks are not equally long.
+const ROOM: f64 = 1.1;
+
+impl Engine<'_> {
+    /// Does not even one more block fit?
+    pub(super) fn is_spent(&self) -> bool {
+        let runs = self.open_arms().len();
+        self.budget.blocks_left(runs, self.machine.now()) == 0
+    }
+
+    /// After the first run of all: says what the effort allows, where that is too
+    /// little for a verdict.
+    pub(super) fn warn_of_little(&mut self, run: Duration) {
+        if self.plan.is_survey {
+            return;
+        }
+        let arms = self.arms.len();
+        // Of many arms a few are confirmed.
+        let least = self.plan.least_blocks(arms.min(halving::FROM_ARMS));
+        let arms = count(arms, "arm");
+        if let Some(runs) = self.plan.tuning.max_runs.filter(|runs| *runs < least) {
+            self.observer.warn(&format!(
+                "--max-runs {runs} allows no verdict: with {arms} it takes at least {least} runs each."
+            ));
+        }
+        let Some(budget) = self.plan.tuning.budget else {
+            return;
+        };
+        let block = run.mul_f64(self.arms.len() as f64);
+        // One more is thrown away.
+        let needed = block.mul_f64((least + 1) as f64);
+        if needed > budget {
+            let what = if block > budget {
+                "one block"
+            } else {
+                "a verdict"
+            };
+            self.observer.warn(&format!(
+                "The budget of {} is too short for {what}: the first run took {}, {arms} in turn take about {}, and a verdict takes at least {least} such blocks (--budget {:.0}s).",
+                duration(budget),
+                duration(run),
+                duration(block),
+                (ROOM * needed.as_secs_f64()).ceil()
+            ));
+        }
+    }
+}

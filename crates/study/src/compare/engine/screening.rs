@@ -1,0 +1,72 @@
+//! Many arms: the unpromising ones are left out, round by round.
+//!
+//! What a round sees is used for choosing only and never printed as a result:
+//! the finalists are measured afresh.
+
+use super::{Block, CompareError, Engine};
+use pinwise_record::{Phase, Stopped};
+use pinwise_stats::halving::{self, ScreeningRun};
+
+impl Engine<'_> {
+    /// Sequential halving down to the finalists.
+    pub(super) fn screen(&mut self) -> Result<Option<Stopped>, CompareError> {
+        let baseline = self.plan.baseline;
+        let mut challengers = self.challengers();
+        self.screened = challengers.len() + 1;
+        let mut runs_so_far: Vec<ScreeningRun> = Vec::new();
+        let mut blocks_done = 0;
+        let begun = self.budget.fraction(self.machine.now());
+        let planned_end = begun + halving::BUDGET_SHARE * (1.0 - begun);
+        let rounds = halving::rounds(challengers.len());
+        for round in 0..rounds.len() {
+            let runs_ahead = rounds[round..].iter().map(|arms| arms + 1).sum();
+            let blocks = self.screening_blocks(planned_end, runs_ahead);
+            for _ in 0..blocks {
+                if self.is_spent() {
+                    break;
+                }
+                let mut open = challengers.clone();
+                open.push(baseline);
+                open.sort_unstable();
+                match self.block(&open, Phase::Screening, blocks_done)? {
+                    Block::Interrupted => return Ok(Some(Stopped::Interrupted)),
+                    Block::Dropped if self.has_failed() => return Ok(Some(Stopped::Failed)),
+                    Block::Dropped => challengers.retain(|&arm| self.arms[arm].is_open()),
+                    Block::Whole(block) => {
+                        blocks_done += 1;
+                        let at = runs_so_far.len();
+                        runs_so_far.extend(open.iter().map(|_| (0, 0.0)));
+                        for &arm in &open {
+                            let response = block.costs[arm].map_or(f64::NAN, f64::ln);
+                            runs_so_far[at + block.slots[arm]] = (arm, response);
+                        }
+                    }
+                }
+            }
+            let kept = halving::select(&runs_so_far, &challengers);
+            for &arm in challengers.iter().filter(|arm| !kept.contains(arm)) {
+                self.arms[arm].eliminated = true;
+            }
+            challengers = kept;
+        }
+        Ok(None)
+    }
+
+    /// Blocks for each of the rounds ahead, which take `runs_ahead` runs if
+    /// each has one block.
+    fn screening_blocks(&self, planned_end: f64, runs_ahead: usize) -> usize {
+        let now = self.machine.now();
+        let used = self.budget.fraction(now);
+        let share = ((planned_end - used) / (1.0 - used).max(1e-9)).max(0.0);
+        self.budget
+            .blocks_in_share(share, runs_ahead, now)
+            .max(halving::LEAST_BLOCKS)
+    }
+
+    /// All arms but the baseline and its placebo, which need no choosing.
+    fn challengers(&self) -> Vec<usize> {
+        let stays = |arm: &usize| *arm == self.plan.baseline || Some(*arm) == self.plan.placebo;
+        let open = self.open_arms().into_iter();
+        open.filter(|arm| !stays(arm)).collect()
+    }
+}

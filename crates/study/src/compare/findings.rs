@@ -1,0 +1,376 @@
+//! What disturbed an experiment, and what its figures do not show by
+//! themselves. A check is a function from the record to a finding.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::doubts;
+use super::engine::Results;
+use super::plan::Plan;
+use super::steadiness;
+use pinwise_record::{Arm, Comparison, Finding, RunRecord, Severity, Stopped};
+use pinwise_stats::describe::{median, quantile};
+use pinwise_stats::diagnose;
+use pinwise_topology::CpuSet;
+
+/// Others using more than this share of the CPUs disturb.
+const FOREIGN_SHARE: f64 = 0.05;
+/// More stolen time than this disturbs.
+const STEAL_SHARE: f64 = 0.01;
+/// Drift and order effects below this are not worth a word.
+const DRIFT: f64 = 0.05;
+const POSITION: f64 = 0.01;
+/// Less of the CPU time than this where it was asked for is not that placement.
+const COVERED: f64 = 0.99;
+/// Runs shorter than this are mostly process start.
+const SHORT_RUN_S: f64 = 0.005;
+
+/// All findings, worst first.
+pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = [
+        too_few_blocks(record, plan, results),
+        placebo(record, plan),
+        thread_counts(record),
+        granted(record),
+        throttled(results),
+        foreign_load(record),
+        steal(record),
+        drift(results),
+        position(results),
+        outliers(record),
+        short_runs(record),
+        doubts::coarse_figure(record, results),
+        steadiness::finding(record),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    findings.extend(
+        record
+            .contrasts
+            .iter()
+            .flat_map(|contrast| doubts::of_contrast(contrast, record)),
+    );
+    findings.extend(invalid_arms(record));
+    findings.extend(record.arms.iter().filter_map(coverage));
+    findings.extend(plan.known.iter().cloned());
+    findings.extend(
+        plan.arms
+            .iter()
+            .filter_map(|arm| merged(&arm.name, &arm.same_as)),
+    );
+    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
+    findings
+}
+
+fn all_runs(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
+    record.arms.iter().flat_map(|arm| &arm.runs)
+}
+
+fn invalid_arms(record: &Comparison) -> Vec<Finding> {
+    record
+        .arms
+        .iter()
+        .filter_map(|arm| {
+            let reason = arm.invalid.as_ref()?;
+            Some(Finding::new(
+                "arm_invalid",
+                Severity::Problem,
+                format!("{} does not count: {reason}", arm.name),
+                "Make the command succeed every time, or accept failures with --ignore-failure.",
+            ))
+        })
+        .collect()
+}
+
+/// Placements that come to the same CPUs.
+#[must_use]
+pub fn merged(name: &str, same_as: &[String]) -> Option<Finding> {
+    (!same_as.is_empty()).then(|| {
+        Finding::new(
+            "arms_merged",
+            Severity::Note,
+            match same_as {
+                [twin] => format!(
+                    "{twin} stands for the same CPUs as {name} here and was merged with it."
+                ),
+                twins => format!(
+                    "{} stand for the same CPUs as {name} here and were merged with it.",
+                    twins.join(", ")
+                ),
+            },
+            "",
+        )
+    })
+}
+
+/// The placebo is the baseline itself: any difference is a false alarm.
+fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
+    let name = &plan.arms[plan.placebo?].name;
+    let contrast = record.contrasts.iter().find(|c| c.arm == *name)?;
+    let baseline = &contrast.baseline;
+    if contrast.is_decided() {
+        return Some(Finding::new(
+            "placebo_differs",
+            Severity::Problem,
+            format!(
+                "The placebo came out different from {baseline}, although it is the same: a false alarm, which at most 1 of 20 comparisons raises."
+            ),
+            "Run again; if it happens again, something depends on the order of runs.",
+        ));
+    }
+    Some(Finding::new(
+        "placebo_passed",
+        Severity::Note,
+        format!("The placebo was not told apart from {baseline}, as it must be."),
+        "",
+    ))
+}
+
+fn too_few_blocks(record: &Comparison, plan: &Plan, results: &Results) -> Option<Finding> {
+    let least = plan.least_blocks(results.columns.len());
+    let is_short = record.blocks < least && record.stopped != Some(Stopped::Failed);
+    is_short.then(|| {
+        Finding::new(
+            "too_few_blocks",
+            Severity::Problem,
+            format!(
+                "Too few blocks for a verdict on {} arms: {} of at least {least}.",
+                results.columns.len(),
+                record.blocks
+            ),
+            format!("Give {}, or name fewer arms.", plan.more_effort()),
+        )
+        .with("blocks", record.blocks)
+        .with("least_blocks", least)
+    })
+}
+
+fn thread_counts(record: &Comparison) -> Option<Finding> {
+    let counts: Vec<(&Arm, u32)> = record
+        .arms
+        .iter()
+        .filter_map(|arm| Some((arm, arm.runs.iter().filter_map(|run| run.threads).max()?)))
+        .collect();
+    let differ = |same_command: bool| {
+        counts.iter().any(|(arm, count)| {
+            counts.iter().any(|(other, others)| {
+                count != others && (!same_command || arm.command == other.command)
+            })
+        })
+    };
+    if !differ(false) {
+        return None;
+    }
+    let listed: Vec<String> = counts
+        .iter()
+        .map(|(arm, count)| format!("{}: {count}", arm.name))
+        .collect();
+    let listed = listed.join(", ");
+    let finding = if differ(true) {
+        Finding::new(
+            "thread_counts_differ",
+            Severity::Warning,
+            format!(
+                "The program starts different numbers of threads ({listed}): their effect and that of the placement cannot be told apart."
+            ),
+            "Fix the number with --threads-env N, or in the command.",
+        )
+    } else {
+        // Part of what was asked: other commands, or a sweep over threads.
+        Finding::new(
+            "thread_counts_differ",
+            Severity::Note,
+            format!("The commands start different numbers of threads ({listed})."),
+            "",
+        )
+    };
+    let by_name: BTreeMap<&str, u32> = counts.iter().map(|(a, c)| (a.name.as_str(), *c)).collect();
+    Some(finding.with("threads", json!(by_name)))
+}
+
+/// How much of a bound arm's CPU time ran where it was asked to.
+fn coverage(arm: &Arm) -> Option<Finding> {
+    let mut runs = arm.runs.iter().filter_map(|run| run.coverage.as_ref());
+    let mut all = runs.next()?.clone();
+    runs.for_each(|run| all.add(run));
+    let severity = match all.share() {
+        Some(share) if share < COVERED => Severity::Warning,
+        _ => Severity::Note,
+    };
+    let finding = Finding::new(
+        "coverage",
+        severity,
+        format!("{}: {}", arm.name, all.sentence()),
+        all.advice(),
+    );
+    Some(
+        finding
+            .with("share_where_asked", all.share())
+            .with("threads", all.threads)
+            .with("moved_threads", all.moved_threads),
+    )
+}
+
+fn granted(record: &Comparison) -> Option<Finding> {
+    let odd = record.arms.iter().find_map(|arm| {
+        let asked = CpuSet::parse_list(&arm.cpus).ok()?;
+        let other = arm.runs.iter().find(|run| {
+            CpuSet::parse_list(&run.granted_cpus).is_ok_and(|granted| granted != asked)
+        })?;
+        Some((arm, other))
+    })?;
+    Some(Finding::new(
+        "granted_differs",
+        Severity::Problem,
+        format!(
+            "{} asked for CPUs {} and was granted {}.",
+            odd.0.name, odd.0.cpus, odd.1.granted_cpus
+        ),
+        "A cpuset or CPU hotplug changed the allowed CPUs meanwhile: run again.",
+    ))
+}
+
+fn throttled(results: &Results) -> Option<Finding> {
+    (results.throttled_blocks > 0).then(|| {
+        Finding::new(
+            "throttled",
+            Severity::Warning,
+            format!(
+                "{} dropped because a cgroup's CPU quota stopped a run in {}.",
+                match results.throttled_blocks {
+                    1 => "1 block was".to_owned(),
+                    blocks => format!("{blocks} blocks were"),
+                },
+                if results.throttled_blocks == 1 {
+                    "it"
+                } else {
+                    "them"
+                }
+            ),
+            "Raise the quota (cpu.max), or start fewer threads.",
+        )
+        .with("blocks", results.throttled_blocks)
+    })
+}
+
+/// CPUs that others used while a typical run ran; `None` where no run says.
+pub(crate) fn foreign_cpus(record: &Comparison) -> Option<f64> {
+    let shares: Vec<f64> = all_runs(record)
+        .filter_map(|run| Some(run.foreign_cpu_s? / run.wall_s))
+        .collect();
+    median(&shares)
+}
+
+fn foreign_load(record: &Comparison) -> Option<Finding> {
+    let busy = foreign_cpus(record)?;
+    let cpus = record.host.counts.cpus.max(1) as f64;
+    (busy / cpus > FOREIGN_SHARE).then(|| {
+        Finding::new(
+            "foreign_load",
+            Severity::Warning,
+            format!("Others used {busy:.1} of {cpus} CPUs meanwhile: placements on those CPUs suffer from them."),
+            "See `pinwise doctor`; compare again on a quiet machine before making it permanent.",
+        )
+        .with("foreign_cpus_median", busy)
+    })
+}
+
+fn steal(record: &Comparison) -> Option<Finding> {
+    let (stolen, wall) = all_runs(record)
+        .filter_map(|run| Some((run.steal_s?, run.wall_s)))
+        .fold((0.0, 0.0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
+    let share = stolen / wall;
+    (share > STEAL_SHARE).then(|| {
+        Finding::new(
+            "steal",
+            Severity::Warning,
+            format!(
+                "The hypervisor gave {:.1} % of a CPU to others meanwhile.",
+                100.0 * share
+            ),
+            "Expect wider intervals; a dedicated host would be quieter.",
+        )
+        .with("steal_share", share)
+    })
+}
+
+fn drift(results: &Results) -> Option<Finding> {
+    let drift = diagnose::drift(&results.data);
+    (drift.abs() > DRIFT.ln_1p()).then(|| {
+        let word = if drift > 0.0 { "slower" } else { "faster" };
+        Finding::new(
+            "drift",
+            Severity::Note,
+            format!(
+                "The machine got {word} by {:.0} % over the experiment; blocks cancel it.",
+                100.0 * drift.abs().exp_m1()
+            ),
+            "",
+        )
+        .with("ratio_last_third_to_first", drift.exp())
+    })
+}
+
+fn position(results: &Results) -> Option<Finding> {
+    let effect = diagnose::position_effect(&results.data, &results.around.slots)?;
+    (effect.abs() > POSITION).then(|| {
+        Finding::new(
+            "position_effect",
+            Severity::Note,
+            format!("The last run of a block costs {:+.1} % against the first; the random order cancels it.", 100.0 * effect.exp_m1()),
+            "",
+        )
+        .with("ratio_last_to_first", effect.exp())
+    })
+}
+
+fn outliers(record: &Comparison) -> Option<Finding> {
+    let count: usize = record
+        .arms
+        .iter()
+        .map(|arm| {
+            let logs: Vec<f64> = arm
+                .runs
+                .iter()
+                .filter_map(|run| run.metric.cost.map(f64::ln))
+                .collect();
+            diagnose::outliers(&logs)
+        })
+        .sum();
+    let runs = all_runs(record).count();
+    (count > 0).then(|| {
+        Finding::new(
+            "outliers",
+            Severity::Note,
+            format!(
+                "{count} of {runs} runs {} arm's median; none was removed, ranks do the work.",
+                if count == 1 {
+                    "lies far from its"
+                } else {
+                    "lie far from their"
+                }
+            ),
+            "",
+        )
+        .with("runs", count)
+    })
+}
+
+fn short_runs(record: &Comparison) -> Option<Finding> {
+    let walls: Vec<f64> = all_runs(record).map(|run| run.wall_s).collect();
+    let typical = quantile(&walls, 0.5);
+    (typical < SHORT_RUN_S && record.metric.name == "wall").then(|| {
+        Finding::new(
+            "short_runs",
+            Severity::Warning,
+            format!(
+                "A run takes {:.1} ms, much of it to start the process.",
+                typical * 1e3
+            ),
+            "Give the command more work per run.",
+        )
+        .with("median_wall_s", typical)
+    })
+}

@@ -1,0 +1,73 @@
+//! The main job: run arms against each other in randomised blocks until the
+//! question is answered or the budget is spent, and say what came out.
+//!
+//! [`Plan`] says what is compared and how; [`run`] carries it out over a
+//! [`Machine`](pinwise_machine::Machine) and returns the record. An
+//! [`Observer`] sees every run as it finishes, so that it can be stored and
+//! shown before the next one starts. Printing and storing are the observers'
+//! business; nothing here knows a terminal or a file.
+
+mod assemble;
+mod budget;
+mod doubts;
+mod engine;
+mod findings;
+mod outcome;
+mod plan;
+mod steadiness;
+mod traced;
+
+pub(crate) use assemble::{host as host_record, workload_record};
+pub(crate) use engine::PADDING;
+pub use engine::{CompareError, run};
+pub(crate) use findings::foreign_cpus;
+pub use findings::merged as merged_finding;
+pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
+pub use outcome::{RunFailure, coverage_record};
+pub use plan::{ArmPlan, Plan, PlanError, Tuning};
+
+use pinwise_record::{Comparison, RunRecord};
+use pinwise_stats::confirm::Look;
+
+/// Who watches an experiment.
+pub trait Observer {
+    /// The experiment begins; the record has its plan and no runs yet.
+    fn begin(&mut self, _record: &Comparison) {}
+
+    /// A run of arm number `arm` is over.
+    fn run(&mut self, _arm: usize, _run: &RunRecord) {}
+
+    /// Something is about to happen or has been learnt.
+    fn progress(&mut self, _progress: &Progress<'_>) {}
+
+    /// Something the user should know at once, as a full sentence.
+    fn warn(&mut self, _sentence: &str) {}
+
+    /// The experiment is over.
+    fn end(&mut self, _record: &Comparison) {}
+}
+
+/// Nobody watches.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unwatched;
+
+impl Observer for Unwatched {}
+
+/// Where an experiment stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// `warm-up`, `screening` or `confirmation`; then `trace`, one block.
+    pub phase: &'static str,
+    /// Share of the budget used, 0 to 1.
+    pub fraction: f64,
+    /// Blocks done in this phase.
+    pub blocks: usize,
+    /// The arm that runs next.
+    pub arm: &'a str,
+    /// Expected seconds until the end of the budget.
+    pub left_s: f64,
+    /// What the last look said.
+    pub look: Option<&'a Look>,
+    /// Names of the columns of the look.
+    pub names: &'a [String],
+}

@@ -1,0 +1,341 @@
+//! From a run to its record: did it count, and what did it cost?
+
+use std::fmt;
+use std::time::Duration;
+
+use pinwise_machine::{Binding, Coverage, End, Machine, MachineError, Output, Request, Run};
+use pinwise_placement::Realised;
+use pinwise_record::{CoverageRecord, MetricReading, MoverRecord, Phase, RunRecord};
+use pinwise_topology::CpuSet;
+use pinwise_workload::{Measured, Metric, SuccessRule, Workload};
+
+/// Longest piece of a failed run's standard error that is shown.
+const SHOWN_STDERR: usize = 2000;
+
+/// What is known of an arm while the experiment runs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ArmState {
+    /// Runs of whole blocks.
+    pub(super) runs: Vec<RunRecord>,
+    /// Warm-up and dropped blocks.
+    pub(super) other_runs: Vec<RunRecord>,
+    /// Why its runs do not count.
+    pub(super) invalid: Option<String>,
+    /// Dropped by the screening.
+    pub(super) eliminated: bool,
+}
+
+impl ArmState {
+    pub(super) const fn is_open(&self) -> bool {
+        self.invalid.is_none() && !self.eliminated
+    }
+
+    pub(super) fn keep(&mut self, run: RunRecord) {
+        match run.phase {
+            Phase::Screening | Phase::Confirmation => self.runs.push(run),
+            Phase::Warmup | Phase::Dropped => self.other_runs.push(run),
+        }
+    }
+}
+
+/// Of a run that does not count.
+const NO_READING: MetricReading = MetricReading {
+    value: None,
+    cost: None,
+};
+
+/// Why a run does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFailure {
+    what: String,
+    stderr: String,
+}
+
+impl fmt::Display for RunFailure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.what)?;
+        if !self.stderr.is_empty() {
+            write!(out, "; its standard error ends with:\n{}", self.stderr)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where in the experiment a run was made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) phase: Phase,
+    pub(crate) block: usize,
+    pub(crate) order: usize,
+    pub(crate) block_runs: usize,
+    pub(crate) at: Duration,
+}
+
+/// One run that is to be measured.
+#[derive(Debug)]
+pub(crate) struct Trial<'a> {
+    pub(crate) workload: &'a Workload,
+    pub(crate) place: &'a Realised,
+    pub(crate) binding: Option<&'a Binding>,
+    pub(crate) offline: Option<&'a CpuSet>,
+    pub(crate) metric: &'a Metric,
+    pub(crate) output: Output,
+    /// Bytes by which the environment is padded.
+    pub(crate) padding: usize,
+}
+
+impl Trial<'_> {
+    /// What the machine is asked.
+    pub(crate) fn request(&self) -> Request<'_> {
+        Request {
+            workload: self.workload,
+            cpus: &self.place.cpus,
+            memory: self.place.memory.as_ref(),
+            output: self.output.clone(),
+            environment_padding: self.padding,
+            count_threads_closely: false,
+            bound: self.binding,
+            offline: self.offline,
+        }
+    }
+
+    /// Prepares, runs, verifies and cleans up; the record of the run, and why
+    /// it failed if it did. `started`: what the moments of runs count from.
+    pub(crate) fn carry_out(
+        &self,
+        machine: &mut dyn Machine,
+        mut moment: Moment,
+        started: Duration,
+    ) -> Result<(RunRecord, Option<RunFailure>), MachineError> {
+        if let Some(prepare) = &self.workload.prepare {
+            machine.run_helper("prepare", prepare)?;
+        }
+        moment.at = machine.now().saturating_sub(started);
+        let run = machine.run(&self.request())?;
+        let (mut record, mut failure) = record(&run, self.metric, self.workload, moment);
+        if failure.is_none() {
+            failure = self.verified(machine)?;
+            if failure.is_some() {
+                record.metric = NO_READING;
+            }
+        }
+        if let Some(cleanup) = &self.workload.cleanup {
+            machine.run_helper("cleanup", cleanup)?;
+        }
+        Ok((record, failure))
+    }
+
+    /// Looks whether a run did its work; why not, if not.
+    fn verified(&self, machine: &mut dyn Machine) -> Result<Option<RunFailure>, MachineError> {
+        let Some(verify) = &self.workload.verify else {
+            return Ok(None);
+        };
+        match machine.run_helper("verify", verify) {
+            Ok(()) => Ok(None),
+            Err(MachineError::Helper { reason, .. }) => Ok(Some(RunFailure::of_output(&reason))),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The record of a run, and why it failed if it did.
+fn record(
+    run: &Run,
+    metric: &Metric,
+    workload: &Workload,
+    moment: Moment,
+) -> (RunRecord, Option<RunFailure>) {
+    let (metric, failure) = read_metric(run, metric, workload);
+    let (exit, signal) = match run.end {
+        End::Status(status) => (Some(status), None),
+        End::Signal(signal) => (None, Some(signal)),
+        End::TimedOut | End::LeftBehind(_) | End::NoFigure(_) => (None, None),
+    };
+    let record = RunRecord {
+        block: moment.block,
+        order: moment.order,
+        block_runs: moment.block_runs,
+        phase: moment.phase,
+        at_s: moment.at.as_secs_f64(),
+        wall_s: run.wall.as_secs_f64(),
+        user_s: run.user.map(|t| t.as_secs_f64()),
+        sys_s: run.system.map(|t| t.as_secs_f64()),
+        max_rss_bytes: run.max_rss_bytes,
+        exit,
+        signal,
+        timed_out: run.end == End::TimedOut,
+        threads: run.threads,
+        migrations: run.migrations,
+        context_switches: run
+            .voluntary_switches
+            .zip(run.involuntary_switches)
+            .map(|(v, i)| v + i),
+        involuntary_switches: run.involuntary_switches,
+        minor_faults: run.minor_faults,
+        major_faults: run.major_faults,
+        cycles: run.cycles,
+        instructions: run.instructions,
+        granted_cpus: run.granted.to_string(),
+        coverage: run.coverage.as_ref().map(coverage_record),
+        foreign_cpu_s: run.foreign_cpu.map(|t| t.as_secs_f64()),
+        steal_s: run.steal.map(|t| t.as_secs_f64()),
+        throttled: run.throttled,
+        metric,
+    };
+    (record, failure)
+}
+
+/// What became of bound threads, for a record.
+#[must_use]
+pub fn coverage_record(coverage: &Coverage) -> CoverageRecord {
+    CoverageRecord {
+        threads: coverage.threads,
+        moved_threads: coverage.moved,
+        cpu_s: coverage.cpu.as_secs_f64(),
+        where_asked_s: coverage.where_asked.as_secs_f64(),
+        movers: coverage
+            .movers
+            .iter()
+            .map(|mover| MoverRecord {
+                program: mover.program.clone(),
+                knob: mover.knob.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// What metrics can be read from.
+pub(crate) fn figures_of(run: &Run) -> Measured<'_> {
+    Measured {
+        wall_s: run.wall.as_secs_f64(),
+        user_s: run.user.map(|t| t.as_secs_f64()),
+        sys_s: run.system.map(|t| t.as_secs_f64()),
+        max_rss_bytes: run.max_rss_bytes,
+        cycles: run.cycles,
+        instructions: run.instructions,
+        output: run.output.as_deref(),
+    }
+}
+
+fn read_metric(
+    run: &Run,
+    metric: &Metric,
+    workload: &Workload,
+) -> (MetricReading, Option<RunFailure>) {
+    if let Some(failure) = RunFailure::of(run, workload) {
+        return (NO_READING, Some(failure));
+    }
+    match metric.read(&figures_of(run)) {
+        Ok(value) => {
+            let reading = MetricReading {
+                value: Some(value),
+                cost: Some(metric.cost(value)),
+            };
+            (reading, None)
+        }
+        Err(reason) => {
+            let failure = RunFailure {
+                what: reason.to_string(),
+                stderr: String::new(),
+            };
+            (NO_READING, Some(failure))
+        }
+    }
+}
+
+impl RunFailure {
+    /// Why a run of this workload does not count; `None` where it does.
+    #[must_use]
+    pub fn of(run: &Run, workload: &Workload) -> Option<Self> {
+        let what = how_it_failed(run, workload)?;
+        let stderr = shown(&run.stderr_tail);
+        Some(Self { what, stderr })
+    }
+
+    /// The run succeeded, but its output is not what it must be.
+    fn of_output(reason: &str) -> Self {
+        Self {
+            what: format!(
+                "the output is wrong: its check says {}",
+                reason.replace('\n', "; ")
+            ),
+            stderr: String::new(),
+        }
+    }
+}
+
+fn how_it_failed(run: &Run, workload: &Workload) -> Option<String> {
+    let command = name_of(workload);
+    match &run.end {
+        End::Status(0) => how_it_is_wrong(run, workload),
+        End::Status(_) if workload.success == SuccessRule::AnyStatus => {
+            how_it_is_wrong(run, workload)
+        }
+        End::Status(status) => Some(format!(
+            "'{command}' failed with exit status {status} (--ignore-failure accepts it)"
+        )),
+        End::Signal(signal) => Some(format!("'{command}' was killed by signal {signal}")),
+        End::TimedOut => {
+            let limit = workload.timeout.unwrap_or_default().as_secs_f64();
+            Some(format!(
+                "'{command}' took longer than its time-out of {limit} s and was killed"
+            ))
+        }
+        End::NoFigure(why) => Some(why.clone()),
+        End::LeftBehind(names) => Some(format!(
+            "'{command}' ended but left processes running ({}); they were killed: run it in the foreground",
+            names.join(", ")
+        )),
+    }
+}
+
+/// A recipe's scripts are long and known by its name.
+fn name_of(workload: &Workload) -> String {
+    match &workload.recipe {
+        Some(recipe) => format!("recipe {recipe}"),
+        None => workload.command.to_string(),
+    }
+}
+
+fn how_it_is_wrong(run: &Run, workload: &Workload) -> Option<String> {
+    let expect = workload.expect.as_ref()?;
+    let output = run.output.as_deref()?;
+    (!expect.is_in(output))
+        .then(|| format!("the output is wrong: nothing in it matches '{expect}'"))
+}
+
+fn shown(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let text = text.trim_end();
+    let skip = text.chars().count().saturating_sub(SHOWN_STDERR);
+    text.chars().skip(skip).collect()
+}
+
+/// Output files are named by arm, phase and block, so that none is
+/// overwritten.
+pub(super) fn output_of(output: &Output, arm: &str, phase: Phase, block: usize) -> Output {
+    let phase = match phase {
+        Phase::Warmup => "warmup",
+        Phase::Screening => "screening",
+        Phase::Confirmation | Phase::Dropped => "run",
+    };
+    output_named(output, arm, &format!("{phase}-{block:04}"))
+}
+
+/// The same of a run that is named otherwise.
+pub(crate) fn output_named(output: &Output, arm: &str, run: &str) -> Output {
+    let Output::Files(folder) = output else {
+        return output.clone();
+    };
+    let safe: String = arm
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "-_.,=+".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    Output::Files(folder.join(format!("{safe}.{run}")))
+}

@@ -1,0 +1,236 @@
+//! What is compared, and how.
+
+use std::time::Duration;
+
+use pinwise_machine::{Binding, Output};
+use pinwise_placement::{Placement, RealiseError, Realised, merge_equivalent};
+use pinwise_record::{ComparisonStudy, Finding, ServiceRecord};
+use pinwise_stats::confirm::{Question, Score};
+use pinwise_stats::judge::Judge;
+use pinwise_topology::{CpuSet, Topology};
+use pinwise_workload::{Better, Command, Metric, Workload};
+
+/// One arm: a command at a place.
+#[derive(Debug, Clone)]
+pub struct ArmPlan {
+    /// Unique name.
+    pub name: String,
+    /// What runs.
+    pub workload: Workload,
+    /// Where it runs.
+    pub place: Realised,
+    /// Other names asked for that come to the same.
+    pub same_as: Vec<String>,
+    /// Is this what happens when nothing is done?
+    pub is_default: bool,
+    /// How its threads are bound; `None`: they share the place's CPUs.
+    pub binding: Option<Binding>,
+    /// CPUs that are switched off while it runs.
+    pub offline: Option<CpuSet>,
+}
+
+/// Figures of the method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tuning {
+    /// Family-wise two-sided error.
+    pub alpha: f64,
+    /// Smallest effect of interest, as a share.
+    pub min_effect: f64,
+    /// Go on until every interval is within ± this share.
+    pub precision: Option<f64>,
+    /// Time for everything.
+    pub budget: Option<Duration>,
+    /// Runs per arm, on average over the arms.
+    pub max_runs: Option<usize>,
+    /// Warm-up blocks; `None` for one, or two where the first was slow.
+    pub warmup: Option<usize>,
+    /// What of the runs is judged.
+    pub judge: Judge,
+    /// How blocks count where that is the typical run.
+    pub score: Score,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            alpha: 0.05,
+            min_effect: 0.01,
+            precision: None,
+            budget: Some(Duration::from_secs(60)),
+            max_runs: None,
+            warmup: None,
+            judge: Judge::default(),
+            score: Score::default(),
+        }
+    }
+}
+
+/// A comparison that can be carried out.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Arms, at least two.
+    pub arms: Vec<ArmPlan>,
+    /// Index of the arm the others are compared with.
+    pub baseline: usize,
+    /// What is compared.
+    pub metric: Metric,
+    /// Unit of the figure where the metric has none; empty where unknown.
+    pub unit: String,
+    /// Figures of the method.
+    pub tuning: Tuning,
+    /// Seed of the order of runs.
+    pub seed: u64,
+    /// What becomes of the commands' output.
+    pub output: Output,
+    /// Is every arm's figure wanted, and not only which is best? Then none is
+    /// screened, and nobody is told that the budget is short for a verdict.
+    pub is_survey: bool,
+    /// Findings that are known beforehand.
+    pub known: Vec<Finding>,
+    /// What it is made for.
+    pub study: ComparisonStudy,
+    /// Name under which the record is stored.
+    pub id: String,
+    /// The arguments that it was made of; empty where no command line did.
+    pub argv: Vec<String>,
+    /// When it begins, RFC 3339.
+    pub started: String,
+    /// Labels of the user's.
+    pub tags: Vec<String>,
+    /// Index of the arm that is the baseline under another name.
+    pub placebo: Option<usize>,
+    /// Is every arm then run once more, traced?
+    pub is_traced: bool,
+    /// The service that runs already and is placed in turns; `None`: every run
+    /// starts a command.
+    pub service: Option<ServiceRecord>,
+}
+
+/// No arms yet, the first of which will be the baseline; the method's default
+/// figures, seed 0 and no name.
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            arms: Vec::new(),
+            baseline: 0,
+            metric: Metric::Wall,
+            unit: String::new(),
+            tuning: Tuning::default(),
+            seed: 0,
+            output: Output::Discard,
+            is_survey: false,
+            known: Vec::new(),
+            study: ComparisonStudy::Compare,
+            id: String::new(),
+            argv: Vec::new(),
+            started: String::new(),
+            tags: Vec::new(),
+            placebo: None,
+            is_traced: false,
+            service: None,
+        }
+    }
+}
+
+/// Why a plan cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Fewer than two different arms.
+    #[error("there is nothing to compare: {0}")]
+    TooFewArms(String),
+    /// A figure is out of range.
+    #[error("{0}")]
+    OutOfRange(String),
+}
+
+impl Plan {
+    /// One command under several placements, the first of which is the
+    /// baseline; equivalent ones are merged. With the method's default
+    /// figures, seed 0 and no name: set the fields that shall differ.
+    ///
+    /// # Errors
+    /// [`RealiseError`] where a placement cannot be had on this machine.
+    pub fn of_placements(
+        command: Command,
+        topology: &Topology,
+        placements: &[Placement],
+    ) -> Result<Self, RealiseError> {
+        let places: Vec<Realised> = placements
+            .iter()
+            .map(|placement| placement.realise(topology))
+            .collect::<Result<_, _>>()?;
+        let arms = merge_equivalent(places)
+            .into_iter()
+            .map(|(place, same_as)| ArmPlan {
+                name: place.placement.to_string(),
+                workload: Workload::new(command.clone()),
+                is_default: place.placement == Placement::os_default(),
+                binding: Binding::of(&place, None),
+                offline: None,
+                place,
+                same_as,
+            })
+            .collect();
+        Ok(Self {
+            arms,
+            ..Self::default()
+        })
+    }
+
+    /// Checks figures that no type can check.
+    ///
+    /// # Errors
+    /// [`PlanError`] says which.
+    pub fn check(&self) -> Result<(), PlanError> {
+        let out = |text: &str| Err(PlanError::OutOfRange(text.to_owned()));
+        if self.arms.len() < 2 {
+            let only = "only one arm is left on this machine; add another --place or --command";
+            return Err(PlanError::TooFewArms(only.to_owned()));
+        }
+        let tuning = &self.tuning;
+        if !(tuning.min_effect > 0.0 && tuning.min_effect < 1.0) {
+            return out("--min-effect must lie between 0 and 100 %");
+        }
+        if !(tuning.alpha > 0.0 && tuning.alpha < 0.5) {
+            return out("the error level must lie between 0 and 0.5");
+        }
+        if tuning.precision.is_some_and(|p| !(p > 0.0 && p < 1.0)) {
+            return out("--precision must lie between 0 and 100 %");
+        }
+        if tuning.max_runs == Some(0) {
+            return out("--max-runs must be at least 1");
+        }
+        if tuning.budget.is_none() && tuning.max_runs.is_none() {
+            return out("a budget is needed: --budget or --max-runs");
+        }
+        Ok(())
+    }
+
+    /// What is asked of the runs.
+    #[must_use]
+    pub fn question(&self) -> Question {
+        Question {
+            judge: self.tuning.judge,
+            score: self.tuning.score,
+            alpha: self.tuning.alpha,
+            delta: self.tuning.min_effect.ln_1p(),
+            is_rate: self.metric.better() == Better::Higher,
+        }
+    }
+
+    /// The fewest blocks that allow a verdict on so many arms.
+    #[must_use]
+    pub fn least_blocks(&self, arms: usize) -> usize {
+        self.question().least_blocks(arms.saturating_sub(1))
+    }
+
+    /// The option that gives the experiment more to work with.
+    #[must_use]
+    pub const fn more_effort(&self) -> &'static str {
+        if self.tuning.budget.is_some() {
+            "a longer --budget"
+        } else {
+            "more --max-runs"
+        }
+    }
+}

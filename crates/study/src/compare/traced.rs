@@ -1,0 +1,176 @@
+//! One more run of each arm, traced: what the scheduler did with it.
+//!
+//! It comes after the experiment, so that nothing that was timed was traced,
+//! and is none of the arm's runs. One run is an example, no statistic: what it
+//! shows stands beside the verdict and claims no cause. A trace that cannot be
+//! had spoils no experiment.
+
+mod words;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::engine::PADDING;
+use super::outcome;
+use super::plan::{ArmPlan, Plan};
+use super::{Observer, Progress};
+use crate::trace;
+use pinwise_machine::{Machine, MachineError, Request, Subject};
+use pinwise_record::{ArmTrace, Comparison, Finding, Severity, Stopped, TraceRecord, TraceSource};
+use pinwise_sched::Availability;
+use pinwise_workload::SuccessRule;
+
+/// With so many arms those that the screening dropped are traced as well.
+const FEW_ARMS: usize = 6;
+/// Stream of the seed, of its own so that no other draw depends on it.
+const STREAM: u64 = 2;
+
+/// Traces the arms and adds what came out.
+pub(super) fn add(
+    record: &mut Comparison,
+    plan: &Plan,
+    machine: &mut dyn Machine,
+    observer: &mut dyn Observer,
+) {
+    if matches!(
+        record.stopped,
+        Some(Stopped::Failed | Stopped::Interrupted) | None
+    ) {
+        return;
+    }
+    let mut chance = ChaCha8Rng::seed_from_u64(plan.seed);
+    chance.set_stream(STREAM);
+    let is_many = record.arms.len() > FEW_ARMS;
+    let wanted: Vec<usize> = (0..record.arms.len())
+        .filter(|&arm| record.arms[arm].invalid.is_none())
+        .filter(|&arm| !(is_many && record.arms[arm].eliminated))
+        .collect();
+    let tiers = machine.tiers();
+    for (done, &arm) in wanted.iter().enumerate() {
+        announce(observer, done, &plan.arms[arm].name);
+        let padding = chance.random_range(0..PADDING);
+        match one(plan, &plan.arms[arm], padding, &tiers, machine) {
+            Ok(trace) => record.arms[arm].trace = Some(trace),
+            Err(error) => {
+                record
+                    .findings
+                    .push(unavailable(&plan.arms[arm].name, &error));
+                if is_for_all(&error) {
+                    break;
+                }
+            }
+        }
+    }
+    record.verdict.beside = words::beside(record);
+    record
+        .findings
+        .sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
+}
+
+fn announce(observer: &mut dyn Observer, done: usize, arm: &str) {
+    observer.progress(&Progress {
+        phase: "trace",
+        fraction: 1.0,
+        blocks: done,
+        arm,
+        left_s: f64::INFINITY,
+        look: None,
+        names: &[],
+    });
+}
+
+/// What stands in the way of one arm stands in the way of all?
+const fn is_for_all(error: &MachineError) -> bool {
+    matches!(
+        error,
+        MachineError::Untraceable { .. } | MachineError::Interrupted
+    )
+}
+
+/// One traced run, with the request of the arm's runs.
+fn one(
+    plan: &Plan,
+    arm: &ArmPlan,
+    padding: usize,
+    tiers: &[Availability],
+    machine: &mut dyn Machine,
+) -> Result<ArmTrace, MachineError> {
+    if let Some(prepare) = &arm.workload.prepare {
+        machine.run_helper("prepare", prepare)?;
+    }
+    let request = Request {
+        workload: &arm.workload,
+        cpus: &arm.place.cpus,
+        memory: arm.place.memory.as_ref(),
+        output: outcome::output_named(&plan.output, &arm.name, "trace"),
+        environment_padding: padding,
+        count_threads_closely: false,
+        bound: arm.binding.as_ref(),
+        offline: arm.offline.as_ref(),
+    };
+    let order = trace::Plan {
+        subject: Subject::Command(&request),
+        source: TraceSource::Command {
+            command: arm.workload.command.argv().to_vec(),
+            placement: arm.place.placement.to_string(),
+            cpus: arm.place.cpus.to_string(),
+        },
+        tiers,
+        tier: None,
+        limit: None,
+        calibration: std::time::Duration::ZERO,
+        leaves_daemons: false,
+        tags: Vec::new(),
+    };
+    let traced = trace::run(&order, machine, &mut trace::Unheard);
+    if let Some(cleanup) = &arm.workload.cleanup {
+        machine.run_helper("cleanup", cleanup)?;
+    }
+    Ok(of_arm(arm, traced?))
+}
+
+/// What an arm keeps of a trace.
+fn of_arm(arm: &ArmPlan, traced: TraceRecord) -> ArmTrace {
+    let mut notes = traced.notes;
+    let has_failed = traced.exit.is_some_and(|status| status != 0);
+    if has_failed && arm.workload.success != SuccessRule::AnyStatus {
+        notes.insert(
+            0,
+            format!(
+                "The traced run of {} failed: its figures may be of a part of it.",
+                arm.name
+            ),
+        );
+    }
+    ArmTrace {
+        sentence: words::sentence(&arm.name, &traced.figures),
+        tier: traced.tier,
+        elapsed_s: traced.elapsed_s,
+        notes,
+        figures: traced.figures,
+    }
+}
+
+fn unavailable(arm: &str, error: &MachineError) -> Finding {
+    let (sentence, advice) = match error {
+        MachineError::Untraceable { reason, remedy, .. } => (
+            format!("--trace: no arm could be traced: {reason}."),
+            remedy
+                .as_ref()
+                .map_or_else(String::new, |command| format!("Permit it with: {command}")),
+        ),
+        MachineError::Interrupted => (
+            "--trace: the traced runs were interrupted.".to_owned(),
+            String::new(),
+        ),
+        other => (
+            format!("--trace: {arm} could not be traced: {other}."),
+            String::new(),
+        ),
+    };
+    Finding::new("trace_unavailable", Severity::Note, sentence, advice).weighing(4)
+}
+
+#[cfg(test)]
+#[path = "traced_tests.rs"]
+mod tests;

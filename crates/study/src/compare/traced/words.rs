@@ -1,0 +1,195 @@
+//! Traces of arms in words: of each arm, and of two beside the verdict.
+//!
+//! Only what the figures carry is said. Differences of one run are differences
+//! of that run; small ones are not worth a word.
+
+use pinwise_record::{
+    Arm, Comparison, ContrastRecord, LowerBound, MigrationCounts, SharingCauses, TraceFigures,
+};
+
+/// Shares below this, per cent, are not worth a word.
+const WORTH_PERCENT: f64 = 1.0;
+/// Two arms differ in a share by at least so much, percentage points.
+const DIFFERS_POINTS: f64 = 5.0;
+/// Two arms differ in migrations by at least this factor …
+const DIFFERS_FACTOR: u64 = 2;
+/// … and so many.
+const DIFFERS_MOVES: u64 = 10;
+
+/// What the scheduler did with an arm, as a full sentence.
+pub(super) fn sentence(name: &str, figures: &TraceFigures) -> String {
+    let mut clauses = vec![format!("{name} {}", moved(&figures.totals.migrations))];
+    clauses.extend(sharing(figures));
+    clauses.extend(queued(figures));
+    format!("{}.", clauses.join("; "))
+}
+
+/// `migrated 412 times, 20 of them across LLCs, 3 across packages`.
+fn moved(moves: &MigrationCounts) -> String {
+    let [_, _, far @ ..] = moves.crossings();
+    let mut far: Vec<String> = far
+        .iter()
+        .filter(|(times, _)| *times > 0)
+        .map(|(times, how)| format!("{times} {how}"))
+        .collect();
+    if let Some(first) = far.first_mut() {
+        let (times, how) = first.split_once(' ').unwrap_or((first, ""));
+        *first = format!("{times} of them {how}");
+    }
+    let times = match moves.total() {
+        0 => "never migrated".to_owned(),
+        1 => "migrated once".to_owned(),
+        2 => "migrated twice".to_owned(),
+        total => format!("migrated {total} times"),
+    };
+    let parts: Vec<String> = std::iter::once(times).chain(far).collect();
+    parts.join(", ")
+}
+
+/// `31 % of its CPU time was beside a busy SMT sibling while a core idled, by
+/// the scheduler`.
+fn sharing(figures: &TraceFigures) -> Option<String> {
+    let sharing = &figures.avoidable_smt_sharing;
+    let shared = sharing
+        .shared_percent
+        .filter(|&share| share >= WORTH_PERCENT)?;
+    let avoidable = sharing.percent.filter(|&share| share >= WORTH_PERCENT);
+    Some(match (avoidable, sharing.percent) {
+        (Some(share), _) => format!(
+            "{share:.0} % of its CPU time was beside a busy SMT sibling while a core idled{}",
+            sharing.by.as_ref().map_or("", blamed)
+        ),
+        (None, Some(_)) => format!(
+            "{shared:.0} % of its CPU time was beside a busy SMT sibling, while no core idled"
+        ),
+        (None, None) => format!("{shared:.0} % of its CPU time was beside a busy SMT sibling"),
+    })
+}
+
+/// Who did more than half of it.
+fn blamed(by: &SharingCauses) -> &'static str {
+    let half = 0.5 * (by.scheduler_s + by.mask_s + by.other_processes_s);
+    if by.scheduler_s > half {
+        ", by the scheduler"
+    } else if by.mask_s > half {
+        ", as its mask demands"
+    } else if by.other_processes_s > half {
+        ", beside other programs"
+    } else {
+        ""
+    }
+}
+
+/// Time queued as a share of the time that threads could have run, per cent.
+fn queued_percent(figures: &TraceFigures) -> Option<f64> {
+    let waited = figures.waits.total_s?;
+    let runnable = waited + figures.totals.cpu_s;
+    (runnable > 0.0).then(|| 100.0 * waited / runnable)
+}
+
+fn queued(figures: &TraceFigures) -> Option<String> {
+    let share = queued_percent(figures).filter(|&share| share >= WORTH_PERCENT)?;
+    let idle = figures.idle_while_waiting.percent;
+    let idle = idle.filter(|&share| share >= WORTH_PERCENT);
+    let idle = idle.map_or_else(String::new, |idle| {
+        format!(", {idle:.0} % of it while a CPU idled")
+    });
+    Some(format!(
+        "its threads were queued {}{share:.0} % of the time they could have run{idle}",
+        figures.at_least(LowerBound::Queued)
+    ))
+}
+
+/// What the traces of the arms say that the verdict is about; `None` where
+/// fewer than two of them were traced.
+pub(super) fn beside(record: &Comparison) -> Option<String> {
+    let contrast = record
+        .contrasts
+        .iter()
+        .filter(|contrast| is_traced(record, contrast))
+        .max_by(|a, b| weight(record, a).total_cmp(&weight(record, b)))?;
+    let (one, other) = (
+        traced(record, &contrast.baseline)?,
+        traced(record, &contrast.arm)?,
+    );
+    let said: Vec<String> = [
+        differ_in_moves(one, other),
+        differ_in_share(
+            one,
+            other,
+            avoidable,
+            " of {}'s CPU time was beside a busy SMT sibling while a core idled",
+        ),
+        differ_in_share(
+            one,
+            other,
+            queued_percent,
+            " of the time that threads of {} could have run they were queued",
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    Some(if said.is_empty() {
+        format!(
+            "In one traced run each, the scheduler did much the same with {} and {}.",
+            one.0, other.0
+        )
+    } else {
+        format!("In one traced run each, {}.", said.join("; "))
+    })
+}
+
+/// An arm's name and the figures of its trace.
+type Traced<'a> = (&'a str, &'a TraceFigures);
+
+fn traced<'a>(record: &'a Comparison, name: &str) -> Option<Traced<'a>> {
+    let arm: &Arm = record.arms.iter().find(|arm| arm.name == name)?;
+    Some((&arm.name, &arm.trace.as_ref()?.figures))
+}
+
+fn is_traced(record: &Comparison, contrast: &ContrastRecord) -> bool {
+    traced(record, &contrast.arm).is_some() && traced(record, &contrast.baseline).is_some()
+}
+
+/// The best arm comes first, then those that differ, the most different first.
+fn weight(record: &Comparison, contrast: &ContrastRecord) -> f64 {
+    let is_best = record.best.as_ref() == Some(&contrast.arm);
+    let size = contrast.ratio.ln().abs().min(100.0);
+    size + if is_best { 2000.0 } else { 0.0 } + if contrast.is_decided() { 1000.0 } else { 0.0 }
+}
+
+fn differ_in_moves(one: Traced<'_>, other: Traced<'_>) -> Option<String> {
+    let moves = |traced: Traced<'_>| traced.1.totals.migrations;
+    let (few, many) = match (moves(one).total(), moves(other).total()) {
+        (a, b) if a < b => (a, b),
+        (a, b) => (b, a),
+    };
+    let differs = many - few >= DIFFERS_MOVES && many >= DIFFERS_FACTOR * few;
+    differs.then(|| {
+        let first = format!("{} {}", one.0, moved(&moves(one)));
+        let second = match moves(other).total() {
+            0 => format!("{} never did", other.0),
+            _ => format!("{} {}", other.0, moved(&moves(other))),
+        };
+        format!("{first}, and {second}")
+    })
+}
+
+fn avoidable(figures: &TraceFigures) -> Option<f64> {
+    figures.avoidable_smt_sharing.percent
+}
+
+/// `31 % of A's CPU time …, and 2 % of B's`.
+fn differ_in_share(
+    one: Traced<'_>,
+    other: Traced<'_>,
+    share: impl Fn(&TraceFigures) -> Option<f64>,
+    words: &str,
+) -> Option<String> {
+    let (a, b) = (share(one.1)?, share(other.1)?);
+    ((a - b).abs() >= DIFFERS_POINTS).then(|| {
+        let words = words.replace("{}", one.0);
+        format!("{a:.0} %{words}, with {} {b:.0} %", other.0)
+    })
+}

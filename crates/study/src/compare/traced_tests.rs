@@ -1,0 +1,166 @@
+//! Traces of arms in words, on figures that are made up.
+
+use super::words::{beside, sentence};
+use super::*;
+use crate::compare::{Tuning, Unwatched, run};
+use pinwise_record::examples::any_figures;
+use pinwise_record::{LowerBound, MigrationCounts, SharingCauses, TraceFigures, TraceTier};
+use pinwise_sim::SimulatedMachine;
+use pinwise_workload::Command;
+
+const PLAIN: &str = "topology = \"core:2 pu:2\"\n[effects]\none-core = 0.8\n[noise]\nsd = 0.01";
+
+/// os-default against one-core on a simulated machine.
+fn compared(text: &str, is_traced: bool) -> Comparison {
+    let mut machine = SimulatedMachine::from_text("m", text, 1).unwrap();
+    let (topology, _) = machine.topology().unwrap();
+    let placements = ["os-default", "one-core"].map(|name| name.parse().unwrap());
+    let command = Command::from_line("prog").unwrap();
+    let plan = Plan {
+        tuning: Tuning {
+            budget: None,
+            max_runs: Some(20),
+            ..Tuning::default()
+        },
+        is_traced,
+        ..Plan::of_placements(command, &topology, &placements).unwrap()
+    };
+    run(&plan, &mut machine, &mut Unwatched).unwrap()
+}
+
+/// Figures: moves (core, LLC, package), percentages of avoidable sharing and of
+/// sharing, seconds queued, of one second of CPU time.
+fn figures(
+    moves: (u64, u64, u64),
+    sharing: Option<(f64, f64)>,
+    queued_s: Option<f64>,
+) -> TraceFigures {
+    let mut figures = any_figures(1.0);
+    figures.totals.migrations = MigrationCounts {
+        core: moves.0,
+        llc: moves.1,
+        package: moves.2,
+        ..MigrationCounts::default()
+    };
+    figures.waits.total_s = queued_s;
+    let smt = &mut figures.avoidable_smt_sharing;
+    smt.percent = sharing.map(|(avoidable, _)| avoidable);
+    smt.shared_percent = sharing.map(|(_, shared)| shared);
+    smt.by = sharing.map(|(avoidable, _)| SharingCauses {
+        scheduler_s: 0.01 * avoidable,
+        ..SharingCauses::default()
+    });
+    figures
+}
+
+#[track_caller]
+fn check(figures: &TraceFigures, expected: &str) {
+    assert_eq!(sentence("a", figures), expected);
+}
+
+#[test]
+fn a_lower_bound_is_called_one() {
+    let mut figures = figures((0, 0, 0), None, Some(1.0));
+    figures.lower_bounds = vec![LowerBound::Queued];
+    check(
+        &figures,
+        "a never migrated; its threads were queued at least 50 % of the time they could have run.",
+    );
+}
+
+#[test]
+fn an_arm_is_told_in_a_sentence() {
+    check(&figures((0, 0, 0), None, None), "a never migrated.");
+    check(&figures((1, 0, 0), None, Some(0.0)), "a migrated once.");
+    check(
+        &figures((389, 20, 3), Some((0.2, 0.3)), Some(0.001)),
+        "a migrated 412 times, 20 of them across LLCs, 3 across packages.",
+    );
+    check(
+        &figures((0, 0, 2), Some((31.4, 40.0)), Some(1.0)),
+        "a migrated twice, 2 of them across packages; 31 % of its CPU time was beside a busy \
+         SMT sibling while a core idled, by the scheduler; its threads were queued 50 % of the \
+         time they could have run.",
+    );
+    check(
+        &figures((0, 0, 0), Some((0.0, 96.0)), None),
+        "a never migrated; 96 % of its CPU time was beside a busy SMT sibling, while no core \
+         idled.",
+    );
+}
+
+#[test]
+fn blame_is_given_to_whoever_did_more_than_half() {
+    let told = |scheduler_s, mask_s, other_processes_s| {
+        let mut figures = figures((0, 0, 0), Some((30.0, 30.0)), None);
+        figures.avoidable_smt_sharing.by = Some(SharingCauses {
+            scheduler_s,
+            mask_s,
+            other_processes_s,
+        });
+        let told = sentence("a", &figures);
+        told.rsplit_once("core idled").unwrap().1.to_owned()
+    };
+    assert_eq!(told(2.0, 1.0, 0.5), ", by the scheduler.");
+    assert_eq!(told(0.0, 1.0, 0.5), ", as its mask demands.");
+    assert_eq!(told(0.0, 1.0, 1.5), ", beside other programs.");
+    assert_eq!(told(1.0, 1.0, 0.0), ".");
+}
+
+/// What stands beside the verdict with these traces.
+fn two(base: TraceFigures, other: TraceFigures) -> Option<String> {
+    let mut record = compared(PLAIN, false);
+    for (arm, figures) in record.arms.iter_mut().zip([base, other]) {
+        arm.trace = Some(ArmTrace {
+            tier: TraceTier::Bpf,
+            elapsed_s: 1.0,
+            sentence: String::new(),
+            notes: Vec::new(),
+            figures,
+        });
+    }
+    beside(&record)
+}
+
+#[test]
+fn two_arms_are_told_apart_by_what_differs() {
+    let quiet = || figures((0, 0, 0), Some((0.0, 0.0)), Some(0.0));
+    let told = two(
+        figures((389, 23, 0), Some((31.0, 31.0)), Some(0.02)),
+        quiet(),
+    );
+    assert_eq!(
+        told.unwrap(),
+        "In one traced run each, os-default migrated 412 times, 23 of them across LLCs, and \
+         one-core never did; 31 % of os-default's CPU time was beside a busy SMT sibling while a \
+         core idled, with one-core 0 %."
+    );
+    let told = two(quiet(), figures((3, 0, 0), None, Some(0.02)));
+    assert_eq!(
+        told.unwrap(),
+        "In one traced run each, the scheduler did much the same with os-default and one-core."
+    );
+}
+
+#[test]
+fn without_two_traces_nothing_stands_beside_the_verdict() {
+    assert_eq!(beside(&compared(PLAIN, false)), None);
+}
+
+#[test]
+fn a_trace_that_cannot_be_had_is_told_and_spoils_nothing() {
+    let (plain, traced) = (compared(PLAIN, false), compared(PLAIN, true));
+    assert!(traced.arms.iter().all(|arm| arm.trace.is_none()));
+    assert_eq!((traced.verdict, traced.arms), (plain.verdict, plain.arms));
+    let told: Vec<&Finding> = traced
+        .findings
+        .iter()
+        .filter(|finding| finding.check == "trace_unavailable")
+        .collect();
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].sentence.contains("[scheduler]"),
+        "{}",
+        told[0].sentence
+    );
+}

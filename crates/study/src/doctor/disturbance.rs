@@ -1,0 +1,190 @@
+//! Checks of what goes on beside a measurement: others' work, stolen time,
+//! quotas, tuners and heat.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::Outcome::{self, Found, InOrder, Unavailable};
+use super::{Examined, warning};
+use pinwise_machine::Usage;
+
+/// A CPU busier than this with others' work disturbs.
+const BUSY_CPU: f64 = 0.05;
+/// More stolen time than this disturbs.
+const STEAL: f64 = 0.01;
+/// More time than this in which tasks waited for a CPU disturbs.
+const PRESSURE: f64 = 0.05;
+
+pub(super) fn load(examined: &Examined) -> Outcome {
+    let Some((before, after)) = &examined.usage else {
+        return Unavailable("load", "/proc/stat cannot be read");
+    };
+    let shares = busy_shares(before, after);
+    let mut busy: Vec<(usize, f64)> = shares.into_iter().filter(|s| s.1 > BUSY_CPU).collect();
+    if busy.is_empty() {
+        return InOrder("load");
+    }
+    busy.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let total: f64 = busy.iter().map(|(_, share)| share).sum();
+    let listed: Vec<String> = busy
+        .iter()
+        .take(8)
+        .map(|(cpu, share)| format!("CPU {cpu} {:.0} %", 100.0 * share))
+        .collect();
+    Found(
+        warning(
+            "load",
+            10,
+            format!(
+                "Other programs keep {total:.1} CPUs busy right now ({}): a placement on those CPUs would be judged by today's neighbours.",
+                listed.join(", ")
+            ),
+            "Find them with `top`, end or move them; comparisons stay valid meanwhile, only wider.",
+        )
+        .with("busy_cpus", json!(busy.into_iter().map(|(c, s)| (c.to_string(), s)).collect::<std::collections::BTreeMap<_, _>>()))
+        .with("load_average_1min", json!(examined.facts.load_average)),
+    )
+}
+
+pub(super) fn steal(examined: &Examined) -> Outcome {
+    let Some((before, after)) = &examined.usage else {
+        return Unavailable("steal", "/proc/stat cannot be read");
+    };
+    let interval = after.at.saturating_sub(before.at).as_secs_f64().max(1e-9);
+    let share = after.steal.saturating_sub(before.steal).as_secs_f64() / interval;
+    if share <= STEAL {
+        return InOrder("steal");
+    }
+    Found(
+        warning(
+            "steal",
+            8,
+            format!(
+                "The hypervisor gives {:.1} % of a CPU to other virtual machines.",
+                100.0 * share
+            ),
+            "Use a dedicated host or instance type, or expect wide intervals.",
+        )
+        .with("steal_share", share),
+    )
+}
+
+pub(super) fn virtual_machine(examined: &Examined) -> Outcome {
+    let Some(hypervisor) = &examined.topology.identity.hypervisor else {
+        return InOrder("virtual_machine");
+    };
+    Found(
+        warning(
+            "virtual_machine",
+            7,
+            format!("This is a virtual machine ({hypervisor}): its CPUs may float over the host's, and the reported topology may be untrue."),
+            "Trust randomised comparisons more than the reported shape; what holds today may not hold after a migration.",
+        )
+        .with("hypervisor", hypervisor.as_str()),
+    )
+}
+
+pub(super) fn quota(examined: &Examined) -> Outcome {
+    let Some(quota) = &examined.topology.quota else {
+        return InOrder("quota");
+    };
+    Found(
+        warning(
+            "quota",
+            9,
+            format!("A cgroup limits this process to {:.2} CPUs of {}; beyond it every thread is stopped for the rest of the period.", quota.cpus, examined.topology.allowed.len()),
+            format!("Raise the limit in {}, or start no more threads than it allows.", quota.source),
+        )
+        .with("quota_cpus", quota.cpus),
+    )
+}
+
+pub(super) fn tuners(examined: &Examined) -> Outcome {
+    let tuners = &examined.facts.tuners;
+    if tuners.is_empty() {
+        return InOrder("tuners");
+    }
+    Found(
+        warning(
+            "tuners",
+            6,
+            format!(
+                "{} is running and moves interrupts, memory or threads by itself.",
+                tuners.join(", ")
+            ),
+            format!(
+                "Stop it for the measurement: systemctl stop {}",
+                tuners.join(" ")
+            ),
+        )
+        .with("daemons", json!(tuners)),
+    )
+}
+
+pub(super) fn thermal(examined: &Examined) -> Outcome {
+    match examined.facts.thermal_throttles {
+        None => Unavailable("thermal", "no counter is reported"),
+        Some(0) => InOrder("thermal"),
+        Some(events) => Found(
+            warning(
+                "thermal",
+                5,
+                format!("Cores were throttled for heat {events} times since boot."),
+                "Improve cooling, or pause between runs with --prepare 'sleep 2'.",
+            )
+            .with("events_since_boot", events),
+        ),
+    }
+}
+
+pub(super) fn sched_ext(examined: &Examined) -> Outcome {
+    let Some(name) = &examined.facts.sched_ext else {
+        return InOrder("sched_ext");
+    };
+    Found(
+        warning(
+            "sched_ext",
+            6,
+            format!("The scheduler is a BPF program ({name}): os-default means its policy, not the kernel's."),
+            "Compare under the scheduler that will be used.",
+        )
+        .with("scheduler", name.as_str()),
+    )
+}
+
+pub(super) fn pressure(examined: &Examined) -> Outcome {
+    match examined.facts.cpu_pressure {
+        None => Unavailable("cpu_pressure", "PSI is off in this kernel"),
+        Some(share) if share <= PRESSURE => InOrder("cpu_pressure"),
+        Some(share) => Found(
+            warning(
+                "cpu_pressure",
+                8,
+                format!(
+                    "Over the last minute some task waited for a CPU {:.0} % of the time.",
+                    100.0 * share
+                ),
+                "Wait until other work is done.",
+            )
+            .with("some_avg60", share),
+        ),
+    }
+}
+
+/// Busy share per CPU over the wait.
+fn busy_shares(before: &Usage, after: &Usage) -> Vec<(usize, f64)> {
+    let interval = after.at.saturating_sub(before.at).as_secs_f64();
+    let at_start = |cpu: usize| {
+        let found = before.busy.iter().find(|(other, _)| *other == cpu);
+        found.map_or(Duration::ZERO, |(_, time)| *time)
+    };
+    after
+        .busy
+        .iter()
+        .map(|&(cpu, time)| {
+            let busy = time.saturating_sub(at_start(cpu)).as_secs_f64();
+            (cpu, busy / interval.max(1e-9))
+        })
+        .collect()
+}

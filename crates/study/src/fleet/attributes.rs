@@ -1,0 +1,155 @@
+//! What nodes are and are set to, as small numbers: a value that all nodes
+//! share is kept once.
+
+use std::collections::HashMap;
+
+use pinwise_record::FleetNode;
+
+/// No value.
+pub(super) const ABSENT: u32 = u32::MAX;
+
+/// What a machine is whatever it is set to: nodes that differ here are never
+/// equals.
+pub(super) const KIND: [&str; 4] = ["architecture", "vendor", "cpu", "cpu-model"];
+
+/// What else the hardware is: who differs here in numbers is no equal, however
+/// few they are. Versions and tunings are to be told from that.
+pub(super) const HARDWARE: [&str; 4] = ["stepping", "memory", "hypervisor", SHAPE];
+
+/// The shape of the machine as the system reports it; follows from other
+/// settings where those differ.
+pub(super) const SHAPE: &str = "topology";
+/// Settings that change the shape.
+pub(super) const SHAPING: [&str; 5] = [
+    "smt",
+    "numa-nodes-per-package",
+    "packages",
+    "cores",
+    "numa-nodes",
+];
+
+/// Attributes of all nodes, by column.
+#[derive(Debug, Default)]
+pub(super) struct Attributes {
+    pub(super) columns: Vec<Attribute>,
+    places: HashMap<String, usize>,
+    nodes: usize,
+}
+
+/// An attribute of all nodes.
+#[derive(Debug, Default)]
+pub(super) struct Attribute {
+    pub(super) name: String,
+    /// Its values, each once.
+    pub(super) values: Vec<String>,
+    /// Place in `values` of each node's; [`ABSENT`] where it has none.
+    of_nodes: Vec<u32>,
+    places: HashMap<String, u32>,
+}
+
+impl Attributes {
+    /// The next node's.
+    pub(super) fn add(&mut self, all: Vec<(String, String)>) {
+        for (name, value) in all {
+            let place = match self.places.get(&name) {
+                Some(place) => *place,
+                None => {
+                    self.places.insert(name.clone(), self.columns.len());
+                    self.columns.push(Attribute {
+                        name,
+                        ..Attribute::default()
+                    });
+                    self.columns.len() - 1
+                }
+            };
+            self.columns[place].set(self.nodes, value);
+        }
+        self.nodes += 1;
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&Attribute> {
+        self.places.get(name).map(|place| &self.columns[*place])
+    }
+}
+
+impl Attribute {
+    /// A node's value.
+    pub(super) fn of(&self, node: usize) -> u32 {
+        self.of_nodes.get(node).copied().unwrap_or(ABSENT)
+    }
+
+    /// The value as text.
+    pub(super) fn text(&self, value: u32) -> Option<&str> {
+        let at = usize::try_from(value).ok()?;
+        self.values.get(at).map(String::as_str)
+    }
+
+    /// How many of some nodes have each value, the most frequent first, of
+    /// equals the one met first.
+    pub(super) fn counted(&self, nodes: &[usize]) -> Vec<(u32, usize)> {
+        let mut counts = vec![0usize; self.values.len()];
+        for node in nodes {
+            let count = usize::try_from(self.of(*node)).ok();
+            if let Some(count) = count.and_then(|at| counts.get_mut(at)) {
+                *count += 1;
+            }
+        }
+        let mut found: Vec<(u32, usize)> = (0..).zip(counts).filter(|(_, n)| *n > 0).collect();
+        found.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        found
+    }
+
+    fn set(&mut self, node: usize, value: String) {
+        let next = u32::try_from(self.values.len()).unwrap_or(ABSENT);
+        let place = *self.places.entry(value).or_insert_with_key(|value| {
+            self.values.push(value.clone());
+            next
+        });
+        self.of_nodes.resize(node + 1, ABSENT);
+        self.of_nodes[node] = place;
+    }
+}
+
+/// All that a node is and is set to. Its name and addresses are not among
+/// them: they differ by design.
+pub(super) fn of_node(node: &FleetNode) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    let mut push = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            all.push((name.to_owned(), value));
+        }
+    };
+    if let Some(host) = &node.host {
+        let machine = &host.machine;
+        push("architecture", machine.arch.clone());
+        push("vendor", machine.vendor.clone());
+        push("cpu", machine.cpu_model.clone());
+        let numbers = machine.cpu_family.zip(machine.cpu_model_number);
+        push("cpu-model", numbers.map(|(f, m)| format!("{f}/{m}")));
+        push("stepping", machine.cpu_stepping.map(|n| n.to_string()));
+        push("packages", Some(host.counts.packages.to_string()));
+        push("cores", Some(host.counts.cores.to_string()));
+        if !node.settings.contains_key("numa-nodes-per-package") {
+            push("numa-nodes", Some(host.counts.numa_nodes.to_string()));
+        }
+        let bare = Some("none".to_owned());
+        let hypervisor = machine.hypervisor.clone().or(bare);
+        for (name, value) in [
+            ("microcode", &machine.microcode),
+            ("kernel", &machine.kernel),
+            ("hypervisor", &hypervisor),
+        ] {
+            if !node.settings.contains_key(name) {
+                push(name, value.clone());
+            }
+        }
+        if !host.shape_hash.is_empty() {
+            push(SHAPE, Some(host.shape_hash.clone()));
+        }
+    }
+    let is_told_by_host = |name: &str| all.iter().any(|(known, _)| known == name);
+    let settings = { node.settings.iter() }.filter(|(name, _)| !is_told_by_host(name));
+    let settings: Vec<_> = settings.map(|(n, v)| (n.clone(), v.clone())).collect();
+    all.extend(settings);
+    all
+}

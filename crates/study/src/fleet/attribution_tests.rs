@@ -1,0 +1,165 @@
+//! Two fleets of simulated machines that differ in one known thing.
+
+use super::super::groups;
+use super::super::tests::node_with;
+use super::*;
+use crate::profile::tests::{A, Truth, profiled};
+use pinwise_record::{FleetDiff, FleetNode, NodeFigure, PartRecord};
+
+const NODES: usize = 9;
+
+/// A node whose step profiled a program on a machine like this.
+fn node(number: usize, step: &str, truth: Truth, seed: u64) -> FleetNode {
+    let body = serde_json::to_string(&profiled(truth, seed)).unwrap();
+    node_with(number, &[], NodeFigure::all_of(step, &body))
+}
+
+fn fleet(step: &str, nodes: usize, truth: impl Fn(usize) -> Truth, seed: u64) -> Nodes {
+    let mut fleet = Nodes::new();
+    for number in 0..nodes {
+        fleet.add(node(number, step, truth(number), seed + number as u64));
+    }
+    fleet
+}
+
+fn difference(a: &Nodes, b: &Nodes) -> FleetDiff {
+    let (of_a, of_b) = (groups(a), groups(b));
+    let side = |nodes, group| Side {
+        fleet: "f",
+        nodes,
+        group,
+    };
+    super::super::diff(side(a, &of_a[0]), side(b, &of_b[0])).unwrap()
+}
+
+fn part<'a>(found: &'a AttributionRecord, name: &str) -> &'a PartRecord {
+    found
+        .parts
+        .iter()
+        .find(|part| part.part.as_str() == name)
+        .unwrap()
+}
+
+/// What `a` and `b` differ in has its share of the elapsed time within the
+/// interval, and most of it; all parts make the whole.
+#[track_caller]
+fn check(a: &Nodes, b: &Nodes, truth: Truth, name: &str, place: usize) {
+    let diff = difference(a, b);
+    assert_eq!(diff.attributions.len(), 2, "elapsed and CPU time");
+    let found = &diff.attributions[0].attribution;
+    let (before, after) = (A.times(), truth.times());
+    let whole = after.iter().sum::<f64>() - before.iter().sum::<f64>();
+    assert!(
+        (found.delta.value / whole - 1.0).abs() < 0.03,
+        "{whole}: {}",
+        found.sentence
+    );
+    let share = part(found, name).share.unwrap();
+    let planted = (after[place] - before[place]) / whole;
+    let holds = (share.low..=share.high).contains(&planted);
+    assert!(holds && share.value > 0.6, "{planted}: {}", found.sentence);
+    let shares = found.parts.iter().filter_map(|part| part.share);
+    let sum: f64 = shares.map(|share| share.value).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+}
+
+fn of(truth: Truth, seed: u64) -> Nodes {
+    fleet("app", NODES, |_| truth, seed)
+}
+
+#[test]
+fn the_planted_cause_has_its_part_between_fleets() {
+    let a = of(A, 100);
+    for (truth, name, place) in [
+        (
+            Truth {
+                pause_ns: 43.0,
+                ..A
+            },
+            "spin-wait-length",
+            2,
+        ),
+        (
+            Truth {
+                memory_ns: 200.0,
+                ..A
+            },
+            "memory",
+            0,
+        ),
+        (Truth { ghz: 1.6, ..A }, "frequency", 1),
+        (Truth { sleeps_s: 2.0, ..A }, "waiting", 3),
+    ] {
+        check(&a, &of(truth, 200), truth, name, place);
+    }
+}
+
+#[test]
+fn alike_fleets_have_nothing_to_explain() {
+    for found in difference(&of(A, 100), &of(A, 200)).attributions {
+        let found = found.attribution;
+        assert!(
+            found.sentence.contains("no difference to explain"),
+            "{}",
+            found.sentence
+        );
+        assert!(found.parts.iter().all(|part| part.share.is_none()));
+    }
+}
+
+/// As in the ratios of figures, one node that is broken says nothing of the others.
+#[test]
+fn a_node_far_from_its_fleet_does_not_carry_the_parts() {
+    let slow = Truth {
+        memory_ns: 200.0,
+        ..A
+    };
+    let broken = Truth {
+        ghz: 0.2,
+        pause_ns: 60.0,
+        ..A
+    };
+    let a = fleet(
+        "app",
+        NODES,
+        |number| if number == 4 { broken } else { A },
+        100,
+    );
+    check(&a, &of(slow, 200), slow, "memory", 0);
+}
+
+/// Figures are paired so, too, and stand beside the parts.
+#[test]
+fn a_step_may_be_called_otherwise_in_the_other_fleet() {
+    let slow = Truth { ghz: 1.6, ..A };
+    let b = fleet("app-again", NODES, |_| slow, 200);
+    check(&of(A, 100), &b, slow, "frequency", 1);
+}
+
+/// The spread of two nodes says little of what their mean is.
+#[test]
+fn the_mean_of_few_nodes_is_within_its_interval() {
+    use rand::{RngExt, SeedableRng};
+    const DRAWS: u32 = 2000;
+    let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+    for many in [2, 3, 8] {
+        let nodes: Vec<usize> = (0..many).collect();
+        let mut holds = || {
+            // The sum of twelve is as good as normal, with a variance of 1.
+            let mut normal = || (0..12).map(|_| chance.random::<f64>()).sum::<f64>() - 6.0;
+            let figure = Figure {
+                step: "app".to_owned(),
+                name: PER_UNIT_FACTS[0].to_owned(),
+                unit: "ns".to_owned(),
+                values: nodes.iter().map(|_| 40.0 + normal()).collect(),
+                lows: Vec::new(),
+                highs: Vec::new(),
+            };
+            let found = fact(&nodes, &figure).unwrap();
+            (found.value - 40.0).abs() <= NORMAL * found.error
+        };
+        let held: u32 = (0..DRAWS).map(|_| u32::from(holds())).sum();
+        let share = f64::from(held) / f64::from(DRAWS);
+        assert!((0.93..=0.97).contains(&share), "{many} nodes: {share}");
+    }
+}

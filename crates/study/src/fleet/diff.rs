@@ -1,0 +1,324 @@
+//! One group of machines against another.
+//!
+//! Per figure, the logarithms of the two groups' nodes are compared by the t
+//! interval of Mickey and Brown (1966), Welch's with the degrees of freedom of
+//! the smaller group: groups of unlike size and spread are the rule between
+//! generations, and Welch's own (1947) claim too much of groups of two or three.
+//! Nodes further than five robust scales from their own group's
+//! centre do not carry it. Figures are many: those told to differ are selected
+//! as in a report over one fleet, by Benjamini and Hochberg (1995), so that of
+//! two fleets that are alike one in twenty is said to differ in anything.
+
+use std::collections::BTreeMap;
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::attribution::attributions;
+use super::groups::Group;
+use super::nodes::{Figure, Nodes};
+use super::population::median;
+use super::words::{changed, names};
+use pinwise_record::{
+    FLEET_DIFF_SCHEMA, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide,
+};
+use pinwise_stats::describe::{mean, sd};
+use pinwise_stats::discovery::adjusted;
+use pinwise_stats::outliers::bulk;
+use pinwise_stats::separate::ln_choose;
+
+/// Values further away, in scales of their own group, are left out.
+const FAR: f64 = 5.0;
+/// Confidence of intervals, one side.
+const QUANTILE: f64 = 0.975;
+/// Rate of false discoveries among the figures told to differ.
+const RATE: f64 = 0.05;
+/// Differences of less are not told in the sentence.
+const LEAST_EFFECT: f64 = 0.01;
+/// Figures told in the sentence.
+const TOLD: usize = 3;
+/// Names told in an error.
+const MOST_NAMES: usize = 5;
+
+/// One of two groups.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// The fleet's id.
+    pub fleet: &'a str,
+    /// Its nodes.
+    pub nodes: &'a Nodes,
+    /// The group of them.
+    pub group: &'a Group,
+}
+
+/// Why two groups cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError {
+    /// No figure stands in both.
+    #[error("no figure stands in both: A has {a}; B has {b} (let both run the same study)")]
+    NothingCommon {
+        /// Figures of A.
+        a: String,
+        /// Figures of B.
+        b: String,
+    },
+}
+
+/// Compares two groups: B over A.
+///
+/// # Errors
+/// [`DiffError`].
+pub fn diff(a: Side<'_>, b: Side<'_>) -> Result<FleetDiff, DiffError> {
+    let (of_a, of_b) = (figures(a), figures(b));
+    let pairs = pairs(&of_a, &of_b);
+    let mut changes: Vec<FleetFigureChange> = { pairs.iter() }
+        .filter_map(|(in_a, in_b)| change(a, b, in_a, in_b))
+        .collect();
+    if changes.is_empty() {
+        let labels = |figures: &[&Figure]| {
+            let labels: Vec<String> = figures.iter().map(|figure| figure.label()).collect();
+            match labels.as_slice() {
+                [] => "none".to_owned(),
+                some => names(some, MOST_NAMES),
+            }
+        };
+        return Err(DiffError::NothingCommon {
+            a: labels(&of_a),
+            b: labels(&of_b),
+        });
+    }
+    select(&mut changes);
+    let size = |change: &FleetFigureChange| change.ratio.ln().abs();
+    changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let is_paired = |figure: &&&Figure| {
+        let mut all = pairs.iter();
+        all.any(|(a, b)| std::ptr::eq(*a, **figure) || std::ptr::eq(*b, **figure))
+    };
+    let only_one = { of_a.iter().chain(&of_b) }
+        .filter(|figure| !is_paired(figure))
+        .map(|figure| figure.label());
+    Ok(FleetDiff {
+        schema: FLEET_DIFF_SCHEMA.to_owned(),
+        a: side(a),
+        b: side(b),
+        settings: settings(a, b),
+        attributions: attributions(a, b),
+        only_one: only_one.collect(),
+        sentence: sentence(&changes),
+        figures: changes,
+    })
+}
+
+fn side(side: Side<'_>) -> FleetSide {
+    FleetSide {
+        fleet: side.fleet.to_owned(),
+        group: side.group.name.clone(),
+        nodes: side.group.nodes.len(),
+    }
+}
+
+/// Figures that a node of the group has.
+pub(super) fn figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
+    let is_there = |figure: &&Figure| {
+        let mut values = Nodes::of(&figure.values, &side.group.nodes);
+        values.any(f64::is_finite)
+    };
+    side.nodes.figures.iter().filter(is_there).collect()
+}
+
+/// Figures of one name. Steps that are called otherwise in the other fleet are
+/// no hindrance where there is only one figure of a name.
+pub(super) fn pairs<'a>(a: &[&'a Figure], b: &[&'a Figure]) -> Vec<(&'a Figure, &'a Figure)> {
+    let exact = |figure: &Figure| {
+        (
+            figure.step.clone(),
+            figure.name.clone(),
+            figure.unit.clone(),
+        )
+    };
+    let in_b: BTreeMap<_, &Figure> = b.iter().map(|figure| (exact(figure), *figure)).collect();
+    let in_a: BTreeMap<_, &Figure> = a.iter().map(|figure| (exact(figure), *figure)).collect();
+    let by_name = |all: &[&'a Figure], others: &BTreeMap<_, &Figure>| {
+        let mut names: BTreeMap<(&'a str, &'a str), Vec<&'a Figure>> = BTreeMap::new();
+        for figure in all
+            .iter()
+            .filter(|figure| !others.contains_key(&exact(figure)))
+        {
+            let key = (figure.name.as_str(), figure.unit.as_str());
+            names.entry(key).or_default().push(figure);
+        }
+        names
+    };
+    let (rest_a, rest_b) = (by_name(a, &in_b), by_name(b, &in_a));
+    let mut pairs = Vec::new();
+    for figure in a {
+        if let Some(other) = in_b.get(&exact(figure)) {
+            pairs.push((*figure, *other));
+            continue;
+        }
+        let key = (figure.name.as_str(), figure.unit.as_str());
+        if let (Some([_]), Some([other])) = (
+            rest_a.get(&key).map(Vec::as_slice),
+            rest_b.get(&key).map(Vec::as_slice),
+        ) {
+            pairs.push((*figure, *other));
+        }
+    }
+    pairs
+}
+
+/// A figure of both; `None` where it has no ratio.
+fn change(a: Side<'_>, b: Side<'_>, in_a: &Figure, in_b: &Figure) -> Option<FleetFigureChange> {
+    let values = |side: Side<'_>, figure: &Figure| -> Vec<f64> {
+        let all = Nodes::of(&figure.values, &side.group.nodes);
+        all.filter(|value| value.is_finite()).collect()
+    };
+    let (of_a, of_b) = (values(a, in_a), values(b, in_b));
+    let (typical_a, typical_b) = (median(&of_a), median(&of_b));
+    let compared = compared(&of_a, &of_b);
+    let (ratio, sure) = match compared {
+        Some((estimate, sure)) => (estimate.exp(), sure),
+        None => (typical_b / typical_a, None),
+    };
+    let end = |sign: f64| sure.map(|Sure { half, .. }| ratio * (sign * half).exp());
+    if !(ratio.is_finite() && ratio > 0.0) {
+        return None;
+    }
+    Some(FleetFigureChange {
+        step: in_a.step.clone(),
+        name: in_a.name.clone(),
+        unit: in_a.unit.clone(),
+        a: typical_a,
+        b: typical_b,
+        ratio,
+        low: end(-1.0),
+        high: end(1.0),
+        p_adjusted: sure.map(|sure| sure.p),
+        differs: false,
+    })
+}
+
+/// Adjusts p-values for the number of figures, and tells which differ.
+fn select(changes: &mut [FleetFigureChange]) {
+    let p: Vec<f64> = changes
+        .iter()
+        .map(|change| change.p_adjusted.unwrap_or(f64::NAN))
+        .collect();
+    for (change, p) in changes.iter_mut().zip(adjusted(&p)) {
+        change.p_adjusted = p.is_finite().then_some(p);
+        change.differs = p <= RATE && (change.ratio - 1.0).abs() >= LEAST_EFFECT;
+    }
+}
+
+/// What is sure of a ratio.
+#[derive(Debug, Clone, Copy)]
+struct Sure {
+    /// Half-width of the 95 % interval, `ln(ratio)`.
+    half: f64,
+    /// Two-sided p-value of "the ratio is 1".
+    p: f64,
+}
+
+/// `ln(B / A)` of positive figures, and what is sure of it where both sides have
+/// two nodes or more.
+fn compared(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
+    if a.iter().chain(b).any(|value| *value <= 0.0) {
+        return None;
+    }
+    let (a, b) = (carried(a), carried(b));
+    let estimate = mean(&b) - mean(&a);
+    if a.len() < 2 || b.len() < 2 {
+        return Some((estimate, None));
+    }
+    let of_mean = |logs: &[f64]| sd(logs).powi(2) / logs.len() as f64;
+    let (va, vb) = (of_mean(&a), of_mean(&b));
+    let total = va + vb;
+    if total <= 0.0 {
+        // No node varies, but their labels could have fallen otherwise.
+        let p = if estimate == 0.0 {
+            1.0
+        } else {
+            2.0 * (-ln_choose(a.len() + b.len(), a.len())).exp()
+        };
+        return Some((estimate, Some(Sure { half: 0.0, p })));
+    }
+    let freedom = a.len().min(b.len()) as f64 - 1.0;
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    let half = student.inverse_cdf(QUANTILE) * total.sqrt();
+    let p = 2.0 * student.sf(estimate.abs() / total.sqrt());
+    Some((estimate, Some(Sure { half, p })))
+}
+
+/// Logarithms of the values that carry a comparison.
+fn carried(values: &[f64]) -> Vec<f64> {
+    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let is_near = near(&logs);
+    logs.into_iter().filter(|log| is_near(*log)).collect()
+}
+
+/// Is a value near the centre of these?
+pub(super) fn near(logs: &[f64]) -> impl Fn(f64) -> bool + use<> {
+    let bulk = bulk(logs).filter(|bulk| bulk.scale > 0.0);
+    move |log| bulk.is_none_or(|bulk| (log - bulk.centre).abs() <= FAR * bulk.scale)
+}
+
+fn settings(a: Side<'_>, b: Side<'_>) -> Vec<FleetSettingChange> {
+    let (usual_a, usual_b) = (usual(a), usual(b));
+    let mut names: Vec<&str> = usual_a.keys().chain(usual_b.keys()).copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    let changes = names.into_iter().map(|name| FleetSettingChange {
+        name: name.to_owned(),
+        a: usual_a.get(name).map(|value| (*value).to_owned()),
+        b: usual_b.get(name).map(|value| (*value).to_owned()),
+    });
+    changes.filter(|change| change.a != change.b).collect()
+}
+
+fn usual<'a>(side: Side<'a>) -> BTreeMap<&'a str, &'a str> {
+    let columns = side.nodes.attributes.columns.iter();
+    let told = columns
+        .zip(&side.group.usual)
+        .filter_map(|(column, usual)| {
+            let value = column.text((*usual)?)?;
+            Some((column.name.as_str(), value))
+        });
+    told.collect()
+}
+
+/// The answer, the largest change first.
+fn sentence(changes: &[FleetFigureChange]) -> String {
+    let all = changes.len();
+    let told = |change: &FleetFigureChange| {
+        let (more, less) = direction(&change.unit);
+        let by = changed(change.ratio, more, less);
+        format!("{} · {} is {by}", change.step, change.name)
+    };
+    if changes.iter().all(|change| change.p_adjusted.is_none()) {
+        let largest = changes.first().map(told).unwrap_or_default();
+        return format!(
+            "One node a side has no interval: whether the two differ cannot be told. Of {all} figures, the largest ratio: in B {largest}."
+        );
+    }
+    let sure: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();
+    if sure.is_empty() {
+        return format!("B differs from A in none of {all} figures by 1 % or more for sure.");
+    }
+    let largest: Vec<String> = sure.iter().take(TOLD).map(|change| told(change)).collect();
+    format!(
+        "In B {}. {} of {all} figures differ by 1 % or more.",
+        largest.join("; "),
+        sure.len()
+    )
+}
+
+/// Words for more and less of a unit.
+fn direction(unit: &str) -> (&'static str, &'static str) {
+    let is_time = matches!(unit, "s" | "ms" | "µs" | "us" | "ns" | "ps" | "cycles");
+    if is_time {
+        ("longer", "shorter")
+    } else if unit.ends_with("/s") || unit.ends_with("Hz") {
+        ("faster", "slower")
+    } else {
+        ("greater", "smaller")
+    }
+}

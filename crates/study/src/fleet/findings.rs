@@ -1,0 +1,238 @@
+//! What else there is to say of a fleet: what is missing, and what of the
+//! answer to distrust.
+
+use std::collections::BTreeSet;
+
+use super::attributes::{Attribute, SHAPE};
+use super::groups::Group;
+use super::nodes::Nodes;
+use super::report::{Asked, group_names};
+use super::words::names;
+use pinwise_format::count;
+use pinwise_record::{Finding, FleetOutlier, FleetRecord, Severity};
+use pinwise_stats::outliers::FEWEST;
+
+/// Names told in a sentence.
+const MOST_NAMES: usize = 8;
+/// Reasons told one by one.
+const MOST_REASONS: usize = 10;
+/// Clocks further apart than this cannot be told from each other by records.
+const CLOCK_S: f64 = 2.0;
+
+/// All findings, the heaviest first.
+pub(super) fn findings(
+    nodes: &Nodes,
+    groups: &[Group],
+    outliers: &[FleetOutlier],
+    asked: &Asked<'_>,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if let Some(record) = asked.record {
+        found.extend(missing(nodes, record));
+        found.extend(left_out(record));
+        found.extend(planted(nodes, record, outliers));
+    }
+    found.extend(lacking(nodes));
+    found.extend(skipped(nodes));
+    found.extend(clocks(nodes));
+    found.extend(begun_again(nodes));
+    found.extend(small_groups(groups));
+    found.extend(free(nodes, groups));
+    if nodes.not_numbers > 0 {
+        found.push(Finding::new(
+            "not-a-number",
+            Severity::Warning,
+            format!(
+                "{} of nodes are no finite numbers and were left out.",
+                count(nodes.not_numbers, "figure")
+            ),
+            "",
+        ));
+    }
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found
+}
+
+fn missing(nodes: &Nodes, record: &FleetRecord) -> Option<Finding> {
+    let named: BTreeSet<&String> = record.nodes.iter().collect();
+    let absent: Vec<&&String> = named.iter().filter(|node| !nodes.has(node)).collect();
+    let many = absent.len().max(record.asked.saturating_sub(nodes.len()));
+    if many == 0 {
+        return None;
+    }
+    let verb = if many == 1 { "has" } else { "have" };
+    let who = if absent.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", names(&absent, MOST_NAMES))
+    };
+    let finding = Finding::new(
+        "missing-nodes",
+        Severity::Problem,
+        format!(
+            "{many} of {} {verb} no record{who}.",
+            count(record.asked, "node")
+        ),
+        format!(
+            "pinwise fleet status {0} tells why; pinwise fleet collect {0} gathers what is there, pinwise fleet resume {0} runs what is missing.",
+            record.id
+        ),
+    );
+    Some(finding.with("nodes", many))
+}
+
+fn left_out(record: &FleetRecord) -> Option<Finding> {
+    let many = record.left_out.len();
+    (many > 0).then(|| {
+        let what = count(many, "node");
+        let why = names(&record.left_out, MOST_NAMES);
+        let sentence = format!("{what} could not be asked: {why}.");
+        Finding::new("left-out", Severity::Warning, sentence, "").with("nodes", many)
+    })
+}
+
+/// Of a simulated fleet, where it is known what is wrong.
+fn planted(nodes: &Nodes, record: &FleetRecord, outliers: &[FleetOutlier]) -> Option<Finding> {
+    let planted: BTreeSet<&str> = { record.planted.iter() }
+        .map(|fault| fault.node.as_str())
+        .filter(|node| nodes.has(node))
+        .collect();
+    if record.launcher != "simulated" && planted.is_empty() {
+        return None;
+    }
+    let named: BTreeSet<&str> = outliers.iter().map(|o| o.node.as_str()).collect();
+    let right = named.intersection(&planted).count();
+    let sentence = format!(
+        "The fleet is simulated: {right} of {} with a planted fault are named, and {} without.",
+        count(planted.len(), "node"),
+        named.len() - right,
+    );
+    let finding = Finding::new("planted-faults", Severity::Note, sentence, "");
+    Some(
+        finding
+            .with("planted", planted.len())
+            .with("found", right)
+            .with("false", named.len() - right),
+    )
+}
+
+fn lacking(nodes: &Nodes) -> Vec<Finding> {
+    let mut reasons: Vec<_> = nodes.lacking.iter().collect();
+    reasons.sort_by_key(|(_, lacking)| std::cmp::Reverse(lacking.len()));
+    let mut found: Vec<Finding> = { reasons.iter().take(MOST_REASONS) }
+        .map(|((step, why), lacking)| {
+            let who: Vec<&String> = lacking.iter().map(|at| &nodes.names[*at]).collect();
+            let sentence = format!(
+                "Step {step} lacks a record on {} ({}): {why}",
+                count(lacking.len(), "node"),
+                names(&who, MOST_NAMES)
+            );
+            let advice = "pinwise fleet resume runs what is missing.";
+            Finding::new("failed-step", Severity::Warning, sentence, advice)
+                .weighing(7)
+                .with("nodes", lacking.len())
+        })
+        .collect();
+    if reasons.len() > MOST_REASONS {
+        let rest: BTreeSet<usize> = { reasons.iter().skip(MOST_REASONS) }
+            .flat_map(|(_, lacking)| lacking.iter().copied())
+            .collect();
+        let sentence = format!(
+            "{} lack steps for {} other reasons; pinwise fleet status has them.",
+            count(rest.len(), "node"),
+            reasons.len() - MOST_REASONS
+        );
+        found.push(Finding::new("failed-step", Severity::Warning, sentence, ""));
+    }
+    found
+}
+
+fn skipped(nodes: &Nodes) -> Option<Finding> {
+    let many = nodes.skipped.len();
+    (many > 0).then(|| {
+        let told: Vec<String> = { nodes.skipped.iter() }
+            .map(|skipped| format!("{} ({})", skipped.what, skipped.why))
+            .collect();
+        let sentence = format!(
+            "{} could not be used: {}.",
+            count(many, "record"),
+            names(&told, MOST_NAMES)
+        );
+        Finding::new("skipped-records", Severity::Warning, sentence, "").with("records", many)
+    })
+}
+
+fn clocks(nodes: &Nodes) -> Option<Finding> {
+    let apart = nodes.clocks.iter().zip(&nodes.names);
+    let mut apart: Vec<(f64, &String)> = apart
+        .filter(|(ahead, _)| ahead.abs() > CLOCK_S)
+        .map(|(ahead, node)| (*ahead, node))
+        .collect();
+    apart.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
+    let (most, _) = *apart.first()?;
+    let who: Vec<String> = { apart.iter() }
+        .map(|(ahead, node)| format!("{node} {ahead:+.0} s"))
+        .collect();
+    let finding = Finding::new(
+        "clocks",
+        Severity::Warning,
+        format!(
+            "The clock of {} is more than {CLOCK_S:.0} s off: {}.",
+            count(apart.len(), "node"),
+            names(&who, MOST_NAMES)
+        ),
+        "Times of their records are by their own clocks; figures are not touched. Let a time service run there.",
+    );
+    Some(finding.with("nodes", apart.len()).with("most_s", most))
+}
+
+fn begun_again(nodes: &Nodes) -> Option<Finding> {
+    let many = nodes.begun_again.len();
+    (many > 0).then(|| {
+        let who: Vec<&String> = nodes
+            .begun_again
+            .iter()
+            .map(|at| &nodes.names[*at])
+            .collect();
+        let verb = if many == 1 { "was" } else { "were" };
+        let sentence = format!(
+            "{} {verb} begun more than once: {}. Each step counts once.",
+            count(many, "node"),
+            names(&who, MOST_NAMES)
+        );
+        Finding::new("begun-again", Severity::Note, sentence, "").with("nodes", many)
+    })
+}
+
+fn small_groups(groups: &[Group]) -> Option<Finding> {
+    let small: Vec<&Group> = groups.iter().filter(|g| g.nodes.len() < FEWEST).collect();
+    let many: usize = small.iter().map(|group| group.nodes.len()).sum();
+    (many > 0).then(|| {
+        let sentence = format!(
+            "{} stand in groups of fewer than {FEWEST}, whose figures are shown and not judged: {}.",
+            count(many, "node"),
+            group_names(&small, 4)
+        );
+        let advice = "pinwise fleet diff compares a group with another.";
+        Finding::new("small-groups", Severity::Note, sentence, advice).with("nodes", many)
+    })
+}
+
+/// Settings that are as nodes please: no value of theirs is a departure.
+fn free(nodes: &Nodes, groups: &[Group]) -> Option<Finding> {
+    let largest = groups.first()?;
+    let columns = nodes.attributes.columns.iter().zip(&largest.usual);
+    let is_told =
+        |column: &Attribute| column.name != SHAPE && column.counted(&largest.nodes).len() > 1;
+    let free: Vec<&String> = columns
+        .filter(|(column, usual)| usual.is_none() && is_told(column))
+        .map(|(column, _)| &column.name)
+        .collect();
+    (!free.is_empty()).then(|| {
+        let sentence = format!(
+            "No value of {} is held by most nodes of the largest group: it is compared with nobody's.",
+            names(&free, MOST_NAMES)
+        );
+        Finding::new("free-settings", Severity::Note, sentence, "").weighing(1)
+    })
+}

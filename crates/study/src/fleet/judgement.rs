@@ -1,0 +1,156 @@
+//! Which nodes depart: all groups judged together, so that the rate of false
+//! discoveries is one over the whole fleet.
+
+use std::collections::BTreeMap;
+
+use super::groups::{Departure, Group, departures};
+use super::nodes::Nodes;
+use super::population::{Population, What};
+use pinwise_stats::discovery::{adjusted, adjusted_within, simes};
+use pinwise_stats::outliers::{FEWEST, Judged};
+
+/// A group, judged.
+#[derive(Debug)]
+pub(super) struct JudgedGroup {
+    pub(super) population: Population,
+    pub(super) judged: Vec<(What, Judged)>,
+    /// Settings of its nodes that are not the group's.
+    pub(super) departures: Vec<Departure>,
+    /// What of its nodes is named, by place in the group: what, and the rate
+    /// of false discoveries at which it is just named.
+    pub(super) named: BTreeMap<usize, Vec<(What, f64)>>,
+    /// Nodes that had anything to be judged.
+    members: usize,
+}
+
+/// Judges all groups at a rate of false discoveries.
+pub(super) fn judge(nodes: &Nodes, groups: &[Group], rate: f64) -> Vec<JudgedGroup> {
+    let mut open: Vec<JudgedGroup> = groups.iter().map(|g| JudgedGroup::new(nodes, g)).collect();
+    for (judged, group) in open.iter_mut().zip(groups) {
+        let apart = apart_by_setting(judged, group);
+        judged.judged = judged.population.judged(&apart);
+    }
+    select(&mut open, groups, rate);
+    open
+}
+
+impl JudgedGroup {
+    fn new(nodes: &Nodes, group: &Group) -> Self {
+        let is_judged = group.nodes.len() >= FEWEST;
+        let none = || Group {
+            name: String::new(),
+            nodes: Vec::new(),
+            usual: Vec::new(),
+        };
+        let population = if is_judged {
+            Population::new(nodes, group)
+        } else {
+            Population::new(nodes, &none())
+        };
+        Self {
+            population,
+            judged: Vec::new(),
+            departures: departures(nodes, group),
+            named: BTreeMap::new(),
+            members: 0,
+        }
+    }
+
+    /// Figures of nodes that were judged.
+    pub(super) fn figures_judged(&self) -> usize {
+        let single = { self.judged.iter() }.filter(|(what, _)| matches!(what, What::Figure(_)));
+        let told = |judged: &Judged| judged.z.iter().filter(|z| z.is_finite()).count();
+        single.map(|(_, judged)| told(judged)).sum()
+    }
+
+    /// The judgement of a figure.
+    pub(super) fn of(&self, what: What) -> Option<&Judged> {
+        let mut all = self.judged.iter();
+        all.find(|(known, _)| *known == what)
+            .map(|(_, judged)| judged)
+    }
+}
+
+/// A node that is set otherwise is another machine until the opposite is shown:
+/// it is judged, but is no measure for others; unless half of the nodes are.
+fn apart_by_setting(judged: &JudgedGroup, group: &Group) -> Vec<bool> {
+    let mut apart = vec![false; group.nodes.len()];
+    for departure in &judged.departures {
+        if let Ok(place) = group.nodes.binary_search(&departure.node) {
+            apart[place] = true;
+        }
+    }
+    let many = apart.iter().filter(|is_apart| **is_apart).count();
+    if 2 * many >= apart.len() || apart.len() - many < FEWEST {
+        apart.fill(false);
+    }
+    apart
+}
+
+fn select(open: &mut [JudgedGroup], groups: &[Group], rate: f64) {
+    let mut chances: Vec<f64> = Vec::new();
+    for (judged, group) in open.iter_mut().zip(groups) {
+        let of_node = |place: usize| {
+            let told: Vec<f64> = chances_of(judged, place).map(|(_, p)| p).collect();
+            if told.is_empty() {
+                f64::NAN
+            } else {
+                simes(told.into_iter())
+            }
+        };
+        let of_nodes: Vec<f64> = (0..group.nodes.len()).map(of_node).collect();
+        judged.members = of_nodes.iter().filter(|p| p.is_finite()).count();
+        chances.extend(of_nodes);
+    }
+    let members: usize = open.iter().map(|judged| judged.members).sum();
+    let adjusted = adjusted(&chances);
+    let selected = adjusted.iter().filter(|p| **p <= rate).count();
+    let mut rest = adjusted.as_slice();
+    for (judged, group) in open.iter_mut().zip(groups) {
+        let (own, others) = rest.split_at(group.nodes.len());
+        rest = others;
+        judged.named.clear();
+        for (place, _) in own.iter().enumerate().filter(|(_, p)| **p <= rate) {
+            let named = named_figures(judged, place, selected, members, rate);
+            judged.named.insert(place, named);
+        }
+    }
+}
+
+/// What of a node was judged, and the chances.
+fn chances_of(judged: &JudgedGroup, place: usize) -> impl Iterator<Item = (What, f64)> + '_ {
+    let all = judged.judged.iter();
+    let all = all.filter_map(move |(what, judged)| Some((*what, *judged.p.get(place)?)));
+    all.filter(|(_, p)| p.is_finite())
+}
+
+/// The figures of a selected node that are named. Figures together are told
+/// only where none of them is named alone.
+fn named_figures(
+    judged: &JudgedGroup,
+    place: usize,
+    selected: usize,
+    members: usize,
+    rate: f64,
+) -> Vec<(What, f64)> {
+    let (whats, p): (Vec<What>, Vec<f64>) = chances_of(judged, place).unzip();
+    let within = adjusted_within(&p, selected, members);
+    let named = whats.into_iter().zip(within).filter(|(_, p)| *p <= rate);
+    let named: Vec<(What, f64)> = named.collect();
+    let is_alone = |figure: &usize| {
+        let what = What::Figure(*figure);
+        named.iter().any(|(known, _)| *known == what)
+    };
+    let is_told = |what: &What| match what {
+        What::Together(family) => {
+            let family = &judged.population.families[*family];
+            !family.figures.iter().any(&is_alone)
+        }
+        What::Figure(_) | What::Widths(_) => true,
+    };
+    named
+        .iter()
+        .copied()
+        .filter(|(what, _)| is_told(what))
+        .collect()
+}

@@ -1,0 +1,27 @@
+//! The nodes of a fleet beside each other: which are equals, which of them
+//! depart from their equals, what those have in common; and one group against
+//! another. And fleets that are made up, on which all that can be tried.
+//!
+//! Reads records, measures and stores nothing. The statistics are those of
+//! [`pinwise_stats::outliers`] and [`pinwise_stats::discovery`].
+
+mod attributes;
+mod attribution;
+mod diff;
+mod findings;
+mod groups;
+mod in_common;
+mod judgement;
+mod nodes;
+mod population;
+mod report;
+pub mod simulate;
+mod words;
+
+pub use diff::{DiffError, Side, diff};
+pub use groups::{Group, groups};
+pub use nodes::{Nodes, Skipped};
+pub use report::{Asked, report};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,291 @@
+//! What of a group's nodes is judged: their figures, and two kinds of figures
+//! made of them.
+//!
+//! *Together*: the mean distance of all figures of a step that have one unit.
+//! A fault that lowers eight bandwidths by two scales each is none of the
+//! figures' outlier, and plainly theirs together. *Widths*: how wide the
+//! intervals of a step are; what disturbs a node shows there first.
+
+use super::groups::Group;
+use super::nodes::{Figure, Nodes};
+use pinwise_stats::describe::quantile;
+use pinwise_stats::outliers::{Column, FEWEST, Judged, Noise, bulk, judge};
+
+/// Differences of less than this, as a share, are of no interest, however
+/// certain: it is pinwise's usual smallest effect of interest.
+const LEAST_EFFECT: f64 = 0.01;
+/// Scale below which none is believed: a figure read off a coarse clock may be
+/// the same on all nodes.
+const LEAST_SCALE: f64 = 0.002;
+/// Widths that differ by less than a factor of 1.25 are of no interest.
+const LEAST_WIDENING: f64 = 0.223;
+/// Distances that count for figures together, so that one wild figure does not
+/// speak for all.
+const MOST_DISTANCE: f64 = 5.0;
+/// Half-width of a 95 % interval in standard errors.
+const HALF_WIDTH: f64 = 1.96;
+
+/// What is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    /// A figure, by its place in `Nodes::figures`.
+    Figure(usize),
+    /// A family of figures, by its place in `Population::families`.
+    Together(usize),
+    /// The intervals of a step, by its place in `Population::steps`.
+    Widths(usize),
+}
+
+/// Figures of one step and unit.
+#[derive(Debug)]
+pub(super) struct Family {
+    pub(super) step: String,
+    pub(super) unit: String,
+    /// Places in `Nodes::figures`.
+    pub(super) figures: Vec<usize>,
+}
+
+/// A figure of a group's nodes, ready to be judged.
+#[derive(Debug)]
+pub(super) struct Measure {
+    pub(super) what: What,
+    pub(super) is_log: bool,
+    pub(super) column: Column,
+}
+
+/// A group as it is judged.
+#[derive(Debug)]
+pub(super) struct Population {
+    pub(super) measures: Vec<Measure>,
+    pub(super) families: Vec<Family>,
+    pub(super) steps: Vec<String>,
+}
+
+impl Population {
+    /// The figures of a group that enough of its nodes have.
+    pub(super) fn new(nodes: &Nodes, group: &Group) -> Self {
+        let mut population = Self {
+            measures: Vec::new(),
+            families: Vec::new(),
+            steps: Vec::new(),
+        };
+        for (place, figure) in nodes.figures.iter().enumerate() {
+            if let Some(measure) = measure(figure, place, group) {
+                population.measures.push(measure);
+                population.join_family(figure, place);
+            }
+        }
+        population
+            .families
+            .retain(|family| family.figures.len() > 1);
+        population.add_widths(nodes, group);
+        population
+    }
+
+    fn join_family(&mut self, figure: &Figure, place: usize) {
+        let is_same = |f: &&mut Family| f.step == figure.step && f.unit == figure.unit;
+        match self.families.iter_mut().find(is_same) {
+            Some(family) => family.figures.push(place),
+            None => self.families.push(Family {
+                step: figure.step.clone(),
+                unit: figure.unit.clone(),
+                figures: vec![place],
+            }),
+        }
+    }
+
+    /// A step's mean logarithm of interval widths, each over its median.
+    fn add_widths(&mut self, nodes: &Nodes, group: &Group) {
+        for step in &nodes.steps_with_figures() {
+            let of_step = nodes.figures.iter().filter(|f| f.step == *step);
+            let widths: Vec<Vec<f64>> = of_step
+                .map(|figure| log_widths(figure, &group.nodes))
+                .filter(|widths| most_are_told(widths))
+                .collect();
+            if widths.is_empty() {
+                continue;
+            }
+            let medians: Vec<f64> = widths.iter().map(|widths| median(widths)).collect();
+            let typical = mean(medians.iter().copied());
+            let values = (0..group.nodes.len()).map(|at| {
+                let over = widths.iter().zip(&medians);
+                typical
+                    + mean(
+                        over.map(|(w, median)| w[at] - median)
+                            .filter(|w| w.is_finite()),
+                    )
+            });
+            let column = Column {
+                values: values.collect(),
+                errors: Vec::new(),
+                least_scale: 0.05,
+                is_one_sided: true,
+            };
+            self.steps.push(step.clone());
+            self.measures.push(Measure {
+                what: What::Widths(self.steps.len() - 1),
+                is_log: true,
+                column,
+            });
+        }
+    }
+
+    /// Judges all; nodes `apart` (by place in the group) are not part of the
+    /// bulk. Departures too small to be of interest have a chance of 1.
+    pub(super) fn judged(&self, apart: &[bool]) -> Vec<(What, Judged)> {
+        let is_width = |measure: &&Measure| matches!(measure.what, What::Widths(_));
+        let (widths, single): (Vec<&Measure>, Vec<&Measure>) =
+            self.measures.iter().partition(is_width);
+        let (mut found, is_loud) = judged(&single, apart, Noise::Wild);
+        // Who is plainly otherwise is no measure of means and widths.
+        let apart = if 2 * is_loud.iter().filter(|l| **l).count() < is_loud.len() {
+            is_loud
+        } else {
+            apart.to_vec()
+        };
+        let together = self.together(&found);
+        let columns: Vec<&Column> = together.iter().map(|(_, column)| column).collect();
+        let whats = together.iter().map(|(what, _)| *what);
+        let means = judge(&columns, &apart, Noise::Averaged).figures;
+        found.extend(
+            whats
+                .zip(means)
+                .filter_map(|(what, judged)| Some((what, judged?))),
+        );
+        found.extend(judged(&widths, &apart, Noise::Averaged).0);
+        found
+    }
+
+    fn together(&self, found: &[(What, Judged)]) -> Vec<(What, Column)> {
+        let families = self.families.iter().enumerate();
+        let columns = families.filter_map(|(at, family)| {
+            let is_of = |what: &What| matches!(what, What::Figure(f) if family.figures.contains(f));
+            let of_family: Vec<&Judged> = { found.iter() }
+                .filter(|(what, _)| is_of(what))
+                .map(|(_, judged)| judged)
+                .collect();
+            if of_family.len() < 2 {
+                return None;
+            }
+            let nodes = of_family[0].z.len();
+            let clipped = |z: f64| z.clamp(-MOST_DISTANCE, MOST_DISTANCE);
+            // A node that lacks one of them has another mean: it is left out.
+            let values = (0..nodes).map(|node| mean(of_family.iter().map(|j| clipped(j.z[node]))));
+            let column = Column {
+                values: values.collect(),
+                errors: Vec::new(),
+                least_scale: 0.1,
+                is_one_sided: false,
+            };
+            Some((What::Together(at), column))
+        });
+        columns.collect()
+    }
+
+    /// The measure of a figure or of widths.
+    pub(super) fn measure(&self, what: What) -> Option<&Measure> {
+        self.measures.iter().find(|measure| measure.what == what)
+    }
+}
+
+/// Measures judged, those that can be, and who is plainly otherwise.
+fn judged(measures: &[&Measure], apart: &[bool], noise: Noise) -> (Vec<(What, Judged)>, Vec<bool>) {
+    let columns: Vec<&Column> = measures.iter().map(|m| &m.column).collect();
+    let judgement = judge(&columns, apart, noise);
+    let mut found = Vec::new();
+    for (measure, judged) in measures.iter().zip(judgement.figures) {
+        if let Some(mut judged) = judged {
+            measure.forgive(&mut judged);
+            found.push((measure.what, judged));
+        }
+    }
+    (found, judgement.is_loud)
+}
+
+impl Measure {
+    fn forgive(&self, judged: &mut Judged) {
+        let least = match self.what {
+            What::Widths(_) => LEAST_WIDENING,
+            What::Figure(_) | What::Together(_) if self.is_log => LEAST_EFFECT.ln_1p(),
+            What::Figure(_) | What::Together(_) => LEAST_EFFECT * judged.bulk.centre.abs(),
+        };
+        let values = self.column.values.iter();
+        for (p, value) in judged.p.iter_mut().zip(values) {
+            if (value - judged.bulk.centre).abs() < least {
+                *p = 1.0;
+            }
+        }
+    }
+
+    /// A value as the figure has it.
+    pub(super) fn plain(&self, value: f64) -> f64 {
+        if self.is_log { value.exp() } else { value }
+    }
+}
+
+fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
+    let values: Vec<f64> = Nodes::of(&figure.values, &group.nodes).collect();
+    let told = values.iter().filter(|v| v.is_finite());
+    if told.clone().count() < FEWEST {
+        return None;
+    }
+    let is_log = told.clone().all(|v| *v > 0.0);
+    let lows = Nodes::of(&figure.lows, &group.nodes);
+    let highs = Nodes::of(&figure.highs, &group.nodes);
+    let scaled = |v: f64| if is_log { v.ln() } else { v };
+    let errors = lows.zip(highs).map(|(low, high)| {
+        let width = scaled(high) - scaled(low);
+        let is_told = width.is_finite() && width > 0.0;
+        if is_told {
+            width / (2.0 * HALF_WIDTH)
+        } else {
+            0.0
+        }
+    });
+    let typical = median(&values).abs();
+    let column = Column {
+        errors: errors.collect(),
+        least_scale: LEAST_SCALE * if is_log { 1.0 } else { typical },
+        values: values.iter().map(|v| scaled(*v)).collect(),
+        is_one_sided: false,
+    };
+    // A figure that most nodes have to the last digit, and others by little
+    // more than nothing, tells nothing.
+    bulk(&column.values)?;
+    Some(Measure {
+        what: What::Figure(place),
+        is_log,
+        column,
+    })
+}
+
+/// Logarithms of the relative widths of a figure's intervals.
+fn log_widths(figure: &Figure, nodes: &[usize]) -> Vec<f64> {
+    let lows = Nodes::of(&figure.lows, nodes);
+    let highs = Nodes::of(&figure.highs, nodes);
+    let of = |(low, high): (f64, f64)| {
+        let width = (high / low).ln();
+        if low > 0.0 && width > 0.0 && width.is_finite() {
+            width.ln()
+        } else {
+            f64::NAN
+        }
+    };
+    lows.zip(highs).map(of).collect()
+}
+
+fn most_are_told(widths: &[f64]) -> bool {
+    let told = widths.iter().filter(|w| w.is_finite()).count();
+    told >= FEWEST && 10 * told >= 9 * widths.len()
+}
+
+pub(super) fn median(values: &[f64]) -> f64 {
+    let told: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    quantile(&told, 0.5)
+}
+
+/// NaN of nothing.
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), v| (sum + v, count + 1.0));
+    sum / count
+}

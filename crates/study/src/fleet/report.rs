@@ -1,0 +1,332 @@
+//! The report of a fleet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::findings::findings;
+use super::groups::{Group, groups};
+use super::in_common::common;
+use super::judgement::{JudgedGroup, judge};
+use super::nodes::{Figure, Nodes};
+use super::population::{What, median};
+use super::words::{beside, names};
+use pinwise_format::{count, quantity, round_percent};
+use pinwise_record::{
+    FLEET_REPORT_SCHEMA, FleetFigure, FleetGroup, FleetOutlier, FleetRecord, FleetReport,
+    OutlierKind,
+};
+use pinwise_stats::describe::quantile;
+use pinwise_stats::outliers::bulk;
+
+/// Most figures of a node that is told of; the strongest are.
+const MOST_OF_NODE: usize = 40;
+
+/// What a report is made with.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The fleet's id.
+    pub fleet: &'a str,
+    /// What was asked of it; `None` where that is not at hand.
+    pub record: Option<&'a FleetRecord>,
+    /// Of the nodes named, so many may be named by chance on average; 0 to 1.
+    pub false_discoveries: f64,
+    /// The time now, RFC 3339.
+    pub now: &'a str,
+    /// This host.
+    pub host: &'a str,
+}
+
+/// Compares the nodes of a fleet with their equals.
+#[must_use]
+pub fn report(nodes: &Nodes, asked: &Asked<'_>) -> FleetReport {
+    let groups = groups(nodes);
+    let judged = judge(nodes, &groups, asked.false_discoveries);
+    let outliers = outliers(nodes, &groups, &judged);
+    let common = { groups.iter().zip(&judged).enumerate() }
+        .flat_map(|(place, (group, judged))| {
+            let label = |what| label(nodes, judged, what);
+            common(nodes, group, place, judged, label)
+        })
+        .collect();
+    let findings = findings(nodes, &groups, &outliers, asked);
+    let submitted = asked.record.map_or(asked.now, |record| &record.started);
+    let mut tags = asked
+        .record
+        .map_or_else(Vec::new, |record| record.tags.clone());
+    let own = FleetRecord::tag(asked.fleet);
+    if !tags.contains(&own) {
+        tags.push(own);
+    }
+    let figures_judged = judged.iter().map(JudgedGroup::figures_judged).sum();
+    FleetReport {
+        schema: FLEET_REPORT_SCHEMA.to_owned(),
+        id: format!("{}.report", asked.fleet),
+        fleet: asked.fleet.to_owned(),
+        submitted: submitted.to_owned(),
+        started: asked.now.to_owned(),
+        host: asked.host.to_owned(),
+        tags,
+        asked: asked.record.map_or(nodes.len(), |record| record.asked),
+        nodes: nodes.len(),
+        complete: nodes.complete,
+        false_discovery_rate: asked.false_discoveries,
+        judged: figures_judged,
+        sentence: sentence(nodes, &outliers, figures_judged, asked),
+        groups: groups
+            .iter()
+            .map(|group| group_record(nodes, group))
+            .collect(),
+        outliers,
+        common,
+        findings,
+    }
+}
+
+fn sentence(
+    nodes: &Nodes,
+    outliers: &[FleetOutlier],
+    figures_judged: usize,
+    asked: &Asked<'_>,
+) -> String {
+    let of = |wanted: Option<OutlierKind>| -> BTreeSet<&str> {
+        let all = outliers
+            .iter()
+            .filter(|o| wanted.is_none_or(|kind| o.kind == kind));
+        all.map(|outlier| outlier.node.as_str()).collect()
+    };
+    let (all, by_figure) = (of(None), of(Some(OutlierKind::Figure)));
+    let by_setting = of(Some(OutlierKind::Setting));
+    if nodes.is_empty() {
+        return "There is no node to compare.".to_owned();
+    }
+    if all.is_empty() && figures_judged == 0 {
+        return format!(
+            "No setting departs among {}; no group is large enough to judge figures.",
+            count(nodes.len(), "node")
+        );
+    }
+    let rate = round_percent(asked.false_discoveries);
+    if all.is_empty() {
+        let many = count(nodes.len(), "node");
+        return format!("None of {many} departs from its equals.");
+    }
+    let verb = if all.len() == 1 { "departs" } else { "depart" };
+    let from = if all.len() == 1 { "its" } else { "their" };
+    format!(
+        "{} of {} {verb} from {from} equals: {} in figures (of whom at most {rate} by chance), {} in settings.",
+        all.len(),
+        count(nodes.len(), "node"),
+        by_figure.len(),
+        by_setting.len(),
+    )
+}
+
+/// How a figure is called in reports.
+fn label(nodes: &Nodes, judged: &JudgedGroup, what: What) -> String {
+    match what {
+        What::Figure(place) => nodes.figures[place].label(),
+        What::Together(place) => {
+            let family = &judged.population.families[place];
+            let unit = if family.unit.is_empty() {
+                String::new()
+            } else {
+                format!(" in {}", family.unit)
+            };
+            format!("{} · all {}{unit}", family.step, family.figures.len())
+        }
+        What::Widths(place) => {
+            format!("{} · width of intervals", judged.population.steps[place])
+        }
+    }
+}
+
+fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<FleetOutlier> {
+    // Nodes in the order of how plainly they depart.
+    let mut of_nodes: BTreeMap<usize, Vec<FleetOutlier>> = BTreeMap::new();
+    for (place, (group, judged)) in groups.iter().zip(judged).enumerate() {
+        for departure in &judged.departures {
+            let column = &nodes.attributes.columns[departure.attribute];
+            let text = |value| column.text(value).unwrap_or_default().to_owned();
+            let (own, usual) = (text(departure.value), text(departure.usual));
+            let node = &nodes.names[departure.node];
+            let told = of_nodes.entry(departure.node).or_default();
+            told.push(FleetOutlier {
+                sentence: format!("{node}: {} is {own}; its equals have {usual}.", column.name),
+                kind: OutlierKind::Setting,
+                figure: column.name.clone(),
+                setting: Some(own),
+                typical_setting: Some(usual),
+                ..blank(nodes, departure.node, place)
+            });
+        }
+        for (at, named) in &judged.named {
+            let figures = figures_of(nodes, judged, (*at, named), (place, group));
+            of_nodes
+                .entry(group.nodes[*at])
+                .or_default()
+                .extend(figures);
+        }
+    }
+    let mut sorted: Vec<Vec<FleetOutlier>> = of_nodes.into_values().collect();
+    let best = |all: &Vec<FleetOutlier>| {
+        let p = all.iter().filter_map(|o| o.adjusted_p).fold(2.0, f64::min);
+        let z = all
+            .iter()
+            .filter_map(|o| o.z)
+            .map(f64::abs)
+            .fold(0.0, f64::max);
+        (p, z)
+    };
+    sorted.sort_by(|a, b| {
+        let ((pa, za), (pb, zb)) = (best(a), best(b));
+        pa.total_cmp(&pb).then(zb.total_cmp(&za))
+    });
+    sorted.into_iter().flatten().collect()
+}
+
+/// What of a node departs: figures before what is made of them, the farthest
+/// first.
+fn figures_of(
+    nodes: &Nodes,
+    judged: &JudgedGroup,
+    (at, named): (usize, &[(What, f64)]),
+    (place, group): (usize, &Group),
+) -> Vec<FleetOutlier> {
+    let size = |what: What| judged.of(what).map_or(0.0, |of| of.z[at].abs());
+    let kind = |what: What| match what {
+        What::Figure(_) => 0,
+        What::Together(_) => 1,
+        What::Widths(_) => 2,
+    };
+    let mut named = named.to_vec();
+    named.sort_by(|(a, _), (b, _)| {
+        let by_size = size(*b).total_cmp(&size(*a));
+        kind(*a).cmp(&kind(*b)).then(by_size)
+    });
+    let told = named.into_iter().take(MOST_OF_NODE);
+    let told = told.filter_map(|named| figure_outlier(nodes, judged, named, at, group));
+    told.map(|outlier| FleetOutlier {
+        group: place,
+        ..outlier
+    })
+    .collect()
+}
+
+fn blank(nodes: &Nodes, node: usize, group: usize) -> FleetOutlier {
+    FleetOutlier {
+        node: nodes.names[node].clone(),
+        group,
+        kind: OutlierKind::Figure,
+        figure: String::new(),
+        unit: String::new(),
+        value: None,
+        typical: None,
+        ratio: None,
+        z: None,
+        adjusted_p: None,
+        setting: None,
+        typical_setting: None,
+        record: Some(nodes.records[node].clone()),
+        sentence: String::new(),
+    }
+}
+
+fn figure_outlier(
+    nodes: &Nodes,
+    judged: &JudgedGroup,
+    (what, adjusted_p): (What, f64),
+    at: usize,
+    group: &Group,
+) -> Option<FleetOutlier> {
+    let of = judged.of(what)?;
+    let (node, z) = (group.nodes[at], of.z[at]);
+    let mut outlier = FleetOutlier {
+        figure: label(nodes, judged, what),
+        z: Some(z),
+        adjusted_p: Some(adjusted_p),
+        ..blank(nodes, node, 0)
+    };
+    let name = outlier.node.clone();
+    let label = outlier.figure.clone();
+    if let What::Together(family) = what {
+        let ratio = ratio_together(judged, family, at)?;
+        outlier.ratio = Some(ratio);
+        outlier.sentence = format!("{name}: {label} together are {}.", beside(ratio));
+        return Some(outlier);
+    }
+    let measure = judged.population.measure(what)?;
+    let own = measure.plain(measure.column.values[at]);
+    let typical = measure.plain(of.bulk.centre);
+    let ratio = own / typical;
+    outlier.value = Some(own);
+    outlier.typical = Some(typical);
+    outlier.ratio = ratio.is_finite().then_some(ratio);
+    if let What::Figure(place) = what {
+        outlier.unit.clone_from(&nodes.figures[place].unit);
+    }
+    let told = quantity(own, &outlier.unit);
+    outlier.sentence = if measure.is_log {
+        format!("{name}: {label} is {told}, {}.", beside(ratio))
+    } else {
+        let usual = quantity(typical, &outlier.unit);
+        format!("{name}: {label} is {told}; {usual} is usual.")
+    };
+    Some(outlier)
+}
+
+/// The geometric mean of a family's ratios.
+fn ratio_together(judged: &JudgedGroup, family: usize, at: usize) -> Option<f64> {
+    let family = &judged.population.families[family];
+    let ratios: Vec<f64> = { family.figures.iter() }
+        .filter_map(|figure| {
+            let what = What::Figure(*figure);
+            let measure = judged.population.measure(what)?;
+            let away = measure.column.values[at] - judged.of(what)?.bulk.centre;
+            measure.is_log.then_some(away)
+        })
+        .collect();
+    let sum: f64 = ratios.iter().sum();
+    (!ratios.is_empty() && sum.is_finite()).then(|| (sum / ratios.len() as f64).exp())
+}
+
+fn group_record(nodes: &Nodes, group: &Group) -> FleetGroup {
+    let columns = nodes.attributes.columns.iter().zip(&group.usual);
+    let identity = columns.filter_map(|(column, usual)| {
+        let value = column.text((*usual)?)?;
+        Some((column.name.clone(), value.to_owned()))
+    });
+    FleetGroup {
+        name: group.name.clone(),
+        nodes: group.nodes.len(),
+        identity: identity.collect(),
+        figures: { nodes.figures.iter() }
+            .filter_map(|figure| figure_record(figure, group))
+            .collect(),
+    }
+}
+
+fn figure_record(figure: &Figure, group: &Group) -> Option<FleetFigure> {
+    let mut values: Vec<f64> = { Nodes::of(&figure.values, &group.nodes) }
+        .filter(|value| value.is_finite())
+        .collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let (least, greatest) = (*values.first()?, *values.last()?);
+    let logs = (least > 0.0).then(|| values.iter().map(|v| v.ln()).collect::<Vec<f64>>());
+    Some(FleetFigure {
+        step: figure.step.clone(),
+        name: figure.name.clone(),
+        unit: figure.unit.clone(),
+        nodes: values.len(),
+        median: median(&values),
+        spread: logs.and_then(|logs| bulk(&logs)).map(|bulk| bulk.scale),
+        p5: quantile(&values, 0.05),
+        p95: quantile(&values, 0.95),
+        least,
+        greatest,
+    })
+}
+
+/// Names of groups, for people.
+pub(super) fn group_names(groups: &[&Group], most: usize) -> String {
+    let all: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+    names(&all, most)
+}

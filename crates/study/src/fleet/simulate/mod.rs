@@ -1,0 +1,235 @@
+//! A made-up fleet with faults that are known: what the analysis and the page
+//! are tried on.
+//!
+//! One to three kinds of server, fifty figures a node. A figure is its kind's,
+//! times what the node is like (its processors differ by 0.6 % from others of
+//! their kind, its memory by 0.5 %, and each moves many figures), times what
+//! its fault does, times noise. The noise is log-normal with somewhat heavier
+//! tails: the logarithm follows Student's t with 30 degrees of freedom, scaled
+//! to the standard deviation asked for. A second BIOS and a second kernel on
+//! large shares of the nodes are no faults and change nothing.
+//!
+//! A plan gives the same records for ever: nothing is read, not even a clock.
+
+mod fault;
+mod figures;
+mod generation;
+mod node;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+pub use fault::Fault;
+use figures::FIGURES;
+use generation::GENERATIONS;
+use pinwise_record::{FLEET_SCHEMA, FleetNode, FleetRecord, FleetStep, HostRecord, PlantedFault};
+
+/// Figures of a node; a node without SMT lacks some.
+pub const FIGURES_PER_NODE: usize = FIGURES.len();
+
+/// The stream of random numbers that chooses nodes and faults; node number n
+/// has stream n + 1.
+const CHOICE: u64 = 0;
+
+/// Fleets with fewer nodes have one kind of server, and two.
+const TWO_KINDS: usize = 48;
+const THREE_KINDS: usize = 200;
+
+/// A fleet to be made up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Its id.
+    pub id: String,
+    /// Who makes it up.
+    pub user: Option<u32>,
+    /// Nodes.
+    pub nodes: usize,
+    /// Seed of everything.
+    pub seed: u64,
+    /// Standard deviation of the logarithm of measured figures.
+    pub noise: f64,
+    /// Share of nodes with a fault, 0 to 1.
+    pub faults: f64,
+    /// What its records say of when, RFC 3339.
+    pub started: String,
+    /// Version of pinwise that they name.
+    pub pinwise: String,
+}
+
+/// A made-up fleet.
+#[derive(Debug)]
+pub struct SimulatedFleet {
+    plan: Plan,
+    record: FleetRecord,
+    faults: BTreeMap<usize, Fault>,
+    hosts: BTreeMap<Shape, HostRecord>,
+}
+
+/// What decides about a node's topology: its kind, SMT, nodes per package.
+type Shape = (usize, bool, usize);
+
+impl SimulatedFleet {
+    /// Makes it up; its nodes follow one by one.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        let faults = chosen(&plan);
+        let planted = faults.iter().map(|(&node, fault)| PlantedFault {
+            node: name(node, plan.nodes),
+            fault: fault.name().to_owned(),
+        });
+        let record = FleetRecord {
+            schema: FLEET_SCHEMA.to_owned(),
+            id: plan.id.clone(),
+            started: plan.started.clone(),
+            host: "simulated".to_owned(),
+            user: plan.user,
+            pinwise: plan.pinwise.clone(),
+            launcher: "simulated".to_owned(),
+            steps: steps(),
+            nodes: Vec::new(),
+            asked: plan.nodes,
+            folder: None,
+            jobs: Vec::new(),
+            left_out: Vec::new(),
+            planted: planted.collect(),
+            tags: vec![FleetRecord::tag(&plan.id)],
+        };
+        Self {
+            hosts: hosts(kinds(plan.nodes)),
+            plan,
+            record,
+            faults,
+        }
+    }
+
+    /// What was asked of it, with the faults planted.
+    #[must_use]
+    pub const fn record(&self) -> &FleetRecord {
+        &self.record
+    }
+
+    /// Nodes of each kind of server, oldest first: the processor and how many.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<(&'static str, usize)> {
+        let mut counts = vec![0; kinds(self.plan.nodes)];
+        for node in 0..self.plan.nodes {
+            counts[kind_of(node, self.plan.nodes)] += 1;
+        }
+        { GENERATIONS.iter().map(|kind| kind.cpu) }
+            .zip(counts)
+            .collect()
+    }
+
+    /// Its nodes, made as they are asked for.
+    pub fn nodes(&self) -> impl Iterator<Item = FleetNode> + '_ {
+        (0..self.plan.nodes).map(|number| {
+            let mut random = stream(&self.plan, number as u64 + 1);
+            let kind = kind_of(number, self.plan.nodes);
+            let node = node::Node::draw(
+                &GENERATIONS[kind],
+                self.faults.get(&number).copied(),
+                &mut random,
+            );
+            let (has_smt, nodes) = node.topology();
+            let host = self.hosts.get(&(kind, has_smt, nodes)).cloned();
+            node.record(&self.plan, number, host, &mut random)
+        })
+    }
+}
+
+/// Which nodes have which fault. Every kind of fault comes once before any
+/// comes twice, in random order.
+fn chosen(plan: &Plan) -> BTreeMap<usize, Fault> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a number of nodes"
+    )]
+    let many = (plan.faults.clamp(0.0, 1.0) * plan.nodes as f64).round() as usize;
+    let mut random = stream(plan, CHOICE);
+    let mut nodes: Vec<usize> = (0..plan.nodes).collect();
+    nodes.shuffle(&mut random);
+    let mut faults = Vec::new();
+    while faults.len() < many {
+        let mut round = Fault::ALL;
+        round.shuffle(&mut random);
+        faults.extend(round);
+    }
+    nodes.into_iter().zip(faults).take(many).collect()
+}
+
+fn stream(plan: &Plan, number: u64) -> ChaCha8Rng {
+    let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
+    random.set_stream(number);
+    random
+}
+
+const fn kinds(nodes: usize) -> usize {
+    match nodes {
+        0..TWO_KINDS => 1,
+        TWO_KINDS..THREE_KINDS => 2,
+        _ => 3,
+    }
+}
+
+/// The kind of a node: half of the fleet is of the oldest, and what was bought
+/// later stands behind it.
+const fn kind_of(node: usize, nodes: usize) -> usize {
+    let place = 10 * node / nodes;
+    match kinds(nodes) {
+        1 => 0,
+        2 if place < 6 => 0,
+        2 => 1,
+        _ if place < 5 => 0,
+        _ if place < 8 => 1,
+        _ => 2,
+    }
+}
+
+/// `n0001` of 10,000.
+fn name(node: usize, nodes: usize) -> String {
+    let digits = nodes.to_string().len().max(3);
+    format!("n{:0digits$}", node + 1)
+}
+
+/// Machines as records name them, of all shapes that occur.
+fn hosts(kinds: usize) -> BTreeMap<Shape, HostRecord> {
+    let mut found = BTreeMap::new();
+    for (kind, generation) in GENERATIONS.iter().enumerate().take(kinds) {
+        for has_smt in [true, false] {
+            for nodes in generation.nodes_per_package {
+                let host = node::host(generation, has_smt, nodes);
+                found.extend(host.map(|host| ((kind, has_smt, nodes), host)));
+            }
+        }
+    }
+    found
+}
+
+fn steps() -> Vec<FleetStep> {
+    let mut steps: Vec<FleetStep> = Vec::new();
+    for figure in &FIGURES {
+        if steps.iter().any(|step| step.name == figure.step) {
+            continue;
+        }
+        let mut arguments = vec!["bench".to_owned()];
+        if figure.step == FIGURES[0].step {
+            arguments = vec!["topology".to_owned(), "--measure".to_owned()];
+        } else {
+            let same = FIGURES.iter().filter(|other| other.step == figure.step);
+            arguments.extend(same.map(|figure| figure.name.to_owned()));
+        }
+        steps.push(FleetStep {
+            name: figure.step.to_owned(),
+            arguments,
+            timeout_s: None,
+        });
+    }
+    steps
+}

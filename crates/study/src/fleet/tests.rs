@@ -1,0 +1,574 @@
+//! Groups, outliers, what they share and differences, on made-up nodes of
+//! which the truth is known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use pinwise_record::{
+    FLEET_NODE_SCHEMA, FleetDiff, FleetNode, FleetRecord, FleetReport, NodeFigure, NodeStep,
+    OutlierKind, StepState,
+};
+
+/// Nodes to be made up.
+struct Made {
+    nodes: usize,
+    seed: u64,
+    /// Student's degrees of freedom of the noise.
+    freedom: f64,
+}
+
+const STEPS: [(&str, &str, usize); 4] = [
+    ("wiring", "ns", 8),
+    ("memory", "GB/s", 6),
+    ("kernels", "/s", 10),
+    ("smt", "", 4),
+];
+
+fn noise(random: &mut ChaCha8Rng, freedom: f64) -> f64 {
+    // Bailey (1994), scaled to a standard deviation of 1.
+    loop {
+        let u: f64 = random.random_range(-1.0..1.0);
+        let v: f64 = random.random_range(-1.0..1.0);
+        let w = u * u + v * v;
+        if w > 0.0 && w <= 1.0 {
+            let t = u * (freedom * (w.powf(-2.0 / freedom) - 1.0) / w).sqrt();
+            return t / (freedom / (freedom - 2.0)).sqrt();
+        }
+    }
+}
+
+/// Nodes alike but for 3 % of noise, and for what `change` does to each.
+fn made(made: &Made, mut change: impl FnMut(usize, &mut FleetNode)) -> Nodes {
+    let mut random = ChaCha8Rng::seed_from_u64(made.seed);
+    let mut nodes = Nodes::new();
+    for number in 0..made.nodes {
+        let mut node = node(number, &mut random, made.freedom);
+        change(number, &mut node);
+        nodes.add(node);
+    }
+    nodes
+}
+
+fn node(number: usize, random: &mut ChaCha8Rng, freedom: f64) -> FleetNode {
+    let mut figures = Vec::new();
+    for (step, unit, many) in STEPS {
+        for at in 0..many {
+            let value = 100.0 * (0.03 * noise(random, freedom)).exp();
+            let half = 0.05 * (0.2 * noise(random, 30.0)).exp();
+            figures.push(NodeFigure {
+                step: step.to_owned(),
+                name: format!("figure {at}"),
+                unit: unit.to_owned(),
+                value,
+                low: Some(value * (1.0 - half)),
+                high: Some(value * (1.0 + half)),
+            });
+        }
+    }
+    node_with(number, &[("smt", "on")], figures)
+}
+
+/// A node of these figures; beside its serial number and its BIOS it has these
+/// settings.
+pub(super) fn node_with(
+    number: usize,
+    more: &[(&str, &str)],
+    figures: Vec<NodeFigure>,
+) -> FleetNode {
+    let name = format!("n{number}");
+    let settings = [("bios", "1.4"), ("serial", name.as_str())];
+    FleetNode {
+        schema: FLEET_NODE_SCHEMA.to_owned(),
+        id: FleetNode::id_of("f", &name),
+        fleet: "f".to_owned(),
+        started: String::new(),
+        ended: None,
+        attempts: 1,
+        host: None,
+        settings: { settings.iter().chain(more) }
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        steps: Vec::new(),
+        figures,
+        clock_ahead_s: None,
+        tags: Vec::new(),
+        node: name,
+    }
+}
+
+/// Multiplies a step's figures.
+fn scale(node: &mut FleetNode, step: &str, factor: f64) {
+    for figure in node.figures.iter_mut().filter(|figure| figure.step == step) {
+        for value in [
+            Some(&mut figure.value),
+            figure.low.as_mut(),
+            figure.high.as_mut(),
+        ] {
+            value.into_iter().for_each(|value| *value *= factor);
+        }
+    }
+}
+
+fn set(node: &mut FleetNode, name: &str, value: &str) {
+    node.settings.insert(name.to_owned(), value.to_owned());
+}
+
+fn reported(nodes: &Nodes) -> FleetReport {
+    report(
+        nodes,
+        &Asked {
+            fleet: "f",
+            record: None,
+            false_discoveries: 0.05,
+            now: "2026-01-01T00:00:00Z",
+            host: "here",
+        },
+    )
+}
+
+fn named(report: &FleetReport, kind: OutlierKind) -> BTreeSet<&str> {
+    let all = report
+        .outliers
+        .iter()
+        .filter(|outlier| outlier.kind == kind);
+    all.map(|outlier| outlier.node.as_str()).collect()
+}
+
+#[test]
+fn slow_nodes_are_found_and_others_are_not() {
+    let (mut right, mut wrong, mut planted) = (0, 0, 0);
+    for seed in 0..10 {
+        let is_slow = |number: usize| number % 33 == 7;
+        let nodes = made(
+            &Made {
+                nodes: 300,
+                seed,
+                freedom: 30.0,
+            },
+            |number, node| {
+                if is_slow(number) {
+                    scale(node, "memory", 0.88);
+                }
+            },
+        );
+        let report = reported(&nodes);
+        let named = named(&report, OutlierKind::Figure);
+        let is_planted = |node: &&&str| node[1..].parse().is_ok_and(is_slow);
+        let hits = named.iter().filter(is_planted).count();
+        right += hits;
+        wrong += named.len() - hits;
+        planted += (0..300).filter(|number| is_slow(*number)).count();
+    }
+    assert!(
+        right as f64 >= 0.95 * planted as f64,
+        "{right} of {planted}"
+    );
+    assert!(
+        wrong as f64 <= 0.05 * (right + wrong) as f64,
+        "{wrong} false of {}",
+        right + wrong
+    );
+}
+
+/// The share of fleets without faults of which a node is named.
+fn false_alarms(nodes: usize, freedom: f64, seeds: u64) -> f64 {
+    let has_alarm = |seed: &u64| {
+        let made = made(
+            &Made {
+                nodes,
+                seed: *seed,
+                freedom,
+            },
+            |_, _| {},
+        );
+        !reported(&made).outliers.is_empty()
+    };
+    (0..seeds).filter(has_alarm).count() as f64 / seeds as f64
+}
+
+#[test]
+fn where_nothing_is_wrong_nobody_is_named() {
+    // 5 % of 60 fleets, and what chance adds to that in one series in a
+    // thousand: 9.
+    for nodes in [16, 64] {
+        let rate = false_alarms(nodes, 30.0, 60);
+        assert!(rate <= 9.0 / 60.0, "{nodes} nodes: {rate}");
+    }
+}
+
+#[test]
+fn wild_noise_is_not_a_fault() {
+    let rate = false_alarms(150, 4.0, 40);
+    assert!(rate <= 0.25, "{rate}");
+}
+
+#[test]
+fn a_third_of_the_nodes_cannot_hide() {
+    let nodes = made(
+        &Made {
+            nodes: 100,
+            seed: 3,
+            freedom: 30.0,
+        },
+        |number, node| {
+            if number < 30 {
+                scale(node, "kernels", 0.75);
+            }
+        },
+    );
+    let report = reported(&nodes);
+    let found = named(&report, OutlierKind::Figure);
+    let right = found
+        .iter()
+        .filter(|n| n[1..].parse().is_ok_and(|at: usize| at < 30))
+        .count();
+    assert!(right >= 29 && found.len() - right <= 2, "{found:?}");
+}
+
+#[test]
+fn a_setting_of_few_is_a_departure_and_of_many_a_group() {
+    let nodes = made(
+        &Made {
+            nodes: 100,
+            seed: 1,
+            freedom: 30.0,
+        },
+        |number, node| {
+            if number < 40 {
+                set(node, "bios", "1.5");
+            }
+            if number == 50 || number == 5 {
+                set(node, "smt", "off");
+                scale(node, "smt", 0.7);
+            }
+        },
+    );
+    let report = reported(&nodes);
+    let sizes: Vec<usize> = report.groups.iter().map(|group| group.nodes).collect();
+    assert_eq!(sizes, [60, 40]);
+    assert!(
+        report.groups[0].name.contains("bios 1.4"),
+        "{}",
+        report.groups[0].name
+    );
+    let both = BTreeSet::from(["n5", "n50"]);
+    assert_eq!(named(&report, OutlierKind::Setting), both);
+    assert!(named(&report, OutlierKind::Figure).is_superset(&both));
+    // The serial number is nobody's departure.
+    assert!(
+        report
+            .outliers
+            .iter()
+            .all(|outlier| outlier.figure != "serial")
+    );
+    assert!(
+        report
+            .findings
+            .iter()
+            .any(|finding| finding.check == "free-settings")
+    );
+}
+
+#[test]
+fn small_fleets_keep_together_what_is_alike_in_hardware() {
+    let nodes = made(
+        &Made {
+            nodes: 16,
+            seed: 1,
+            freedom: 30.0,
+        },
+        |number, node| {
+            if number < 7 {
+                set(node, "kernel", "6.2");
+            } else {
+                set(node, "kernel", "6.1");
+            }
+            if number < 2 {
+                set(node, "smt", "off");
+            }
+        },
+    );
+    let report = reported(&nodes);
+    assert_eq!(report.groups.len(), 1);
+    assert_eq!(
+        named(&report, OutlierKind::Setting),
+        BTreeSet::from(["n0", "n1"])
+    );
+}
+
+#[test]
+fn four_nodes_are_compared_by_settings_alone() {
+    let nodes = made(
+        &Made {
+            nodes: 4,
+            seed: 1,
+            freedom: 30.0,
+        },
+        |number, node| {
+            if number == 2 {
+                set(node, "smt", "off");
+                scale(node, "smt", 0.1);
+            }
+        },
+    );
+    let report = reported(&nodes);
+    assert_eq!(report.groups.len(), 1);
+    assert_eq!(report.judged, 0);
+    assert_eq!(named(&report, OutlierKind::Setting), BTreeSet::from(["n2"]));
+    assert!(
+        report
+            .findings
+            .iter()
+            .any(|finding| finding.check == "small-groups")
+    );
+}
+
+#[test]
+fn a_shared_setting_explains_slow_nodes() {
+    let nodes = made(
+        &Made {
+            nodes: 200,
+            seed: 5,
+            freedom: 30.0,
+        },
+        |number, node| {
+            let rack = format!("r{}", number % 10);
+            set(node, "rack", if number < 12 { "r77" } else { &rack });
+            if number < 11 {
+                scale(node, "memory", 0.8);
+            }
+        },
+    );
+    let report = reported(&nodes);
+    let first = &report.common[0];
+    assert_eq!(
+        (first.setting.as_str(), first.value.as_str()),
+        ("rack", "r77")
+    );
+    assert_eq!(first.outliers_with, first.nodes.len());
+    assert_eq!(first.others_with, 1);
+    assert!(first.adjusted_p < 1e-9);
+    assert!(
+        first
+            .sentence
+            .contains("have rack r77; 1 of 189 others do."),
+        "{}",
+        first.sentence
+    );
+}
+
+#[test]
+fn a_noisy_node_shows_by_its_intervals() {
+    let nodes = made(
+        &Made {
+            nodes: 100,
+            seed: 2,
+            freedom: 30.0,
+        },
+        |number, node| {
+            if number == 9 {
+                for figure in &mut node.figures {
+                    figure.low = figure
+                        .low
+                        .map(|low| figure.value - 3.0 * (figure.value - low));
+                    figure.high = figure
+                        .high
+                        .map(|high| figure.value + 3.0 * (high - figure.value));
+                }
+            }
+        },
+    );
+    let report = reported(&nodes);
+    assert_eq!(named(&report, OutlierKind::Figure), BTreeSet::from(["n9"]));
+    assert!(report.outliers[0].figure.contains("width of intervals"));
+}
+
+#[test]
+fn what_is_missing_is_a_finding() {
+    let mut nodes = Nodes::new();
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    for number in 0..3 {
+        let mut made = node(number, &mut random, 30.0);
+        made.steps = vec![NodeStep {
+            name: "wiring".to_owned(),
+            state: if number == 1 {
+                StepState::Failed
+            } else {
+                StepState::Done
+            },
+            record: None,
+            attempt: 1,
+            why: (number == 1).then(|| "timed out".to_owned()),
+            elapsed_s: None,
+        }];
+        made.clock_ahead_s = Some(if number == 2 { 3600.0 } else { 0.1 });
+        made.attempts = 1 + u32::from(number == 2);
+        made.figures[0].value = if number == 2 { f64::NAN } else { 1.0 };
+        nodes.add(made.clone());
+        if number == 0 {
+            nodes.add(made);
+        }
+    }
+    let asked: FleetRecord = serde_json::from_value(serde_json::json!({
+        "schema": "pinwise.fleet/1", "id": "f", "started": "2026-01-01T00:00:00Z",
+        "host": "here", "pinwise": "1", "launcher": "slurm", "steps": [],
+        "nodes": ["n0", "n1", "n2", "n3"], "asked": 4, "left_out": ["n4: drained"],
+    }))
+    .unwrap();
+    let report = report(
+        &nodes,
+        &Asked {
+            fleet: "f",
+            record: Some(&asked),
+            false_discoveries: 0.05,
+            now: "2026-01-01T00:00:00Z",
+            host: "here",
+        },
+    );
+    let said: BTreeMap<&str, &str> = { report.findings.iter() }
+        .map(|finding| (finding.check.as_str(), finding.sentence.as_str()))
+        .collect();
+    assert_eq!(said["missing-nodes"], "1 of 4 nodes has no record: n3.");
+    assert_eq!(
+        said["failed-step"],
+        "Step wiring lacks a record on 1 node (n1): timed out"
+    );
+    assert_eq!(said["left-out"], "1 node could not be asked: n4: drained.");
+    assert!(said["clocks"].contains("n2 +3600 s"), "{}", said["clocks"]);
+    assert!(said["begun-again"].contains("n2"));
+    assert!(said["skipped-records"].contains("f.n0 (a second record of node n0)"));
+    assert!(said.contains_key("not-a-number"));
+    assert_eq!((report.nodes, report.complete), (3, 2));
+}
+
+#[test]
+fn no_node_is_no_panic() {
+    let report = reported(&Nodes::new());
+    assert_eq!(report.sentence, "There is no node to compare.");
+    assert!(report.groups.is_empty());
+}
+
+/// The first group of either fleet beside the other's.
+fn compared(a: &Nodes, b: &Nodes) -> Result<FleetDiff, DiffError> {
+    let (of_a, of_b) = (groups(a), groups(b));
+    let side = |nodes, group| Side {
+        fleet: "f",
+        nodes,
+        group,
+    };
+    diff(side(a, &of_a[0]), side(b, &of_b[0]))
+}
+
+#[test]
+fn a_difference_has_the_planted_ratio() {
+    let of = |seed: u64, factor: f64, nodes: usize| {
+        made(
+            &Made {
+                nodes,
+                seed,
+                freedom: 30.0,
+            },
+            |number, node| {
+                scale(node, "wiring", factor);
+                if number == 0 {
+                    scale(node, "wiring", 50.0);
+                }
+            },
+        )
+    };
+    let (mut covered, mut all) = (0, 0);
+    for seed in 0..40 {
+        let (a, b) = (of(2 * seed, 1.0, 12), of(2 * seed + 1, 14.0, 20));
+        let found = compared(&a, &b).unwrap();
+        for figure in &found.figures {
+            let truth = if figure.step == "wiring" { 14.0 } else { 1.0 };
+            all += 1;
+            let (low, high) = (figure.low.unwrap(), figure.high.unwrap());
+            covered += usize::from(low <= truth && truth <= high);
+        }
+        assert!(
+            found.sentence.starts_with("In B wiring · "),
+            "{}",
+            found.sentence
+        );
+        assert!(
+            found.sentence.contains("14 times longer"),
+            "{}",
+            found.sentence
+        );
+    }
+    let share = covered as f64 / f64::from(all);
+    assert!((0.93..=0.98).contains(&share), "{share}");
+}
+
+/// Of alike fleets a headline may claim a difference in one of twenty.
+#[test]
+fn alike_fleets_are_rarely_told_apart() {
+    const PAIRS: u64 = 400;
+    let of = |seed: u64, nodes: usize| {
+        made(
+            &Made {
+                nodes,
+                seed,
+                freedom: 30.0,
+            },
+            |_, _| {},
+        )
+    };
+    for nodes in [2, 4, 12] {
+        let claims = (0..PAIRS).filter(|pair| {
+            let (a, b) = (of(2 * pair, nodes), of(2 * pair + 1, nodes + 4));
+            let found = compared(&a, &b).unwrap();
+            found.sentence.starts_with("In B")
+        });
+        let share = claims.count() as f64 / PAIRS as f64;
+        println!("{nodes} nodes: {share}");
+        // What chance adds to 5 % in three cases of a thousand.
+        assert!(
+            share <= 0.05 + 3.0 * (0.05 * 0.95 / PAIRS as f64).sqrt(),
+            "{nodes}: {share}"
+        );
+    }
+}
+
+#[test]
+fn one_node_a_side_has_ratios_without_intervals() {
+    let one = |seed| {
+        made(
+            &Made {
+                nodes: 1,
+                seed,
+                freedom: 30.0,
+            },
+            |_, _| {},
+        )
+    };
+    let (a, b) = (one(1), one(2));
+    let found = compared(&a, &b).unwrap();
+    assert!(found.figures.iter().all(|figure| figure.low.is_none()));
+    assert!(found.sentence.contains("no interval"), "{}", found.sentence);
+    assert!(found.settings.iter().all(|setting| setting.name != "bios"));
+}
+
+#[test]
+fn fleets_without_a_common_figure_say_which_they_have() {
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut of = |name: &str| {
+        let mut nodes = Nodes::new();
+        let mut made = node(0, &mut random, 30.0);
+        made.figures.truncate(1);
+        made.figures[0].name = name.to_owned();
+        nodes.add(made);
+        nodes
+    };
+    let (a, b) = (of("x"), of("y"));
+    let error = compared(&a, &b).unwrap_err();
+    let said = error.to_string();
+    assert!(
+        said.contains("A has wiring · x; B has wiring · y"),
+        "{said}"
+    );
+}

@@ -1,0 +1,33 @@
+//! Experiments: plans driven over a machine into records.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests arrange the files they need"
+    )
+)]
+
+pub mod bench;
+pub mod change;
+pub mod compare;
+pub mod doctor;
+pub mod fleet;
+pub mod live;
+pub mod noise;
+pub mod probe;
+pub mod profile;
+pub mod reproduce;
+pub mod rules;
+pub mod search;
+pub mod spin;
+pub mod trace;
+
+use pinwise_machine::MachineError;
+
+/// Did the user interrupt?
+#[must_use]
+pub fn is_interrupt(error: &anyhow::Error) -> bool {
+    let machine = error.downcast_ref::<MachineError>();
+    matches!(machine, Some(MachineError::Interrupted))
+}

@@ -1,0 +1,190 @@
+//! The noise floor: what an A/A comparison says about the machine.
+//!
+//! All arms were the same, so any verdict of faster or slower is a false
+//! alarm, and the interval's width is the smallest effect that could have been
+//! seen. The same runs also show what comparing without random blocks would
+//! have made of them: consecutive windows are split into "first ten against
+//! next ten", as sequential benchmarking does, and judged by Welch's test.
+
+use pinwise_format::percent;
+use pinwise_record::{Comparison, Finding, RunRecord, Severity, VerdictKind};
+use pinwise_stats::describe::{robust_sd, sd};
+use pinwise_stats::inversion::Family;
+use pinwise_stats::paired::Paired;
+use pinwise_stats::welch;
+
+/// Runs per side of a window: hyperfine's least number of runs.
+const WINDOW: usize = 10;
+/// Fewer windows show no rate.
+const LEAST_WINDOWS: usize = 5;
+/// Nominal level of the tests compared.
+const LEVEL: f64 = 0.05;
+
+/// Rewrites an A/A comparison's verdict for what it is about and adds what its
+/// runs tell of the machine.
+#[must_use]
+pub fn conclude(mut record: Comparison) -> Comparison {
+    // Arms are one and the same: where runs had other numbers of threads, that
+    // is how often they were looked at, or the program, but never the arm.
+    record
+        .findings
+        .retain(|finding| finding.check != "thread_counts_differ");
+    if record.contrasts.is_empty() {
+        return record;
+    }
+    let alarms: Vec<&str> = record
+        .contrasts
+        .iter()
+        .filter(|c| c.is_decided())
+        .map(|c| c.arm.as_str())
+        .collect();
+    let floor = floor(&record);
+    record.verdict.sentence = if alarms.is_empty() {
+        let seen = floor.map_or_else(String::new, |floor| {
+            format!(
+                " Noise floor: effects below {} cannot be seen in {} blocks.",
+                percent(floor),
+                record.blocks
+            )
+        });
+        format!("No false alarm: arms that are the same were not told apart.{seen}")
+    } else {
+        format!(
+            "False alarm: {} came out different from A although all arms are the same. This happens in at most 1 of 20 comparisons; if it happens again, something depends on the order of runs.",
+            alarms.join(", ")
+        )
+    };
+    record.verdict.advice = String::new();
+    record.verdict.commands.clear();
+    record.best = None;
+    if record.verdict.kind != VerdictKind::Same {
+        record.verdict.kind = VerdictKind::Undecided;
+    }
+    record.findings.extend(noise(&record));
+    record.findings.extend(false_alarm_rates(&record));
+    record
+}
+
+/// Half-width of the widest interval, as a share.
+fn floor(record: &Comparison) -> Option<f64> {
+    let widths = record
+        .contrasts
+        .iter()
+        .map(|c| Some(0.5 * (c.high?.ln() - c.low?.ln())))
+        .collect::<Option<Vec<f64>>>()?;
+    widths.into_iter().reduce(f64::max).map(f64::exp_m1)
+}
+
+fn noise(record: &Comparison) -> Option<Finding> {
+    let (baseline, arm) = (record.arms.first()?, record.arms.get(1)?);
+    let differences = pair_differences(&baseline.runs, &arm.runs);
+    if differences.len() < 2 {
+        return None;
+    }
+    let (robust, plain) = (robust_sd(&differences), sd(&differences));
+    // Signed ranks reach 80 % power at the 5 % level with about
+    // 1.05 (2.8 sd / effect)² pairs of normal noise.
+    let pairs = 1.05 * (2.8 * robust / 0.01f64.ln_1p()).powi(2);
+    Some(
+        Finding::new(
+            "noise",
+            Severity::Note,
+            format!(
+                "Two runs side by side differ by {} (robust standard deviation; plain {}): about {pairs:.0} blocks to see 1 %.",
+                percent(robust),
+                percent(plain)
+            ),
+            "",
+        )
+        .with("pair_robust_sd", robust)
+        .with("pair_sd", plain)
+        .with("blocks_for_1_percent", pairs),
+    )
+}
+
+fn pair_differences(baseline: &[RunRecord], arm: &[RunRecord]) -> Vec<f64> {
+    baseline
+        .iter()
+        .zip(arm)
+        .filter_map(|(b, a)| Some(a.metric.cost?.ln() - b.metric.cost?.ln()))
+        .collect()
+}
+
+/// How often the two designs would have raised a false alarm on these runs.
+fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
+    let mut runs: Vec<(f64, f64)> = record
+        .arms
+        .iter()
+        .flat_map(|arm| &arm.runs)
+        .filter_map(|run| Some((run.at_s, run.metric.cost?.ln())))
+        .collect();
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let responses: Vec<f64> = runs.into_iter().map(|(_, y)| y).collect();
+    let windows: Vec<&[f64]> = responses.chunks_exact(2 * WINDOW).collect();
+    if windows.len() < LEAST_WINDOWS {
+        return None;
+    }
+    let sequential = windows
+        .iter()
+        .filter(|window| welch::two_sided_p(&window[..WINDOW], &window[WINDOW..]) < LEVEL)
+        .count();
+    let paired: f64 = windows.iter().map(|window| paired_rate(window)).sum();
+    let share = |count: f64| count / windows.len() as f64;
+    Some(
+        Finding::new(
+            "false_alarm_rates",
+            Severity::Note,
+            format!(
+                "On these runs, {WINDOW} in a row against the next {WINDOW} (Welch's test, nominal 5 %) would have raised a false alarm in {} of {} windows; the same runs as pairs in random order would in {} of all orders.",
+                sequential,
+                windows.len(),
+                percent(share(paired))
+            ),
+            "",
+        )
+        .with("windows", windows.len())
+        .with("sequential_rate", share(sequential as f64))
+        .with("paired_rate", share(paired)),
+    )
+}
+
+/// Share of all labellings of the window's pairs that signed ranks reject: the
+/// sums of signed ranks of all labellings are the null distribution itself.
+fn paired_rate(window: &[f64]) -> f64 {
+    let differences: Vec<f64> = window.chunks_exact(2).map(|p| p[1] - p[0]).collect();
+    let ranks = Paired::unweighted(differences).scores(0.0);
+    let mut sums: Vec<f64> = (0..1u32 << ranks.len())
+        .map(|labels| {
+            let signed = ranks.iter().enumerate();
+            signed
+                .map(|(i, rank)| if labels & (1 << i) == 0 { *rank } else { -rank })
+                .sum::<f64>()
+                .abs()
+        })
+        .collect();
+    sums.sort_by(|a, b| b.total_cmp(a));
+    // Ties are rejected together or not at all; ranks are multiples of a half.
+    let most = LEVEL * sums.len() as f64;
+    let mut rejected = 0;
+    for group in sums.chunk_by(|a, b| (a - b).abs() < 0.25) {
+        if (rejected + group.len()) as f64 >= most {
+            break;
+        }
+        rejected += group.len();
+    }
+    rejected as f64 / sums.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drifting_runs_fool_the_sequential_test_only() {
+        let window: Vec<f64> = (0..20)
+            .map(|i| 0.01 * f64::from(i) + 0.001 * f64::from(i * 7 % 5))
+            .collect();
+        assert!(welch::two_sided_p(&window[..10], &window[10..]) < 0.001);
+        assert!(paired_rate(&window) <= 0.05);
+    }
+}

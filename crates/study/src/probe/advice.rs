@@ -1,0 +1,249 @@
+//! What an earlier measurement says of the placements that are worth trying.
+//!
+//! `compare` chooses its arms by the report. Where measurement contradicted a
+//! level of it, the arms that rest on that level are taken from the measured
+//! groups, or left out where the wiring does not stay.
+
+use pinwise_placement::{Placement, Wish, defaults};
+use pinwise_record::{LevelName, TopologyRecord};
+use pinwise_topology::{CpuSet, Level, Topology};
+
+/// Placements to try, and what was changed, as full sentences.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// The placements, `os-default` first.
+    pub placements: Vec<Placement>,
+    /// Why they differ from those for the report.
+    pub notes: Vec<String>,
+}
+
+/// The default placements for a program of so many threads on this machine,
+/// in the light of an earlier measurement of it.
+#[must_use]
+pub fn advised(topology: &Topology, threads: Option<usize>, known: &TopologyRecord) -> Advice {
+    let usual = defaults(topology, threads);
+    let when = known
+        .measured
+        .as_ref()
+        .map_or("", |m| m.survey.started.as_str());
+    let is_doubted = |level: LevelName| known.contradictions.iter().any(|c| c.level == level);
+    if is_doubted(LevelName::Placement) {
+        let (kept, dropped): (Vec<Placement>, Vec<Placement>) = usual
+            .into_iter()
+            .partition(|placement| !rests_on_wiring(placement));
+        let notes = note_dropped(&dropped, when);
+        return Advice {
+            placements: kept,
+            notes,
+        };
+    }
+    let as_usual = |note: Option<&str>| Advice {
+        placements: usual.clone(),
+        notes: note.iter().map(|note| (*note).to_owned()).collect(),
+    };
+    let measured = rewired(topology, known);
+    if measured == *topology {
+        return as_usual(None);
+    }
+    if !stays(topology, known) {
+        return as_usual(Some(MOMENT));
+    }
+    let mut notes = Vec::new();
+    let placements: Vec<Placement> = defaults(&measured, threads)
+        .into_iter()
+        .map(|placement| by_name(&placement, topology, &measured, when, &mut notes))
+        .collect();
+    let is_all = |placement: &Placement| {
+        placement
+            .realise(topology)
+            .is_ok_and(|place| place.cpus == topology.allowed)
+    };
+    if placements.iter().all(is_all) {
+        return as_usual(Some(NOTHING_LEFT));
+    }
+    Advice { placements, notes }
+}
+
+const MOMENT: &str = "The report of this virtual machine was contradicted when it was measured, but nobody watched how long that stays true: its placements are tried as reported (pinwise topology --measure --watch 60s tells).";
+const NOTHING_LEFT: &str =
+    "By measurement no placement differs from os-default here; those of the report are tried.";
+
+/// May the measured wiring be believed later on? The CPUs of a virtual machine
+/// may float: only if they were watched and did not.
+#[must_use]
+pub fn stays(topology: &Topology, known: &TopologyRecord) -> bool {
+    let drift = known.measured.as_ref().and_then(|m| m.drift.as_ref());
+    topology.identity.hypervisor.is_none() || drift.is_some_and(|drift| drift.changes == 0)
+}
+
+/// Confining to one core, cache, node or package means nothing where CPUs do
+/// not stay in theirs; using fewer of them still does.
+const fn rests_on_wiring(placement: &Placement) -> bool {
+    matches!(
+        placement.wish,
+        Wish::OnePerCore
+            | Wish::OnePerLlc
+            | Wish::OnePerNuma
+            | Wish::Balanced
+            | Wish::One(Level::Llc | Level::Numa | Level::Package, _)
+    )
+}
+
+fn note_dropped(dropped: &[Placement], when: &str) -> Vec<String> {
+    if dropped.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<String> = dropped.iter().map(Placement::to_string).collect();
+    vec![format!(
+        "Left out: {}, since the wiring of this machine does not stay (measured {when}).",
+        names.join(", ")
+    )]
+}
+
+/// The machine with the measured units of every level that was contradicted.
+#[must_use]
+pub fn rewired(topology: &Topology, known: &TopologyRecord) -> Topology {
+    let Some(measured) = &known.measured else {
+        return topology.clone();
+    };
+    let levels = [
+        (LevelName::Smt, Level::Core),
+        (LevelName::Llc, Level::Llc),
+        (LevelName::Package, Level::Package),
+    ];
+    let doubted = levels
+        .into_iter()
+        .filter(|(name, _)| known.contradictions.iter().any(|c| c.level == *name));
+    doubted.fold(topology.clone(), |machine, (kind, level)| {
+        let found = measured.levels.iter().find(|l| l.kind == kind);
+        let lists = found.map_or(&[][..], |level| &level.groups);
+        let groups: Vec<CpuSet> = lists
+            .iter()
+            .filter_map(|g| CpuSet::parse_list(g).ok())
+            .collect();
+        if groups.is_empty() && level != Level::Core {
+            // No boundary was found: all CPUs are in one unit.
+            return machine.rewired(level, std::slice::from_ref(&machine.online));
+        }
+        machine.rewired(level, &groups)
+    })
+}
+
+/// A placement by its measured CPUs, where the report would give others.
+fn by_name(
+    placement: &Placement,
+    reported: &Topology,
+    measured: &Topology,
+    when: &str,
+    notes: &mut Vec<String>,
+) -> Placement {
+    let Ok(wanted) = placement.realise(measured) else {
+        return placement.clone();
+    };
+    let same = placement
+        .realise(reported)
+        .is_ok_and(|given| given.cpus == wanted.cpus);
+    if same {
+        return placement.clone();
+    }
+    let named = Placement::new(Wish::Cpus(wanted.cpus));
+    notes.push(format!(
+        "{placement} is {named} by measurement of {when}; the system reports otherwise."
+    ));
+    named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_record::{Contradiction, Measured, MeasuredLevel};
+
+    fn known(topology: &Topology, level: LevelName, groups: &[&str]) -> TopologyRecord {
+        let mut record = TopologyRecord::new(topology, &[]);
+        record.contradictions.push(Contradiction {
+            level: level.clone(),
+            claim: String::new(),
+            measured: String::new(),
+            confidence: 0.9,
+            advice: String::new(),
+        });
+        record.measured = Some(Box::new(Measured {
+            levels: vec![MeasuredLevel {
+                kind: level,
+                groups: groups.iter().map(|g| (*g).to_owned()).collect(),
+                ..MeasuredLevel::default()
+            }],
+            ..Measured::default()
+        }));
+        record
+    }
+
+    fn names(advice: &Advice) -> Vec<String> {
+        advice.placements.iter().map(Placement::to_string).collect()
+    }
+
+    #[test]
+    fn siblings_that_are_not_reported_are_kept_apart() {
+        let topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
+        let advice = advised(
+            &topology,
+            Some(2),
+            &known(&topology, LevelName::Smt, &["0-1", "2-3"]),
+        );
+        assert!(names(&advice).contains(&"cpu:0,2".to_owned()), "{advice:?}");
+        assert!(
+            advice
+                .notes
+                .iter()
+                .any(|note| note.starts_with("one-per-core is cpu:0,2"))
+        );
+    }
+
+    #[test]
+    fn a_map_of_a_virtual_machine_is_believed_if_it_was_watched() {
+        let mut topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
+        topology.identity.hypervisor = Some("kvm".to_owned());
+        let mut record = known(&topology, LevelName::Smt, &["0-1", "2-3"]);
+        let advice = advised(&topology, Some(2), &record);
+        assert_eq!(advice.placements, defaults(&topology, Some(2)));
+        assert_eq!(advice.notes, [MOMENT]);
+        record.measured.as_mut().unwrap().drift = Some(pinwise_record::DriftRecord::default());
+        let advice = advised(&topology, Some(2), &record);
+        assert!(names(&advice).contains(&"cpu:0,2".to_owned()), "{advice:?}");
+    }
+
+    #[test]
+    fn one_core_for_all_leaves_the_reported_placements() {
+        let topology = Topology::from_synthetic("l3:1 core:2 pu:1").unwrap();
+        let advice = advised(
+            &topology,
+            Some(1),
+            &known(&topology, LevelName::Smt, &["0-1"]),
+        );
+        assert_eq!(advice.placements, defaults(&topology, Some(1)));
+        assert_eq!(advice.notes, [NOTHING_LEFT]);
+    }
+
+    #[test]
+    fn floating_cpus_leave_no_wiring_to_place_by() {
+        let topology = Topology::from_synthetic("l3:2 core:2 pu:1").unwrap();
+        let plain = defaults(&topology, Some(2));
+        let advice = advised(
+            &topology,
+            Some(2),
+            &known(&topology, LevelName::Placement, &[]),
+        );
+        assert!(plain.iter().any(rests_on_wiring));
+        assert!(!advice.placements.iter().any(rests_on_wiring));
+        assert!(advice.notes[0].contains("one-llc"), "{advice:?}");
+    }
+
+    #[test]
+    fn a_report_that_holds_changes_nothing() {
+        let topology = Topology::from_synthetic("l3:2 core:2 pu:1").unwrap();
+        let record = TopologyRecord::new(&topology, &[]);
+        let advice = advised(&topology, Some(2), &record);
+        assert_eq!(advice.placements, defaults(&topology, Some(2)));
+        assert_eq!(advice.notes, Vec::<String>::new());
+    }
+}

@@ -1,0 +1,221 @@
+//! Which CPUs share a core: work beside each other against work alone.
+//!
+//! Latency alone cannot find SMT siblings everywhere (on Zen 5 a sibling is at
+//! 18 ns and the other cores of the complex at 19 to 22). Two hyper-threads
+//! compete for the core, two cores do not. The nearest CPUs by latency are
+//! tried first, then what the system calls siblings, and some strangers as a
+//! check; who shares a core with a CPU is tried for it no more.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::estimate::Effort;
+use super::pairs::Pairs;
+use super::rounds::rounds;
+use super::session::Session;
+use pinwise_machine::{MachineError, Port, Probe};
+use pinwise_record::Median;
+use pinwise_wiring::{NO_CONTENTION, PairMatrix, SMT_CONTENTION};
+
+/// Enough to tell 1.0 from 1.3.
+const EFFORT: Effort = Effort {
+    least: 12,
+    most: 60,
+    precision: 0.03,
+    limit: Duration::from_millis(80),
+};
+/// On a machine of up to so many CPUs every pair is tried.
+const ALL_PAIRS: usize = 8;
+/// Candidates for a sibling: CPUs within so many times the lowest latency of
+/// a row. On Zen 5 the whole complex is.
+const NEAR: f64 = 1.5;
+/// At most so many of them for each CPU.
+const MOST_CANDIDATES: usize = 15;
+
+/// Ratios by rows of the pair, for each kind of work.
+pub(super) type Contentions = BTreeMap<(usize, usize), Ratios>;
+
+/// What was found of one pair; `None` where not measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Ratios {
+    pub(super) spin: Option<Median>,
+    pub(super) integer: Option<Median>,
+    pub(super) float: Option<Median>,
+}
+
+impl Ratios {
+    /// What counts: floating-point work, else the larger of the others.
+    ///
+    /// While one CPU works alone the other waits in pauses, and waiting takes
+    /// a share of a core too: on Zen 4 siblings a spin loop came out at 1.18
+    /// and integer work at 1.13, floating-point work, of which waiting does
+    /// none, at 1.88 (separate cores: 1.00 to 1.02 for all three).
+    pub(super) fn value(&self) -> Option<f64> {
+        let others = [self.spin, self.integer].into_iter().flatten();
+        let larger = others.map(|m| m.value).reduce(f64::max);
+        self.float.map(|m| m.value).or(larger)
+    }
+}
+
+/// Measures contention where siblings may be, within the part's time.
+pub(super) fn measure(
+    session: &mut Session<'_>,
+    pairs: &Pairs,
+    found: &mut Contentions,
+) -> Result<(), MachineError> {
+    let mut core_of: Vec<usize> = (0..pairs.len()).collect();
+    let candidates = candidates(session, pairs);
+    let width = groups_apart(pairs).min(session.effort.parallel_pairs);
+    let rounds = rounds(&candidates, width);
+    let count = rounds.len();
+    let mut missed = 0;
+    for (done, round) in rounds.into_iter().enumerate() {
+        let open: Vec<(usize, usize)> = round
+            .into_iter()
+            .filter(|&(a, b)| pairs.len() <= ALL_PAIRS || core_of[a] != core_of[b])
+            .collect();
+        if session.left().is_zero() {
+            missed += open.len();
+            continue;
+        }
+        measure_round(session, pairs, &open, found)?;
+        for &(a, b) in &open {
+            let ratio = found.get(&(a, b)).and_then(Ratios::value);
+            if ratio.is_some_and(|r| r > SMT_CONTENTION) {
+                let (old, new) = (core_of[b], core_of[a]);
+                core_of
+                    .iter_mut()
+                    .filter(|core| **core == old)
+                    .for_each(|core| *core = new);
+            }
+        }
+        session.tell(done as f64 / count as f64);
+    }
+    if missed > 0 {
+        session.leave_out(format!(
+            "Contention of {missed} pairs of CPUs, since the time was over: siblings among them rest on latency alone."
+        ));
+    }
+    Ok(())
+}
+
+/// The ratios as evidence.
+pub(super) fn matrix(pairs: &Pairs, found: &Contentions) -> Option<PairMatrix> {
+    if found.is_empty() {
+        return None;
+    }
+    let mut matrix = PairMatrix::new(pairs.latency.cpus().to_vec());
+    for (&(a, b), ratios) in found {
+        if let Some(value) = ratios.value() {
+            matrix.set(a, b, value);
+        }
+    }
+    Some(matrix)
+}
+
+/// Pairs that may be siblings, the likeliest first.
+fn candidates(session: &Session<'_>, pairs: &Pairs) -> Vec<(usize, usize)> {
+    let n = pairs.len();
+    let mut wanted: Vec<(usize, usize, f64)> = Vec::new();
+    for a in 0..n {
+        let mut row: Vec<(f64, usize)> = (0..n)
+            .filter(|&b| b != a && pairs.latency.at(a, b).is_finite())
+            .map(|b| (pairs.latency.at(a, b), b))
+            .collect();
+        row.sort_by(|x, y| x.0.total_cmp(&y.0));
+        let lowest = row.first().map_or(f64::NAN, |first| first.0);
+        let is_near = |latency: f64| n <= ALL_PAIRS || latency <= NEAR * lowest;
+        // The first stranger is the check: it must not look like a sibling.
+        let reach = row
+            .iter()
+            .take_while(|(latency, _)| is_near(*latency))
+            .count()
+            + 1;
+        for &(latency, b) in row.iter().take(reach.min(MOST_CANDIDATES)) {
+            wanted.push((a.min(b), a.max(b), latency / lowest));
+        }
+        let reported = (a + 1..n).filter(|&b| pairs.are_reported_siblings(&session.topology, a, b));
+        wanted.extend(reported.map(|b| (a, b, 0.0)));
+    }
+    wanted.sort_by(|x, y| x.2.total_cmp(&y.2).then((x.0, x.1).cmp(&(y.0, y.1))));
+    let mut seen = std::collections::BTreeSet::new();
+    wanted
+        .into_iter()
+        .map(|(a, b, _)| (a, b))
+        .filter(|pair| seen.insert(*pair))
+        .collect()
+}
+
+/// How many pairs can work at once without sharing a core: as many as there
+/// are CPUs that are far from each other.
+fn groups_apart(pairs: &Pairs) -> usize {
+    let n = pairs.len();
+    let row_low = |a: usize| {
+        let row = (0..n).map(|b| pairs.latency.at(a, b));
+        row.filter(|v| v.is_finite()).fold(f64::INFINITY, f64::min)
+    };
+    let mut apart: Vec<usize> = Vec::new();
+    for a in 0..n {
+        let reach = 2.0 * row_low(a);
+        let is_far = |&b: &usize| pairs.latency.at(a, b) > reach;
+        if apart.iter().all(is_far) {
+            apart.push(a);
+        }
+    }
+    apart.len().max(1)
+}
+
+/// Floating-point work for all; where it is slowed down, or siblings are
+/// reported, the other kinds too.
+fn measure_round(
+    session: &mut Session<'_>,
+    pairs: &Pairs,
+    round: &[(usize, usize)],
+    found: &mut Contentions,
+) -> Result<(), MachineError> {
+    let float = ratios(session, pairs, round, Port::Float)?;
+    let mut doubtful = Vec::new();
+    for (&(a, b), float) in round.iter().zip(float) {
+        found.entry((a, b)).or_default().float = float;
+        let is_slowed = float.is_none_or(|m| m.value > NO_CONTENTION);
+        let is_reported = pairs.are_reported_siblings(&session.topology, a, b);
+        if is_slowed || is_reported || pairs.len() <= ALL_PAIRS {
+            doubtful.push((a, b));
+        }
+    }
+    for port in [Port::Spin, Port::Integer] {
+        let values = ratios(session, pairs, &doubtful, port)?;
+        for (&pair, value) in doubtful.iter().zip(values) {
+            let entry = found.entry(pair).or_default();
+            match port {
+                Port::Integer => entry.integer = value,
+                Port::Spin | Port::Float => entry.spin = value,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn ratios(
+    session: &mut Session<'_>,
+    pairs: &Pairs,
+    round: &[(usize, usize)],
+    port: Port,
+) -> Result<Vec<Option<Median>>, MachineError> {
+    if round.is_empty() {
+        return Ok(Vec::new());
+    }
+    let probes: Vec<Probe> = round
+        .iter()
+        .map(|&(a, b)| Probe::Contention {
+            a: pairs.cpu(a),
+            b: pairs.cpu(b),
+            port,
+        })
+        .collect();
+    let samples = session.estimate(&probes, EFFORT)?;
+    Ok(samples
+        .iter()
+        .map(super::estimate::Sample::median)
+        .collect())
+}

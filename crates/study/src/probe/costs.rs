@@ -1,0 +1,125 @@
+//! What single operations cost: the spin-wait hint, a clock tick, a switch
+//! between threads, a wake-up.
+
+use std::time::Duration;
+
+use super::estimate::{Effort, Sample};
+use super::modes::two_modes;
+use super::session::Session;
+use pinwise_machine::{MachineError, Probe};
+use pinwise_record::{ClockRecord, PauseRecord, SchedulingRecord};
+use pinwise_topology::Level;
+
+const EFFORT: Effort = Effort {
+    least: 25,
+    most: 200,
+    precision: 0.01,
+    limit: Duration::from_millis(40),
+};
+/// Switches and wake-ups go through the scheduler and scatter more.
+const SCHEDULER: Effort = Effort {
+    least: 25,
+    most: 200,
+    precision: 0.05,
+    limit: Duration::from_millis(200),
+};
+/// PAUSE is measured on so many CPUs; beyond, on one of each core.
+const MOST_CPUS: usize = 64;
+
+/// Clocks of the first CPU.
+pub(super) fn clock(session: &mut Session<'_>) -> Result<Option<ClockRecord>, MachineError> {
+    let Some(cpu) = session.topology.allowed.first() else {
+        return Ok(None);
+    };
+    let mut value = |probe| -> Result<Option<f64>, MachineError> {
+        Ok(session.median(probe, EFFORT)?.map(|median| median.value))
+    };
+    let tick = value(Probe::Tick { cpu })?;
+    let cycle = value(Probe::Cycle { cpu })?;
+    let step_ns = value(Probe::TimerStep { cpu })?;
+    let ghz = |ns: Option<f64>| ns.filter(|ns| *ns > 0.0).map(|ns| 1.0 / ns);
+    Ok(Some(ClockRecord {
+        tick_ghz: ghz(tick),
+        core_ghz: ghz(cycle),
+        step_ns,
+    }))
+}
+
+/// The spin-wait hint on every CPU.
+pub(super) fn pause(session: &mut Session<'_>) -> Result<Vec<PauseRecord>, MachineError> {
+    let all: Vec<usize> = session.topology.allowed.iter().collect();
+    let one_per_core = session.topology.allowed_units(Level::Core);
+    let cpus: Vec<usize> = if all.len() <= MOST_CPUS {
+        all.clone()
+    } else {
+        one_per_core
+            .iter()
+            .filter_map(|core| core.first())
+            .take(MOST_CPUS)
+            .collect()
+    };
+    if cpus.len() < all.len() {
+        session.leave_out(format!(
+            "The cost of PAUSE on {} of {} CPUs: one of each core stands for the rest, on {MOST_CPUS} cores.",
+            all.len() - cpus.len(),
+            all.len()
+        ));
+    }
+    let mut records = Vec::new();
+    for (done, &cpu) in cpus.iter().enumerate() {
+        if session.left().is_zero() {
+            session.leave_out(format!(
+                "The cost of PAUSE on {} CPUs, since the time was over.",
+                cpus.len() - done
+            ));
+            break;
+        }
+        session.tell(done as f64 / cpus.len() as f64);
+        let sample = one(session, Probe::Pause { cpu }, EFFORT)?;
+        let Some(pause_ns) = sample.median() else {
+            continue;
+        };
+        let cycles = one(session, Probe::PauseCycles { cpu }, EFFORT)?;
+        records.push(PauseRecord {
+            cpu,
+            pause_ns,
+            pause_cycles: cycles.median(),
+            modes: two_modes(&sample.values),
+        });
+    }
+    Ok(records)
+}
+
+/// A switch on the first CPU, and a wake-up from it to the next.
+pub(super) fn scheduling(
+    session: &mut Session<'_>,
+) -> Result<Option<SchedulingRecord>, MachineError> {
+    let mut cpus = session.topology.allowed.iter();
+    let (first, second) = (cpus.next(), cpus.next());
+    drop(cpus);
+    let Some(cpu) = first else {
+        return Ok(None);
+    };
+    let context_switch_ns = session.median(Probe::ContextSwitch { cpu }, SCHEDULER)?;
+    let futex_wake_ns = match second {
+        Some(sleeper) => {
+            let waker = cpu;
+            session.median(Probe::FutexWake { waker, sleeper }, SCHEDULER)?
+        }
+        None => None,
+    };
+    let is_known = context_switch_ns.is_some() || futex_wake_ns.is_some();
+    Ok(is_known.then_some(SchedulingRecord {
+        context_switch_ns,
+        futex_wake_ns,
+    }))
+}
+
+pub(super) fn one(
+    session: &mut Session<'_>,
+    probe: Probe,
+    effort: Effort,
+) -> Result<Sample, MachineError> {
+    let samples = session.estimate(&[probe], effort)?;
+    Ok(samples.into_iter().next().unwrap_or_default())
+}

@@ -1,0 +1,256 @@
+//! What a map is worth beside the earlier ones of the same boot.
+//!
+//! The CPUs of a virtual machine may float over the host's. Each map then is
+//! right for the moment in which it was made, and five of six that contradict
+//! the report prove no more than the one that agrees: the wiring does not stay.
+//! So maps of one boot that say different things of a level leave neither the
+//! report nor the newest map to be trusted. Pure: who calls finds the maps.
+
+use pinwise_format::count;
+use pinwise_record::{Agreement, LevelName, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
+
+use super::judge::{STAYS, contradictions, may_move};
+
+/// Levels that divide the CPUs.
+static LEVELS: [LevelName; 3] = [LevelName::Smt, LevelName::Llc, LevelName::Package];
+/// Two maps that differ might be one disturbed map; more confirm it.
+const SURE_OF_TWO: f64 = 0.85;
+const SURE_OF_MORE: f64 = 0.95;
+
+/// What one map says of a level by itself.
+#[derive(Debug, PartialEq, Eq)]
+enum Says<'a> {
+    /// The report holds.
+    AsReported,
+    /// These groups instead, or none.
+    Otherwise(&'a [String]),
+}
+
+/// Judges a new map again in the light of earlier ones of the same boot, CPUs
+/// and report, newest first.
+pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
+    let Some(mut measured) = record.measured.take() else {
+        return;
+    };
+    let maps: Vec<&Measured> = earlier
+        .iter()
+        .filter_map(|map| map.measured.as_deref())
+        .collect();
+    let unstable: Vec<(&LevelName, String)> = LEVELS
+        .iter()
+        .filter_map(|level| Some((level, disagreement(level, &measured, &maps)?)))
+        .collect();
+    for (level, sentence) in &unstable {
+        for verdict in measured.verdicts.iter_mut().filter(|v| v.level == **level) {
+            distrust(verdict, sentence);
+        }
+    }
+    let is_virtual = record.machine.hypervisor.is_some();
+    match why_moving(&unstable, &maps) {
+        Some((sentence, confidence)) => {
+            moves(&mut measured.verdicts, sentence, confidence, is_virtual);
+        }
+        None => measured.notes.extend(agreement(&maps)),
+    }
+    record.contradictions = contradictions(&measured.verdicts);
+    record.measured = Some(measured);
+}
+
+fn says<'a>(map: &'a Measured, level: &LevelName) -> Option<Says<'a>> {
+    let verdict = map.verdicts.iter().find(|v| v.level == *level)?;
+    match verdict.alone.unwrap_or(verdict.verdict) {
+        Agreement::Agrees => Some(Says::AsReported),
+        Agreement::Contradicted => {
+            let found = map.levels.iter().find(|found| found.kind == *level);
+            let groups = found.map_or(&[][..], |found: &MeasuredLevel| &found.groups);
+            Some(Says::Otherwise(groups))
+        }
+        Agreement::CannotTell => None,
+    }
+}
+
+/// How the maps disagree on a level; `None` where they do not.
+fn disagreement(level: &LevelName, newest: &Measured, earlier: &[&Measured]) -> Option<String> {
+    let maps = std::iter::once(newest).chain(earlier.iter().copied());
+    let all: Vec<Says<'_>> = maps.filter_map(|map| says(map, level)).collect();
+    let first = all.first()?;
+    if all.iter().all(|says| says == first) {
+        return None;
+    }
+    let agree = all.iter().filter(|s| **s == Says::AsReported).count();
+    let told = match (agree, all.len() - agree) {
+        (0, others) => format!("all {others} contradict the report, each in its own way"),
+        (1, 1) => "1 agrees with the report and 1 contradicts it".to_owned(),
+        (1, others) => format!("1 agrees with the report and {others} contradict it"),
+        (some, 1) => format!("{some} agree with the report and 1 contradicts it"),
+        (some, others) => format!("{some} agree with the report and {others} contradict it"),
+    };
+    Some(format!(
+        "Of {} of this boot {told}: trust neither the report nor this map.",
+        count(all.len(), "map")
+    ))
+}
+
+fn distrust(verdict: &mut LevelVerdict, sentence: &str) {
+    verdict.alone = Some(verdict.verdict);
+    verdict.verdict = Agreement::CannotTell;
+    verdict.measured = format!("{sentence} This one: {}", verdict.measured);
+    verdict.confidence = 0.0;
+    verdict.advice = String::new();
+}
+
+/// Why the wiring is known not to stay, and how sure that is.
+fn why_moving(unstable: &[(&LevelName, String)], earlier: &[&Measured]) -> Option<(String, f64)> {
+    if !unstable.is_empty() {
+        let levels: Vec<&str> = unstable.iter().map(|(level, _)| level.as_str()).collect();
+        let sure = if earlier.len() > 1 {
+            SURE_OF_MORE
+        } else {
+            SURE_OF_TWO
+        };
+        let sentence = format!(
+            "{} of this boot differ ({}): the wiring changes, or cannot be measured here.",
+            count(earlier.len() + 1, "map"),
+            levels.join(", ")
+        );
+        return Some((sentence, sure));
+    }
+    let (map, verdict) = earlier.iter().find_map(|map| {
+        let is_moving = |v: &&LevelVerdict| {
+            v.level == LevelName::Placement && v.verdict == Agreement::Contradicted
+        };
+        Some((map, map.verdicts.iter().find(is_moving)?))
+    })?;
+    let sentence = format!(
+        "The map of {} in this boot saw it change. {}",
+        map.survey.started, verdict.measured
+    );
+    Some((sentence, verdict.confidence))
+}
+
+/// The verdict that the wiring does not stay, unless this map saw so itself.
+fn moves(verdicts: &mut Vec<LevelVerdict>, sentence: String, confidence: f64, is_virtual: bool) {
+    let own = verdicts
+        .iter()
+        .position(|v| v.level == LevelName::Placement);
+    if own.is_some_and(|at| verdicts[at].verdict == Agreement::Contradicted) {
+        return;
+    }
+    let alone = own.map(|at| verdicts.remove(at).verdict);
+    verdicts.push(LevelVerdict {
+        level: LevelName::Placement,
+        verdict: Agreement::Contradicted,
+        alone,
+        claim: STAYS.to_owned(),
+        measured: sentence,
+        confidence,
+        advice: may_move(is_virtual).to_owned(),
+    });
+}
+
+fn agreement(earlier: &[&Measured]) -> Option<String> {
+    let is_telling = |map: &&&Measured| LEVELS.iter().any(|level| says(map, level).is_some());
+    match earlier.iter().filter(is_telling).count() {
+        0 => None,
+        1 => Some("An earlier map of this boot says the same of every level.".to_owned()),
+        maps => Some(format!(
+            "{maps} earlier maps of this boot say the same of every level."
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_topology::Topology;
+
+    /// A map that says so of the LLC, and names these groups.
+    fn map(verdict: Agreement, groups: &[&str]) -> TopologyRecord {
+        let topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
+        let mut record = TopologyRecord::new(&topology, &[]);
+        record.machine.hypervisor = Some("kvm".to_owned());
+        let verdicts = vec![LevelVerdict {
+            level: LevelName::Llc,
+            verdict,
+            alone: None,
+            claim: "One.".to_owned(),
+            measured: "Seen.".to_owned(),
+            confidence: 0.9,
+            advice: String::new(),
+        }];
+        record.contradictions = contradictions(&verdicts);
+        record.measured = Some(Box::new(Measured {
+            verdicts,
+            levels: vec![MeasuredLevel {
+                kind: LevelName::Llc,
+                groups: groups.iter().map(|g| (*g).to_owned()).collect(),
+                ..MeasuredLevel::default()
+            }],
+            ..Measured::default()
+        }));
+        record
+    }
+
+    fn consulted(
+        mut newest: TopologyRecord,
+        earlier: &[TopologyRecord],
+    ) -> (String, Vec<LevelName>) {
+        consult(&mut newest, earlier);
+        let levels = newest.contradictions.iter().map(|c| c.level.clone());
+        let levels = levels.collect();
+        let measured = newest.measured.unwrap();
+        (measured.verdicts[0].measured.clone(), levels)
+    }
+
+    const HALVES: [&str; 2] = ["0-1", "2-3"];
+
+    #[test]
+    fn five_maps_against_one_leave_none_to_be_trusted() {
+        let against = map(Agreement::Contradicted, &HALVES);
+        let mut earlier = vec![against.clone(); 4];
+        earlier.push(map(Agreement::Agrees, &[]));
+        let (told, contradicted) = consulted(against, &earlier);
+        assert!(
+            told.starts_with(
+                "Of 6 maps of this boot 1 agrees with the report and 5 contradict it: trust neither"
+            ),
+            "{told}"
+        );
+        assert_eq!(contradicted, [LevelName::Placement]);
+    }
+
+    #[test]
+    fn maps_that_contradict_differently_are_unstable_too() {
+        let others = map(Agreement::Contradicted, &["0,2", "1,3"]);
+        let (told, contradicted) = consulted(map(Agreement::Contradicted, &HALVES), &[others]);
+        assert!(
+            told.contains("all 2 contradict the report, each in its own way"),
+            "{told}"
+        );
+        assert_eq!(contradicted, [LevelName::Placement]);
+    }
+
+    #[test]
+    fn maps_that_agree_or_cannot_tell_change_nothing() {
+        let newest = map(Agreement::Contradicted, &HALVES);
+        let earlier = [newest.clone(), map(Agreement::CannotTell, &[])];
+        let (told, contradicted) = consulted(newest.clone(), &earlier);
+        assert_eq!((told.as_str(), contradicted.len()), ("Seen.", 1));
+        assert_eq!(consulted(newest, &[]).1, [LevelName::Llc]);
+    }
+
+    #[test]
+    fn what_an_earlier_map_watched_counts() {
+        let mut moving = map(Agreement::Agrees, &[]);
+        let verdicts = &mut moving.measured.as_mut().unwrap().verdicts;
+        verdicts.push(LevelVerdict {
+            level: LevelName::Placement,
+            verdict: Agreement::Contradicted,
+            ..verdicts[0].clone()
+        });
+        assert_eq!(
+            consulted(map(Agreement::Agrees, &[]), &[moving]).1,
+            [LevelName::Placement]
+        );
+    }
+}

@@ -1,0 +1,268 @@
+//! What the system reports against what was measured, level by level.
+//!
+//! Pure. A verdict needs figures on both sides of the question: where they
+//! are missing or lie between, it is "cannot tell", never "agrees".
+
+mod groups;
+
+use groups::groups;
+
+use super::memory::NodeLatency;
+use super::pairs::Pairs;
+use pinwise_format::count;
+use pinwise_record::{
+    Agreement, Contradiction, DriftRecord, LadderRecord, LevelName, LevelVerdict,
+};
+use pinwise_stats::describe::quantile;
+use pinwise_topology::{Level, Topology};
+use pinwise_wiring::{LevelKind, PairMatrix, Wiring};
+
+/// A far node's memory takes at least so many times a near one's.
+const FAR_NODE: f64 = 1.05;
+/// A cache is contradicted where a program sees less than this share of it, or
+/// more than its inverse.
+const CACHE_SHARE: f64 = 0.5;
+/// Groups that are named in a sentence before "and so on".
+const NAMED: usize = 4;
+
+/// Everything that verdicts rest on.
+pub(super) struct Case<'a> {
+    pub(super) topology: &'a Topology,
+    pub(super) pairs: &'a Pairs,
+    pub(super) contention: Option<&'a PairMatrix>,
+    pub(super) wiring: &'a Wiring,
+    pub(super) ladder: Option<&'a LadderRecord>,
+    pub(super) nodes: &'a [NodeLatency],
+    pub(super) drift: Option<&'a DriftRecord>,
+    /// What changed between the start and the end of measuring.
+    pub(super) changed: &'a [String],
+}
+
+/// What one verdict says, before it has a level.
+struct Opinion {
+    verdict: Agreement,
+    claim: String,
+    measured: String,
+    confidence: f64,
+    advice: String,
+}
+
+impl Opinion {
+    fn at(self, level: LevelName) -> LevelVerdict {
+        LevelVerdict {
+            level,
+            verdict: self.verdict,
+            claim: self.claim,
+            alone: None,
+            measured: self.measured,
+            confidence: self.confidence,
+            advice: self.advice,
+        }
+    }
+
+    fn cannot_tell(claim: String, measured: impl Into<String>) -> Self {
+        Self {
+            verdict: Agreement::CannotTell,
+            claim,
+            measured: measured.into(),
+            confidence: 0.0,
+            advice: String::new(),
+        }
+    }
+}
+
+/// A verdict for every level that the system reports or the probes found.
+pub(super) fn verdicts(case: &Case<'_>) -> Vec<LevelVerdict> {
+    let mut verdicts = vec![
+        groups(case, Level::Core, LevelKind::Smt).at(LevelName::Smt),
+        groups(case, Level::Llc, LevelKind::Llc).at(LevelName::Llc),
+        groups(case, Level::Package, LevelKind::Package).at(LevelName::Package),
+    ];
+    verdicts.extend(nodes(case).map(|opinion| opinion.at(LevelName::Numa)));
+    verdicts.extend(
+        caches(case)
+            .into_iter()
+            .map(|opinion| opinion.at(LevelName::Cache)),
+    );
+    verdicts.extend(stacked(case).map(|opinion| opinion.at(LevelName::Stacked)));
+    verdicts.extend(placement(case).map(|opinion| opinion.at(LevelName::Placement)));
+    verdicts
+}
+
+/// The contradicted ones, as scripts read them.
+pub(super) fn contradictions(verdicts: &[LevelVerdict]) -> Vec<Contradiction> {
+    verdicts
+        .iter()
+        .filter(|verdict| verdict.verdict == Agreement::Contradicted)
+        .map(|verdict| Contradiction {
+            level: verdict.level.clone(),
+            claim: verdict.claim.clone(),
+            measured: verdict.measured.clone(),
+            confidence: verdict.confidence,
+            advice: verdict.advice.clone(),
+        })
+        .collect()
+}
+
+const fn agrees(claim: String, measured: String, confidence: f64) -> Opinion {
+    Opinion {
+        verdict: Agreement::Agrees,
+        claim,
+        measured,
+        confidence,
+        advice: String::new(),
+    }
+}
+
+/// Are far nodes far?
+fn nodes(case: &Case<'_>) -> Option<Opinion> {
+    let reported = case.topology.usable_memory_nodes().len();
+    if reported < 2 {
+        return None;
+    }
+    let claim = format!("The system reports {reported} NUMA nodes with memory.");
+    let latency = |is_near: bool| -> Vec<f64> {
+        let chosen = case.nodes.iter();
+        chosen
+            .filter(|n| (n.cpu_node == n.memory_node) == is_near)
+            .map(|n| n.latency_ns.value)
+            .collect()
+    };
+    let (near, far) = (latency(true), latency(false));
+    if near.is_empty() || far.is_empty() {
+        return Some(Opinion::cannot_tell(
+            claim,
+            "Loads from near and far memory were not measured.",
+        ));
+    }
+    let ratio = quantile(&far, 0.5) / quantile(&near, 0.5);
+    let measured = format!(
+        "A load from another node's memory takes {ratio:.2} times one from the own node's ({:.0} against {:.0} ns).",
+        quantile(&far, 0.5),
+        quantile(&near, 0.5)
+    );
+    Some(if ratio >= FAR_NODE {
+        agrees(claim, measured, 0.9)
+    } else {
+        Opinion {
+            verdict: Agreement::Contradicted,
+            claim,
+            measured,
+            confidence: 0.8,
+            advice: "NUMA placements and memory binding gain nothing here: leave memory alone."
+                .to_owned(),
+        }
+    })
+}
+
+/// Sizes of caches as a program sees them now: what others keep in a shared
+/// cache, and in the host's, is missing from it.
+fn caches(case: &Case<'_>) -> Vec<Opinion> {
+    let Some(ladder) = case.ladder else {
+        return Vec::new();
+    };
+    let told = |bytes: u64| {
+        if bytes >= 10 << 20 {
+            format!("{} MiB", bytes >> 20)
+        } else if bytes >= 1 << 20 {
+            format!("{:.1} MiB", bytes as f64 / 1_048_576.0)
+        } else {
+            format!("{} KiB", bytes >> 10)
+        }
+    };
+    let judged = ladder.plateaus.iter().filter_map(|plateau| {
+        let (level, effective) = (plateau.level?, plateau.effective_bytes?);
+        let reported = plateau.reported_bytes?;
+        let share = effective as f64 / reported as f64;
+        let claim = format!("The system reports an L{level} of {}.", told(reported));
+        let measured = format!(
+            "Now, beside these neighbours, a program sees {} of L{level} at {:.1} ns a load.",
+            told(effective),
+            plateau.latency_ns
+        );
+        Some(if (CACHE_SHARE..=1.0 / CACHE_SHARE).contains(&share) {
+            agrees(claim, measured, 0.8)
+        } else {
+            Opinion {
+                verdict: Agreement::Contradicted,
+                claim,
+                measured,
+                confidence: 0.8,
+                advice: format!(
+                    "Size working sets and blocks by {} where these neighbours stay; measure again on a quiet machine before calling the report wrong.",
+                    told(effective)
+                ),
+            }
+        })
+    });
+    judged.collect()
+}
+
+/// CPUs that are one hardware thread, in turn.
+fn stacked(case: &Case<'_>) -> Option<Opinion> {
+    let pairs = case.pairs.stacked();
+    let (a, b, lost) = *pairs.first()?;
+    let named: Vec<String> = pairs
+        .iter()
+        .take(NAMED)
+        .map(|(a, b, _)| format!("{{{a},{b}}}"))
+        .collect();
+    Some(Opinion {
+        verdict: Agreement::Contradicted,
+        claim: format!("The system reports CPUs {a} and {b} as two hardware threads."),
+        measured: format!(
+            "CPUs {} never ran at the same time: the hypervisor took {a} or {b} away {}, another program {}. They seem to take turns on one hardware thread.",
+            named.join(" "),
+            count(lost.stolen, "time"),
+            count(lost.switched, "time")
+        ),
+        confidence: 0.8,
+        advice: "Use one CPU of each such pair: threads on both stop each other for a time slice, spinning ones for nothing."
+            .to_owned(),
+    })
+}
+
+/// What is claimed of the wiring over time.
+pub(super) const STAYS: &str = "Placements take the wiring to stay as it is.";
+
+/// What to do where it does not.
+pub(super) const fn may_move(is_virtual: bool) -> &'static str {
+    if is_virtual {
+        "Do not use core or LLC placements on this VM: its CPUs float over the host's. Ask for pinned vCPUs, or compare placements only within a run of pinwise compare."
+    } else {
+        "Do not use core or LLC placements here; find out who moves the CPUs."
+    }
+}
+
+/// Does the wiring stay as it is?
+fn placement(case: &Case<'_>) -> Option<Opinion> {
+    let advice = may_move(case.topology.identity.hypervisor.is_some());
+    let opinion = |verdict, measured, confidence, advice: &str| Opinion {
+        verdict,
+        claim: STAYS.to_owned(),
+        measured,
+        confidence,
+        advice: advice.to_owned(),
+    };
+    if let Some(drift) = case.drift.filter(|drift| drift.changes > 0) {
+        return Some(opinion(
+            Agreement::Contradicted,
+            drift.sentence.clone(),
+            if drift.changes > 1 { 0.95 } else { 0.85 },
+            advice,
+        ));
+    }
+    if !case.changed.is_empty() {
+        return Some(opinion(
+            Agreement::Contradicted,
+            format!(
+                "The wiring changed while it was measured: {}",
+                case.changed.join(" ")
+            ),
+            0.85,
+            advice,
+        ));
+    }
+    let drift = case.drift?;
+    Some(opinion(Agreement::Agrees, drift.sentence.clone(), 0.95, ""))
+}

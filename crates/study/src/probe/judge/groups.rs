@@ -1,0 +1,326 @@
+//! Verdicts on levels that group CPUs: cores, last-level caches, packages.
+//!
+//! First the groups that were found against those reported; where none were
+//! found, what pairs within and across the reported ones say.
+
+use super::{Case, NAMED, Opinion, agrees};
+use pinwise_format::count;
+use pinwise_record::Agreement;
+use pinwise_stats::describe::quantile;
+use pinwise_topology::{CpuSet, Level};
+use pinwise_wiring::{LevelKind, NO_CONTENTION, Relation, WiringLevel, relation};
+
+/// A level that was found contradicts the report where it is at least so sure.
+const SURE: f64 = 0.7;
+/// Pairs across a reported boundary take at most so many times those within:
+/// the boundary is not there …
+const NO_BOUNDARY: f64 = 1.08;
+/// … and at least so many times: it is.
+const BOUNDARY: f64 = 1.25;
+/// Pairs on each side of a boundary, at least.
+const LEAST_PAIRS: usize = 2;
+/// … and so many for a boundary to be denied with confidence.
+const ENOUGH_PAIRS: usize = 4;
+
+const fn noun(kind: LevelKind) -> &'static str {
+    match kind {
+        LevelKind::Smt => "core",
+        LevelKind::Llc => "last-level cache",
+        LevelKind::Package => "package",
+        LevelKind::Other => "unit",
+    }
+}
+
+/// Groups as a list for a sentence.
+fn list(groups: &[CpuSet]) -> String {
+    let mut named: Vec<String> = groups
+        .iter()
+        .take(NAMED)
+        .map(|g| format!("{{{g}}}"))
+        .collect();
+    if groups.len() > NAMED {
+        named.push(format!("… ({} in all)", groups.len()));
+    }
+    named.join(" ")
+}
+
+fn claim(kind: LevelKind, reported: &[CpuSet], all: &CpuSet) -> String {
+    let shared: Vec<CpuSet> = reported.iter().filter(|g| g.len() > 1).cloned().collect();
+    if reported.is_empty() {
+        return format!("The system does not say which CPUs share a {}.", noun(kind));
+    }
+    if shared.is_empty() {
+        return format!(
+            "The system reports that no two CPUs share a {}.",
+            noun(kind)
+        );
+    }
+    if shared.len() == 1 && shared[0] == *all {
+        return format!(
+            "The system reports one {} for all {} CPUs.",
+            noun(kind),
+            all.len()
+        );
+    }
+    format!(
+        "The system reports {}: {}.",
+        count(reported.len(), noun(kind)),
+        list(&shared)
+    )
+}
+
+fn advice(kind: LevelKind) -> &'static str {
+    match kind {
+        LevelKind::Smt => {
+            "Do not use one-per-core or smt= placements from the report; name the CPUs (cpu:LIST) by the measured cores."
+        }
+        LevelKind::Llc => {
+            "Do not use LLC placements from the report; name the CPUs (cpu:LIST) by the measured groups."
+        }
+        LevelKind::Package => {
+            "Do not use package placements from the report; name the CPUs (cpu:LIST) by the measured groups."
+        }
+        LevelKind::Other => "",
+    }
+}
+
+/// The verdict on a level that groups CPUs.
+pub(super) fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion {
+    let measured_cpus: CpuSet = case.pairs.latency.cpus().iter().copied().collect();
+    let reported: Vec<CpuSet> = case
+        .topology
+        .units(level)
+        .into_iter()
+        .map(|unit| unit.intersection(&measured_cpus))
+        .filter(|unit| !unit.is_empty())
+        .collect();
+    let claim = claim(kind, &reported, &measured_cpus);
+    if measured_cpus.len() < 2 {
+        return Opinion::cannot_tell(claim, "With one CPU there is no pair to measure.");
+    }
+    if let Some(reason) = &case.wiring.cannot_tell {
+        return Opinion::cannot_tell(claim, reason.clone());
+    }
+    let shared: Vec<CpuSet> = reported.iter().filter(|g| g.len() > 1).cloned().collect();
+    let found = case.wiring.level(kind);
+    if reported.is_empty() {
+        return silent(claim, kind, found);
+    }
+    // Latency cannot name what it divides: a level of another name with the
+    // same groups counts, unless cores are meant.
+    let is_it = |l: &&WiringLevel| {
+        l.groups == shared
+            && (l.kind == kind || [l.kind, kind].iter().all(|k| *k != LevelKind::Smt))
+    };
+    if let Some(level) = case.wiring.levels.iter().find(is_it) {
+        return agrees(claim, level.evidence.clone(), level.confidence);
+    }
+    if let Some(level) = found {
+        return otherwise(claim, kind, level);
+    }
+    if kind == LevelKind::Smt {
+        return no_siblings(case, claim, &shared);
+    }
+    if shared.is_empty() || (shared.len() == 1 && shared[0] == measured_cpus) {
+        return undivided(case, kind, claim, &shared);
+    }
+    boundary(case, kind, claim, &shared)
+}
+
+fn contradicted(kind: LevelKind, claim: String, measured: String, confidence: f64) -> Opinion {
+    Opinion {
+        verdict: Agreement::Contradicted,
+        claim,
+        measured,
+        confidence,
+        advice: advice(kind).to_owned(),
+    }
+}
+
+/// The system says nothing of the level, so there is nothing to contradict.
+fn silent(claim: String, kind: LevelKind, found: Option<&WiringLevel>) -> Opinion {
+    let Some(level) = found else {
+        return Opinion::cannot_tell(claim, format!("No {} was found either.", noun(kind)));
+    };
+    Opinion {
+        confidence: level.confidence,
+        advice: "Name the CPUs (cpu:LIST) by the measured groups.".to_owned(),
+        ..Opinion::cannot_tell(claim, by_measurement(kind, level))
+    }
+}
+
+fn by_measurement(kind: LevelKind, level: &WiringLevel) -> String {
+    format!(
+        "CPUs that share a {} by measurement: {}. {}",
+        noun(kind),
+        list(&level.groups),
+        level.evidence
+    )
+}
+
+/// The level was found, with other groups than reported.
+fn otherwise(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
+    let measured = by_measurement(kind, level);
+    if level.confidence >= SURE {
+        return contradicted(kind, claim, measured, level.confidence);
+    }
+    Opinion::cannot_tell(
+        claim,
+        format!("{measured} This is too unsure to contradict."),
+    )
+}
+
+/// No siblings were found: were those tried that the system reports?
+fn no_siblings(case: &Case<'_>, claim: String, shared: &[CpuSet]) -> Opinion {
+    let ratios = |wanted: &dyn Fn(usize, usize) -> bool| -> Vec<f64> {
+        let Some(contention) = case.contention else {
+            return Vec::new();
+        };
+        let n = contention.len();
+        (0..n)
+            .flat_map(|a| (a + 1..n).map(move |b| (a, b)))
+            .filter(|&(a, b)| wanted(case.pairs.cpu(a), case.pairs.cpu(b)))
+            .map(|(a, b)| contention.at(a, b))
+            .filter(|ratio| ratio.is_finite())
+            .collect()
+    };
+    let in_one = |a: usize, b: usize| shared.iter().any(|g| g.contains(a) && g.contains(b));
+    let (tried, what) = if shared.is_empty() {
+        (ratios(&|_, _| true), "the nearest CPUs")
+    } else {
+        (ratios(&in_one), "CPUs that are reported as siblings")
+    };
+    if tried.is_empty() {
+        return Opinion::cannot_tell(claim, "Contention between CPUs could not be measured.");
+    }
+    let high = quantile(&tried, 0.9);
+    let measured = format!(
+        "Work on {what} takes {high:.2} times as long side by side as alone (90th percentile of {}): they share no core.",
+        count(tried.len(), "pair")
+    );
+    if high > NO_CONTENTION {
+        return Opinion::cannot_tell(
+            claim,
+            format!(
+                "Work on {what} takes {high:.2} times as long side by side as alone: between sharing a core (1.3 and more) and not (up to 1.15)."
+            ),
+        );
+    }
+    if shared.is_empty() {
+        agrees(claim, measured, 0.9)
+    } else {
+        contradicted(LevelKind::Smt, claim, measured, 0.9)
+    }
+}
+
+/// Latencies of measured pairs, in ns: within the groups, and across.
+fn inside_and_across(case: &Case<'_>, groups: &[CpuSet]) -> (Vec<f64>, Vec<f64>) {
+    let pairs = case.pairs;
+    let group = |cpu: usize| groups.iter().position(|g| g.contains(cpu));
+    let smt = case.wiring.level(LevelKind::Smt);
+    let are_siblings = |a: usize, b: usize| {
+        smt.is_some_and(|level| level.groups.iter().any(|g| g.contains(a) && g.contains(b)))
+    };
+    let (mut inside, mut across) = (Vec::new(), Vec::new());
+    for a in 0..pairs.len() {
+        for b in (a + 1..pairs.len()).filter(|&b| pairs.is_measured(a, b)) {
+            let (cpu_a, cpu_b) = (pairs.cpu(a), pairs.cpu(b));
+            if are_siblings(cpu_a, cpu_b) {
+                continue;
+            }
+            let is_inside = group(cpu_a).is_some() && group(cpu_a) == group(cpu_b);
+            if is_inside { &mut inside } else { &mut across }.push(pairs.latency.at(a, b));
+        }
+    }
+    (inside, across)
+}
+
+/// The report draws boundaries that the inference did not find: is there any
+/// difference across them?
+fn boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) -> Opinion {
+    let (inside, across) = inside_and_across(case, shared);
+    if inside.len() < LEAST_PAIRS || across.len() < LEAST_PAIRS {
+        return Opinion::cannot_tell(
+            claim,
+            format!(
+                "Too few pairs were measured within a {0} and across.",
+                noun(kind)
+            ),
+        );
+    }
+    let (near, far) = (quantile(&inside, 0.5), quantile(&across, 0.5));
+    let measured = format!(
+        "Pairs within a reported {} take {near:.1} ns, pairs across {far:.1} ns (medians of {} and {}).",
+        noun(kind),
+        inside.len(),
+        across.len()
+    );
+    let is_separate = quantile(&across, 0.1) > quantile(&inside, 0.9);
+    if far < NO_BOUNDARY * near {
+        let is_enough = inside.len().min(across.len()) >= ENOUGH_PAIRS;
+        contradicted(
+            kind,
+            claim,
+            format!("{measured} There is no boundary."),
+            if is_enough { 0.9 } else { SURE },
+        )
+    } else if far > BOUNDARY * near && is_separate {
+        agrees(claim, measured, 0.8)
+    } else {
+        Opinion::cannot_tell(claim, measured)
+    }
+}
+
+/// The report draws no boundary (all in one, or each alone) and none was
+/// found. Only the absolute latency is left to judge by.
+fn undivided(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) -> Opinion {
+    let all = [case
+        .pairs
+        .latency
+        .cpus()
+        .iter()
+        .copied()
+        .collect::<CpuSet>()];
+    let (mut latencies, _) = inside_and_across(case, &all);
+    if latencies.is_empty() {
+        let n = case.pairs.len();
+        let every = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b)));
+        latencies = every
+            .map(|(a, b)| case.pairs.latency.at(a, b))
+            .filter(|latency| latency.is_finite())
+            .collect();
+    }
+    if latencies.is_empty() {
+        return Opinion::cannot_tell(claim, "No pair could be measured.");
+    }
+    let typical = quantile(&latencies, 0.5);
+    let ratio = (case.pairs.len() == 2)
+        .then(|| case.contention.map(|matrix| matrix.at(0, 1)))
+        .flatten();
+    let seen = relation(typical, ratio);
+    let measured = format!(
+        "A line takes {typical:.1} ns between CPUs (median of {}): such CPUs {}.",
+        count(latencies.len(), "pair"),
+        seen.words()
+    );
+    let is_two = case.pairs.len() == 2;
+    let (shares, separate) = match kind {
+        LevelKind::Package => (
+            matches!(
+                seen,
+                Relation::SameCore | Relation::SameLlc | Relation::OtherLlc
+            ),
+            seen == Relation::OtherPackage,
+        ),
+        _ => (
+            matches!(seen, Relation::SameCore | Relation::SameLlc),
+            // A mesh of many cores on one cache may take as long.
+            matches!(seen, Relation::OtherLlc | Relation::OtherPackage) && is_two,
+        ),
+    };
+    match (shared.is_empty(), shares, separate) {
+        (false, true, _) | (true, _, true) => agrees(claim, measured, 0.7),
+        (false, _, true) | (true, true, _) => contradicted(kind, claim, measured, 0.8),
+        _ => Opinion::cannot_tell(claim, measured),
+    }
+}

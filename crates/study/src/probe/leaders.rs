@@ -1,0 +1,144 @@
+//! Leaders stand for their groups, so that not every pair is measured.
+//!
+//! ```text
+//! a leader and its row ─► near ones are its group ─► the farthest of the rest
+//! leads next … ─► pairs within groups ─► the rest is taken from the leaders
+//! ```
+
+use std::collections::BTreeMap;
+
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::pairs::{Pairs, transfers};
+use super::rounds::tournament;
+use super::session::Session;
+use pinwise_machine::MachineError;
+use pinwise_stats::describe::quantile;
+
+/// A leader's group: CPUs within so many times the second-lowest latency of
+/// its row (the lowest may be an SMT sibling). Between caches the published
+/// matrices have factors of 2 to 5, within one up to 1.4.
+const NEAR: f64 = 1.5;
+
+/// Groups around leaders; only pairs within groups and of leaders are
+/// measured, the rest is taken from them.
+pub(super) fn measure(
+    session: &mut Session<'_>,
+    pairs: &mut Pairs,
+    width: usize,
+    chance: &mut ChaCha8Rng,
+) -> Result<usize, MachineError> {
+    let leader_of = elect(session, pairs, width)?;
+    let mut within: Vec<(usize, usize)> = tournament(pairs.len())
+        .into_iter()
+        .filter(|&(a, b)| leader_of[a] == leader_of[b] && !pairs.is_measured(a, b))
+        .collect();
+    within.shuffle(chance);
+    // Where time is short, what the system calls neighbours comes first: its
+    // word is worth a look, though no evidence.
+    within.sort_by_key(|&(a, b)| !pairs.are_reported_siblings(&session.topology, a, b));
+    let missed = transfers(session, pairs, &within, width)?;
+    fill(session, pairs, &leader_of);
+    Ok(missed)
+}
+
+/// Leaders and their groups: for each row the row of its leader.
+fn elect(
+    session: &mut Session<'_>,
+    pairs: &mut Pairs,
+    width: usize,
+) -> Result<Vec<usize>, MachineError> {
+    let n = pairs.len();
+    let mut leader_of: Vec<Option<usize>> = vec![None; n];
+    let mut leaders: Vec<usize> = Vec::new();
+    let mut next = Some(0);
+    while let Some(leader) = next {
+        leader_of[leader] = Some(leader);
+        let free = (0..n).filter(|&row| leader_of[row].is_none());
+        let rows: Vec<usize> = leaders.iter().copied().chain(free).collect();
+        let row: Vec<(usize, usize)> = rows.iter().map(|&other| (leader, other)).collect();
+        transfers(session, pairs, &row, width)?;
+        for member in near(pairs, leader, &rows) {
+            leader_of[member].get_or_insert(leader);
+        }
+        leaders.push(leader);
+        let distance = |row: usize| {
+            let figure = pairs.latency.at(leader, row);
+            if figure.is_nan() { 0.0 } else { figure }
+        };
+        next = (0..n)
+            .filter(|&row| leader_of[row].is_none())
+            .max_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+    }
+    Ok(leader_of
+        .into_iter()
+        .map(|leader| leader.unwrap_or(0))
+        .collect())
+}
+
+/// Rows that are near this one.
+fn near(pairs: &Pairs, leader: usize, rows: &[usize]) -> Vec<usize> {
+    let mut figures: Vec<f64> = rows
+        .iter()
+        .map(|&row| pairs.latency.at(leader, row))
+        .filter(|figure| figure.is_finite())
+        .collect();
+    figures.sort_unstable_by(f64::total_cmp);
+    let Some(&reach) = figures.get(1).or(figures.first()) else {
+        return Vec::new();
+    };
+    rows.iter()
+        .copied()
+        .filter(|&row| pairs.latency.at(leader, row) <= NEAR * reach)
+        .collect()
+}
+
+/// Takes pairs of different groups from their leaders, and those within a
+/// group that there was no time for from the group's middle.
+fn fill(session: &mut Session<'_>, pairs: &mut Pairs, leader_of: &[usize]) {
+    let n = pairs.len();
+    let mut middles: BTreeMap<usize, f64> = BTreeMap::new();
+    for &leader in leader_of {
+        middles.entry(leader).or_insert_with(|| {
+            let members: Vec<usize> = (0..n).filter(|&row| leader_of[row] == leader).collect();
+            let figures: Vec<f64> = members
+                .iter()
+                .map(|&row| pairs.latency.at(leader, row))
+                .filter(|figure| figure.is_finite())
+                .collect();
+            quantile(&figures, 0.5)
+        });
+    }
+    for a in 0..n {
+        for b in a + 1..n {
+            if pairs.is_measured(a, b) {
+                continue;
+            }
+            let (la, lb) = (leader_of[a], leader_of[b]);
+            let estimate = if la == lb {
+                middles[&la]
+            } else {
+                proxy(pairs, (a, b), (la, lb))
+            };
+            if estimate.is_finite() {
+                pairs.latency.set(a, b, estimate);
+                session.effort.pairs_skipped += 1;
+            }
+        }
+    }
+}
+
+/// Mean of what was measured between one and the other's leader; else between
+/// the leaders.
+fn proxy(pairs: &Pairs, (a, b): (usize, usize), (la, lb): (usize, usize)) -> f64 {
+    let near: Vec<f64> = [(a, lb), (la, b)]
+        .into_iter()
+        .filter(|&(x, y)| pairs.is_measured(x, y))
+        .map(|(x, y)| pairs.latency.at(x, y))
+        .collect();
+    if near.is_empty() {
+        return pairs.latency.at(la, lb);
+    }
+    near.iter().sum::<f64>() / near.len() as f64
+}

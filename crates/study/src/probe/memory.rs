@@ -1,0 +1,359 @@
+//! Memory: load latency over working-set size, bandwidth by number of CPUs and
+//! by node, latency under load, and near against far nodes.
+
+use std::time::Duration;
+
+use super::costs::one;
+use super::estimate::Effort;
+use super::session::Session;
+use pinwise_machine::{MachineError, Probe, Stream};
+use pinwise_placement::{Placement, Wish};
+use pinwise_record::{
+    BandwidthRecord, LadderPoint, LadderRecord, LoadedLatencyRecord, Median, PlateauRecord,
+};
+use pinwise_stats::describe::mean;
+use pinwise_topology::{CacheType, CpuSet, Topology};
+use pinwise_wiring::ladder::{self, ReportedCache, next_sizes};
+
+const CHASE: Effort = Effort {
+    least: 9,
+    most: 60,
+    precision: 0.03,
+    limit: Duration::from_millis(500),
+};
+const STREAMS: Effort = Effort {
+    least: 5,
+    most: 25,
+    precision: 0.04,
+    limit: Duration::from_secs(1),
+};
+/// The ladder goes from here …
+const SMALLEST: usize = 4 << 10;
+/// … past the largest reported cache by this factor, since the report may be
+/// too small …
+const PAST_CACHE: u64 = 4;
+/// … but at least and at most to these sizes …
+const LARGEST: (u64, u64) = (128 << 20, 1 << 30);
+/// … and to this share of the memory.
+const MEMORY_SHARE: u64 = 8;
+/// Passes over the ladder, the coarse one included, and sizes of each but the
+/// first.
+const PASSES: usize = 4;
+const REFINED: usize = 8;
+/// Arrays of a stream together, at least so many times the caches: what is
+/// measured shall be memory (STREAM's rule).
+const STREAM_CACHES: u64 = 4;
+/// Bounds of one array of one thread.
+const ARRAY: (u64, u64) = (32 << 20, 256 << 20);
+/// Numbers of CPUs that bandwidth is measured on, at most.
+const MOST_COUNTS: usize = 6;
+
+/// Largest reported cache, and memory, bytes.
+fn sizes(topology: &Topology) -> (u64, u64) {
+    let data = topology
+        .caches
+        .iter()
+        .filter(|c| c.kind != CacheType::Instruction);
+    let cache = data.filter_map(|c| c.size_bytes).max().unwrap_or(32 << 20);
+    let nodes = topology.usable_memory_nodes();
+    let memory: u64 = nodes.iter().filter_map(|n| n.memory_bytes).sum();
+    (cache, if memory == 0 { u64::MAX } else { memory })
+}
+
+/// Largest working set of the ladder, bytes.
+fn largest(topology: &Topology) -> usize {
+    let (cache, memory) = sizes(topology);
+    let wanted = (PAST_CACHE * cache).clamp(LARGEST.0, LARGEST.1);
+    usize::try_from(wanted.min(memory / MEMORY_SHARE)).unwrap_or(usize::MAX)
+}
+
+/// The ladder on the first CPU, and what it says of the caches: a coarse
+/// grid, then sizes about the knees, until these are narrow or the time is
+/// over. What was odd is added to `notes`.
+pub(super) fn ladder(
+    session: &mut Session<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Option<LadderRecord>, MachineError> {
+    let Some(cpu) = session.topology.allowed.first() else {
+        return Ok(None);
+    };
+    let largest = largest(&session.topology);
+    let mut points: Vec<LadderPoint> = Vec::new();
+    for pass in 0..PASSES {
+        let most = if pass == 0 { usize::MAX } else { REFINED };
+        let wanted = next_sizes(&usable(&points), SMALLEST, largest, most);
+        let missed = climb(session, cpu, &wanted, &mut points)?;
+        if missed > 0 && pass == 0 {
+            session.leave_out(format!(
+                "{missed} of {} sizes of the cache ladder, since the time was over.",
+                wanted.len()
+            ));
+        }
+        if missed > 0 || wanted.is_empty() {
+            break;
+        }
+    }
+    points.sort_by_key(|point| point.bytes);
+    let told = ladder::read(&usable(&points), &reported(&session.topology, cpu));
+    notes.extend(told.notes);
+    let plateaus = told.plateaus.iter().map(|plateau| PlateauRecord {
+        level: plateau.level,
+        latency_ns: plateau.latency_ns,
+        effective_bytes: plateau.effective_bytes,
+        reported_bytes: plateau.reported_bytes,
+    });
+    Ok((!points.is_empty()).then(|| LadderRecord {
+        cpu,
+        plateaus: plateaus.collect(),
+        points,
+        hint: told.hint.map(Into::into),
+    }))
+}
+
+/// Measures these sizes; says how many there was no time for.
+fn climb(
+    session: &mut Session<'_>,
+    cpu: usize,
+    wanted: &[usize],
+    points: &mut Vec<LadderPoint>,
+) -> Result<usize, MachineError> {
+    for (done, &bytes) in wanted.iter().enumerate() {
+        if session.left().is_zero() {
+            return Ok(wanted.len() - done);
+        }
+        session.tell(done as f64 / wanted.len() as f64);
+        let chase = Probe::Chase {
+            cpu,
+            bytes,
+            node: None,
+        };
+        if let Some(latency_ns) = session.median(chase, CHASE)? {
+            points.push(LadderPoint { bytes, latency_ns });
+        }
+    }
+    Ok(0)
+}
+
+fn usable(points: &[LadderPoint]) -> Vec<ladder::Point> {
+    let point = |point: &LadderPoint| ladder::Point {
+        bytes: point.bytes,
+        ns: point.latency_ns.value,
+        interval_ns: point.latency_ns.low.zip(point.latency_ns.high),
+    };
+    points.iter().map(point).collect()
+}
+
+/// Data caches of a CPU as the system reports them.
+fn reported(topology: &Topology, cpu: usize) -> Vec<ReportedCache> {
+    let caches = topology.caches.iter();
+    caches
+        .filter(|cache| cache.kind != CacheType::Instruction && cache.cpus.contains(cpu))
+        .filter_map(|cache| {
+            Some(ReportedCache {
+                level: cache.level,
+                bytes: cache.size_bytes?,
+            })
+        })
+        .collect()
+}
+
+/// CPU sets of growing size, as far apart as can be.
+fn crowds(topology: &Topology) -> Vec<CpuSet> {
+    let all = topology.allowed.len();
+    let doubling = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|n| *n < all);
+    let mut counts: Vec<usize> = doubling.collect();
+    counts.push(all);
+    while counts.len() > MOST_COUNTS {
+        counts.remove(counts.len() / 2);
+    }
+    let mut crowds: Vec<CpuSet> = counts
+        .into_iter()
+        .filter_map(|count| {
+            let spread = Placement::times(Wish::Spread, count);
+            spread.realise(topology).ok().map(|place| place.cpus)
+        })
+        .collect();
+    crowds.dedup();
+    crowds
+}
+
+fn array_bytes(topology: &Topology, threads: usize) -> usize {
+    let (_, memory) = sizes(topology);
+    let llcs = topology.llcs.len().max(1) as u64;
+    let threads = threads.max(1) as u64;
+    let wanted = STREAM_CACHES * sizes(topology).0 * llcs / threads;
+    let most = memory / MEMORY_SHARE / 3 / threads;
+    usize::try_from(wanted.clamp(ARRAY.0, ARRAY.1).min(most)).unwrap_or(usize::MAX)
+}
+
+/// Bandwidth by number of CPUs, then of each node's CPUs to each node.
+pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<Vec<BandwidthRecord>, MachineError> {
+    let mut wanted: Vec<(CpuSet, Stream, Option<usize>)> = Vec::new();
+    for crowd in crowds(&session.topology) {
+        wanted.extend(Stream::ALL.map(|stream| (crowd.clone(), stream, None)));
+    }
+    for (cpus, memory) in node_pairs(&session.topology) {
+        wanted.push((cpus, Stream::Read, Some(memory)));
+    }
+    let mut records = Vec::new();
+    let total = wanted.len();
+    for (done, (cpus, stream, node)) in wanted.into_iter().enumerate() {
+        if session.left().is_zero() {
+            session.leave_out(format!(
+                "{} of {total} bandwidths, since the time was over.",
+                total - done
+            ));
+            break;
+        }
+        session.tell(done as f64 / total as f64);
+        let bytes = array_bytes(&session.topology, cpus.len());
+        let list = cpus.to_string();
+        let probe = Probe::Bandwidth {
+            cpus,
+            stream,
+            bytes,
+            node,
+        };
+        if let Some(gb_per_s) = session.median(probe, STREAMS)? {
+            records.push(BandwidthRecord {
+                stream: stream.name().to_owned().into(),
+                cpus: list,
+                node,
+                gb_per_s,
+            });
+        }
+    }
+    Ok(records)
+}
+
+/// CPUs of every node with every node's memory; none where there is but one.
+fn node_pairs(topology: &Topology) -> Vec<(CpuSet, usize)> {
+    let memory: Vec<usize> = topology
+        .usable_memory_nodes()
+        .iter()
+        .map(|n| n.node)
+        .collect();
+    if memory.len() < 2 {
+        return Vec::new();
+    }
+    let nodes = topology.numa_nodes.iter();
+    let crowds: Vec<CpuSet> = nodes
+        .map(|node| node.cpus.intersection(&topology.allowed))
+        .filter(|cpus| !cpus.is_empty())
+        .collect();
+    let with_all = |cpus: &CpuSet| {
+        let cpus = cpus.clone();
+        memory
+            .clone()
+            .into_iter()
+            .map(move |node| (cpus.clone(), node))
+    };
+    crowds.iter().flat_map(with_all).collect()
+}
+
+/// Latency of memory while none, one, half and all of the others read it.
+pub(super) fn loaded(session: &mut Session<'_>) -> Result<Vec<LoadedLatencyRecord>, MachineError> {
+    let Some(cpu) = session.topology.allowed.first() else {
+        return Ok(Vec::new());
+    };
+    let others: Vec<usize> = session.topology.allowed.iter().skip(1).collect();
+    let bytes = largest(&session.topology);
+    let mut counts = vec![0, 1, others.len() / 2, others.len()];
+    counts.retain(|count| *count <= others.len());
+    counts.sort_unstable();
+    counts.dedup();
+    let mut records = Vec::new();
+    for count in counts {
+        if session.left().is_zero() {
+            session.leave_out("Part of the latency under load, since the time was over.");
+            break;
+        }
+        let loaders: CpuSet = others.iter().copied().take(count).collect();
+        let list = loaders.to_string();
+        let probe = if count == 0 {
+            Probe::Chase {
+                cpu,
+                bytes,
+                node: None,
+            }
+        } else {
+            Probe::LoadedLatency {
+                cpu,
+                loaders,
+                bytes,
+            }
+        };
+        let sample = one(session, probe, STREAMS)?;
+        if let Some(latency_ns) = sample.median() {
+            records.push(LoadedLatencyRecord {
+                cpu,
+                loaders: list,
+                background_gb_per_s: if sample.background.is_empty() {
+                    0.0
+                } else {
+                    mean(&sample.background)
+                },
+                latency_ns,
+            });
+        }
+    }
+    Ok(records)
+}
+
+/// A load from a node's memory by a CPU of another.
+#[derive(Debug, Clone)]
+pub(super) struct NodeLatency {
+    pub(super) cpu_node: usize,
+    pub(super) memory_node: usize,
+    pub(super) latency_ns: Median,
+}
+
+/// Latency between the nodes' CPUs and memories; empty where there is one
+/// node.
+pub(super) fn nodes(session: &mut Session<'_>) -> Result<Vec<NodeLatency>, MachineError> {
+    let mut found = Vec::new();
+    let bytes = largest(&session.topology);
+    for (cpus, memory_node) in node_pairs(&session.topology) {
+        if session.left().is_zero() {
+            session.leave_out("Part of the latency between NUMA nodes, since the time was over.");
+            break;
+        }
+        let Some(cpu) = cpus.first() else { continue };
+        let node = Some(memory_node);
+        let latency = session.median(Probe::Chase { cpu, bytes, node }, CHASE)?;
+        let own = session.topology.cpu(cpu).and_then(|c| c.numa_node);
+        if let (Some(latency_ns), Some(own)) = (latency, own) {
+            found.push(NodeLatency {
+                cpu_node: session.topology.numa_nodes[own].node,
+                memory_node,
+                latency_ns,
+            });
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_fit_the_machine() {
+        let topology =
+            Topology::from_synthetic("[numa(memory=4GB)] l3:1(size=32MB) core:4 pu:1").unwrap();
+        assert_eq!(largest(&topology), 128 << 20);
+        assert!(array_bytes(&topology, 4) * 3 * 4 <= 4 << 27);
+        let small =
+            Topology::from_synthetic("[numa(memory=256MB)] l3:1(size=32MB) core:4 pu:1").unwrap();
+        assert_eq!(largest(&small), 32 << 20);
+    }
+
+    #[test]
+    fn crowds_grow_to_all() {
+        let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
+        let sizes: Vec<usize> = crowds(&topology).iter().map(CpuSet::len).collect();
+        assert_eq!(sizes, [1, 2, 4, 8, 16, 32]);
+        let single = Topology::from_synthetic("pu:1").unwrap();
+        assert_eq!(crowds(&single).len(), 1);
+    }
+}

@@ -1,0 +1,155 @@
+//! One measurement in progress: the machine, the time that is left, and what
+//! had to be thrown away.
+
+use std::time::Duration;
+
+use super::estimate::{Effort, Sample, estimate};
+use super::{Observer, Step};
+use pinwise_format::count;
+use pinwise_machine::{Machine, MachineError, Probe};
+use pinwise_record::{EffortRecord, Median};
+use pinwise_topology::Topology;
+
+/// Everything that the parts of a measurement share.
+pub(super) struct Session<'a> {
+    pub(super) machine: &'a mut dyn Machine,
+    pub(super) topology: Topology,
+    observer: &'a mut dyn Observer,
+    started: Duration,
+    budget: Duration,
+    /// Time stolen from all CPUs before it began.
+    stolen_before: Option<Duration>,
+    part: &'static str,
+    part_end: Duration,
+    /// Batches and pairs counted so far, and what was left out.
+    pub(super) effort: EffortRecord,
+    /// A thread was found elsewhere than it was pinned.
+    pub(super) is_displaced: bool,
+    /// Probes without a single good batch.
+    unfinished: usize,
+    /// The first answer of a probe that cannot be made here.
+    unavailable: Vec<String>,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(
+        machine: &'a mut dyn Machine,
+        topology: Topology,
+        observer: &'a mut dyn Observer,
+        budget: Duration,
+    ) -> Self {
+        let started = machine.now();
+        let stolen_before = machine.usage().map(|usage| usage.steal);
+        Self {
+            stolen_before,
+            machine,
+            topology,
+            observer,
+            started,
+            budget,
+            part: "",
+            part_end: started + budget,
+            effort: EffortRecord {
+                budget_s: budget.as_secs_f64(),
+                parallel_pairs: 1,
+                ..EffortRecord::default()
+            },
+            is_displaced: false,
+            unfinished: 0,
+            unavailable: Vec::new(),
+        }
+    }
+
+    /// Time since the measurement began.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.machine.now().saturating_sub(self.started)
+    }
+
+    /// Begins a part that may take this share of what is left of the budget.
+    pub(super) fn begin(&mut self, part: &'static str, share: f64) {
+        let left = self.budget.saturating_sub(self.elapsed());
+        self.part = part;
+        self.part_end = self.machine.now() + left.mul_f64(share.clamp(0.0, 1.0));
+        self.tell(0.0);
+    }
+
+    /// Begins a part that comes on top of the budget.
+    pub(super) fn extend(&mut self, part: &'static str, time: Duration) {
+        self.budget = self.elapsed() + time;
+        self.begin(part, 1.0);
+    }
+
+    /// Time left for this part.
+    pub(super) fn left(&self) -> Duration {
+        self.part_end.saturating_sub(self.machine.now())
+    }
+
+    /// Shows how far the part is, from 0 to 1.
+    pub(super) fn tell(&mut self, fraction: f64) {
+        let left = self.budget.saturating_sub(self.elapsed());
+        self.observer.progress(&Step {
+            part: self.part,
+            fraction,
+            left,
+        });
+    }
+
+    /// Makes probes at once, within the part's time.
+    pub(super) fn estimate(
+        &mut self,
+        probes: &[Probe],
+        effort: Effort,
+    ) -> Result<Vec<Sample>, MachineError> {
+        let limit = effort.limit.min(self.left());
+        let samples = estimate(self.machine, probes, &Effort { limit, ..effort })?;
+        for sample in &samples {
+            self.effort.batches += sample.values.len();
+            self.effort.batches_switched += sample.switched;
+            self.effort.batches_stolen += sample.stolen;
+            self.is_displaced |= sample.is_displaced;
+            self.unfinished +=
+                usize::from(sample.values.is_empty() && sample.unavailable.is_none());
+            if let Some(reason) = &sample.unavailable
+                && !self.unavailable.contains(reason)
+            {
+                self.unavailable.push(reason.clone());
+            }
+        }
+        Ok(samples)
+    }
+
+    /// Makes one probe.
+    pub(super) fn median(
+        &mut self,
+        probe: Probe,
+        effort: Effort,
+    ) -> Result<Option<Median>, MachineError> {
+        Ok(self
+            .estimate(&[probe], effort)?
+            .first()
+            .and_then(Sample::median))
+    }
+
+    /// Notes that something was not measured, as a full sentence.
+    pub(super) fn leave_out(&mut self, sentence: impl Into<String>) {
+        self.effort.left_out.push(sentence.into());
+    }
+
+    /// What it all took.
+    pub(super) fn close(mut self) -> EffortRecord {
+        self.effort.spent_s = self.elapsed().as_secs_f64();
+        let stolen = self.machine.usage().map(|usage| usage.steal);
+        let cpus = self.topology.online.len() as f64;
+        self.effort.steal_share = stolen.zip(self.stolen_before).map(|(now, before)| {
+            now.saturating_sub(before).as_secs_f64() / (cpus * self.effort.spent_s).max(1e-9)
+        });
+        if self.unfinished > 0 {
+            self.leave_out(format!(
+                "{}: no undisturbed batch within the time.",
+                count(self.unfinished, "probe")
+            ));
+        }
+        self.effort.left_out.append(&mut self.unavailable);
+        self.effort
+    }
+}

@@ -1,0 +1,279 @@
+//! Profiles of commands and processes as records: runs are sampled, what they
+//! did is counted, and what a PAUSE takes is measured right afterwards, while
+//! the machine is as it was.
+//!
+//! Prints and stores nothing.
+
+mod machine;
+mod sentence;
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use crate::compare::{figures_of, host_record};
+use crate::trace::{exit_of, last_words, left_running};
+use pinwise_machine::{Machine, MachineError, Probe, Run, SampleOrder, Sampled, Subject};
+use pinwise_profile::{Amount, Bounds, Event, Profile, Samples, Stacks};
+use pinwise_record::{
+    PROFILE_SCHEMA, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun,
+    TraceSource, WorkRecord,
+};
+use pinwise_stats::describe::{median_interval, quantile};
+use pinwise_topology::Topology;
+use pinwise_workload::Metric;
+
+/// Time for measuring what a PAUSE takes, the second where the first gave
+/// nothing on a busy machine; and batches that are enough.
+const PAUSE_TIMES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
+const PAUSE_BATCHES: usize = 200;
+
+/// What times are divided by.
+#[derive(Debug, Clone)]
+pub enum Units {
+    /// Runs of the command.
+    Runs,
+    /// Seconds of wall-clock time.
+    Seconds,
+    /// So many of these, in each run or while a process is watched.
+    Given {
+        /// How many.
+        count: f64,
+        /// What they are called.
+        name: String,
+    },
+    /// What the program says that it did, in each run.
+    Metric {
+        /// How that is read.
+        metric: Box<Metric>,
+        /// What they are called.
+        name: String,
+    },
+}
+
+impl Units {
+    /// What one is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Runs => "run",
+            Self::Seconds => "second",
+            Self::Given { name, .. } | Self::Metric { name, .. } => name,
+        }
+    }
+
+    /// How many a run did.
+    ///
+    /// # Errors
+    /// Where the program did not say it, although it succeeded.
+    fn of(&self, run: Option<&Run>, wall_s: f64) -> anyhow::Result<f64> {
+        Ok(match self {
+            Self::Runs => 1.0,
+            Self::Seconds => wall_s,
+            Self::Given { count, .. } => *count,
+            Self::Metric { metric, .. } => match run {
+                None => 0.0,
+                Some(run) if exit_of(&run.end) != 0 => metric.read(&figures_of(run)).unwrap_or(0.0),
+                Some(run) => metric.read(&figures_of(run)).context("--metric")?,
+            },
+        })
+    }
+}
+
+/// A profile to be made.
+#[derive(Debug, Clone)]
+pub struct Plan<'a> {
+    /// Of whom, for the machine.
+    pub subject: Subject<'a>,
+    /// The same for the record.
+    pub source: TraceSource,
+    /// What makes the samples; `None`: the best that is permitted.
+    pub event: Option<Event>,
+    /// Samples per second of a thread's CPU time.
+    pub hz: u32,
+    /// How callers are found.
+    pub stacks: Stacks,
+    /// For how long at most.
+    pub limit: Option<Duration>,
+    /// Runs of a command.
+    pub runs: usize,
+    /// What times are divided by.
+    pub units: Units,
+    /// Where it is measured afterwards what a PAUSE takes; `None`: nowhere.
+    pub pause_cpu: Option<usize>,
+    /// Labels.
+    pub tags: Vec<String>,
+}
+
+/// Makes a profile's record, which the caller names and dates. A command that
+/// fails ends the runs.
+///
+/// # Errors
+/// [`MachineError`], see [`Machine::sample`]; a
+/// program that does not say how much it did.
+pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<ProfileRecord> {
+    let order = SampleOrder {
+        subject: plan.subject,
+        event: plan.event,
+        hz: plan.hz,
+        stacks: plan.stacks,
+        limit: plan.limit,
+    };
+    let mut gathered = Gathered::default();
+    for _ in 0..plan.runs.max(1) {
+        let sampled = machine.sample(&order)?;
+        if !gathered.add(sampled, &plan.units)? {
+            break;
+        }
+    }
+    let (topology, _) = machine.topology()?;
+    // The profile is complete by now: no failure here may lose it.
+    let (pause, facts) = match plan.pause_cpu.map(|cpu| around(machine, &topology, cpu)) {
+        Some(Ok((pause, facts))) => (pause, Some(facts)),
+        Some(Err(error)) => {
+            let note = format!("What a PAUSE takes was not measured: {error}.");
+            gathered.notes.push(note);
+            (None, None)
+        }
+        None => (None, None),
+    };
+    gathered.record(plan, host_record(machine, &topology), pause, facts)
+}
+
+/// What the machine is now at a CPU.
+fn around(
+    machine: &mut dyn Machine,
+    topology: &Topology,
+    cpu: usize,
+) -> Result<(Option<ProfilePause>, ProfileMachine), MachineError> {
+    let pause = pause(machine, cpu)?;
+    Ok((pause, machine::measured(machine, topology, cpu)?))
+}
+
+/// What a PAUSE takes on a CPU now; `None` where the CPU was taken by others all
+/// the time.
+pub(crate) fn pause(
+    machine: &mut dyn Machine,
+    cpu: usize,
+) -> Result<Option<ProfilePause>, MachineError> {
+    for limit in PAUSE_TIMES {
+        let batches = machine.probe(&[Probe::Pause { cpu }], PAUSE_BATCHES, limit)?;
+        let values = batches.into_iter().next().map(|batches| batches.values);
+        let values = values.unwrap_or_default();
+        if !values.is_empty() {
+            let interval = median_interval(&values, 0.95);
+            return Ok(Some(ProfilePause {
+                cpu,
+                ns: quantile(&values, 0.5),
+                low_ns: interval.map(|(low, _)| low),
+                high_ns: interval.map(|(_, high)| high),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// What was sampled so far.
+#[derive(Debug, Default)]
+struct Gathered {
+    samples: Vec<Samples>,
+    runs: Vec<ProfileRun>,
+    own_cpu: Duration,
+    notes: Vec<String>,
+}
+
+impl Gathered {
+    /// Takes a run; returns whether the next one makes sense.
+    fn add(&mut self, sampled: Sampled, units: &Units) -> anyhow::Result<bool> {
+        let samples = sampled.samples;
+        let run = sampled.run.as_ref();
+        let exit = run.map(|run| exit_of(&run.end));
+        let known = self.samples.first();
+        if known.is_some_and(|first| first.event != samples.event) {
+            bail!("the runs were sampled by different events, which cannot be added");
+        }
+        let alone = Profile::of(std::slice::from_ref(&samples), &NOTHING);
+        let used = run.and_then(|run| Some(run.user? + run.system?));
+        self.runs.push(ProfileRun {
+            wall_s: samples.wall_s,
+            samples: samples.total(),
+            cpu_s: alone.total.cpu_s(),
+            units: units.of(run, samples.wall_s)?,
+            used_cpu_s: used.map(|used| used.as_secs_f64()),
+            waits_s: alone.accesses.map(|_| alone.waits.cpu_s()),
+            accesses_s: alone.accesses.map(Amount::cpu_s),
+            unread_s: alone.accesses.map(|_| alone.unread.cpu_s()),
+            exit,
+        });
+        self.own_cpu += sampled.own_cpu;
+        let left = run.and_then(|run| left_running(run, "no longer sampled"));
+        let notes = sampled.notes.into_iter().chain(left);
+        for note in notes.chain(run.and_then(last_words)) {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        self.samples.push(samples);
+        Ok(exit.is_none_or(|exit| exit == 0))
+    }
+
+    fn record(
+        self,
+        plan: &Plan<'_>,
+        host: pinwise_record::HostRecord,
+        pause: Option<ProfilePause>,
+        machine: Option<ProfileMachine>,
+    ) -> anyhow::Result<ProfileRecord> {
+        let Some(first) = self.samples.first() else {
+            bail!("nothing was sampled");
+        };
+        let profile = Profile::of(&self.samples, &Bounds::default());
+        let work = WorkRecord {
+            unit: plan.units.name().to_owned(),
+            count: self.runs.iter().map(|run| run.units).sum(),
+            metric: match &plan.units {
+                Units::Metric { metric, .. } => Some(metric.to_string()),
+                _ => None,
+            },
+        };
+        let mut notes = self.notes;
+        notes.extend(sentence::cautions(
+            &profile,
+            &work,
+            self.runs.len(),
+            plan.runs,
+        ));
+        Ok(ProfileRecord {
+            schema: PROFILE_SCHEMA.to_owned(),
+            id: String::new(),
+            started: String::new(),
+            host,
+            source: plan.source.clone(),
+            event: first.event.into(),
+            hz: first.hz,
+            wall_s: self.runs.iter().map(|run| run.wall_s).sum(),
+            own_cpu_s: self.own_cpu.as_secs_f64(),
+            lost: self.samples.iter().map(|samples| samples.lost).sum(),
+            figures: ProfileFigures::new(&profile, work.count),
+            sentence: sentence::summary(&profile),
+            work,
+            pause,
+            machine,
+            exit: self.runs.last().and_then(|run| run.exit),
+            runs: self.runs,
+            notes,
+            tags: plan.tags.clone(),
+        })
+    }
+}
+
+/// Totals only.
+const NOTHING: Bounds = Bounds {
+    functions: 0,
+    threads: 0,
+    spots: 0,
+    nodes: 0,
+};
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,133 @@
+//! A profile in words.
+
+use pinwise_profile::{Amount, FunctionTime, Kind, Profile};
+use pinwise_record::WorkRecord;
+
+/// Less than this of the CPU time in spin hints is not what a profile is about.
+const WORTH_TELLING: f64 = 0.05;
+/// Fewer samples than this tell little: the share of a tenth of them is known
+/// to a third of itself.
+const FEW: u64 = 100;
+
+/// What came out.
+pub(super) fn summary(profile: &Profile) -> String {
+    let total = profile.total;
+    if total.samples == 0 && total.cpu_ns == 0 {
+        return "It used no CPU time while it was sampled.".to_owned();
+    }
+    let Some(first) = profile.functions.first() else {
+        return format!(
+            "{} of CPU time; which functions it went to is not known.",
+            time(total)
+        );
+    };
+    if profile
+        .waiting_share()
+        .is_some_and(|share| share >= WORTH_TELLING)
+    {
+        let spinning = profile
+            .functions
+            .iter()
+            .max_by_key(|time| time.waits.cpu_ns);
+        let spinning = spinning.unwrap_or(first);
+        return format!(
+            "{} waits in spin hints, most of it in {} ({}).",
+            part(profile.waits, total),
+            name(spinning),
+            time(spinning.waits),
+        );
+    }
+    format!("{} is spent in {}.", part(first.own, total), name(first))
+}
+
+/// `82 % of the CPU time (2.62 s of 3.20 s, 2610 of 3190 samples)`.
+fn part(amount: Amount, total: Amount) -> String {
+    let share = 100.0 * amount.share_of(total).unwrap_or_default();
+    format!(
+        "{share:.0} % of the CPU time ({} of {}, {} of {} samples)",
+        time(amount),
+        time(total),
+        amount.samples,
+        total.samples
+    )
+}
+
+/// `2.62 s`, `24 ms`.
+fn time(amount: Amount) -> String {
+    let time_s = amount.cpu_s();
+    if time_s >= 0.9995 {
+        format!("{time_s:.2} s")
+    } else {
+        format!("{:.0} ms", 1e3 * time_s)
+    }
+}
+
+fn name(time: &FunctionTime) -> String {
+    let function = &time.function;
+    match (function.kind, function.file_name()) {
+        (Kind::Kernel, _) if function.name != "[kernel]" => format!("{} [kernel]", function.name),
+        (Kind::User, file) if !file.is_empty() && function.name.starts_with("0x") => {
+            format!("{file} at {}", function.name.trim_end_matches('+'))
+        }
+        _ => function.name.clone(),
+    }
+}
+
+/// What must be known to read it rightly.
+pub(super) fn cautions(
+    profile: &Profile,
+    work: &WorkRecord,
+    made: usize,
+    planned: usize,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    let samples = profile.total.samples;
+    if (1..FEW).contains(&samples) {
+        notes.push(format!(
+            "{samples} samples tell little: run it longer, more often (--runs) or sample faster (--hz)."
+        ));
+    }
+    if made < planned {
+        notes.push(format!(
+            "{made} of {planned} runs were made: the last one failed."
+        ));
+    }
+    if work.count <= 0.0 {
+        notes.push("Nothing tells how much work was done: no time per unit of it.".to_owned());
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_profile::Bounds;
+    use pinwise_profile::examples::Scene;
+
+    fn told(scene: Scene) -> String {
+        summary(&Profile::of(&[scene.samples], &Bounds::default()))
+    }
+
+    #[test]
+    fn spinning_comes_first() {
+        let scene = Scene::new("/bin/prog").waiting(&["main", "spin"], 900);
+        assert_eq!(
+            told(scene.stack(&["main", "work"], 100)),
+            "90 % of the CPU time (900 ms of 1.00 s, 900 of 1000 samples) waits in spin hints, \
+             most of it in spin (900 ms)."
+        );
+    }
+
+    #[test]
+    fn else_the_hottest_function_does() {
+        let scene = Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
+        assert_eq!(
+            told(scene.stack(&["main"], 40)),
+            "60 % of the CPU time (60 ms of 100 ms, 60 of 100 samples) is spent in prog at 0x1100."
+        );
+        assert_eq!(
+            told(Scene::new("/bin/prog")),
+            "It used no CPU time while it was sampled."
+        );
+    }
+}

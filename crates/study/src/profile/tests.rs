@@ -1,0 +1,182 @@
+//! Two simulated machines of which it is known why one is slower: their probes
+//! measure them, samples and elapsed times are drawn around the truth.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use pinwise_machine::End;
+use pinwise_profile::Stacks;
+use pinwise_profile::examples::Scene;
+use pinwise_record::{AttributionRecord, PartRecord, ProfileDiff};
+use pinwise_sim::SimulatedMachine;
+
+const RUNS: usize = 5;
+
+/// A machine, and how long its program sleeps in a run.
+#[derive(Clone, Copy)]
+pub(crate) struct Truth {
+    pub(crate) pause_ns: f64,
+    pub(crate) ghz: f64,
+    pub(crate) memory_ns: f64,
+    pub(crate) sleeps_s: f64,
+}
+
+pub(crate) const A: Truth = Truth {
+    pause_ns: 3.6,
+    ghz: 2.5,
+    memory_ns: 90.0,
+    sleeps_s: 0.3,
+};
+
+impl Truth {
+    /// Of 10 million loads from memory, 5e9 cycles, 50 million hints and sleep, s.
+    pub(crate) fn times(self) -> [f64; 4] {
+        let loads_s = 0.01 * self.memory_ns;
+        [loads_s, 5.0 / self.ghz, 0.05 * self.pause_ns, self.sleeps_s]
+    }
+}
+
+pub(crate) fn profiled(truth: Truth, seed: u64) -> ProfileRecord {
+    let text = format!(
+        "topology = \"l3:1(size=32MB) core:2 pu:1\"\n[wiring]\npause_ns = {:?}\nghz = {:?}\nmemory_ns = {:?}\n",
+        truth.pause_ns, truth.ghz, truth.memory_ns
+    );
+    let mut machine = SimulatedMachine::from_text("truth", &text, seed).unwrap();
+    let (topology, _) = machine.topology().unwrap();
+    let (pause, facts) = around(&mut machine, &topology, 0).unwrap();
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let mut gathered = Gathered::default();
+    for _ in 0..RUNS {
+        let [loads_s, cycles_s, hints_s, sleeps_s] = truth.times();
+        let cpu_s = loads_s + cycles_s + hints_s;
+        let mut counts = [0; 3];
+        for _ in 0..Duration::from_secs_f64(cpu_s).as_millis() {
+            let at = cpu_s * chance.random::<f64>();
+            let place = usize::from(at > loads_s) + usize::from(at > loads_s + cycles_s);
+            counts[place] += 1;
+        }
+        // The load and the end of a loop that polls, and the wait in its PAUSE.
+        let mut scene = Scene::new("/bin/prog")
+            .stack(&["0x2000"], counts[0])
+            .stack(&["0x200a"], counts[1])
+            .waiting(&["spin"], counts[2]);
+        let noise = 1.0 + 0.01 * (chance.random::<f64>() - 0.5);
+        scene.samples.wall_s = noise * (cpu_s + sleeps_s);
+        let run = Run {
+            user: Some(Duration::from_secs_f64(noise * cpu_s)),
+            system: Some(Duration::ZERO),
+            ..Run::of(Duration::ZERO, End::Status(0))
+        };
+        let sampled = Sampled {
+            samples: scene.samples,
+            run: Some(run),
+            own_cpu: Duration::ZERO,
+            notes: Vec::new(),
+        };
+        gathered.add(sampled, &Units::Runs).unwrap();
+    }
+    let plan = Plan {
+        subject: Subject::Everything,
+        source: TraceSource::Command {
+            command: vec!["prog".to_owned()],
+            placement: "os-default".to_owned(),
+            cpus: "0-1".to_owned(),
+        },
+        event: None,
+        stacks: Stacks::FramePointers,
+        hz: 1000,
+        limit: None,
+        runs: RUNS,
+        units: Units::Runs,
+        pause_cpu: Some(0),
+        tags: Vec::new(),
+    };
+    let host = host_record(&machine, &topology);
+    gathered.record(&plan, host, pause, Some(facts)).unwrap()
+}
+
+fn difference(b: Truth) -> Vec<AttributionRecord> {
+    let diff = ProfileDiff::between(&profiled(A, 1), &profiled(b, 2)).unwrap();
+    assert_eq!(diff.attributions.len(), 2);
+    diff.attributions
+}
+
+fn part<'a>(found: &'a AttributionRecord, name: &str) -> &'a PartRecord {
+    found
+        .parts
+        .iter()
+        .find(|part| part.part.as_str() == name)
+        .unwrap()
+}
+
+/// The planted cause has its share of the elapsed time within the interval, and
+/// most of it; all parts make the whole.
+#[track_caller]
+fn check(b: Truth, name: &str, place: usize) {
+    let found = difference(b).remove(0);
+    let (before, after) = (A.times(), b.times());
+    let whole = after.iter().sum::<f64>() - before.iter().sum::<f64>();
+    let truth = (after[place] - before[place]) / whole;
+    let share = part(&found, name).share.unwrap();
+    let holds = (share.low..=share.high).contains(&truth);
+    assert!(holds && share.value > 0.6, "{truth}: {}", found.sentence);
+    let shares = found.parts.iter().filter_map(|part| part.share);
+    let sum: f64 = shares.map(|share| share.value).sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+}
+
+#[test]
+fn the_planted_cause_has_its_part() {
+    let slow_pause = Truth {
+        pause_ns: 43.0,
+        sleeps_s: 0.4,
+        ..A
+    };
+    check(slow_pause, "spin-wait-length", 2);
+    let slow_memory = Truth {
+        memory_ns: 200.0,
+        ..A
+    };
+    check(slow_memory, "memory", 0);
+    let slow_clock = Truth { ghz: 1.6, ..A };
+    check(slow_clock, "frequency", 1);
+    let sleepy = Truth { sleeps_s: 2.0, ..A };
+    check(sleepy, "waiting", 3);
+}
+
+#[test]
+fn equal_machines_have_nothing_to_explain() {
+    for found in difference(A) {
+        let sentence = &found.sentence;
+        assert!(sentence.contains("no difference to explain"), "{sentence}");
+        assert!(found.parts.iter().all(|part| part.share.is_none()));
+    }
+}
+
+#[test]
+fn older_profiles_are_still_taken_apart() {
+    let strip = |record: ProfileRecord| -> ProfileRecord {
+        let mut json = serde_json::to_value(record).unwrap();
+        for field in ["machine", "accesses", "unread"] {
+            json.as_object_mut().unwrap().remove(field);
+        }
+        for run in json["runs"].as_array_mut().unwrap() {
+            for field in ["used_cpu_s", "waits_s", "accesses_s", "unread_s"] {
+                run.as_object_mut().unwrap().remove(field);
+            }
+        }
+        serde_json::from_value(json).unwrap()
+    };
+    let b = Truth {
+        pause_ns: 43.0,
+        ..A
+    };
+    let old = strip(profiled(A, 1));
+    let diff = ProfileDiff::between(&old, &profiled(b, 2)).unwrap();
+    assert_eq!(diff.attributions.len(), 1, "CPU time only");
+    let found = &diff.attributions[0];
+    assert!(part(found, "spin-wait-length").share.unwrap().value > 0.9);
+    let unknown = part(found, "frequency");
+    assert!(unknown.delta_s.is_none() && unknown.detail.is_some());
+}

@@ -1,0 +1,237 @@
+//! A scheduler that fills the CPUs of one core before other cores (2005).
+
+use anyhow::Result;
+
+use super::claim::{Claim, Found, Judge, experiment, signed};
+use super::stage::{Arm, Stage};
+use super::{Here, Simulation};
+use pinwise_record::{ClaimRecord, ExperimentRecord};
+use pinwise_topology::Level;
+
+pub(super) const MACHINE: &str = include_str!("../../../../field-reports/hyperthread-fill.toml");
+
+/// Points of per cent within which a size counts as reproduced.
+const POINTS: f64 = 3.0;
+
+const ENCODE: &str = "video encoding on 1 CPU and 2, with HT off and on";
+const SELF: &str = "an encoder that sets its own affinity";
+const PLACED: &str = "whetstone on siblings, on two cores, on 1 to 4 CPUs";
+
+/// Arms of the encoders; "HT off" is one CPU of each core.
+const PLACES: [(&str, &str); 4] = [
+    ("1 CPU", "cpu:0"),
+    ("1 CPU, HT", "cpu:0-1"),
+    ("2 CPUs", "cpu:0,2"),
+    ("2 CPUs, HT", "os-default"),
+];
+
+/// On the report's machine.
+pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
+    let core_first = MACHINE.replace("random-idle", "core-first");
+    let mut blind = simulation.stage("hyperthread-fill", MACHINE)?.thorough();
+    let wme = Gains::of(&mut blind, "encode-wme")?;
+    let divx = Gains::of(&mut blind, "encode-divx")?;
+    let own = Gains::of(&mut blind, "encode-tmpgenc")?;
+    let placed = whetstone(&mut blind)?;
+    drop(blind);
+    let mut aware = simulation
+        .stage("hyperthread-fill", &core_first)?
+        .thorough();
+    let wme_aware = Gains::of(&mut aware, "encode-wme")?;
+    Ok(vec![
+        experiment("encode-wme", ENCODE, encode_wme(&wme, &wme_aware)),
+        experiment("encode-divx", ENCODE, encode_divx(&divx)),
+        experiment("whetstone-placement", PLACED, placed),
+        experiment("encode-self-affinity", SELF, encode_self(&own)),
+    ])
+}
+
+/// What an encoder gains.
+struct Gains {
+    ht_on_one: Found,
+    second: Found,
+    ht_on_two: Found,
+}
+
+impl Gains {
+    fn of(stage: &mut Stage<'_>, encoder: &str) -> Result<Self> {
+        let arm = |(name, place)| Arm::new(name, encoder, place);
+        let from_one = stage.compare(&PLACES.map(arm)[..3])?;
+        let from_two = stage.compare(&PLACES.map(arm)[2..])?;
+        Ok(Self {
+            ht_on_one: from_one.speed("1 CPU, HT")?,
+            second: from_one.speed("2 CPUs")?,
+            ht_on_two: from_two.speed("2 CPUs, HT")?,
+        })
+    }
+}
+
+fn encode_wme(blind: &Gains, aware: &Gains) -> Vec<ClaimRecord> {
+    let aware_gain = aware.ht_on_two;
+    vec![
+        Claim::change("HT on one CPU", 20.0)
+            .given(Some(blind.ht_on_one), "sets what two siblings do"),
+        Claim::change("from one CPU to two", 65.0)
+            .given(Some(blind.second), "sets how long threads wait"),
+        Claim::change("HT on two CPUs", -3.5).judged(blind.ht_on_two, Judge::Size(POINTS)),
+        Claim::new(
+            "every core before any second CPU: then HT costs nothing",
+            "the rule found",
+        )
+        .holds(
+            signed(aware_gain.value),
+            aware_gain.value > -0.5 && aware_gain.value > blind.ht_on_two.value,
+            "the same machine with a scheduler that takes idle cores first",
+        ),
+    ]
+}
+
+fn encode_divx(gains: &Gains) -> Vec<ClaimRecord> {
+    vec![
+        Claim::new("HT on one CPU: a clear gain", "gain")
+            .in_percent()
+            .given(
+                Some(gains.ht_on_one),
+                "no figure of its own: that of encode-wme",
+            ),
+        Claim::new("HT on two CPUs: a slight loss", "loss").holds(
+            signed(gains.ht_on_two.value),
+            gains.ht_on_two.value < -0.5 && gains.ht_on_two.value > -10.0,
+            "a loss, and below a tenth",
+        ),
+    ]
+}
+
+fn encode_self(gains: &Gains) -> Vec<ClaimRecord> {
+    let (one, two) = (gains.ht_on_one.value, gains.ht_on_two.value);
+    vec![
+        Claim::new("HT's gain on two CPUs is nearly that on one", "the same").holds(
+            format!("{} and {}", signed(one), signed(two)),
+            (one - two).abs() <= POINTS && two > SLIGHT,
+            "threads of its own on every CPU leave the scheduler no choice",
+        ),
+    ]
+}
+
+const SLIGHT: f64 = 1.0;
+
+/// Of whetstone the work of a run, units.
+const WORK: usize = 100;
+
+fn kernel(threads: usize) -> String {
+    format!("pinwise kernel whetstone --threads {threads} --work {WORK} --format json")
+}
+
+fn whetstone(stage: &mut Stage<'_>) -> Result<Vec<ClaimRecord>> {
+    let answer = stage.compare(&[
+        Arm::new("1 thread", &kernel(1), "cpu:0"),
+        Arm::new("siblings", &kernel(2), "cpu:0-1"),
+        Arm::new("two cores", &kernel(2), "cpu:0,2"),
+        Arm::new("2 threads", &kernel(2), "os-default"),
+        Arm::new("3 threads", &kernel(3), "os-default"),
+        Arm::new("4 threads", &kernel(4), "os-default"),
+    ])?;
+    let speed = |arm: &str| answer.speed(arm);
+    let (siblings, cores) = (speed("siblings")?, speed("two cores")?);
+    let (two, three, four) = (
+        speed("2 threads")?,
+        speed("3 threads")?,
+        speed("4 threads")?,
+    );
+    Ok(vec![
+        Claim::new(
+            "on siblings the gain is HT's alone, a core idles",
+            "HT's gain",
+        )
+        .holds(
+            signed(siblings.value),
+            (siblings.value - 20.0).abs() <= POINTS,
+            "that of HT on one CPU, +20 %",
+        ),
+        Claim::new("on two cores about double", "about double").holds(
+            signed(cores.value),
+            (cores.value - 100.0).abs() <= 10.0,
+            "within a tenth of double",
+        ),
+        Claim::new("1, 2, 3, 4 threads: each adds", "each adds").holds(
+            format!(
+                "{}, {}, {}",
+                signed(two.value),
+                signed(three.value),
+                signed(four.value)
+            ),
+            0.0 < two.value && two.value < three.value && three.value <= four.value,
+            "over one thread",
+        ),
+    ])
+}
+
+/// On the machine at hand, with the arms that it can offer.
+pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
+    let cores = here.topology().allowed_units(Level::Core);
+    let smt = cores
+        .iter()
+        .map(pinwise_topology::CpuSet::len)
+        .max()
+        .unwrap_or(1);
+    let mut claims = Vec::new();
+    let (siblings, double) = (
+        Claim::new(
+            "on siblings the gain is HT's alone, a core idles",
+            "HT's gain",
+        ),
+        Claim::new("on two cores about double", "about double"),
+    );
+    let no_smt = "this machine reports one CPU for each core";
+    let one = "pinwise kernel whetstone --threads 1";
+    let two = "pinwise kernel whetstone --threads 2";
+    let mut arms = vec![here.arm("1 thread", one, "os-default")];
+    if smt > 1 {
+        arms.push(here.arm("siblings", two, "one-core"));
+    }
+    if cores.len() > 1 {
+        arms.push(here.arm("two cores", two, "one-per-core*2"));
+    }
+    if arms.len() < 2 {
+        let only = "there is one CPU";
+        claims.extend([siblings.not_here(no_smt), double.not_here(only)]);
+    } else {
+        let answer = here.compare(&arms)?;
+        claims.push(if smt > 1 {
+            let gain = answer.speed("siblings")?;
+            siblings.holds(
+                signed(gain.value),
+                gain.value < 60.0,
+                "two threads on one core, over one thread",
+            )
+        } else {
+            siblings.not_here(no_smt)
+        });
+        claims.push(if cores.len() > 1 {
+            let gain = answer.speed("two cores")?;
+            double.holds(
+                signed(gain.value),
+                (gain.value - 100.0).abs() <= 15.0,
+                "two threads on two cores, over one thread",
+            )
+        } else {
+            double.not_here("there is one core")
+        });
+    }
+    let encoder = "the encoders run on Windows; compare --recipe x264 asks the same here";
+    let not_here = |name: &str, question: &str, claim: &str, reported: &str| {
+        let claim = Claim::new(claim, reported).not_here(encoder);
+        experiment(name, question, vec![claim])
+    };
+    Ok(vec![
+        not_here("encode-wme", ENCODE, "HT on two CPUs", "−3.5 %"),
+        not_here("encode-divx", ENCODE, "HT on two CPUs", "a slight loss"),
+        experiment("whetstone-placement", PLACED, claims),
+        not_here(
+            "encode-self-affinity",
+            SELF,
+            "HT's gain on two CPUs",
+            "as on one",
+        ),
+    ])
+}

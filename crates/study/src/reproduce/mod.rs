@@ -1,0 +1,308 @@
+//! The five field reports that pinwise grew from: every experiment as a plan,
+//! run on this machine with the arms that it can offer, or on the report's
+//! machine, simulated.
+//!
+//! A simulation that returns what was put in proves nothing. What sets a
+//! parameter of a simulated machine is marked in its description
+//! (`field-reports/*.toml`) and printed as *given*; everything else follows from
+//! mechanisms (SMT, scheduler, caches, PAUSE) and is judged. `docs/field-reports.md`
+//! explains each.
+
+mod affinity_masks;
+mod claim;
+mod hyperthread_fill;
+mod long_pause;
+mod pinned_single_thread;
+mod profiled;
+mod replayed;
+mod stage;
+mod tuned_build;
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::compare::{Observer, Tuning};
+use crate::is_interrupt;
+use claim::Claim;
+use pinwise_machine::Machine;
+use pinwise_record::{
+    ClaimCounts, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord, Reproduction,
+};
+use pinwise_sim::SimulatedMachine;
+use pinwise_topology::Topology;
+use pinwise_workload::Metric;
+use stage::{Answer, Arm, Stage, TooFew};
+
+/// A field report.
+#[derive(Debug, Clone, Copy)]
+pub struct Report {
+    /// Its name.
+    pub name: &'static str,
+    /// When and on what it was made.
+    pub machine: &'static str,
+    /// Its experiments.
+    pub experiments: &'static [&'static str],
+    /// Descriptions of its machines.
+    descriptions: &'static [&'static str],
+    simulated: fn(&mut Simulation<'_>) -> Result<Vec<ExperimentRecord>>,
+    here: fn(&mut Here<'_>) -> Result<Vec<ExperimentRecord>>,
+    /// Comparisons that it makes here, at most.
+    comparisons: u32,
+}
+
+/// All of them, oldest experiments last.
+pub const REPORTS: [Report; 5] = [
+    Report {
+        name: "hyperthread-fill",
+        machine: "2005, two Xeons of 3.0 GHz, 4 CPUs, Windows XP",
+        experiments: &[
+            "encode-wme",
+            "encode-divx",
+            "whetstone-placement",
+            "encode-self-affinity",
+        ],
+        descriptions: &[hyperthread_fill::MACHINE],
+        simulated: hyperthread_fill::simulated,
+        here: hyperthread_fill::here,
+        comparisons: 1,
+    },
+    Report {
+        name: "affinity-masks",
+        machine: "2009, a Core i7 with 4 cores and 8 CPUs, Windows 2000",
+        experiments: &["totals", "ranking", "tests", "bandwidths"],
+        descriptions: &[affinity_masks::MACHINE],
+        simulated: affinity_masks::simulated,
+        here: affinity_masks::here,
+        comparisons: 7,
+    },
+    Report {
+        name: "long-pause",
+        machine: "2018, Xeon E5-1620 v3 against Xeon Gold 6126",
+        experiments: &[
+            "pause-latency",
+            "spin-budget",
+            "blind-gap",
+            "producer-consumer",
+            "spin-old-new",
+            "profile-diff",
+        ],
+        descriptions: &[long_pause::MACHINE],
+        simulated: long_pause::simulated,
+        here: long_pause::here,
+        comparisons: 1,
+    },
+    Report {
+        name: "tuned-build",
+        machine: "2001, Athlon of 1.13 GHz against Pentium III, Linux 2.2 and 2.4",
+        experiments: &["times", "working-set"],
+        descriptions: &[],
+        simulated: tuned_build::simulated,
+        here: tuned_build::here,
+        comparisons: 6,
+    },
+    Report {
+        name: "pinned-single-thread",
+        machine: "2008, Core 2 Quad 6600 and Phenom 9600, Windows XP",
+        experiments: &["superpi"],
+        descriptions: &[pinned_single_thread::INTEL, pinned_single_thread::AMD],
+        simulated: pinned_single_thread::simulated,
+        here: pinned_single_thread::here,
+        comparisons: 1,
+    },
+];
+
+/// How it is done.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Seed of orders and simulated machines.
+    pub seed: u64,
+    /// Time for everything, on the machine at hand.
+    pub budget: Duration,
+    /// This executable, whose kernels are run.
+    pub program: String,
+    /// Name under which the record is stored.
+    pub id: String,
+    /// When it begins, RFC 3339.
+    pub started: String,
+    /// Name of the machine that runs it.
+    pub host: String,
+}
+
+/// Where experiments are simulated.
+struct Simulation<'a> {
+    seed: u64,
+    observer: &'a mut dyn Observer,
+}
+
+impl Simulation<'_> {
+    fn stage(&mut self, label: &str, text: &str) -> Result<Stage<'_>> {
+        Stage::simulated(label, text, self.seed, self.observer)
+    }
+
+    fn machine(&self, label: &str, text: &str) -> Result<SimulatedMachine> {
+        Ok(SimulatedMachine::from_text(label, text, self.seed)?)
+    }
+}
+
+/// The machine at hand.
+struct Here<'a> {
+    stage: Stage<'a>,
+    program: String,
+}
+
+impl Here<'_> {
+    const fn topology(&self) -> &Topology {
+        &self.stage.topology
+    }
+
+    fn machine(&mut self) -> &mut dyn Machine {
+        self.stage.machine()
+    }
+
+    /// An arm that runs a kernel, written as `pinwise kernel …`.
+    fn arm(&self, name: &'static str, command: &str, place: &str) -> Arm {
+        let mut arm = Arm::new(name, command, place);
+        self.program.clone_into(&mut arm.command[0]);
+        arm.command
+            .extend(["--format".to_owned(), "json".to_owned()]);
+        arm
+    }
+
+    fn compare(&mut self, arms: &[Arm]) -> Result<Answer> {
+        self.stage.compare(arms)
+    }
+}
+
+/// Runs reports on their own machines, simulated.
+///
+/// # Errors
+/// Where a description or a plan is wrong.
+pub fn simulate(
+    reports: &[&Report],
+    settings: &Settings,
+    observer: &mut dyn Observer,
+) -> Result<Reproduction> {
+    let mut record = opening(settings, true);
+    for report in reports {
+        let mut simulation = Simulation {
+            seed: settings.seed,
+            observer,
+        };
+        let experiments = (report.simulated)(&mut simulation)?;
+        record.reports.push(described(report, experiments)?);
+    }
+    Ok(closed(record))
+}
+
+/// Runs reports on a machine at hand, with the arms that it can offer.
+///
+/// # Errors
+/// Where a kernel cannot be run. An interrupt is none: the record says so.
+pub fn run_here(
+    reports: &[&Report],
+    settings: &Settings,
+    machine: &mut dyn Machine,
+    observer: &mut dyn Observer,
+) -> Result<Reproduction> {
+    let mut record = opening(settings, false);
+    let begun = machine.now();
+    let comparisons: u32 = reports.iter().map(|report| report.comparisons).sum();
+    let budget = settings.budget / comparisons.max(1);
+    for report in reports {
+        let tuning = Tuning {
+            budget: Some(budget),
+            ..Tuning::default()
+        };
+        let metric: Metric = "json:.seconds lower".parse()?;
+        let mut here = Here {
+            stage: Stage::new(machine, metric, settings.seed, tuning, observer)?,
+            program: settings.program.clone(),
+        };
+        match (report.here)(&mut here) {
+            Ok(experiments) => {
+                drop(here);
+                let mut described = described(report, experiments)?;
+                described.assumed.clear();
+                record.reports.push(described);
+            }
+            Err(error) if is_interrupt(&error) => {
+                record.interrupted = true;
+                break;
+            }
+            Err(error) if error.downcast_ref::<TooFew>().is_some() => {
+                drop(here);
+                record.reports.push(unanswered(report, &error.to_string()));
+            }
+            Err(error) => return Err(error.context(report.name)),
+        }
+    }
+    record.elapsed_s = machine.now().saturating_sub(begun).as_secs_f64();
+    Ok(closed(record))
+}
+
+/// A report whose experiments got no answer.
+fn unanswered(report: &Report, why: &str) -> ReportRecord {
+    let experiments = report.experiments.iter().map(|name| ExperimentRecord {
+        name: (*name).to_owned(),
+        question: "tried on this machine".to_owned(),
+        claims: vec![Claim::new("what the report says", "see --simulated").not_here(why)],
+    });
+    ReportRecord {
+        name: report.name.to_owned(),
+        machine: report.machine.to_owned(),
+        assumed: Vec::new(),
+        experiments: experiments.collect(),
+    }
+}
+
+fn opening(settings: &Settings, simulated: bool) -> Reproduction {
+    Reproduction {
+        schema: REPRODUCTION_SCHEMA.to_owned(),
+        id: settings.id.clone(),
+        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: settings.started.clone(),
+        host: settings.host.clone(),
+        simulated,
+        seed: settings.seed,
+        reports: Vec::new(),
+        counts: ClaimCounts::default(),
+        interrupted: false,
+        elapsed_s: 0.0,
+    }
+}
+
+/// A report with what its descriptions say is assumed.
+fn described(report: &Report, experiments: Vec<ExperimentRecord>) -> Result<ReportRecord> {
+    let mut assumed = Vec::new();
+    for text in report.descriptions {
+        let machine = SimulatedMachine::from_text(report.name, text, 0)?;
+        let parts = machine.assumed().iter();
+        assumed.extend(parts.map(|part| format!("{}: {}", part.key, part.why)));
+    }
+    Ok(ReportRecord {
+        name: report.name.to_owned(),
+        machine: report.machine.to_owned(),
+        assumed,
+        experiments,
+    })
+}
+
+fn closed(mut record: Reproduction) -> Reproduction {
+    let mut counts = ClaimCounts::default();
+    for experiment in record.reports.iter().flat_map(|report| &report.experiments) {
+        for claim in &experiment.claims {
+            *match claim.verdict {
+                ClaimVerdict::Reproduced => &mut counts.reproduced,
+                ClaimVerdict::Contradicted => &mut counts.contradicted,
+                ClaimVerdict::Given => &mut counts.given,
+                ClaimVerdict::NotHere => &mut counts.not_here,
+            } += 1;
+        }
+    }
+    record.counts = counts;
+    record
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! The 2018 report's profiles: a run that spins long less one that does not, on
+//! the machine at hand.
+//!
+//! Both are replays of this program, with the processor's own PAUSE: where the
+//! time goes is what matters, not how much.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::claim::{Claim, experiment};
+use crate::is_interrupt;
+use crate::profile::{Plan, Units, run};
+use pinwise_machine::{Machine, Output, Request, Subject};
+use pinwise_record::{
+    ChangeRecord, ExperimentRecord, ProfileDiff, ProfileRecord, SampleEvent, SpotRecord,
+    TraceSource,
+};
+use pinwise_workload::{Command, Workload};
+
+/// Samples per second: enough for hundreds in a second of spinning.
+const HZ: u32 = 997;
+/// A run that takes longer is stuck.
+const LIMIT: Duration = Duration::from_secs(20);
+/// Time that waits in hints, of what grew.
+const NEARLY_ALL: f64 = 0.9;
+/// Samples that say anything.
+const FEWEST: u64 = 50;
+
+/// The experiment.
+///
+/// # Errors
+/// An interrupt; what else prevents profiles is what the claims say.
+pub(super) fn experiments(
+    machine: &mut dyn Machine,
+    program: &str,
+) -> Result<Vec<ExperimentRecord>> {
+    let claims = [
+        Claim::new(
+            "what grew is the spinning",
+            "AwareLock::Contention and others grew",
+        ),
+        Claim::new("the hot instruction in it", "the one after pause"),
+    ];
+    let answers = match difference(machine, program) {
+        Ok(Some(answers)) => answers,
+        Ok(None) => {
+            let why = "instructions cannot be sampled here, or too few were";
+            return Ok(told(claims.map(|claim| claim.not_here(why))));
+        }
+        Err(error) if is_interrupt(&error) => return Err(error),
+        Err(error) => {
+            let why = error.to_string();
+            return Ok(told(claims.map(|claim| claim.not_here(&why))));
+        }
+    };
+    let [grew, hot] = claims;
+    Ok(told([
+        grew.holds(
+            answers.grew,
+            answers.is_spinning,
+            "CPU time a run, of the function that grew most",
+        ),
+        hot.holds(
+            answers.hot,
+            answers.is_after_pause,
+            "the instruction at which the spinning run was seen most",
+        ),
+    ]))
+}
+
+fn told(claims: [pinwise_record::ClaimRecord; 2]) -> Vec<ExperimentRecord> {
+    vec![experiment(
+        "profile-diff",
+        "the slow run's profile less the fast one's",
+        claims.to_vec(),
+    )]
+}
+
+struct Answers {
+    grew: String,
+    is_spinning: bool,
+    hot: String,
+    is_after_pause: bool,
+}
+
+/// `None` where nothing could be seen.
+fn difference(machine: &mut dyn Machine, program: &str) -> Result<Option<Answers>> {
+    let fast = profile(machine, program, "coreclr_monitor")?;
+    let slow = profile(machine, program, "netfx_awarelock")?;
+    if slow.event == SampleEvent::Proc || slow.figures.waits.samples < FEWEST {
+        return Ok(None);
+    }
+    let diff = ProfileDiff::between(&fast, &slow)?;
+    let grown = diff.functions.iter();
+    let Some(most) = grown.max_by(|a, b| a.own.delta_s.total_cmp(&b.own.delta_s)) else {
+        return Ok(None);
+    };
+    let Some(spot) = slow.figures.instructions.first() else {
+        return Ok(None);
+    };
+    let waiting = share(&most.waits, &most.own);
+    Ok(Some(Answers {
+        grew: format!(
+            "{} by {:.2} s, {:.0} % of it in spin hints",
+            most.function.name,
+            most.own.delta_s,
+            100.0 * waiting
+        ),
+        is_spinning: waiting > NEARLY_ALL && most.own.low_s > 0.0,
+        hot: hottest(spot).map_or_else(|| "unknown".to_owned(), |line| line.0),
+        is_after_pause: hottest(spot).is_some_and(|line| line.1),
+    }))
+}
+
+fn share(part: &ChangeRecord, whole: &ChangeRecord) -> f64 {
+    if whole.delta_s > 0.0 {
+        part.delta_s / whole.delta_s
+    } else {
+        0.0
+    }
+}
+
+/// The hottest instruction's text with that before it, and whether time there
+/// was spent in a hint.
+fn hottest(spot: &SpotRecord) -> Option<(String, bool)> {
+    let lines = &spot.lines;
+    let at = (0..lines.len()).max_by_key(|&at| lines[at].own.samples)?;
+    let before = at.checked_sub(1).map(|before| lines[before].text.as_str());
+    let text = format!(
+        "{} after {}",
+        lines[at].text,
+        before.unwrap_or("the beginning")
+    );
+    Some((text, lines[at].waits))
+}
+
+/// A hand-over for which a waiter comes 2 ms after the lock was taken for 10 ms.
+fn profile(machine: &mut dyn Machine, program: &str, algorithm: &str) -> Result<ProfileRecord> {
+    let words = [
+        program,
+        "--store",
+        "none",
+        "spin",
+        "replay",
+        "--algorithm",
+        algorithm,
+        "--cpus-assumed",
+        "24",
+        "--delays",
+        "2ms",
+        "--items",
+        "30",
+        "--repeat",
+        "1",
+    ];
+    let command = Command::from_argv(words.map(str::to_owned).to_vec())?;
+    let (topology, _) = machine.topology()?;
+    let workload = Workload {
+        timeout: Some(LIMIT),
+        ..Workload::new(command.clone())
+    };
+    let request = Request {
+        workload: &workload,
+        cpus: &topology.allowed,
+        memory: None,
+        output: Output::Discard,
+        environment_padding: 0,
+        count_threads_closely: false,
+        bound: None,
+        offline: None,
+    };
+    let plan = Plan {
+        subject: Subject::Command(&request),
+        source: TraceSource::Command {
+            command: command.argv().to_vec(),
+            placement: "os-default".to_owned(),
+            cpus: topology.allowed.to_string(),
+        },
+        event: None,
+        hz: HZ,
+        stacks: pinwise_profile::Stacks::FramePointers,
+        limit: None,
+        runs: 1,
+        units: Units::Runs,
+        pause_cpu: None,
+        tags: Vec::new(),
+    };
+    run(&plan, machine)
+}

@@ -1,0 +1,240 @@
+//! Where an experiment's arms are run: on this machine or a simulated one,
+//! by the same engine.
+
+use anyhow::{Result, bail};
+
+use super::claim::Found;
+use crate::compare::{self, ArmPlan, Observer, Plan, Tuning};
+use pinwise_machine::{Machine, MachineError, Output};
+use pinwise_placement::{Placement, Realised};
+use pinwise_record::{Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, Stopped};
+use pinwise_sim::SimulatedMachine;
+use pinwise_topology::Topology;
+use pinwise_workload::{Command, Metric, Workload};
+
+/// Runs per arm that are enough on a simulated machine.
+const SIMULATED_RUNS: usize = 60;
+/// Half-width of an interval that is enough there.
+const SIMULATED_PRECISION: f64 = 0.005;
+
+/// One arm.
+#[derive(Debug, Clone)]
+pub(super) struct Arm {
+    pub(super) name: &'static str,
+    pub(super) command: Vec<String>,
+    pub(super) place: String,
+    pub(super) environment: Vec<(String, String)>,
+}
+
+impl Arm {
+    pub(super) fn new(name: &'static str, command: &str, place: &str) -> Self {
+        Self {
+            name,
+            command: command.split(' ').map(str::to_owned).collect(),
+            place: place.to_owned(),
+            environment: Vec::new(),
+        }
+    }
+
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// A machine of the stage's own or somebody else's.
+enum Place<'a> {
+    Own(Box<SimulatedMachine>),
+    Lent(&'a mut dyn Machine),
+}
+
+impl Place<'_> {
+    fn machine(&mut self) -> &mut dyn Machine {
+        match self {
+            Self::Own(machine) => machine.as_mut(),
+            Self::Lent(machine) => *machine,
+        }
+    }
+}
+
+/// A machine to run on, and how long.
+pub(super) struct Stage<'a> {
+    machine: Place<'a>,
+    pub(super) topology: Topology,
+    metric: Metric,
+    seed: u64,
+    tuning: Tuning,
+    observer: &'a mut dyn Observer,
+}
+
+impl<'a> Stage<'a> {
+    /// The machine of a description.
+    pub(super) fn simulated(
+        label: &str,
+        text: &str,
+        seed: u64,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self> {
+        let machine = SimulatedMachine::from_text(label, text, seed)?;
+        let tuning = Tuning {
+            budget: None,
+            max_runs: Some(SIMULATED_RUNS),
+            precision: Some(SIMULATED_PRECISION),
+            ..Tuning::default()
+        };
+        Self::on(
+            Place::Own(Box::new(machine)),
+            Metric::Wall,
+            seed,
+            tuning,
+            observer,
+        )
+    }
+
+    /// A machine at hand.
+    pub(super) fn new(
+        machine: &'a mut dyn Machine,
+        metric: Metric,
+        seed: u64,
+        tuning: Tuning,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self> {
+        Self::on(Place::Lent(machine), metric, seed, tuning, observer)
+    }
+
+    fn on(
+        mut machine: Place<'a>,
+        metric: Metric,
+        seed: u64,
+        tuning: Tuning,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self> {
+        let (topology, _) = machine.machine().topology()?;
+        Ok(Self {
+            machine,
+            topology,
+            metric,
+            seed,
+            tuning,
+            observer,
+        })
+    }
+
+    /// The same with all the runs there may be: spreads need many.
+    pub(super) fn thorough(mut self) -> Self {
+        self.tuning.precision = Some(1e-6);
+        self
+    }
+
+    pub(super) fn machine(&mut self) -> &mut dyn Machine {
+        self.machine.machine()
+    }
+
+    /// Runs arms against each other; the first is the baseline.
+    pub(super) fn compare(&mut self, arms: &[Arm]) -> Result<Answer> {
+        let plan = Plan {
+            arms: arms
+                .iter()
+                .map(|arm| self.planned(arm))
+                .collect::<Result<_>>()?,
+            metric: self.metric.clone(),
+            tuning: self.tuning.clone(),
+            seed: self.seed,
+            output: if self.metric.needs_output() {
+                Output::Keep
+            } else {
+                Output::Discard
+            },
+            study: ComparisonStudy::Reproduce,
+            ..Plan::default()
+        };
+        let record = compare::run(&plan, self.machine.machine(), self.observer)?;
+        if record.stopped == Some(Stopped::Interrupted) {
+            return Err(MachineError::Interrupted.into());
+        }
+        if let Some(arm) = record.arms.iter().find(|arm| arm.invalid.is_some()) {
+            bail!("{}", arm.invalid.as_deref().unwrap_or_default());
+        }
+        Ok(Answer { record })
+    }
+
+    fn planned(&self, arm: &Arm) -> Result<ArmPlan> {
+        let placement: Placement = arm.place.parse()?;
+        let place: Realised = placement.realise(&self.topology)?;
+        let workload = Workload {
+            environment: arm.environment.clone(),
+            ..Workload::new(Command::from_argv(arm.command.clone())?)
+        };
+        Ok(ArmPlan {
+            name: arm.name.to_owned(),
+            workload,
+            is_default: place.placement == Placement::os_default(),
+            binding: None,
+            offline: None,
+            place,
+            same_as: Vec::new(),
+        })
+    }
+}
+
+/// No answer in the time there was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too few runs for an answer in this time; --budget gives more")]
+pub(super) struct TooFew;
+
+/// What a comparison said.
+pub(super) struct Answer {
+    record: Comparison,
+}
+
+impl Answer {
+    /// By how many per cent an arm's speed differs from the baseline's.
+    pub(super) fn speed(&self, arm: &str) -> Result<Found> {
+        self.found(arm, |ratio| 100.0 * (1.0 / ratio - 1.0))
+    }
+
+    /// How many per cent more time an arm takes.
+    pub(super) fn time(&self, arm: &str) -> Result<Found> {
+        self.found(arm, |ratio| 100.0 * (ratio - 1.0))
+    }
+
+    /// How many per cent of the baseline's time an arm saves.
+    pub(super) fn saving(&self, arm: &str) -> Result<Found> {
+        self.found(arm, |ratio| 100.0 * (1.0 - ratio))
+    }
+
+    /// A figure made of the ratio of costs, its ends in order.
+    fn found(&self, arm: &str, of: impl Fn(f64) -> f64) -> Result<Found> {
+        let contrast = self.contrast(arm).ok_or(TooFew)?;
+        let end = |ratio: Option<f64>| ratio.map_or(f64::NAN, &of);
+        let (one, other) = (end(contrast.low), end(contrast.high));
+        Ok(Found {
+            value: of(contrast.ratio),
+            low: one.min(other),
+            high: one.max(other),
+        })
+    }
+
+    fn contrast(&self, arm: &str) -> Option<&ContrastRecord> {
+        self.record.contrasts.iter().find(|c| c.arm == arm)
+    }
+
+    /// Is there no verdict on an arm?
+    pub(super) fn is_undecided(&self, arm: &str) -> bool {
+        self.contrast(arm)
+            .is_none_or(|contrast| contrast.verdict == ContrastVerdict::Undecided)
+    }
+
+    /// How many times as much an arm's runs spread as the baseline's, with the
+    /// interval; `None` where too few runs tell.
+    pub(super) fn spread(&self, arm: &str) -> Option<(f64, f64, f64)> {
+        let found = self.contrast(arm)?;
+        Some((found.spread_ratio?, found.spread_low?, found.spread_high?))
+    }
+
+    /// Coefficient of variation of an arm's runs.
+    pub(super) fn variation(&self, arm: &str) -> Option<f64> {
+        let arm = self.record.arms.iter().find(|a| a.name == arm)?;
+        arm.spread.as_ref().map(|spread| spread.cv)
+    }
+}

@@ -1,0 +1,134 @@
+//! A kernel built for one processor against a generic one (2001).
+
+use anyhow::Result;
+
+use super::claim::{Claim, Judge};
+use super::{Here, Simulation};
+use pinwise_record::{ClaimRecord, ExperimentRecord};
+
+/// Test, seconds and standard deviation of ten runs: generic, for Athlon; and
+/// the kernel here that does the same.
+struct Test {
+    name: &'static str,
+    generic: (f64, f64),
+    tuned: (f64, f64),
+    kernel: Option<&'static str>,
+}
+
+const fn test(
+    name: &'static str,
+    generic: (f64, f64),
+    tuned: (f64, f64),
+    kernel: Option<&'static str>,
+) -> Test {
+    Test {
+        name,
+        generic,
+        tuned,
+        kernel,
+    }
+}
+
+const TESTS: [Test; 8] = [
+    test("copy a tree of 34 MB", (2.67, 0.785), (0.88, 0.067), None),
+    test(
+        "TIFF rotate 90°",
+        (4.50, 1.10),
+        (3.68, 0.86),
+        Some("tiff-rotate90"),
+    ),
+    test(
+        "TIFF rotate by an angle",
+        (10.57, 0.18),
+        (10.46, 0.89),
+        Some("tiff-rotate"),
+    ),
+    test(
+        "TIFF Gaussian blur",
+        (10.13, 0.56),
+        (10.76, 0.31),
+        Some("tiff-blur"),
+    ),
+    test(
+        "PNG rotate 90°",
+        (2.78, 0.08),
+        (2.51, 0.07),
+        Some("png-rotate90"),
+    ),
+    test(
+        "PNG rotate by an angle",
+        (7.71, 0.45),
+        (7.44, 0.14),
+        Some("png-rotate"),
+    ),
+    test(
+        "PNG Gaussian blur",
+        (9.31, 0.72),
+        (8.08, 0.72),
+        Some("png-blur"),
+    ),
+    test(
+        "compile the kernel",
+        (284.0, f64::NAN),
+        (340.0, f64::NAN),
+        None,
+    ),
+];
+
+const QUESTION: &str = "a build for this processor against a generic one";
+
+fn change(test: &Test) -> f64 {
+    100.0 * (test.tuned.0 / test.generic.0 - 1.0)
+}
+
+fn experiment(name: &str, claims: Vec<ClaimRecord>) -> ExperimentRecord {
+    ExperimentRecord {
+        name: name.to_owned(),
+        question: QUESTION.to_owned(),
+        claims,
+    }
+}
+
+/// What a compiler makes of a loop on a processor of 2001 follows from no
+/// mechanism here: all figures stay given.
+pub(super) fn simulated(_simulation: &mut Simulation<'_>) -> Result<Vec<ExperimentRecord>> {
+    let why = "no mechanism here predicts what a compiler gains";
+    let times = TESTS
+        .iter()
+        .map(|test| Claim::change(format!("{}: time", test.name), change(test)).given(None, why))
+        .collect();
+    let words = [
+        "the gain depends on whether the working set fits the caches",
+        "rotation by an angle and TIFF blur are equal within their deviations",
+    ];
+    let claims = words.map(|words| Claim::new(words, "in words").given(None, why));
+    Ok(vec![
+        experiment("times", times),
+        experiment("working-set", claims.into()),
+    ])
+}
+
+/// On the machine at hand: the hot loops compiled for x86-64-v1 and for it.
+pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
+    let mut claims = Vec::new();
+    for test in &TESTS {
+        let claim = Claim::change(format!("{}: time", test.name), change(test));
+        let Some(kernel) = test.kernel else {
+            claims.push(
+                claim.not_here("another build of the system's kernel; a program cannot choose it"),
+            );
+            continue;
+        };
+        let command = |isa| format!("pinwise kernel {kernel} --work 8 --isa {isa}");
+        let answer = here.compare(&[
+            here.arm("generic", &command("v1"), "os-default"),
+            here.arm("native", &command("native"), "os-default"),
+        ])?;
+        let time = answer.time("native")?;
+        claims.push(match answer.is_undecided("native") {
+            true => claim.not_here("undecided in this time"),
+            false => claim.judged(time, Judge::Direction),
+        });
+    }
+    Ok(vec![experiment("times", claims)])
+}

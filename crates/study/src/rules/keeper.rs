@@ -1,0 +1,456 @@
+//! Who has what from the rules, and what is done about a process.
+
+mod unasked;
+
+use std::collections::BTreeMap;
+
+use super::{Plan, Wanted};
+use pinwise_machine::processes::{
+    Held, Identity, Ledger, Processes, Refused, every_cpu, for_each_thread, give_back, release,
+};
+use pinwise_record::{RULE_CHANGE_SCHEMA, RuleChange, RuleChangeKind};
+use pinwise_topology::CpuSet;
+
+/// Entries beyond twice the living, at which those of ended processes go.
+const DEAD: usize = 256;
+
+/// What is told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// Something happened to a process.
+    Change(RuleChange),
+    /// A sentence.
+    Note(String),
+    /// A sentence about something that is wrong.
+    Warning(String),
+}
+
+/// Keeps processes where rules say.
+#[derive(Debug)]
+pub struct Keeper<P, L> {
+    host: P,
+    /// `None`: nothing is changed.
+    ledger: Option<L>,
+    plan: Plan,
+    held: BTreeMap<i32, Held>,
+    /// Of those who have something, who has it by a rule: the others inherited it.
+    asked: BTreeMap<i32, u64>,
+    /// Masks that were given: a process without one of them inherited nothing.
+    masks: Vec<CpuSet>,
+    /// Processes that were refused, so that it is told once.
+    refused: BTreeMap<i32, u64>,
+    /// Entries at which those of ended processes are looked for.
+    full: usize,
+    /// This process.
+    own: i32,
+}
+
+/// What changing the threads of a process came to.
+#[derive(Debug, Default)]
+struct Changed {
+    threads: usize,
+    left: usize,
+    from: Option<CpuSet>,
+    granted: Option<CpuSet>,
+    is_niced: bool,
+    refused: Option<Refused>,
+}
+
+impl<P: Processes, L: Ledger> Keeper<P, L> {
+    /// With what is in force from before. Without a ledger nothing is changed.
+    pub fn new(host: P, ledger: Option<L>, plan: Plan, before: Vec<Held>, own: i32) -> Self {
+        let mut keeper = Self {
+            host,
+            ledger,
+            plan,
+            held: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            masks: Vec::new(),
+            refused: BTreeMap::new(),
+            full: DEAD,
+            own,
+        };
+        for held in before {
+            keeper.remember(held);
+        }
+        keeper
+    }
+
+    /// The rules in force.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// How many processes have something from the rules.
+    pub fn count(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Looks at all processes that there are.
+    pub fn look(&mut self, tell: &mut dyn FnMut(Told)) {
+        self.prune();
+        for process in self.host.all() {
+            self.consider(process, tell);
+        }
+    }
+
+    /// New rules: processes that they do not concern any more are given back.
+    /// Children keep what they inherited from a parent that keeps it.
+    pub fn change_plan(&mut self, plan: Plan, tell: &mut dyn FnMut(Told)) {
+        self.plan = plan;
+        self.refused.clear();
+        self.review(tell);
+        self.look(tell);
+    }
+
+    /// Gives back what no rule asks for any more.
+    pub fn review(&mut self, tell: &mut dyn FnMut(Told)) {
+        self.prune();
+        let mut kept: Vec<i32> = Vec::new();
+        let all: Vec<Held> = self.held.values().cloned().collect();
+        for held in all {
+            let rule = self
+                .plan
+                .rules
+                .first_match(&mut self.host.facts(held.process));
+            let parent = self.host.identity(held.process).map(|found| found.parent);
+            if rule.is_some() || parent.is_some_and(|parent| kept.contains(&parent)) {
+                kept.push(held.process);
+                continue;
+            }
+            self.let_go(&held, None, "no rule asks for it any more", tell);
+        }
+    }
+
+    /// Gives everybody everything back.
+    pub fn give_all_back(&mut self, tell: &mut dyn FnMut(Told)) {
+        if self.ledger.is_none() {
+            return;
+        }
+        let all: Vec<Held> = self.held.values().cloned().collect();
+        for (process, threads) in give_back(&mut self.host, &all) {
+            let name = self.host.identity(process).map(|found| found.name);
+            let mut change = change(RuleChangeKind::Released, process, name);
+            change.threads = threads;
+            change.why = Some("the rules end".to_owned());
+            tell(Told::Change(change));
+        }
+        for held in all {
+            self.forget(held.process);
+        }
+    }
+
+    /// Ends; the ledger, to be closed.
+    pub fn into_ledger(self) -> Option<L> {
+        self.ledger
+    }
+
+    /// Does for a process what its rule says.
+    pub fn consider(&mut self, process: i32, tell: &mut dyn FnMut(Told)) {
+        if process == self.own {
+            return;
+        }
+        match self.plan.rules.first_match(&mut self.host.facts(process)) {
+            Some(rule) => {
+                self.apply(process, rule, tell);
+                if let Some(held) = self.held.get(&process) {
+                    self.asked.insert(process, held.start);
+                }
+            }
+            None => self.consider_unasked(process, tell),
+        }
+        if self.held.len() + self.refused.len() > self.full {
+            self.prune();
+        }
+    }
+
+    fn apply(&mut self, process: i32, rule: usize, tell: &mut dyn FnMut(Told)) {
+        let Some(identity) = self.host.identity(process) else {
+            return;
+        };
+        let Some(default) = self.host.default_mask(process) else {
+            return;
+        };
+        let before = match self.is_held(process, &identity) {
+            true => self.held.get(&process).cloned(),
+            false => self.inherited(process, &identity),
+        };
+        let before = before.unwrap_or_else(|| Held {
+            process,
+            start: identity.start,
+            masks: Vec::new(),
+            nices: Vec::new(),
+        });
+        let wanted = match self.plan.wanted(rule, &default) {
+            Ok(wanted) => wanted,
+            Err(reason) => return self.refuse(rule, &before, &identity, &reason, 0, tell),
+        };
+        let nice = self.plan.rules.rules[rule].nice.as_ref();
+        let nice = nice.map(|nice| nice.value);
+        let nothing_yet = before.masks.is_empty() && before.nices.is_empty();
+        if wanted == Wanted::Default && nice.is_none_or(|nice| nice == 0) {
+            if !nothing_yet {
+                self.let_go(&before, Some(rule), "its rule leaves it", tell);
+            }
+            return;
+        }
+        let after = with(&before, &wanted, nice);
+        let is_leaving = wanted == Wanted::Default && !before.masks.is_empty();
+        if self.ledger.is_some() && after == before && !is_leaving {
+            if !self.is_held(process, &identity) {
+                let _ = self.note(&after);
+            }
+            return;
+        }
+        self.place(
+            rule,
+            &before,
+            after,
+            (&default, &wanted, nice),
+            &identity,
+            tell,
+        );
+    }
+
+    /// Writes down, changes, tells.
+    fn place(
+        &mut self,
+        rule: usize,
+        before: &Held,
+        mut after: Held,
+        (default, wanted, nice): (&CpuSet, &Wanted, Option<i32>),
+        identity: &Identity,
+        tell: &mut dyn FnMut(Told),
+    ) {
+        // Told already, or looked at already without a ledger.
+        let process = before.process;
+        let is_known = self.refused.get(&process) == Some(&identity.start);
+        let is_dry = self.ledger.is_none();
+        if is_known || (is_dry && self.is_held(process, identity)) {
+            return;
+        }
+        if let Err(error) = self.note(&after) {
+            let reason = format!("it could not be written down ({error}), so nothing is changed");
+            return self.refuse(rule, before, identity, &reason, 0, tell);
+        }
+        let changed = self.change(before, default, wanted, nice);
+        if let Some(granted) = &changed.granted
+            && !after.masks.contains(granted)
+        {
+            after.masks.push(granted.clone());
+            let _ = self.note(&after);
+        }
+        if changed.threads == 0 {
+            // As it was before.
+            if before.masks.is_empty() && before.nices.is_empty() {
+                self.forget(process);
+            }
+            let reason = match &changed.refused {
+                Some(Refused::Gone) => return,
+                Some(refused) => refused.to_string(),
+                None if changed.left > 0 => {
+                    "somebody else set its CPUs or its nice value".to_owned()
+                }
+                None => return,
+            };
+            return self.refuse(rule, before, identity, &reason, changed.left, tell);
+        }
+        let mut told = change(RuleChangeKind::Placed, process, Some(identity.name.clone()));
+        told.dry_run = is_dry;
+        told.rule = Some(self.plan.rules.rules[rule].name.value.clone());
+        told.threads = changed.threads;
+        told.threads_left = changed.left;
+        told.to = changed.granted.map(|cpus| cpus.to_string());
+        told.from = changed.from.map(|cpus| cpus.to_string());
+        told.nice = nice.filter(|_| changed.is_niced);
+        tell(Told::Change(told));
+    }
+
+    /// Changes the threads that may be touched.
+    fn change(
+        &mut self,
+        before: &Held,
+        default: &CpuSet,
+        wanted: &Wanted,
+        nice: Option<i32>,
+    ) -> Changed {
+        let mut changed = Changed::default();
+        let is_dry = self.ledger.is_none();
+        let every = every_cpu();
+        let (target, asked) = match wanted {
+            Wanted::Cpus(cpus) => (Some(cpus), cpus),
+            Wanted::Default if !before.masks.is_empty() => (Some(default), &every),
+            Wanted::Default | Wanted::Nothing => (None, &every),
+        };
+        for_each_thread(&mut self.host, before.process, |host, thread| {
+            let mut is_changed = false;
+            let now = host.mask(thread).filter(|now| Some(now) != target);
+            if let (Some(now), Some(target)) = (now, target) {
+                if now != *default && !before.masks.contains(&now) {
+                    changed.left += 1;
+                    return;
+                }
+                if let Err(error) = set_unless(is_dry, || host.set_mask(thread, asked)) {
+                    changed.refused = Some(error);
+                    return;
+                }
+                is_changed = true;
+                let granted = host.mask(thread).filter(|_| !is_dry);
+                changed.granted = Some(granted.unwrap_or_else(|| target.clone()));
+                changed.from.get_or_insert(now);
+            }
+            let old = host.nice(thread).filter(|old| Some(*old) != nice);
+            if let (Some(old), Some(nice)) = (old, nice) {
+                if old != 0 && !before.nices.contains(&old) {
+                    changed.left += 1;
+                } else if let Err(error) = set_unless(is_dry, || host.set_nice(thread, nice)) {
+                    changed.refused = Some(error);
+                } else {
+                    is_changed = true;
+                    changed.is_niced = true;
+                }
+            }
+            changed.threads += usize::from(is_changed);
+        });
+        changed
+    }
+
+    /// Tells once that a process is left as it is.
+    fn refuse(
+        &mut self,
+        rule: usize,
+        before: &Held,
+        identity: &Identity,
+        reason: &str,
+        left: usize,
+        tell: &mut dyn FnMut(Told),
+    ) {
+        let known = self.refused.insert(before.process, before.start);
+        if known == Some(before.start) {
+            return;
+        }
+        let name = Some(identity.name.clone());
+        let mut told = change(RuleChangeKind::Refused, before.process, name);
+        told.dry_run = self.ledger.is_none();
+        told.rule = Some(self.plan.rules.rules[rule].name.value.clone());
+        told.threads_left = left;
+        told.from = self.host.mask(before.process).map(|mask| mask.to_string());
+        told.why = Some(reason.to_owned());
+        tell(Told::Change(told));
+    }
+
+    /// Gives one process back what it has.
+    fn let_go(&mut self, held: &Held, rule: Option<usize>, why: &str, tell: &mut dyn FnMut(Told)) {
+        if self.ledger.is_none() {
+            return;
+        }
+        self.give(held, rule, why, tell);
+        self.forget(held.process);
+    }
+
+    /// Sets back what is held here, and tells it.
+    fn give(&mut self, held: &Held, rule: Option<usize>, why: &str, tell: &mut dyn FnMut(Told)) {
+        let from = self.host.mask(held.process);
+        let threads = release(&mut self.host, held.process, held);
+        if threads == 0 {
+            return;
+        }
+        let name = self.host.identity(held.process).map(|found| found.name);
+        let mut told = change(RuleChangeKind::Released, held.process, name);
+        told.rule = rule.map(|rule| self.plan.rules.rules[rule].name.value.clone());
+        told.threads = threads;
+        told.from = from.map(|mask| mask.to_string());
+        told.to = self.host.mask(held.process).map(|mask| mask.to_string());
+        told.why = Some(why.to_owned());
+        tell(Told::Change(told));
+    }
+
+    /// Writes down and remembers.
+    fn note(&mut self, held: &Held) -> std::io::Result<()> {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.note(held)?;
+        }
+        self.remember(held.clone());
+        Ok(())
+    }
+
+    fn remember(&mut self, held: Held) {
+        for mask in &held.masks {
+            if !self.masks.contains(mask) {
+                self.masks.push(mask.clone());
+            }
+        }
+        self.held.insert(held.process, held);
+    }
+
+    fn forget(&mut self, process: i32) {
+        self.asked.remove(&process);
+        if let Some(held) = self.held.remove(&process)
+            && let Some(ledger) = &mut self.ledger
+        {
+            // An entry too many does no harm.
+            let _ = ledger.forget(process, held.start);
+        }
+    }
+
+    /// Forgets processes that ended.
+    fn prune(&mut self) {
+        let entries = self.held.values().map(|held| (held.process, held.start));
+        let refused = self
+            .refused
+            .iter()
+            .map(|(&process, &start)| (process, start));
+        let all: Vec<(i32, u64)> = entries.chain(refused).collect();
+        for (process, start) in all {
+            let identity = self.host.identity(process);
+            if identity.is_none_or(|identity| identity.start != start) {
+                if self
+                    .held
+                    .get(&process)
+                    .is_some_and(|held| held.start == start)
+                {
+                    self.forget(process);
+                }
+                self.refused.remove(&process);
+            }
+        }
+        self.full = 2 * (self.held.len() + self.refused.len()) + DEAD;
+    }
+}
+
+/// What a process has once a rule was applied: what it had may still be in force
+/// for some of its threads.
+fn with(before: &Held, wanted: &Wanted, nice: Option<i32>) -> Held {
+    let mut after = before.clone();
+    if let Wanted::Cpus(cpus) = wanted {
+        after.masks.retain(|mask| mask != cpus);
+        after.masks.push(cpus.clone());
+    }
+    if let Some(nice) = nice.filter(|&nice| nice != 0) {
+        after.nices.retain(|&old| old != nice);
+        after.nices.push(nice);
+    }
+    after
+}
+
+fn set_unless(is_dry: bool, set: impl FnOnce() -> Result<(), Refused>) -> Result<(), Refused> {
+    if is_dry { Ok(()) } else { set() }
+}
+
+fn change(kind: RuleChangeKind, process: i32, name: Option<String>) -> RuleChange {
+    RuleChange {
+        schema: RULE_CHANGE_SCHEMA.to_owned(),
+        time: String::new(),
+        change: kind,
+        dry_run: false,
+        rule: None,
+        process,
+        name,
+        threads: 0,
+        threads_left: 0,
+        from: None,
+        to: None,
+        nice: None,
+        why: None,
+    }
+}

@@ -1,0 +1,99 @@
+//! Rules kept: processes put where a file says, for as long as it lasts.
+//!
+//! ```text
+//! file ──Plan::read──► Plan ─┐
+//! Watch ──Heard──► keep ──► Keeper ──► Processes (masks, nice values)
+//!                             └──────► Ledger (written down before)
+//! ```
+//!
+//! A process keeps what its first matching rule says. Its children and threads
+//! inherit it, as they do from `taskset`, until a rule says otherwise. Nobody is
+//! touched whose CPUs or nice value somebody else set. Nothing is printed here.
+
+mod keeper;
+mod plan;
+
+pub use keeper::{Keeper, Told};
+pub use plan::{Plan, Wanted};
+
+use pinwise_machine::processes::{Ledger, Processes, Watch};
+use pinwise_record::{RULES_SCHEMA, RuleProcess, RuleRecord, RulesRecord};
+
+/// Keeps the rules until it is told to stop. `load` reads the file again.
+///
+/// # Errors
+/// Where nothing more will be heard of processes.
+pub fn keep<P: Processes, L: Ledger>(
+    keeper: &mut Keeper<P, L>,
+    watch: &mut dyn Watch,
+    load: &mut dyn FnMut() -> Result<Plan, String>,
+    tell: &mut dyn FnMut(Told),
+) -> anyhow::Result<()> {
+    watch.tell_of_users(keeper.plan().rules.ask_for_users())?;
+    loop {
+        let heard = watch.next()?;
+        if heard.stop {
+            return Ok(());
+        }
+        if heard.reload {
+            match load() {
+                Ok(plan) => {
+                    watch.tell_of_users(plan.rules.ask_for_users())?;
+                    tell(Told::Note("the rules were read again".to_owned()));
+                    keeper.change_plan(plan, tell);
+                }
+                Err(reason) => tell(Told::Warning(format!(
+                    "{reason}; the rules from before stay in force"
+                ))),
+            }
+        }
+        for process in heard.started {
+            keeper.consider(process, tell);
+        }
+        if heard.look {
+            keeper.look(tell);
+        }
+    }
+}
+
+/// The rules with whom they concern now.
+pub fn survey<P: Processes>(plan: &Plan, file: &str, host: &mut P) -> RulesRecord {
+    let mut processes: Vec<Vec<RuleProcess>> = vec![Vec::new(); plan.rules.rules.len()];
+    for process in host.all() {
+        let Some(rule) = plan.rules.first_match(&mut host.facts(process)) else {
+            continue;
+        };
+        if let Some(identity) = host.identity(process) {
+            processes[rule].push(RuleProcess {
+                process,
+                name: identity.name,
+                cpus: host.mask(process).map(|mask| mask.to_string()),
+            });
+        }
+    }
+    let rules = plan.rules.rules.iter().zip(processes).enumerate();
+    let rules = rules.map(|(index, (rule, processes))| RuleRecord {
+        name: rule.name.value.clone(),
+        line: rule.name.position.line,
+        patterns: rule.patterns.clone(),
+        place: rule.place.as_ref().map(|place| place.value.clone()),
+        cpus: plan.cpus_here(index).map(|cpus| cpus.to_string()),
+        nice: rule.nice.as_ref().map(|nice| nice.value),
+        processes,
+    });
+    RulesRecord {
+        schema: RULES_SCHEMA.to_owned(),
+        file: file.to_owned(),
+        rules: rules.collect(),
+        warnings: plan
+            .rules
+            .warnings
+            .iter()
+            .map(|w| format!("{file}:{w}"))
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

@@ -1,0 +1,141 @@
+//! Rules with the CPUs that they stand for.
+
+use pinwise_placement::{Kind, Placement, Wish};
+use pinwise_topology::{CpuSet, Restriction, Topology};
+use pinwise_workload::rules::{At, Rules, RulesError};
+
+/// What a rule wants of a process's CPUs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nothing.
+    Nothing,
+    /// Those that it would have by default.
+    Default,
+    /// These.
+    Cpus(CpuSet),
+}
+
+/// The CPUs of a placement, or why it cannot be had.
+type Found = Result<CpuSet, String>;
+
+/// Rules on a machine.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The rules.
+    pub rules: Rules,
+    topology: Topology,
+    places: Vec<Option<Placement>>,
+    /// What placements stand for, by the CPUs that they are realised within: a
+    /// host has few different cpusets.
+    realised: Vec<(CpuSet, Vec<Option<Found>>)>,
+}
+
+impl Plan {
+    /// Reads rules for a machine; `find_user` looks names up. Which CPUs this
+    /// process itself may use does not matter.
+    ///
+    /// # Errors
+    /// The first mistake, with its line and column; then no rule is applied.
+    pub fn read(
+        text: &str,
+        topology: &Topology,
+        find_user: impl FnMut(&str) -> Option<u32>,
+    ) -> Result<Self, RulesError> {
+        let mut rules = Rules::parse(text)?;
+        rules.look_users_up(find_user)?;
+        let topology = within(topology, &topology.online);
+        let mut places = Vec::with_capacity(rules.rules.len());
+        for rule in &rules.rules {
+            let place = rule.place.as_ref();
+            places.push(place.map(|place| placement(place, &topology)).transpose()?);
+        }
+        Ok(Self {
+            rules,
+            topology,
+            places,
+            realised: Vec::new(),
+        })
+    }
+
+    /// The CPUs that a rule stands for where no cpuset forbids any; `None` where
+    /// it leaves processes where they are.
+    #[must_use]
+    pub fn cpus_here(&self, rule: usize) -> Option<CpuSet> {
+        let place = self.places.get(rule)?.as_ref()?;
+        let realised = place.realise(&self.topology).ok()?;
+        (!is_default(place)).then_some(realised.cpus)
+    }
+
+    /// What a rule wants of a process that may use these CPUs.
+    ///
+    /// # Errors
+    /// Why the placement cannot be had there.
+    pub fn wanted(&mut self, rule: usize, allowed: &CpuSet) -> Result<Wanted, String> {
+        let Some(place) = self.places.get(rule).and_then(Option::as_ref) else {
+            return Ok(Wanted::Nothing);
+        };
+        if is_default(place) {
+            return Ok(Wanted::Default);
+        }
+        let known = self.realised.iter().position(|(cpus, _)| cpus == allowed);
+        let at = known.unwrap_or_else(|| {
+            self.realised
+                .push((allowed.clone(), vec![None; self.places.len()]));
+            self.realised.len() - 1
+        });
+        let topology = &self.topology;
+        let found = self.realised[at].1[rule].get_or_insert_with(|| {
+            let realised = place.realise(&within(topology, allowed));
+            realised
+                .map(|realised| realised.cpus)
+                .map_err(|error| error.to_string())
+        });
+        match found {
+            Ok(cpus) if cpus == allowed => Ok(Wanted::Default),
+            Ok(cpus) => Ok(Wanted::Cpus(cpus.clone())),
+            Err(reason) => Err(reason.clone()),
+        }
+    }
+}
+
+fn is_default(place: &Placement) -> bool {
+    place.wish == Wish::OsDefault
+}
+
+fn placement(place: &At<String>, topology: &Topology) -> Result<Placement, RulesError> {
+    let error = |reason: String| RulesError {
+        position: place.position,
+        reason: format!("place: {}", reason.replace(['\n', '\r'], " ")),
+    };
+    let placement: Placement = place
+        .value
+        .parse()
+        .map_err(|reason: pinwise_placement::ParseError| error(reason.to_string()))?;
+    if placement.memory.is_some() {
+        return Err(error(
+            "a memory policy is given when a program is started, not to one that runs".to_owned(),
+        ));
+    }
+    if placement.kind == Kind::Bound {
+        return Err(error(
+            "rules place whole processes; /bound needs pinwise run or compare".to_owned(),
+        ));
+    }
+    let realised = placement.realise(topology);
+    realised.map_err(|reason| error(reason.to_string()))?;
+    Ok(placement)
+}
+
+/// The machine as a process sees it that may use these CPUs.
+fn within(topology: &Topology, allowed: &CpuSet) -> Topology {
+    let mut seen = topology.clone();
+    seen.allowed = allowed.intersection(&topology.online);
+    for cpu in &mut seen.cpus {
+        cpu.allowed = seen.allowed.contains(cpu.id);
+    }
+    seen.restrictions = vec![Restriction {
+        by: "process's cpuset".to_owned(),
+        leaves: seen.allowed.clone(),
+    }];
+    seen
+}

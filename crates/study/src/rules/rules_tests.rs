@@ -1,0 +1,476 @@
+//! The loop on processes that are made up.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+
+use super::*;
+use pinwise_machine::processes::{Heard, Held, Identity, Refused};
+use pinwise_record::{RuleChange, RuleChangeKind};
+use pinwise_topology::{CpuSet, Topology};
+use pinwise_workload::rules;
+
+#[derive(Debug, Clone)]
+struct Someone {
+    start: u64,
+    parent: i32,
+    executable: String,
+    default: CpuSet,
+    /// Mask and nice value by thread.
+    threads: BTreeMap<i32, (CpuSet, i32)>,
+}
+
+#[derive(Debug, Default)]
+struct World {
+    all: BTreeMap<i32, Someone>,
+    /// Who may not be changed.
+    foreign: Vec<i32>,
+    changes: usize,
+    written: Vec<Held>,
+    is_disk_full: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Host(Rc<RefCell<World>>);
+
+struct Facts(Option<String>);
+
+impl rules::Process for Facts {
+    fn executable(&mut self) -> Option<&[u8]> {
+        self.0.as_deref().map(str::as_bytes)
+    }
+    fn cgroup(&mut self) -> Option<&[u8]> {
+        None
+    }
+    fn user(&mut self) -> Option<u32> {
+        Some(0)
+    }
+    fn command_line(&mut self) -> Option<&[u8]> {
+        None
+    }
+}
+
+fn cpus(list: &str) -> CpuSet {
+    CpuSet::parse_list(list).unwrap()
+}
+
+impl Host {
+    fn add(&self, process: i32, parent: i32, executable: &str, mask: &str) {
+        let someone = Someone {
+            start: 100,
+            parent,
+            executable: executable.to_owned(),
+            default: cpus("0-7"),
+            threads: BTreeMap::from([(process, (cpus(mask), 0))]),
+        };
+        self.0.borrow_mut().all.insert(process, someone);
+    }
+
+    fn on(&self, thread: i32) -> String {
+        let world = self.0.borrow();
+        let found = world.all.values().find_map(|one| one.threads.get(&thread));
+        found.map_or("gone".to_owned(), |(mask, nice)| format!("{mask} {nice}"))
+    }
+
+    fn set(
+        &self,
+        thread: i32,
+        set: impl FnOnce(&mut (CpuSet, i32), &CpuSet),
+    ) -> Result<(), Refused> {
+        let mut world = self.0.borrow_mut();
+        if world.foreign.contains(&thread) {
+            return Err(Refused::NotPermitted);
+        }
+        world.changes += 1;
+        for one in world.all.values_mut() {
+            if let Some(state) = one.threads.get_mut(&thread) {
+                set(state, &one.default);
+                return Ok(());
+            }
+        }
+        Err(Refused::Gone)
+    }
+}
+
+impl Processes for Host {
+    type Facts = Facts;
+
+    fn all(&mut self) -> Vec<i32> {
+        self.0.borrow().all.keys().copied().collect()
+    }
+    fn facts(&mut self, process: i32) -> Facts {
+        let world = self.0.borrow();
+        Facts(world.all.get(&process).map(|one| one.executable.clone()))
+    }
+    fn identity(&mut self, process: i32) -> Option<Identity> {
+        let world = self.0.borrow();
+        let one = world.all.get(&process)?;
+        Some(Identity {
+            start: one.start,
+            parent: one.parent,
+            name: "x".to_owned(),
+        })
+    }
+    fn threads(&mut self, process: i32) -> Vec<i32> {
+        let world = self.0.borrow();
+        let one = world.all.get(&process);
+        one.map_or(Vec::new(), |one| one.threads.keys().copied().collect())
+    }
+    fn mask(&mut self, thread: i32) -> Option<CpuSet> {
+        let world = self.0.borrow();
+        let found = world.all.values().find_map(|one| one.threads.get(&thread));
+        found.map(|(mask, _)| mask.clone())
+    }
+    fn set_mask(&mut self, thread: i32, cpus: &CpuSet) -> Result<(), Refused> {
+        self.set(thread, |state, default| {
+            state.0 = cpus.intersection(default)
+        })
+    }
+    fn nice(&mut self, thread: i32) -> Option<i32> {
+        let world = self.0.borrow();
+        let found = world.all.values().find_map(|one| one.threads.get(&thread));
+        found.map(|(_, nice)| *nice)
+    }
+    fn set_nice(&mut self, thread: i32, nice: i32) -> Result<(), Refused> {
+        self.set(thread, |state, _| state.1 = nice)
+    }
+    fn default_mask(&mut self, process: i32) -> Option<CpuSet> {
+        let world = self.0.borrow();
+        world.all.get(&process).map(|one| one.default.clone())
+    }
+}
+
+impl Ledger for Host {
+    fn note(&mut self, held: &Held) -> io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        if world.is_disk_full {
+            return Err(io::Error::other("no space"));
+        }
+        world.written.retain(|one| one.process != held.process);
+        world.written.push(held.clone());
+        Ok(())
+    }
+    fn forget(&mut self, process: i32, _start: u64) -> io::Result<()> {
+        let mut world = self.0.borrow_mut();
+        world.written.retain(|one| one.process != process);
+        Ok(())
+    }
+}
+
+fn plan(lines: &[(&str, &str)]) -> Plan {
+    let rules = lines
+        .iter()
+        .enumerate()
+        .map(|(index, (executable, action))| {
+            format!("[[rule]]\nname = \"{index}\"\nexecutable = \"{executable}\"\n{action}\n")
+        });
+    let topology = Topology::from_synthetic("core:4 pu:2").unwrap();
+    Plan::read(&rules.collect::<String>(), &topology, |_| None).unwrap()
+}
+
+/// A keeper that has looked at everybody, and what it told.
+fn kept(host: &Host, lines: &[(&str, &str)]) -> (Keeper<Host, Host>, Vec<RuleChange>) {
+    let before = host.0.borrow().written.clone();
+    let mut keeper = Keeper::new(host.clone(), Some(host.clone()), plan(lines), before, 1);
+    let told = collect(|tell| {
+        keeper.review(tell);
+        keeper.look(tell);
+    });
+    (keeper, told)
+}
+
+fn collect(act: impl FnOnce(&mut dyn FnMut(Told))) -> Vec<RuleChange> {
+    let mut all = Vec::new();
+    act(&mut |told| {
+        if let Told::Change(change) = told {
+            all.push(change);
+        }
+    });
+    all
+}
+
+const DB: (&str, &str) = ("db", "place = \"cpu:1\"\nnice = 5");
+
+#[test]
+fn processes_are_placed_and_given_back() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    host.add(11, 1, "/bin/other", "0-7");
+    let (mut keeper, told) = kept(&host, &[DB]);
+    assert_eq!((host.on(10), host.on(11)), ("1 5".into(), "0-7 0".into()));
+    assert_eq!((told.len(), told[0].change), (1, RuleChangeKind::Placed));
+    assert_eq!(
+        (told[0].from.as_deref(), told[0].to.as_deref()),
+        (Some("0-7"), Some("1"))
+    );
+    assert_eq!((told[0].threads, told[0].nice), (1, Some(5)));
+    // It was written down, and nothing is done twice.
+    assert_eq!(host.0.borrow().written.len(), 1);
+    let changes = host.0.borrow().changes;
+    assert!(collect(|tell| keeper.look(tell)).is_empty());
+    assert_eq!(host.0.borrow().changes, changes);
+    let told = collect(|tell| keeper.give_all_back(tell));
+    assert_eq!((host.on(10), told.len()), ("0-7 0".into(), 1));
+    assert!(host.0.borrow().written.is_empty());
+}
+
+#[test]
+fn what_somebody_else_set_stays() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "3");
+    host.add(12, 1, "/bin/db", "0-7");
+    {
+        let mut world = host.0.borrow_mut();
+        let threads = &mut world.all.get_mut(&12).unwrap().threads;
+        threads.insert(13, (cpus("2"), 0));
+        threads.insert(14, (cpus("0-7"), -3));
+    }
+    let (mut keeper, told) = kept(&host, &[DB]);
+    assert_eq!((host.on(10), host.on(13)), ("3 0".into(), "2 0".into()));
+    assert_eq!((host.on(12), host.on(14)), ("1 5".into(), "1 -3".into()));
+    assert_eq!(told[0].change, RuleChangeKind::Refused);
+    assert_eq!(
+        told[0].why.as_deref(),
+        Some("somebody else set its CPUs or its nice value")
+    );
+    assert_eq!((told[1].threads, told[1].threads_left), (2, 2));
+    // It is told once; and who was moved since is left in the end.
+    assert!(collect(|tell| keeper.look(tell)).is_empty());
+    host.set(12, |state, _| state.0 = cpus("6")).unwrap();
+    collect(|tell| keeper.give_all_back(tell));
+    assert_eq!((host.on(12), host.on(14)), ("6 0".into(), "0-7 -3".into()));
+}
+
+#[test]
+fn children_and_threads_inherit_and_are_given_back() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    let (mut keeper, _) = kept(&host, &[DB, ("free", "place = \"os-default\"")]);
+    host.add(20, 10, "/bin/child", "1");
+    host.add(21, 20, "/bin/fork", "1");
+    host.add(22, 10, "/bin/free", "1");
+    host.add(23, 1, "/bin/stranger", "1");
+    let threads = &mut host
+        .0
+        .borrow_mut()
+        .all
+        .get_mut(&10)
+        .unwrap()
+        .threads
+        .clone();
+    threads.insert(15, (cpus("1"), 5));
+    host.0.borrow_mut().all.get_mut(&10).unwrap().threads = threads.clone();
+    for process in [20, 22, 23] {
+        keeper.consider(process, &mut |_| {});
+    }
+    // A rule that leaves processes alone takes them out again.
+    assert_eq!((host.on(20), host.on(22)), ("1 0".into(), "0-7 0".into()));
+    // The parent of a forked process may end before.
+    collect(|tell| keeper.give_all_back(tell));
+    for thread in [10, 15, 20, 21] {
+        assert_eq!(host.on(thread), "0-7 0", "{thread}");
+    }
+    assert_eq!(host.on(23), "1 0");
+}
+
+/// A process begins another program.
+fn execute(host: &Host, process: i32, executable: &str) {
+    let mut world = host.0.borrow_mut();
+    executable.clone_into(&mut world.all.get_mut(&process).unwrap().executable);
+}
+
+#[test]
+fn what_a_program_got_ends_with_it() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    let (mut keeper, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
+    assert_eq!(host.on(10), "1 -5");
+    execute(&host, 10, "/home/x/other");
+    let told = collect(|tell| keeper.consider(10, tell));
+    assert_eq!(host.on(10), "0-7 0");
+    assert_eq!(told[0].change, RuleChangeKind::Released);
+    assert_eq!(told[0].why.as_deref(), Some("it runs another program now"));
+    assert!(host.0.borrow().written.is_empty());
+}
+
+#[test]
+fn who_inherited_keeps_it_after_the_parent() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    let (mut keeper, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"")]);
+    host.add(20, 10, "/bin/child", "1");
+    collect(|tell| keeper.consider(20, tell));
+    {
+        let mut world = host.0.borrow_mut();
+        world.all.remove(&10);
+        world.all.get_mut(&20).unwrap().parent = 1;
+    }
+    assert!(collect(|tell| keeper.look(tell)).is_empty());
+    assert_eq!(host.on(20), "1 0");
+    collect(|tell| keeper.give_all_back(tell));
+    assert_eq!(host.on(20), "0-7 0");
+}
+
+#[test]
+fn a_raised_priority_is_not_inherited_by_other_programs() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    let (mut keeper, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
+    // A fork, as it is seen before it begins another program.
+    host.add(20, 10, "/bin/db", "1");
+    host.set(20, |state, _| state.1 = -5).unwrap();
+    collect(|tell| keeper.consider(20, tell));
+    assert_eq!(host.on(20), "1 -5");
+    execute(&host, 20, "/home/x/other");
+    let told = collect(|tell| keeper.consider(20, tell));
+    assert_eq!(host.on(20), "1 0");
+    let why = told[0].why.as_deref();
+    assert_eq!(why, Some("a raised priority is not inherited"));
+    // It is told once, and the CPUs come back in the end.
+    assert!(collect(|tell| keeper.consider(20, tell)).is_empty());
+    collect(|tell| keeper.give_all_back(tell));
+    assert_eq!((host.on(10), host.on(20)), ("0-7 0".into(), "0-7 0".into()));
+}
+
+#[test]
+fn a_new_start_knows_its_own() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    host.add(11, 1, "/bin/web", "0-7");
+    let (keeper, _) = kept(&host, &[DB, ("web", "place = \"cpu:2\"")]);
+    drop(keeper);
+    // Its number has come again, with a mask that looks the same.
+    host.0.borrow_mut().all.get_mut(&11).unwrap().start = 200;
+    let (_, told) = kept(
+        &host,
+        &[("db", "place = \"cpu:4-5\""), ("web", "place = \"cpu:3\"")],
+    );
+    assert_eq!((host.on(10), host.on(11)), ("4-5 5".into(), "2 0".into()));
+    assert_eq!(
+        (told[0].change, told[1].change),
+        (RuleChangeKind::Placed, RuleChangeKind::Refused)
+    );
+    // Nobody asks for it any more.
+    let (_, told) = kept(&host, &[("nobody", "nice = 1")]);
+    assert_eq!(
+        (host.on(10), told[0].change),
+        ("0-7 0".into(), RuleChangeKind::Released)
+    );
+}
+
+#[test]
+fn new_rules_move_what_the_old_ones_placed() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    let (mut keeper, _) = kept(&host, &[DB]);
+    let moved = plan(&[("db", "place = \"cpu:6\"\nnice = 5")]);
+    collect(|tell| keeper.change_plan(moved, tell));
+    assert_eq!(host.on(10), "6 5");
+    collect(|tell| keeper.change_plan(plan(&[("x", "nice = 1")]), tell));
+    assert_eq!(host.on(10), "0-7 0");
+}
+
+#[test]
+fn nothing_is_changed_that_is_not_written_down_or_not_permitted() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    host.0.borrow_mut().is_disk_full = true;
+    let (_, told) = kept(&host, &[DB]);
+    assert_eq!(host.on(10), "0-7 0");
+    assert!(told[0].why.as_ref().unwrap().contains("written down"));
+    host.0.borrow_mut().is_disk_full = false;
+    host.0.borrow_mut().foreign.push(10);
+    let (_, told) = kept(&host, &[DB]);
+    assert!(told[0].why.as_ref().unwrap().contains("CAP_SYS_NICE"));
+    assert!(host.0.borrow().written.is_empty());
+}
+
+#[test]
+fn a_dry_run_changes_nothing_and_tells_once() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    let mut keeper: Keeper<Host, Host> =
+        Keeper::new(host.clone(), None, plan(&[DB]), Vec::new(), 1);
+    let told = collect(|tell| keeper.look(tell));
+    assert_eq!((told.len(), told[0].to.as_deref()), (1, Some("1")));
+    assert!(told[0].dry_run);
+    assert!(collect(|tell| keeper.look(tell)).is_empty());
+    collect(|tell| keeper.give_all_back(tell));
+    assert_eq!((host.on(10), host.0.borrow().changes), ("0-7 0".into(), 0));
+}
+
+#[test]
+fn placements_stay_within_what_a_process_may_use() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "4-7");
+    host.0.borrow_mut().all.get_mut(&10).unwrap().default = cpus("4-7");
+    let (_, _) = kept(&host, &[("db", "place = \"one-per-core\"")]);
+    assert_eq!(host.on(10), "4,6 0");
+    let (_, told) = kept(&host, &[("db", "place = \"cpu:1\"")]);
+    let why = told[0].why.as_ref().unwrap();
+    assert!(
+        why.contains("forbidden: the process's cpuset leaves only 4-7"),
+        "{why}"
+    );
+}
+
+#[test]
+fn mistakes_in_placements_have_a_place() {
+    let topology = Topology::from_synthetic("core:4 pu:2").unwrap();
+    for (place, why) in [
+        ("one-cor", "did you mean"),
+        ("cpu:99", "no CPU 99"),
+        ("one-core/mem=bind", "memory policy"),
+        ("compact*2/bound", "/bound"),
+    ] {
+        let text = format!("[[rule]]\nname = \"a\"\nexecutable = \"x\"\nplace = \"{place}\"");
+        let error = Plan::read(&text, &topology, |_| None).unwrap_err();
+        assert_eq!(
+            (error.position.line, error.position.column),
+            (4, 9),
+            "{error}"
+        );
+        assert!(error.reason.contains(why), "{error}");
+    }
+}
+
+/// Hears what it is told to.
+struct Script(Vec<Heard>);
+
+impl Watch for Script {
+    fn next(&mut self) -> io::Result<Heard> {
+        Ok(self.0.remove(0))
+    }
+    fn tell_of_users(&mut self, _: bool) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_bad_file_leaves_the_old_rules_in_force() {
+    let host = Host::default();
+    let (mut keeper, _) = kept(&host, &[DB]);
+    host.add(10, 1, "/bin/db", "0-7");
+    let reload = Heard {
+        reload: true,
+        ..Heard::default()
+    };
+    let started = Heard {
+        started: vec![10],
+        ..Heard::default()
+    };
+    let stop = Heard {
+        stop: true,
+        ..Heard::default()
+    };
+    let mut script = Script(vec![reload, started, stop]);
+    let mut told = Vec::new();
+    let mut load = || Err("rules.toml:1:1: no".to_owned());
+    keep(&mut keeper, &mut script, &mut load, &mut |one| {
+        told.push(one)
+    })
+    .unwrap();
+    assert!(matches!(&told[0], Told::Warning(text) if text.contains("stay in force")));
+    assert_eq!(host.on(10), "1 5");
+}

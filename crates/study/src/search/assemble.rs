@@ -1,0 +1,237 @@
+//! Puts the record of a search together, while it runs and at its end.
+
+use super::choice::DEFAULT;
+use super::engine::{ERROR, Engine, HEAVY_TAILS, TAIL};
+use super::features::FEATURES;
+use super::{truth, words};
+use crate::compare::{host_record, workload_record};
+use pinwise_machine::Output;
+use pinwise_placement::Placement;
+use pinwise_record::{
+    Estimate, FeatureRecord, MetricRecord, ModelJudgement, PredictedArm, SEARCH_SCHEMA,
+    SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchVerdict,
+    Stopped, again,
+};
+use pinwise_stats::describe::{median, median_interval, quantile};
+use pinwise_stats::surrogate::{Belief, interval};
+use pinwise_workload::SuccessRule;
+
+/// Confidence of the intervals of an arm's own runs.
+const CONFIDENCE: f64 = 0.95;
+
+/// The record as far as it goes; `stopped`: why the search ended, if it did.
+pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRecord {
+    let plan = engine.plan;
+    let costs = match stopped {
+        Some(_) => truth::costs(engine),
+        None => vec![None; engine.arms.len()],
+    };
+    let predictions = predictions(engine, &costs);
+    let names: Vec<String> = engine.arms.iter().map(|arm| arm.name.clone()).collect();
+    let outcome = words::Outcome::of(engine, stopped);
+    let best = match outcome.best {
+        Some(DEFAULT) | None => outcome.best,
+        best => engine.outdone_by().or(best),
+    };
+    let mut record = SearchRecord {
+        schema: SEARCH_SCHEMA.to_owned(),
+        id: plan.id.clone(),
+        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+        argv: plan.argv.clone(),
+        again: again(&plan.argv, "search", plan.seed),
+        started: plan.started.clone(),
+        host: host_record(&*engine.machine, engine.topology),
+        command: plan.workload.command.argv().to_vec(),
+        workload: workload_record(&plan.workload),
+        metric: MetricRecord::new(&plan.metric, &plan.unit),
+        seed: plan.seed,
+        plan: plan_record(engine),
+        space: engine.counts.clone(),
+        arms: engine.arm_records(),
+        runs: engine.runs.clone(),
+        progress: progress(engine, &costs),
+        model: engine.belief.as_ref().map(|belief| model(engine, belief)),
+        runs_used: engine.runs_used(),
+        zone: engine.zone().exp_m1(),
+        confirmation: outcome.confirmation.clone(),
+        other_cpus: engine.other_cpus(),
+        least: outcome.best.and_then(|best| engine.least(best)),
+        verdict: match stopped {
+            Some(_) => outcome.verdict(engine),
+            None => SearchVerdict {
+                kind: SearchAnswer::Undecided,
+                sentence: "Undecided: the search has not ended.".to_owned(),
+                headline: None,
+                beside: Vec::new(),
+                advice: String::new(),
+                commands: Vec::new(),
+                condition: words::CONDITION.to_owned(),
+            },
+        },
+        true_regret: best.and_then(|best| truth::regret(&costs, best)),
+        truth: truth::record(&costs, &names, &predictions, engine.anchor()),
+        best: best.map(|best| names[best].clone()),
+        findings: words::findings(engine),
+        predictions,
+        stopped,
+        elapsed_s: engine.elapsed().as_secs_f64(),
+        tags: plan.tags.clone(),
+    };
+    record.conclude();
+    record
+}
+
+fn plan_record(engine: &Engine<'_>) -> SearchPlanRecord {
+    let plan = engine.plan;
+    let threads = plan.default_threads;
+    SearchPlanRecord {
+        threads: plan.threads.clone(),
+        default_threads: (!plan.default_is_counted).then_some(threads),
+        counted_threads: plan.default_is_counted.then_some(threads),
+        sets_threads: plan.sets_threads,
+        within: plan.within,
+        least_within: plan.least_within,
+        error: ERROR,
+        max_runs: plan.max_runs,
+        confirmation_pairs: plan.confirmation_pairs,
+        budget_s: plan.budget.map(|budget| budget.as_secs_f64()),
+        warmup: plan.warmup,
+        any_status: plan.workload.success == SuccessRule::AnyStatus,
+        output: match &plan.output {
+            Output::Discard => "discard".to_owned(),
+            Output::Keep => "keep".to_owned(),
+            Output::Inherit => "inherit".to_owned(),
+            Output::Files(folder) => folder.display().to_string(),
+        },
+    }
+}
+
+/// An arm as it stands in the record.
+pub(super) fn arm(engine: &Engine<'_>, number: usize) -> SearchArm {
+    let arm = &engine.arms[number];
+    let used = &arm.place.used;
+    let is_default = arm.place.placement == Placement::os_default();
+    let is_set = !(is_default && engine.plan.default_is_counted);
+    SearchArm {
+        name: arm.name.clone(),
+        placement: arm.place.placement.to_string(),
+        place_id: (!is_default).then(|| engine.space.id(&arm.occupancy)),
+        threads: is_set.then_some(arm.threads),
+        cpus: arm.place.cpus.to_string(),
+        packages: used.packages,
+        numa_nodes: used.numa_nodes,
+        llcs: used.llcs,
+        cores: used.cores,
+        cpu_count: used.cpus,
+        features: engine.features(number).to_vec(),
+        refined_from: engine.refined_from[number].map(|from| engine.arms[from].name.clone()),
+        invalid: engine.invalid[number].clone(),
+    }
+}
+
+fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> {
+    let Some((belief, standing)) = engine.belief.as_ref().zip(engine.standing.as_ref()) else {
+        return Vec::new();
+    };
+    let widening = HEAVY_TAILS * engine.widening();
+    let default = belief.arm(DEFAULT).mean;
+    let anchor = engine.anchor();
+    // Arms that were added after the last thought are not in it.
+    (0..belief.arms())
+        .filter(|&arm| engine.invalid[arm].is_none())
+        .map(|arm| {
+            let expected = belief.arm(arm);
+            let (low, high) = cost_interval(belief, arm, anchor, widening);
+            let own = engine.readings_of(arm);
+            PredictedArm {
+                arm: engine.arms[arm].name.clone(),
+                predicted: expected.mean.exp(),
+                low: low.exp(),
+                high: high.exp(),
+                ratio: (expected.mean - default).exp(),
+                change: String::new(),
+                runs: own.len(),
+                measured: measured(&own),
+                foretold: engine.foretold[arm].map(super::engine::Foretold::record),
+                beats_best: standing.beats[arm],
+                truth: costs[arm],
+            }
+        })
+        .collect()
+}
+
+/// Where nine of ten costs lie, at the level that the arm with most runs had in
+/// this search: what level the machine has at another hour no search of minutes
+/// can know.
+fn cost_interval(belief: &Belief, arm: usize, anchor: usize, widening: f64) -> (f64, f64) {
+    if arm == anchor || anchor >= belief.arms() {
+        return interval(&belief.law(arm), TAIL, widening);
+    }
+    let (low, high) = interval(&belief.difference(arm, anchor), TAIL, widening);
+    let level = belief.arm(anchor).mean;
+    (level + low, level + high)
+}
+
+/// What an arm's own runs say.
+fn measured(own: &[f64]) -> Option<Estimate> {
+    if own.is_empty() {
+        return None;
+    }
+    let costs: Vec<f64> = own.iter().map(|y| y.exp()).collect();
+    let interval = median_interval(&costs, CONFIDENCE);
+    Some(Estimate {
+        value: quantile(&costs, 0.5),
+        low: interval.map(|(low, _)| low),
+        high: interval.map(|(_, high)| high),
+    })
+}
+
+fn progress(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<pinwise_record::ProgressPoint> {
+    let points = engine.progress.iter().cloned();
+    points
+        .map(|mut point| {
+            let leader = engine.arms.iter().position(|arm| arm.name == point.leader);
+            point.true_regret = leader.and_then(|leader| truth::regret(costs, leader));
+            point
+        })
+        .collect()
+}
+
+fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
+    let features = FEATURES.iter().enumerate().map(|(number, feature)| {
+        let effect = belief.effect(number);
+        FeatureRecord {
+            name: feature.name.to_owned(),
+            meaning: feature.meaning.to_owned(),
+            effect: effect.mean,
+            sd: effect.sd,
+            change: None,
+            is_clear: false,
+        }
+    });
+    let misses = engine.foretold.iter().flatten();
+    let errors: Vec<f64> = misses.map(|f| (f.mean - f.y).exp_m1().abs()).collect();
+    let (explained, own) = (belief.explained_sd(), belief.own_sd());
+    SearchModelRecord {
+        features: features.collect(),
+        noise_sd: belief.noise_sd(),
+        block_sd: belief.block_sd(),
+        explained_sd: explained,
+        unexplained_sd: own,
+        inflation: engine.widening(),
+        foretold_error: (errors.len() >= 3).then(|| median(&errors)).flatten(),
+        judgement: judgement(explained, own),
+    }
+}
+
+/// What predictions were worth: what features leave unexplained, against what
+/// they explain.
+fn judgement(explained: f64, own: f64) -> ModelJudgement {
+    if own <= 0.25 * explained || own < 0.01 {
+        ModelJudgement::Fits
+    } else if own <= explained {
+        ModelJudgement::Misfits
+    } else {
+        ModelJudgement::Useless
+    }
+}

@@ -1,0 +1,159 @@
+//! Blocks of runs, and what becomes of each run.
+
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::choice::DEFAULT;
+use super::engine::{Engine, Foretold, Halt};
+use super::{Progress, SearchError};
+use crate::compare::{Moment, PADDING, Trial, output_named};
+use pinwise_machine::MachineError;
+use pinwise_record::{Phase, SearchRun, SearchStep, Stopped};
+use pinwise_stats::surrogate::{Belief, Reading};
+
+impl Engine<'_> {
+    /// Every arm once, in random order. Runs of an arm that fails count for
+    /// nothing, those of the others do.
+    pub(super) fn block(&mut self, step: SearchStep, arms: &[usize]) -> Result<(), Halt> {
+        let mut chance = ChaCha8Rng::seed_from_u64(self.plan.seed);
+        chance.set_stream(2 + self.blocks as u64);
+        let mut order = arms.to_vec();
+        order.shuffle(&mut chance);
+        for (slot, &arm) in order.iter().enumerate() {
+            if self.invalid[arm].is_some() {
+                continue;
+            }
+            let moment = Moment {
+                phase: match step {
+                    SearchStep::Warmup => Phase::Warmup,
+                    step if step.is_confirmation() => Phase::Confirmation,
+                    _ => Phase::Screening,
+                },
+                block: self.blocks,
+                order: slot,
+                block_runs: arms.len(),
+                at: Duration::ZERO,
+            };
+            let padding = chance.random_range(0..PADDING);
+            self.one_run(step, arm, moment, padding)?;
+        }
+        self.blocks += 1;
+        let record = self.record(None);
+        self.observer.block(&record);
+        Ok(())
+    }
+
+    fn one_run(
+        &mut self,
+        step: SearchStep,
+        arm: usize,
+        moment: Moment,
+        padding: usize,
+    ) -> Result<(), Halt> {
+        self.tell_progress(step, arm);
+        let plan = &self.arms[arm];
+        let run_name = format!("{}-{:04}", step_name(step), moment.block);
+        let trial = Trial {
+            workload: &plan.workload,
+            place: &plan.place,
+            binding: None,
+            offline: None,
+            metric: &self.plan.metric,
+            output: output_named(&self.plan.output, &plan.name, &run_name),
+            padding,
+        };
+        let made = self
+            .past
+            .run(&trial, (step, arm), moment, self.machine, self.started);
+        let (run, failure) = match made {
+            Ok(made) => made,
+            Err(MachineError::Interrupted) => return Err(Halt::Stopped(Stopped::Interrupted)),
+            Err(error) => return Err(Halt::Error(error.into())),
+        };
+        if let Some(cost) = run.metric.cost.filter(|_| failure.is_none()) {
+            self.learn(step, arm, moment.block, cost);
+        }
+        self.runs.push(SearchRun { arm, step, run });
+        match failure {
+            Some(failure) => self.fail(arm, failure),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a run's cost in.
+    fn learn(&mut self, step: SearchStep, arm: usize, block: usize, cost: f64) {
+        let y = cost.ln();
+        match step {
+            SearchStep::Warmup => {}
+            SearchStep::Confirmation => {
+                if let Some(pairs) = &mut self.pairs {
+                    pairs.take(arm == DEFAULT, block, y);
+                }
+                self.fresh.push(Reading { arm, block, y });
+            }
+            SearchStep::OtherCpus => {
+                if let Some(others) = &mut self.others {
+                    others.take(arm, block, y);
+                }
+            }
+            SearchStep::Least => {
+                if let Some(proposal) = &mut self.proposal {
+                    proposal.take(arm, block, y);
+                }
+            }
+            SearchStep::Profiling | SearchStep::Search | SearchStep::Refinement => {
+                let is_first = self.readings.iter().all(|reading| reading.arm != arm);
+                let knows = |belief: &&Belief| is_first && arm < belief.arms();
+                if let Some(belief) = self.belief.as_ref().filter(knows) {
+                    self.foretold[arm] = Some(Foretold {
+                        mean: belief.arm(arm).mean,
+                        sd: belief.run_sd(arm),
+                        y,
+                    });
+                }
+                self.readings.push(Reading { arm, block, y });
+            }
+        }
+    }
+
+    /// An arm that fails is out, whatever it did before.
+    fn fail(&mut self, arm: usize, failure: String) -> Result<(), Halt> {
+        let name = &self.arms[arm].name;
+        if arm == DEFAULT {
+            return Err(Halt::Error(SearchError::Failed(format!(
+                "{name}: {failure}"
+            ))));
+        }
+        self.observer.warn(&format!("{name}: {failure}"));
+        self.readings.retain(|reading| reading.arm != arm);
+        self.invalid[arm] = Some(failure);
+        Ok(())
+    }
+
+    fn tell_progress(&mut self, step: SearchStep, arm: usize) {
+        let leader = self.standing.as_ref();
+        let progress = Progress {
+            step: step_name(step),
+            runs: self.runs.len(),
+            most_runs: self.plan.max_runs,
+            arm: &self.arms[arm].name,
+            leader: leader.map(|s| (self.arms[s.leader].name.as_str(), s.doubt())),
+        };
+        self.observer.progress(&progress);
+    }
+}
+
+const fn step_name(step: SearchStep) -> &'static str {
+    match step {
+        SearchStep::Warmup => "warm-up",
+        SearchStep::Profiling => "profiling",
+        SearchStep::Search => "search",
+        SearchStep::Refinement => "refinement",
+        SearchStep::Confirmation => "confirmation",
+        SearchStep::OtherCpus => "other-cpus",
+        SearchStep::Least => "least",
+    }
+}

@@ -1,0 +1,102 @@
+//! What a search could run: `os-default`, then the shapes of every number of
+//! threads.
+
+use std::collections::BTreeSet;
+
+use super::{Candidate, Plan, SearchError};
+use pinwise_placement::Placement;
+use pinwise_placement::space::{Occupancy, Space};
+use pinwise_topology::Topology;
+
+/// All candidates, `os-default` first. A shape that asks for what `os-default`
+/// has anyway is left out.
+pub(super) fn candidates(
+    plan: &Plan,
+    topology: &Topology,
+    space: &Space,
+) -> Result<Vec<Candidate>, SearchError> {
+    let mut all = vec![default(plan, topology, space)?];
+    for &threads in &plan.threads {
+        if threads == 0 || threads > space.cpus() {
+            return Err(SearchError::Plan(format!(
+                "--threads {threads}: from 1 to {} threads have a CPU each here",
+                space.cpus()
+            )));
+        }
+        for shape in space.shapes(threads) {
+            let candidate = of_occupancy(plan, topology, space, shape.occupancy, threads)?;
+            let first = &all[0];
+            let is_default = candidate.place.cpus == first.place.cpus && threads == first.threads;
+            if !is_default {
+                all.push(candidate);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn default(plan: &Plan, topology: &Topology, space: &Space) -> Result<Candidate, SearchError> {
+    let place = Placement::os_default().realise(topology);
+    let place = place.map_err(|error| SearchError::Plan(error.to_string()))?;
+    let occupancy = space.occupancy(&place.cpus);
+    let nothing = || SearchError::Plan("this machine has no CPU to run on".to_owned());
+    Ok(Candidate {
+        name: place.placement.to_string(),
+        workload: if plan.default_is_counted {
+            plan.workload.clone()
+        } else {
+            let threads = plan.default_threads;
+            plan.workload.with_threads(threads, plan.sets_threads)
+        },
+        occupancy: occupancy.ok_or_else(nothing)?,
+        threads: plan.default_threads,
+        place,
+    })
+}
+
+/// A candidate whose CPUs lie so.
+pub(super) fn of_occupancy(
+    plan: &Plan,
+    topology: &Topology,
+    space: &Space,
+    occupancy: Occupancy,
+    threads: usize,
+) -> Result<Candidate, SearchError> {
+    let placement = space.placement(&occupancy);
+    let place = placement.realise(topology);
+    let place = place.map_err(|error| SearchError::Plan(error.to_string()))?;
+    Ok(Candidate {
+        name: named(plan, &placement, threads),
+        workload: plan.workload.with_threads(threads, plan.sets_threads),
+        place,
+        occupancy,
+        threads,
+    })
+}
+
+/// The placement, with the threads where there are several numbers of them.
+pub(super) fn named(plan: &Plan, placement: &Placement, threads: usize) -> String {
+    match plan.threads.len() {
+        0 | 1 => placement.to_string(),
+        _ if threads == 1 => format!("{placement} @ 1 thread"),
+        _ => format!("{placement} @ {threads} threads"),
+    }
+}
+
+/// The most compact and the most spread shape, of the number of threads that
+/// has most shapes. A model learns a slope from what it ran; what lies at the
+/// end of it may be a basin of its own.
+pub(super) fn extremes(all: &[Candidate]) -> Vec<usize> {
+    let of = |threads: usize| {
+        let shapes = (1..all.len()).filter(move |&arm| all[arm].threads == threads);
+        shapes.collect::<Vec<usize>>()
+    };
+    let numbers: BTreeSet<usize> = all.iter().map(|arm| arm.threads).collect();
+    let most = numbers.into_iter().map(of).max_by_key(Vec::len);
+    // Shapes come with the fewest units first.
+    let shapes = most.unwrap_or_default();
+    let ends = [shapes.first(), shapes.last()];
+    let mut ends: Vec<usize> = ends.into_iter().flatten().copied().collect();
+    ends.dedup();
+    ends
+}

@@ -1,0 +1,234 @@
+//! Who leads, who might beat the leader, and what to run next.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use pinwise_stats::surrogate::{Arms, Belief, Loss, below, sd_of, shortfall};
+
+/// `os-default`'s number among the arms.
+pub(super) const DEFAULT: usize = 0;
+/// Most challengers of a block: every block also pays for `os-default`.
+const MOST_CHALLENGERS: usize = 4;
+/// A challenger runs with the most promising one where it promises at least
+/// this share of that.
+const NEARLY_AS_DANGEROUS: f64 = 0.25;
+/// The leader runs again where its deviation is at least this share of its
+/// challenger's.
+const AS_UNKNOWN: f64 = 1.0;
+
+/// Rivals whose joint law is drawn: the most dangerous ones. The others hardly
+/// matter, and the cost grows with the square.
+const MOST_RIVALS: usize = 80;
+/// The expected loss may be this share of the indifference zone, and the loss
+/// exceed so many times the zone with the error allowed. (Expected opportunity
+/// cost as a stopping rule: Chick and Inoue, Oper. Res. 2001; Branke, Chick and
+/// Schmidt 2007. Half the zone costs a fifth more runs and saves no regret.)
+const EXPECTED: f64 = 1.0;
+pub(super) const RARE: f64 = 3.0;
+/// Own parts of arms above so many times the zone are worth a look at each arm.
+const BLIND: f64 = 8.0;
+/// More probably than not.
+pub(super) const RATHER: f64 = 0.5;
+
+/// Where a search stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Standing {
+    /// The arm to take if the search ended now.
+    pub(super) leader: usize,
+    /// What taking it loses to the best of all, in ln(cost); probabilities
+    /// that it is more than the zone, and than [`RARE`] times that.
+    pub(super) loss: Loss,
+    /// For every arm, by how much it is expected to beat the leader, worse
+    /// outcomes counted as none.
+    pub(super) promise: Vec<f64>,
+    /// And the probability that it does by more than the zone.
+    pub(super) beats: Vec<f64>,
+    /// Is the question answered?
+    pub(super) is_settled: bool,
+}
+
+impl Standing {
+    /// Probability that some arm beats the leader by more than the zone.
+    pub(super) fn doubt(&self) -> f64 {
+        self.loss.exceeds[0].min(1.0)
+    }
+}
+
+/// How arms are judged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    /// Indifference zone in ln(cost).
+    pub(super) zone: f64,
+    /// Probability of a large loss that may be left.
+    pub(super) error: f64,
+    /// Factor by which variances are widened.
+    pub(super) widening: f64,
+    /// Seed of what is drawn.
+    pub(super) seed: u64,
+}
+
+/// Judges the open arms. The leader is the arm of least expected cost, but
+/// `os-default` where hardly any beats that: doing nothing needs no reason.
+pub(super) fn standing(belief: &Belief, open: &[usize], rule: &Rule) -> Standing {
+    let doing_nothing = against(belief, DEFAULT, open, rule);
+    if doing_nothing.is_settled {
+        return doing_nothing;
+    }
+    let least = open
+        .iter()
+        .copied()
+        .min_by(|&a, &b| belief.arm(a).mean.total_cmp(&belief.arm(b).mean));
+    match least {
+        Some(leader) if leader != DEFAULT && beats_default(belief, leader, rule) => {
+            against(belief, leader, open, rule)
+        }
+        _ => doing_nothing,
+    }
+}
+
+/// Does it more probably than not beat `os-default` by more than the zone?
+pub(super) fn beats_default(belief: &Belief, arm: usize, rule: &Rule) -> bool {
+    let differences = belief.difference(arm, DEFAULT);
+    below(&differences, -rule.zone, rule.widening) > RATHER
+}
+
+fn against(belief: &Belief, leader: usize, open: &[usize], rule: &Rule) -> Standing {
+    let mut promise = vec![0.0; belief.arms()];
+    let mut beats = vec![0.0; belief.arms()];
+    for &arm in open.iter().filter(|&&arm| arm != leader) {
+        let differences = belief.difference(arm, leader);
+        promise[arm] = shortfall(&differences, rule.widening);
+        beats[arm] = below(&differences, -rule.zone, rule.widening);
+    }
+    let mut rivals: Vec<usize> = open.iter().copied().filter(|&arm| arm != leader).collect();
+    rivals.sort_by(|&a, &b| promise[b].total_cmp(&promise[a]));
+    rivals.truncate(MOST_RIVALS);
+    let mut chance = ChaCha8Rng::seed_from_u64(rule.seed);
+    let bounds = [rule.zone, RARE * rule.zone];
+    let loss = belief.loss(leader, &rivals, bounds, rule.widening, &mut chance);
+    Standing {
+        leader,
+        is_settled: loss.expected <= EXPECTED * rule.zone && loss.exceeds[1] <= rule.error,
+        loss,
+        promise,
+        beats,
+    }
+}
+
+/// The arms of the next block, `os-default` among them: the most dangerous
+/// challengers, and the leader where it is hardly better known than they are.
+pub(super) fn next_block(belief: &Belief, standing: &Standing, runs: &[usize]) -> Vec<usize> {
+    let leader = standing.leader;
+    let mut rivals: Vec<usize> = (0..standing.promise.len())
+        .filter(|&arm| arm != DEFAULT && standing.promise[arm] > 0.0)
+        .collect();
+    rivals.sort_by(|&a, &b| standing.promise[b].total_cmp(&standing.promise[a]));
+    let worst = rivals.first().map_or(0.0, |&arm| standing.promise[arm]);
+    rivals.retain(|&arm| standing.promise[arm] >= NEARLY_AS_DANGEROUS * worst);
+    rivals.truncate(MOST_CHALLENGERS);
+    let unknown = |arm: usize| deviation(belief, arm);
+    let first = rivals.first().map_or(0.0, |&arm| unknown(arm));
+    let is_unknown = runs[leader] == 0 || unknown(leader) >= AS_UNKNOWN * first;
+    let mut block = vec![DEFAULT];
+    if leader != DEFAULT && (is_unknown || rivals.is_empty()) {
+        block.push(leader);
+    }
+    block.extend(rivals);
+    block
+}
+
+/// Where arms differ for no reason that the model knows, a block of those that
+/// never ran, the most promising first; else `os-default` alone. What such arms
+/// cost is a guess, and the best of some dozens lies far out in its tail.
+pub(super) fn unseen(
+    belief: &Belief,
+    standing: &Standing,
+    runs: &[usize],
+    open: &[usize],
+    rule: &Rule,
+) -> Vec<usize> {
+    let own = belief.own_sd();
+    let is_blind = own > BLIND * rule.zone && own > belief.explained_sd();
+    let never_ran = |arm: &usize| is_blind && runs[*arm] == 0 && *arm != DEFAULT;
+    let arms = open.iter().copied().filter(never_ran).collect();
+    with_default(arms, &|arm| standing.promise[arm])
+}
+
+/// The arm that never ran and is farthest in its features from all that did.
+pub(super) fn strangest(arms: &Arms, runs: &[usize], open: &[usize]) -> Option<usize> {
+    let distance = |a: usize, b: usize| {
+        let pairs = arms.features[a].iter().zip(&arms.features[b]);
+        let squares = pairs.map(|(x, y)| (x - y).powi(2));
+        squares.sum::<f64>()
+    };
+    let nearest = |arm: usize| {
+        let ran = (0..runs.len()).filter(|&other| runs[other] > 0);
+        ran.map(|other| distance(arm, other))
+            .fold(f64::INFINITY, f64::min)
+    };
+    let never_ran = open.iter().copied().filter(|&arm| runs[arm] == 0);
+    never_ran.max_by(|&a, &b| nearest(a).total_cmp(&nearest(b)))
+}
+
+/// Does it matter where the program runs, as far as is known?
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Matters {
+    /// This arm is slower than `os-default` by more than the zone, for sure.
+    Yes(usize),
+    /// Arms are expected to differ from `os-default` by so little, as a root
+    /// mean square of ln(cost).
+    No(f64),
+    /// It takes more runs to tell.
+    Unknown,
+}
+
+/// Tells whether placement matters at all where nothing beats `os-default`.
+pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
+    // Of the surest of some dozens of arms one in twenty is surer than 0.99.
+    const SURE: f64 = 0.998;
+    const HARDLY: f64 = 2.5;
+    let others: Vec<usize> = open.iter().copied().filter(|&arm| arm != DEFAULT).collect();
+    let slower =
+        |arm: usize| 1.0 - below(&belief.difference(arm, DEFAULT), rule.zone, rule.widening);
+    let surest = others.iter().map(|&arm| (arm, slower(arm)));
+    if let Some((arm, _)) = surest
+        .filter(|(_, sure)| *sure >= SURE)
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+    {
+        return Matters::Yes(arm);
+    }
+    let squares: f64 = others.iter().map(|&arm| square(belief, arm)).sum();
+    let typical = (squares / others.len().max(1) as f64).sqrt();
+    if typical <= HARDLY * rule.zone {
+        Matters::No(typical)
+    } else {
+        Matters::Unknown
+    }
+}
+
+/// A block that tells more about whether placement matters: the arms that may
+/// differ most from `os-default`.
+pub(super) fn next_survey(belief: &Belief, open: &[usize]) -> Vec<usize> {
+    let others = open.iter().copied().filter(|&arm| arm != DEFAULT);
+    with_default(others.collect(), &|arm| square(belief, arm))
+}
+
+/// A block of `os-default` and those arms that have most of something.
+fn with_default(mut arms: Vec<usize>, most_of: &dyn Fn(usize) -> f64) -> Vec<usize> {
+    arms.sort_by(|&a, &b| most_of(b).total_cmp(&most_of(a)));
+    arms.truncate(MOST_CHALLENGERS);
+    std::iter::once(DEFAULT).chain(arms).collect()
+}
+
+/// Expected square of what an arm costs over `os-default`, in ln(cost).
+fn square(belief: &Belief, arm: usize) -> f64 {
+    let differences = belief.difference(arm, DEFAULT);
+    let of = |d: &pinwise_stats::surrogate::Normal| d.weight * (d.sd * d.sd + d.mean * d.mean);
+    differences.iter().map(of).sum()
+}
+
+/// Standard deviation of what an arm costs over `os-default`.
+fn deviation(belief: &Belief, arm: usize) -> f64 {
+    let differences = belief.difference(arm, DEFAULT);
+    sd_of(&differences)
+}

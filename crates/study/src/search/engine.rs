@@ -1,0 +1,465 @@
+//! Carries a search out: warm-up, profiling, blocks of the leader and its
+//! challengers, moves of one thread, confirmation.
+//!
+//! What runs next follows from the runs so far and the seed alone, so that a
+//! search that was cut off is gone through again with the runs that it made.
+
+use std::time::Duration;
+
+use super::candidates::{candidates, extremes};
+use super::choice::{
+    DEFAULT, Matters, Rule, Standing, beats_default, matters, next_block, next_survey, standing,
+    strangest, unseen,
+};
+use super::confirm::Pairs;
+use super::features::{View, no_arms, usual_mean};
+use super::least::Proposal;
+use super::other_cpus::Others;
+use super::past::Past;
+use super::{Candidate, Observer, Plan, SearchError, assemble};
+use pinwise_machine::Machine;
+use pinwise_placement::space::Space;
+use pinwise_record::{
+    ForetoldRecord, ProgressPoint, SearchArm, SearchRecord, SearchRun, SearchStep, SpaceRecord,
+    Stopped,
+};
+use pinwise_stats::surrogate::{Belief, Reading, Surrogate, informative, interval};
+use pinwise_topology::Topology;
+
+/// Runs that profile the program, `os-default` among them.
+const PROFILING: usize = 6;
+/// Runs of the leader before it may win.
+const LEAST_RUNS: usize = 2;
+/// Runs of `os-default` before it may win: where the scheduler puts threads by
+/// luck, a third of the runs may be far slower, and eight miss that with 4 %.
+const LEAST_RUNS_OF_DEFAULT: usize = 8;
+/// Doubt that may be left in the choice.
+pub(super) const ERROR: f64 = 0.05;
+/// Share of a time budget that is kept for the confirmation.
+const FOR_CONFIRMATION: f64 = 0.35;
+/// Blocks that tell whether placement matters at all, at most.
+const MOST_SURVEYS: usize = 8;
+/// The indifference zone follows the noise: it is at least so many standard
+/// deviations of a run of bound threads, but never more than a share because
+/// of that. What is smaller takes dozens of runs of each arm to see.
+const ZONE_OF_NOISE: f64 = 0.5;
+const MOST_ZONE_OF_NOISE: f64 = 0.03;
+/// What a 90 % interval leaves on either side.
+pub(super) const TAIL: f64 = 0.05;
+/// Deviate of a 90 % interval of Student's t with three degrees of freedom.
+/// Noise that was recorded comes in levels that last for several runs, so that
+/// few of them are worth less than their number: normal intervals held 67 to 86
+/// % of the truths there.
+const NINETY: f64 = 2.353;
+/// The same over that of the normal law, as a factor of variances.
+pub(super) const HEAVY_TAILS: f64 = (NINETY / 1.645) * (NINETY / 1.645);
+
+/// What was expected of an arm before its first run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Foretold {
+    pub(super) mean: f64,
+    pub(super) sd: f64,
+    /// ln(cost) of that run.
+    pub(super) y: f64,
+}
+
+/// A search on its way.
+pub(super) struct Engine<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) machine: &'a mut dyn Machine,
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) topology: &'a Topology,
+    pub(super) space: &'a Space,
+    pub(super) view: &'a View<'a>,
+    pub(super) past: Past,
+    pub(super) started: Duration,
+    pub(super) arms: Vec<Candidate>,
+    pub(super) refined_from: Vec<Option<usize>>,
+    pub(super) invalid: Vec<Option<String>>,
+    pub(super) foretold: Vec<Option<Foretold>>,
+    pub(super) model: Surrogate,
+    pub(super) readings: Vec<Reading>,
+    /// The same of the confirmation.
+    pub(super) fresh: Vec<Reading>,
+    pub(super) runs: Vec<SearchRun>,
+    pub(super) blocks: usize,
+    pub(super) belief: Option<Belief>,
+    pub(super) standing: Option<Standing>,
+    pub(super) progress: Vec<ProgressPoint>,
+    pub(super) pairs: Option<Pairs>,
+    pub(super) others: Option<Others>,
+    pub(super) proposal: Option<Proposal>,
+    pub(super) is_settled: bool,
+    /// Was the shape run that is least like those before it?
+    has_tried_strangest: bool,
+    /// Arms that cannot lead: moves that did not earn it, and CPUs that were
+    /// tried for the best shape.
+    pub(super) dropped: Vec<usize>,
+    /// How many placements there are.
+    pub(super) counts: Vec<SpaceRecord>,
+}
+
+/// Why the search goes no further.
+pub(super) enum Halt {
+    /// An ordinary end.
+    Stopped(Stopped),
+    /// No record.
+    Error(SearchError),
+}
+
+impl From<SearchError> for Halt {
+    fn from(error: SearchError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Carries a plan out.
+pub(super) fn carry_out(
+    plan: &Plan,
+    past: Option<&SearchRecord>,
+    machine: &mut dyn Machine,
+    observer: &mut dyn Observer,
+) -> Result<SearchRecord, SearchError> {
+    plan.check()?;
+    let (topology, _) = machine.topology()?;
+    let space = Space::of(&topology);
+    let view = View::of(&topology);
+    let arms = candidates(plan, &topology, &space)?;
+    if arms.len() < 2 {
+        return Err(SearchError::Plan(
+            "there is nothing to search: every placement here is the same CPUs".to_owned(),
+        ));
+    }
+    let mut engine = Engine::new(plan, past, machine, observer, (&topology, &space, &view));
+    for candidate in arms {
+        engine.add(candidate, None);
+    }
+    let opening = engine.record(None);
+    engine.observer.begin(&opening);
+    let stopped = match engine.go() {
+        Ok(()) => Stopped::Precision,
+        Err(Halt::Stopped(stopped)) => stopped,
+        Err(Halt::Error(error)) => return Err(error),
+    };
+    Ok(engine.record(Some(stopped)))
+}
+
+impl<'a> Engine<'a> {
+    fn new(
+        plan: &'a Plan,
+        past: Option<&SearchRecord>,
+        machine: &'a mut dyn Machine,
+        observer: &'a mut dyn Observer,
+        (topology, space, view): (&'a Topology, &'a Space, &'a View<'a>),
+    ) -> Self {
+        Self {
+            past: Past::of(past, machine.is_simulated()),
+            started: machine.now(),
+            model: Surrogate::new(no_arms()),
+            plan,
+            machine,
+            observer,
+            topology,
+            space,
+            view,
+            arms: Vec::new(),
+            refined_from: Vec::new(),
+            invalid: Vec::new(),
+            foretold: Vec::new(),
+            readings: Vec::new(),
+            fresh: Vec::new(),
+            runs: Vec::new(),
+            blocks: 0,
+            belief: None,
+            standing: None,
+            progress: Vec::new(),
+            pairs: None,
+            others: None,
+            proposal: None,
+            is_settled: false,
+            has_tried_strangest: false,
+            dropped: Vec::new(),
+            counts: counts(plan, space),
+        }
+    }
+
+    /// A new arm, perhaps made by moving a thread of another; its number.
+    pub(super) fn add(&mut self, candidate: Candidate, from: Option<usize>) -> usize {
+        let threads = candidate.threads;
+        let features = if self.arms.is_empty() {
+            self.view.features_of_default(threads)
+        } else {
+            self.view.features(&candidate.place.cpus, threads, false)
+        };
+        self.arms.push(candidate);
+        self.refined_from.push(from);
+        self.invalid.push(None);
+        self.foretold.push(None);
+        self.model.add(features, usual_mean(threads))
+    }
+
+    pub(super) fn features(&self, arm: usize) -> &[f64] {
+        &self.model.arms().features[arm]
+    }
+
+    /// Time since the search began, that before an interruption included.
+    pub(super) fn elapsed(&self) -> Duration {
+        let now = self.machine.now().saturating_sub(self.started);
+        now.max(self.past.reached()) + self.past.before()
+    }
+
+    fn go(&mut self) -> Result<(), Halt> {
+        for _ in 0..self.plan.warmup {
+            self.block(SearchStep::Warmup, &[DEFAULT])?;
+        }
+        self.profile()?;
+        match self.settle() {
+            Ok(()) => {
+                self.is_settled = true;
+                self.refine()?;
+                // What was learnt on the way may have changed who leads.
+                let again = self.settle();
+                self.confirm()?;
+                self.try_other_cpus()?;
+                self.confirm_least()?;
+                match again {
+                    Err(Halt::Stopped(Stopped::Runs | Stopped::Budget)) | Ok(()) => Ok(()),
+                    Err(halt) => Err(halt),
+                }
+            }
+            // Out of budget: what leads is still worth a comparison.
+            Err(Halt::Stopped(stopped)) if stopped != Stopped::Interrupted => {
+                self.confirm()?;
+                Err(Halt::Stopped(stopped))
+            }
+            Err(halt) => Err(halt),
+        }
+    }
+
+    /// The runs that say most about what the program is sensitive to.
+    fn profile(&mut self) -> Result<(), Halt> {
+        let count = PROFILING.min(self.arms.len());
+        let open = |arm: usize| self.invalid[arm].is_none();
+        let mut first = vec![DEFAULT];
+        first.extend(extremes(&self.arms));
+        let chosen = informative(self.model.arms(), &first, count, &open);
+        let limit = self.plan.max_runs.unwrap_or(usize::MAX);
+        let chosen: Vec<usize> = chosen.into_iter().take(limit).collect();
+        self.block(SearchStep::Profiling, &chosen)?;
+        self.think();
+        self.note();
+        Ok(())
+    }
+
+    /// Runs blocks until hardly any arm can beat the leader, and once the shape
+    /// that is least like those that ran: what the model knows least of.
+    /// Where the leader is `os-default`, some more tell whether placement
+    /// matters at all.
+    fn settle(&mut self) -> Result<(), Halt> {
+        let mut surveys = 0;
+        loop {
+            let Some((belief, standing)) = self.belief.as_ref().zip(self.standing.as_ref()) else {
+                return Err(Halt::Stopped(Stopped::Failed));
+            };
+            let runs = self.runs_of_arms();
+            let leader = standing.leader;
+            // Blocks made for other reasons hold runs of `os-default`, too: those
+            // that it still lacks come last.
+            let is_tried = leader == DEFAULT || runs[leader] >= LEAST_RUNS;
+            let is_lacking = leader == DEFAULT && runs[DEFAULT] < LEAST_RUNS_OF_DEFAULT;
+            let is_open_whether = || {
+                let open = self.open();
+                let matters = matters(belief, &open, &self.rule());
+                surveys < MOST_SURVEYS && leader == DEFAULT && matters == Matters::Unknown
+            };
+            let unseen = unseen(belief, standing, &runs, &self.open(), &self.rule());
+            let block = match (standing.is_settled, is_tried) {
+                (true, _) if unseen.len() > 1 => unseen,
+                (true, true) if !self.has_tried_strangest => {
+                    self.has_tried_strangest = true;
+                    match strangest(self.model.arms(), &runs, &self.open()) {
+                        Some(arm) => vec![DEFAULT, arm],
+                        None => continue,
+                    }
+                }
+                (true, true) if is_open_whether() => {
+                    surveys += 1;
+                    next_survey(belief, &self.open())
+                }
+                (true, true) if is_lacking => vec![DEFAULT],
+                (true, true) => return Ok(()),
+                (true, false) => vec![DEFAULT, leader],
+                (false, _) => next_block(belief, standing, &runs),
+            };
+            self.afford(block.len())?;
+            self.block(SearchStep::Search, &block)?;
+            self.think();
+            self.note();
+        }
+    }
+
+    /// May so many more runs be made before the confirmation?
+    pub(super) fn afford(&self, runs: usize) -> Result<(), Halt> {
+        let used = self.runs_used();
+        if self.plan.max_runs.is_some_and(|most| used + runs > most) {
+            return Err(Halt::Stopped(Stopped::Runs));
+        }
+        let kept = match self.plan.confirmation_pairs {
+            0 => 0.0,
+            _ => FOR_CONFIRMATION,
+        };
+        self.afford_time(runs, 1.0 - kept)
+    }
+
+    /// Is there time for so many more runs within a share of the budget?
+    pub(super) fn afford_time(&self, runs: usize, share: f64) -> Result<(), Halt> {
+        let Some(budget) = self.plan.budget else {
+            return Ok(());
+        };
+        let made = self.runs.len().max(1) as f64;
+        let elapsed = self.elapsed().as_secs_f64();
+        let needed = elapsed / made * runs as f64;
+        if elapsed + needed > budget.as_secs_f64() * share {
+            return Err(Halt::Stopped(Stopped::Budget));
+        }
+        Ok(())
+    }
+
+    /// Works out what the runs say.
+    pub(super) fn think(&mut self) {
+        self.belief = Some(self.model.learn(&self.readings));
+        let rule = self.rule();
+        let belief = self.belief.as_ref();
+        self.standing = belief.map(|belief| standing(belief, &self.open(), &rule));
+    }
+
+    /// Does the arm beat `os-default` by more than the indifference zone rather
+    /// than not, all runs taken together? The model is asked, not
+    /// fresh runs alone: where those leave it open, the runs before count, too.
+    pub(super) fn still_beats_default(&self, arm: usize) -> bool {
+        let mut readings = self.readings.clone();
+        readings.extend(&self.fresh);
+        let belief = self.model.clone().learn(&readings);
+        beats_default(&belief, arm, &self.rule())
+    }
+
+    /// The bound arm that ran most: what it costs says at what level this
+    /// search was.
+    pub(super) fn anchor(&self) -> usize {
+        let runs = self.runs_of_arms();
+        let bound = self.open().into_iter().filter(|&arm| arm != DEFAULT);
+        bound.max_by_key(|&arm| runs[arm]).unwrap_or(DEFAULT)
+    }
+
+    pub(super) fn open(&self) -> Vec<usize> {
+        (0..self.arms.len())
+            .filter(|&arm| self.invalid[arm].is_none() && !self.dropped.contains(&arm))
+            .collect()
+    }
+
+    pub(super) fn rule(&self) -> Rule {
+        Rule {
+            zone: self.zone(),
+            error: ERROR,
+            widening: self.widening(),
+            seed: self.plan.seed,
+        }
+    }
+
+    /// Indifference zone in ln(cost): `within`, or more where runs vary much.
+    pub(super) fn zone(&self) -> f64 {
+        let noise = self.belief.as_ref().map_or(0.0, Belief::typical_noise_sd);
+        let follows = (ZONE_OF_NOISE * noise).min(MOST_ZONE_OF_NOISE.ln_1p());
+        self.plan.within.ln_1p().max(follows)
+    }
+
+    /// Factor for variances: more than 1 where first runs of arms missed what
+    /// was foretold of them by more than was said. Two that fit are assumed.
+    pub(super) fn widening(&self) -> f64 {
+        let misses = self.foretold.iter().flatten();
+        let squares: Vec<f64> = misses.map(|f| ((f.y - f.mean) / f.sd).powi(2)).collect();
+        if squares.len() < 3 {
+            return 1.0;
+        }
+        let mean = (squares.iter().sum::<f64>() + 2.0) / (squares.len() as f64 + 2.0);
+        mean.max(1.0)
+    }
+
+    /// Keeps who leads now.
+    pub(super) fn note(&mut self) {
+        let Some((belief, standing)) = self.belief.as_ref().zip(self.standing.as_ref()) else {
+            return;
+        };
+        let expected = belief.arm(standing.leader);
+        let (low, high) = interval(
+            &belief.law(standing.leader),
+            TAIL,
+            HEAVY_TAILS * self.widening(),
+        );
+        self.progress.push(ProgressPoint {
+            runs: self.runs_used(),
+            leader: self.arms[standing.leader].name.clone(),
+            predicted: expected.mean.exp(),
+            low: low.exp(),
+            high: high.exp(),
+            doubt: standing.doubt(),
+            expected_loss: standing.loss.expected.exp_m1(),
+            true_regret: None,
+        });
+    }
+
+    /// Runs of profiling, search and refinement.
+    pub(super) fn runs_used(&self) -> usize {
+        let is_counted = |run: &&SearchRun| run.step.is_search();
+        self.runs.iter().filter(is_counted).count()
+    }
+
+    /// Runs of each arm that count.
+    pub(super) fn runs_of_arms(&self) -> Vec<usize> {
+        let mut runs = vec![0; self.arms.len()];
+        for reading in &self.readings {
+            runs[reading.arm] += 1;
+        }
+        runs
+    }
+
+    /// ln(cost) of the runs of an arm that count.
+    pub(super) fn readings_of(&self, arm: usize) -> Vec<f64> {
+        let of_arm = self.readings.iter().filter(|reading| reading.arm == arm);
+        of_arm.map(|reading| reading.y).collect()
+    }
+
+    pub(super) fn record(&self, stopped: Option<Stopped>) -> SearchRecord {
+        assemble::record(self, stopped)
+    }
+
+    pub(super) fn arm_records(&self) -> Vec<SearchArm> {
+        (0..self.arms.len())
+            .map(|arm| assemble::arm(self, arm))
+            .collect()
+    }
+}
+
+impl Foretold {
+    pub(super) fn record(self) -> ForetoldRecord {
+        ForetoldRecord {
+            predicted: self.mean.exp(),
+            low: (self.mean - NINETY * self.sd).exp(),
+            high: (self.mean + NINETY * self.sd).exp(),
+            measured: self.y.exp(),
+        }
+    }
+}
+
+/// How many placements there are of each number of threads: big numbers, and
+/// worked out once.
+fn counts(plan: &Plan, space: &Space) -> Vec<SpaceRecord> {
+    let threads = plan.threads.iter();
+    threads
+        .map(|&threads| SpaceRecord {
+            threads,
+            placements: space.count(threads).to_string(),
+            shapes: space.shapes(threads).len(),
+        })
+        .collect()
+}

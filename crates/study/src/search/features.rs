@@ -1,0 +1,270 @@
+//! What the model sees of a placement: a few figures of how its threads share
+//! the machine, the same on every machine.
+//!
+//! They are the resources that contention models of placement name (Pandia:
+//! Goodman, Varisteas and Harris, `EuroSys` 2017; Funston et al., USENIX ATC
+//! 2018): issue slots of a core, a last-level cache, a node's memory, the way
+//! between caches and packages. How much each matters to a program is learnt
+//! from its runs; no hardware counter is read.
+
+use super::choice::DEFAULT;
+use pinwise_placement::Placement;
+use pinwise_stats::surrogate::Arms;
+use pinwise_topology::{CpuSet, Topology};
+
+/// A feature.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Feature {
+    pub(super) name: &'static str,
+    pub(super) meaning: &'static str,
+    /// Standard deviation of its effect, relative to the scale of all.
+    relative_sd: f64,
+    /// And whatever that scale is.
+    absolute_sd: f64,
+}
+
+const fn feature(name: &'static str, meaning: &'static str, relative_sd: f64) -> Feature {
+    Feature {
+        name,
+        meaning,
+        relative_sd,
+        absolute_sd: 0.0,
+    }
+}
+
+/// In the order of [`View::features`].
+pub(super) const FEATURES: [Feature; 13] = [
+    feature("smt", "threads that share their core", 1.2),
+    feature("smt_mixed", "some threads share a core, others do not", 0.5),
+    feature("llc_crowd", "threads of one last-level cache", 1.0),
+    feature("node_crowd", "threads of one NUMA node", 1.0),
+    feature("package_crowd", "threads of one package", 1.0),
+    feature("llc_span", "pairs of threads in different caches", 1.0),
+    feature("node_span", "pairs of threads on different nodes", 1.0),
+    feature(
+        "package_span",
+        "pairs of threads in different packages",
+        1.0,
+    ),
+    feature("imbalance", "uneven load of last-level caches", 0.7),
+    feature("slow_kind", "threads on slower kinds of core", 1.5),
+    Feature {
+        name: "threads",
+        meaning: "threads (ln), beyond what most programs gain",
+        relative_sd: 0.0,
+        absolute_sd: 0.4,
+    },
+    feature("threads_squared", "gains that end with more threads", 1.0),
+    // Where the scheduler puts threads is a guess: what that costs is learnt
+    // from the runs of `os-default` alone.
+    Feature {
+        name: "free",
+        meaning: "left to the scheduler, with CPUs to spare",
+        relative_sd: 0.5,
+        absolute_sd: 0.3,
+    },
+];
+/// Crowds are counted in powers of this many threads, so that features lie
+/// about between 0 and 1.
+const CROWD: f64 = 16.0;
+/// What a doubling of threads usually gains, as a power: before anything was
+/// run. Amdahl's law with a tenth of serial work gives 0.8 from 1 to 8 threads.
+const USUAL_SCALING: f64 = 0.8;
+
+/// Where the CPUs of a machine lie.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    topology: &'a Topology,
+    /// Core, last-level cache, node and package of every allowed CPU, by number
+    /// of the CPU.
+    units: Vec<Option<[usize; 4]>>,
+    /// Units of each of these levels.
+    counts: [usize; 4],
+    /// Is it a slower kind of core?
+    is_slow: Vec<bool>,
+}
+
+/// Indices into [`View::units`].
+const CORE: usize = 0;
+const LLC: usize = 1;
+const NODE: usize = 2;
+const PACKAGE: usize = 3;
+
+impl<'a> View<'a> {
+    pub(super) fn of(topology: &'a Topology) -> Self {
+        let size = topology.cpus.iter().map(|cpu| cpu.id + 1).max();
+        let size = size.unwrap_or(0);
+        let (mut units, mut is_slow) = (vec![None; size], vec![false; size]);
+        let fastest = topology.kinds.iter().position(|kind| kind.name == "P");
+        for cpu in topology.cpus.iter().filter(|cpu| cpu.allowed) {
+            let package = cpu.package.unwrap_or(0);
+            let node = cpu.numa_node.unwrap_or(package);
+            // Where no cache is reported a node has one, for all we know.
+            let llc = cpu.llc.unwrap_or(node);
+            units[cpu.id] = Some([cpu.core.unwrap_or(cpu.id), llc, node, package]);
+            is_slow[cpu.id] = fastest.is_some() && cpu.kind != fastest;
+        }
+        let used = |level: usize| {
+            let mut all: Vec<usize> = units.iter().flatten().map(|unit| unit[level]).collect();
+            all.sort_unstable();
+            all.dedup();
+            all.len()
+        };
+        Self {
+            counts: [used(CORE), used(LLC), used(NODE), used(PACKAGE)],
+            topology,
+            units,
+            is_slow,
+        }
+    }
+
+    /// Features of a placement with a thread on each of its CPUs.
+    pub(super) fn features(&self, cpus: &CpuSet, threads: usize, is_free: bool) -> Vec<f64> {
+        let list: Vec<[usize; 4]> = cpus
+            .iter()
+            .filter_map(|cpu| self.units.get(cpu).copied().flatten())
+            .collect();
+        let all = list.len().max(1) as f64;
+        let loads: Vec<Vec<usize>> = (0..4).map(|level| loads(&list, level)).collect();
+        let smt: usize = loads[CORE].iter().filter(|&&n| n > 1).sum();
+        let smt = smt as f64 / all;
+        // Levels that are one and the same on this machine count once.
+        let is_own = |level: usize, above: usize| self.counts[level] != self.counts[above];
+        let has_llcs = is_own(LLC, NODE);
+        let has_nodes = is_own(NODE, PACKAGE);
+        let slow = cpus.iter().filter(|&cpu| self.is_slow[cpu]).count();
+        let threads = (threads.max(1) as f64).ln();
+        let when = |holds: bool, value: f64| if holds { value } else { 0.0 };
+        vec![
+            smt,
+            4.0 * smt * (1.0 - smt),
+            when(has_llcs, crowd(&loads[LLC])),
+            when(has_nodes, crowd(&loads[NODE])),
+            crowd(&loads[PACKAGE]),
+            when(has_llcs, span(&loads[LLC])),
+            when(has_nodes, span(&loads[NODE])),
+            span(&loads[PACKAGE]),
+            imbalance(&loads[LLC]),
+            slow as f64 / all,
+            threads,
+            threads * threads / 10.0,
+            when(is_free, 1.0),
+        ]
+    }
+
+    /// Features of a program that is left to the scheduler: it is taken to
+    /// spread threads over what there is, as schedulers that prefer idle cores
+    /// do; how wrong that is shows in its runs.
+    pub(super) fn features_of_default(&self, threads: usize) -> Vec<f64> {
+        let allowed = &self.topology.allowed;
+        let is_free = threads < allowed.len();
+        let spread = Placement::times(pinwise_placement::Wish::Spread, threads.max(1));
+        let cpus = match spread.realise(self.topology) {
+            Ok(realised) if is_free => realised.cpus,
+            _ => allowed.clone(),
+        };
+        self.features(&cpus, threads, is_free)
+    }
+}
+
+/// The arms of a model, as yet without any.
+pub(super) fn no_arms() -> Arms {
+    Arms {
+        features: Vec::new(),
+        relative_sd: FEATURES.iter().map(|f| f.relative_sd).collect(),
+        absolute_sd: FEATURES.iter().map(|f| f.absolute_sd).collect(),
+        mean: Vec::new(),
+        // `os-default`: the scheduler puts it elsewhere every time.
+        loose: vec![DEFAULT],
+    }
+}
+
+/// What is expected of ln(cost) for this many threads, but for a constant.
+pub(super) fn usual_mean(threads: usize) -> f64 {
+    -USUAL_SCALING * (threads.max(1) as f64).ln()
+}
+
+/// Threads on each used unit of a level.
+fn loads(list: &[[usize; 4]], level: usize) -> Vec<usize> {
+    let mut units: Vec<usize> = list.iter().map(|unit| unit[level]).collect();
+    units.sort_unstable();
+    units.chunk_by(|a, b| a == b).map(<[usize]>::len).collect()
+}
+
+/// ln of the threads that a thread meets in its unit, itself included; their
+/// mean.
+fn crowd(loads: &[usize]) -> f64 {
+    let total: f64 = loads.iter().map(|&n| n as f64).sum();
+    let sum: f64 = loads.iter().map(|&n| n as f64 * (n as f64).ln()).sum();
+    sum / total.max(1.0) / CROWD.ln()
+}
+
+/// Probability that two different threads are in different units.
+fn span(loads: &[usize]) -> f64 {
+    let total: f64 = loads.iter().map(|&n| n as f64).sum();
+    let together: f64 = loads.iter().map(|&n| n as f64 * (n as f64 - 1.0)).sum();
+    if total < 2.0 {
+        return 0.0;
+    }
+    1.0 - together / (total * (total - 1.0))
+}
+
+/// ln of the largest load over the mean load.
+fn imbalance(loads: &[usize]) -> f64 {
+    let total: usize = loads.iter().sum();
+    let largest = loads.iter().copied().max().unwrap_or(1);
+    if total == 0 {
+        return 0.0;
+    }
+    (largest as f64 * loads.len() as f64 / total as f64).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(topology: &str, cpus: &str) -> Vec<(&'static str, f64)> {
+        let topology = Topology::from_synthetic(topology).unwrap();
+        let cpus = CpuSet::parse_list(cpus).unwrap();
+        let features = View::of(&topology).features(&cpus, cpus.len(), false);
+        let named = FEATURES.iter().map(|f| f.name).zip(features);
+        named.filter(|(_, value)| value.abs() > 1e-9).collect()
+    }
+
+    #[test]
+    fn siblings_and_crowds_are_seen() {
+        let two_llcs = "package:1 l3:2 core:4 pu:2";
+        let names =
+            |cpus| -> Vec<&str> { seen(two_llcs, cpus).iter().map(|(name, _)| *name).collect() };
+        let threads = ["threads", "threads_squared"];
+        assert_eq!(names("0"), [] as [&str; 0]);
+        assert!(names("0-1").starts_with(&["smt", "llc_crowd", "package_crowd"]));
+        assert!(!names("0,2").contains(&"smt"));
+        assert!(names("0,8").contains(&"llc_span"));
+        assert!(names("0,2,8").contains(&"imbalance"));
+        assert!(names("0,2,8").ends_with(&threads));
+    }
+
+    #[test]
+    fn levels_that_are_one_count_once() {
+        let names: Vec<&str> = seen("package:2 [numa] l3:1 core:2 pu:1", "0,2")
+            .iter()
+            .map(|(name, _)| *name)
+            .collect();
+        assert_eq!(names, ["package_span", "threads", "threads_squared"]);
+    }
+
+    #[test]
+    fn a_program_with_cpus_to_spare_is_free() {
+        let topology = Topology::from_synthetic("package:1 core:4 pu:2").unwrap();
+        let view = View::of(&topology);
+        let free = FEATURES.iter().position(|f| f.name == "free").unwrap();
+        assert!(view.features_of_default(4)[free] > 0.5);
+        assert!(view.features_of_default(8)[free] < 0.5);
+        assert!(
+            view.features_of_default(4)[0] < 0.5,
+            "not spread over cores"
+        );
+        assert_eq!(view.features_of_default(4).len(), FEATURES.len());
+    }
+}

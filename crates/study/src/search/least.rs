@@ -1,0 +1,132 @@
+//! The least resource that is nearly as good as the best: proposed by the
+//! model, confirmed by fresh pairs. A proposal that is not confirmed is not the
+//! answer: the model alone is wrong in one of nine.
+
+use super::choice::DEFAULT;
+use super::confirm::Pairs;
+use super::engine::{Engine, HEAVY_TAILS, Halt};
+use super::words;
+use pinwise_record::{LeastRecord, SearchStep, Stopped};
+use pinwise_stats::surrogate::{below, interval, mean_of};
+
+/// Probability that the model must give a proposal.
+const SURE: f64 = 0.9;
+/// Two-sided error of the pairs' interval, of which one side counts.
+const ALPHA: f64 = 0.1;
+/// Most pairs: what needs more lies at the limit.
+const MOST_PAIRS: usize = 20;
+
+/// A proposal beside the best.
+#[derive(Debug)]
+pub(super) struct Proposal {
+    arm: usize,
+    best: usize,
+    pairs: Pairs,
+}
+
+impl Proposal {
+    pub(super) fn take(&mut self, arm: usize, block: usize, y: f64) {
+        self.pairs.take(arm == self.best, block, y);
+    }
+
+    fn is_confirmed(&self, limit: f64) -> bool {
+        self.pairs.interval().is_some_and(|(_, high)| high < limit)
+    }
+
+    fn is_refuted(&self, limit: f64) -> bool {
+        self.pairs.interval().is_some_and(|(low, _)| low > limit)
+    }
+}
+
+impl Engine<'_> {
+    /// Pairs of the best and the least resource that the model proposes.
+    pub(super) fn confirm_least(&mut self) -> Result<(), Halt> {
+        let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
+        let best = words::Outcome::of(self, None).best;
+        let best = best.filter(|&best| best == DEFAULT || self.outdone_by().is_none());
+        let proposed = best.and_then(|best| Some((best, self.propose(best)?)));
+        let Some((best, arm)) = proposed.filter(|(best, arm)| best != arm && most > 0) else {
+            return Ok(());
+        };
+        let pairs = Pairs::new(arm, ALPHA, self.pair_noise(arm, best), most);
+        self.proposal = Some(Proposal { arm, best, pairs });
+        let limit = self.plan.least_within.ln_1p();
+        for _ in 0..most {
+            let is_told = |p: &Proposal| p.is_confirmed(limit) || p.is_refuted(limit);
+            if self.proposal.as_ref().is_some_and(is_told) || self.afford_time(2, 1.0).is_err() {
+                break;
+            }
+            self.block(SearchStep::Least, &[best, arm])?;
+            if self.invalid[arm].is_some() || self.invalid[best].is_some() {
+                return Err(Halt::Stopped(Stopped::Failed));
+            }
+        }
+        Ok(())
+    }
+
+    /// The least CPUs, then cores, caches, nodes and packages, that the model
+    /// takes for nearly as good as the best.
+    fn propose(&self, best: usize) -> Option<usize> {
+        let belief = self.belief.as_ref()?;
+        let limit = self.plan.least_within.ln_1p();
+        let is_enough = |arm: usize| {
+            let differences = belief.difference(arm, best);
+            arm == best || below(&differences, limit, self.widening()) >= SURE
+        };
+        let size = |arm: usize| {
+            let used = &self.arms[arm].place.used;
+            let inner = (used.cpus, used.cores, used.llcs);
+            (inner, used.numa_nodes, used.packages)
+        };
+        let open = self.open().into_iter();
+        open.filter(|&arm| arm < belief.arms() && is_enough(arm))
+            .min_by_key(|&arm| (size(arm), usize::from(arm != best)))
+    }
+
+    /// The least resource as it stands in the record. What pairs do not confirm
+    /// is not smaller than the best; without pairs it is what the model says.
+    /// Where CPUs of one shape differ, shapes alone do not tell.
+    pub(super) fn least(&self, best: usize) -> Option<LeastRecord> {
+        if best != DEFAULT && self.outdone_by().is_some() {
+            return None;
+        }
+        let limit = self.plan.least_within.ln_1p();
+        let tried = self.proposal.as_ref().filter(|p| p.best == best);
+        let confirmed = tried.filter(|proposal| proposal.is_confirmed(limit));
+        let is_open = self.plan.confirmation_pairs > 0 && confirmed.is_none();
+        let arm = match confirmed {
+            Some(proposal) => proposal.arm,
+            None if is_open => best,
+            None => self.propose(best)?,
+        };
+        let (middle, (low, high)) = match confirmed {
+            _ if arm == best => (0.0, (0.0, 0.0)),
+            Some(proposal) => (proposal.pairs.estimate(), proposal.pairs.interval()?),
+            None => {
+                let differences = self.belief.as_ref()?.difference(arm, best);
+                let tail = ALPHA / 2.0;
+                let ends = interval(&differences, tail, HEAVY_TAILS * self.widening());
+                (mean_of(&differences), ends)
+            }
+        };
+        let of_best = (-middle).exp();
+        let refused = tried.filter(|_| confirmed.is_none());
+        Some(LeastRecord {
+            arm: self.arms[arm].name.clone(),
+            of_best,
+            low: (-high).exp(),
+            high: (-low).exp(),
+            measured: self.runs_of_arms()[arm] > 0 || confirmed.is_some(),
+            pairs: tried.map_or(0, |proposal| proposal.pairs.count()),
+            confirmed: confirmed.is_some(),
+            sentence: match refused {
+                Some(proposal) => {
+                    words::unconfirmed_least(self, (best, proposal.arm), proposal.pairs.count())
+                }
+                None => words::least(self, arm, best, of_best),
+            },
+            basis: String::new(),
+            commands: Vec::new(),
+        })
+    }
+}

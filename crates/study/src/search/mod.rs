@@ -1,0 +1,187 @@
+//! Finds the best placement among very many in few runs.
+//!
+//! On a large machine T threads can be placed in some 10^17 ways; what is
+//! tried are *shapes* (`placement::space`), at most some dozens. A few runs that
+//! say most (`features`, D-optimal) teach a small model what the program is
+//! sensitive to; the model foretells all others and says how sure it is
+//! (`stats::surrogate`). Then blocks of `os-default`, the leader and its most
+//! dangerous challengers run until hardly any can beat the leader by more than
+//! the indifference zone (`choice`). Moves of one thread of the winner are
+//! tried where the model leaves room for them. The winner is measured afresh
+//! against `os-default` (`confirm`): a screening estimate is never the result,
+//! and against itself on other CPUs (`other_cpus`): equal ones may not be alike.
+
+mod assemble;
+mod blocks;
+mod candidates;
+mod choice;
+mod confirm;
+mod engine;
+mod features;
+mod least;
+mod other_cpus;
+mod past;
+pub mod predict;
+mod refine;
+mod truth;
+mod words;
+
+use std::time::Duration;
+
+use pinwise_machine::{Machine, MachineError, Output};
+use pinwise_placement::Realised;
+use pinwise_placement::space::Occupancy;
+use pinwise_record::SearchRecord;
+use pinwise_workload::{Metric, Workload};
+
+/// A candidate.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Unique name.
+    pub name: String,
+    /// What runs, number of threads included.
+    pub workload: Workload,
+    /// Where.
+    pub place: Realised,
+    /// How its CPUs lie; of `os-default` all allowed ones.
+    pub occupancy: Occupancy,
+    /// Threads; of `os-default` those that were counted.
+    pub threads: usize,
+}
+
+/// A search that can be carried out.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The program as written; `{threads}` in it stands for their number.
+    pub workload: Workload,
+    /// Numbers of threads to search, ascending.
+    pub threads: Vec<usize>,
+    /// Are threads set by the environment of each run?
+    pub sets_threads: bool,
+    /// Threads of `os-default`: set, or (where `default_is_counted`) counted.
+    pub default_threads: usize,
+    /// Does the program choose the threads of `os-default` itself?
+    pub default_is_counted: bool,
+    /// Indifference zone, as a share.
+    pub within: f64,
+    /// How much worse the least resource may be, as a share.
+    pub least_within: f64,
+    /// What is compared.
+    pub metric: Metric,
+    /// Unit of the figure where the metric has none; empty where unknown.
+    pub unit: String,
+    /// Most runs of profiling, search and refinement.
+    pub max_runs: Option<usize>,
+    /// Time for everything.
+    pub budget: Option<Duration>,
+    /// Most pairs of the confirmation; 0 for none.
+    pub confirmation_pairs: usize,
+    /// Runs of `os-default` thrown away at the start.
+    pub warmup: usize,
+    /// Seed of the order of runs.
+    pub seed: u64,
+    /// What becomes of the command's output.
+    pub output: Output,
+    /// Name under which the record is stored.
+    pub id: String,
+    /// The arguments that it was made of; empty where no command line did.
+    pub argv: Vec<String>,
+    /// When it begins, RFC 3339.
+    pub started: String,
+    /// Labels of the user's.
+    pub tags: Vec<String>,
+}
+
+/// Who watches a search.
+pub trait Observer {
+    /// The search begins, or goes on; the record has its plan, and the runs
+    /// made before.
+    fn begin(&mut self, _record: &SearchRecord) {}
+
+    /// A run is about to begin: the candidate's name, runs so far, the leader.
+    fn progress(&mut self, _progress: &Progress<'_>) {}
+
+    /// A block is over: what is known now, to be stored.
+    fn block(&mut self, _record: &SearchRecord) {}
+
+    /// Something the user should know at once, as a full sentence.
+    fn warn(&mut self, _sentence: &str) {}
+}
+
+/// Nobody watches.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unwatched;
+
+impl Observer for Unwatched {}
+
+/// Where a search stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// `warm-up`, `profiling`, `search`, `refinement`, `confirmation`.
+    pub step: &'static str,
+    /// Runs that count so far.
+    pub runs: usize,
+    /// Most runs there can be, where that is known.
+    pub most_runs: Option<usize>,
+    /// The candidate that runs next.
+    pub arm: &'a str,
+    /// Who leads, and the doubt that is left (0 to 1), where known.
+    pub leader: Option<(&'a str, f64)>,
+}
+
+/// Why a search has no record.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The plan makes no sense.
+    #[error("{0}")]
+    Plan(String),
+    /// `os-default` itself fails: there is nothing to compare with.
+    #[error("{0}")]
+    Failed(String),
+    /// A run could not even be started.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+}
+
+impl Plan {
+    /// Checks figures that no type can check.
+    fn check(&self) -> Result<(), SearchError> {
+        let bad = |text: &str| Err(SearchError::Plan(text.to_owned()));
+        if self.threads.is_empty() {
+            return bad("--threads: at least one number of threads is needed");
+        }
+        if !(self.within > 0.0 && self.within < 1.0) {
+            return bad("--within must lie between 0 and 100 %");
+        }
+        if !(self.least_within > 0.0 && self.least_within < 1.0) {
+            return bad("--least-within must lie between 0 and 100 %");
+        }
+        if self.max_runs == Some(0) {
+            return bad("--max-runs must be at least 1");
+        }
+        if self.max_runs.is_none() && self.budget.is_none() {
+            return bad("a budget is needed: --budget or --max-runs");
+        }
+        Ok(())
+    }
+}
+
+/// Carries out a plan. With `past`, a record that was cut off, it goes on where
+/// that ended: runs made before are not made again (on a simulated machine they
+/// are, since nothing else brings its clock and chance to where they were).
+///
+/// # Errors
+/// [`SearchError`] where the plan is refused, `os-default` fails, or a command
+/// cannot be started at all. Interrupted searches are no errors: the record
+/// says so.
+pub fn run(
+    plan: &Plan,
+    past: Option<&SearchRecord>,
+    machine: &mut dyn Machine,
+    observer: &mut dyn Observer,
+) -> Result<SearchRecord, SearchError> {
+    engine::carry_out(plan, past, machine, observer)
+}
+
+#[cfg(test)]
+mod tests;

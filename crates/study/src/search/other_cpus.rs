@@ -1,0 +1,287 @@
+//! The best shape on other CPUs. A shape says how CPUs lie, not which they are:
+//! where a core is worse than its equals (interrupts, a neighbour, heat), every
+//! shape may use it, and only the same shape elsewhere shows it.
+
+use std::collections::BTreeSet;
+
+use super::Candidate;
+use super::candidates::named;
+use super::choice::DEFAULT;
+use super::confirm::Pairs;
+use super::engine::{Engine, Halt};
+use super::words::Outcome;
+use pinwise_format::percent;
+use pinwise_placement::Placement;
+use pinwise_record::{Finding, OtherCpusRecord, SearchStep, Severity};
+use pinwise_topology::CpuSet;
+
+/// Most choices of CPUs. A CPU that all of them use is never left out.
+const MOST_TRIES: usize = 3;
+/// Most pairs of each.
+const MOST_PAIRS: usize = 12;
+/// Two-sided error of all tries together.
+const ALPHA: f64 = 0.05;
+
+/// Two-sided error of what is held against `os-default`.
+const OF_DEFAULT: f64 = 0.05;
+/// This many pairs must lie so many standard errors from 0 before more are run:
+/// most machines have no bad core, and what costs much is seen at a glance.
+const GLANCE: usize = 2;
+const GLANCED: f64 = 2.0;
+
+/// Pairs of an arm and its shape on other CPUs.
+#[derive(Debug)]
+pub(super) struct Others {
+    against: usize,
+    tried: Vec<Pairs>,
+    /// Where `os-default` led: other CPUs that are faster, against it.
+    over_default: Option<Pairs>,
+}
+
+impl Others {
+    pub(super) fn take(&mut self, arm: usize, block: usize, y: f64) {
+        match (&mut self.over_default, self.tried.last_mut()) {
+            (Some(pairs), _) => pairs.take(arm == DEFAULT, block, y),
+            (None, Some(pairs)) => pairs.take(arm == self.against, block, y),
+            (None, None) => {}
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Pairs of the best shape with itself on other CPUs: first on as many
+    /// others as there are, then without those that all had so far. Where
+    /// `os-default` is best, a bad CPU may be why: other CPUs that turn out
+    /// faster are held against it, too.
+    pub(super) fn try_other_cpus(&mut self) -> Result<(), Halt> {
+        let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
+        let best = Outcome::of(self, None).best;
+        let leads_default = best == Some(DEFAULT);
+        let best = match leads_default {
+            true => self.best_bound(),
+            false => best,
+        };
+        let Some(best) = best.filter(|_| most > 0) else {
+            return Ok(());
+        };
+        let mut common = self.with_siblings(&self.arms[best].place.cpus);
+        self.others = Some(Others {
+            against: best,
+            tried: Vec::new(),
+            over_default: None,
+        });
+        for _ in 0..MOST_TRIES {
+            let Some(other) = self.elsewhere(best, &common) else {
+                break;
+            };
+            common = common.intersection(&self.with_siblings(&other.place.cpus));
+            if self.pair_off((best, other), most)? {
+                break;
+            }
+        }
+        match self.outdone_by().filter(|_| leads_default) {
+            Some(arm) => self.hold_against_default(arm),
+            None => Ok(()),
+        }
+    }
+
+    /// The shape that is expected to cost least.
+    fn best_bound(&self) -> Option<usize> {
+        let belief = self.belief.as_ref()?;
+        let runs = self.runs_of_arms();
+        let bound = self.open().into_iter().filter(|&arm| arm != DEFAULT);
+        let known = bound.filter(|&arm| arm < belief.arms() && runs[arm] > 0);
+        known.min_by(|&a, &b| belief.arm(a).mean.total_cmp(&belief.arm(b).mean))
+    }
+
+    fn hold_against_default(&mut self, arm: usize) -> Result<(), Halt> {
+        let most = self.plan.confirmation_pairs;
+        let noise = self.pair_noise(self.others.as_ref().map_or(DEFAULT, |o| o.against), DEFAULT);
+        if let Some(others) = &mut self.others {
+            others.over_default = Some(Pairs::new(arm, OF_DEFAULT, noise, most));
+        }
+        for _ in 0..most {
+            let is_told = self.over_default().and_then(Pairs::interval);
+            let is_told = is_told.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+            if is_told || self.afford_time(2, 1.0).is_err() || self.invalid[arm].is_some() {
+                break;
+            }
+            self.block(SearchStep::OtherCpus, &[DEFAULT, arm])?;
+        }
+        Ok(())
+    }
+
+    fn over_default(&self) -> Option<&Pairs> {
+        self.others.as_ref()?.over_default.as_ref()
+    }
+
+    /// Where `os-default` led, the arm that beats it on other CPUs.
+    pub(super) fn lifted(&self) -> Option<&Pairs> {
+        let pairs = self.over_default()?;
+        let is_faster = pairs.interval().is_some_and(|(_, high)| high < 0.0);
+        (is_faster && self.invalid[pairs.arm].is_none()).then_some(pairs)
+    }
+
+    /// Every CPU of the cores that these are of: what is bad about one is mostly
+    /// bad about its core.
+    fn with_siblings(&self, cpus: &CpuSet) -> CpuSet {
+        let core = |cpu: usize| self.topology.cpu(cpu).and_then(|cpu| cpu.core);
+        let cores: BTreeSet<Option<usize>> = cpus.iter().map(core).collect();
+        let all = self.topology.cpus.iter();
+        all.filter(|cpu| cpus.contains(cpu.id) || (cpu.core.is_some() && cores.contains(&cpu.core)))
+            .map(|cpu| cpu.id)
+            .collect()
+    }
+
+    /// The arm's shape on CPUs that leave some of these out.
+    fn elsewhere(&self, arm: usize, common: &CpuSet) -> Option<Candidate> {
+        let arm = &self.arms[arm];
+        let cpus = self.space.choose_beside(&arm.occupancy, common);
+        if common.is_subset(&self.with_siblings(&cpus)) {
+            return None;
+        }
+        let placement: Placement = format!("cpu:{cpus}").parse().ok()?;
+        Some(Candidate {
+            name: named(self.plan, &placement, arm.threads),
+            place: placement.realise(self.topology).ok()?,
+            ..arm.clone()
+        })
+    }
+
+    /// Runs pairs of both; is there nothing more to try, because they differ or
+    /// time is up?
+    fn pair_off(&mut self, (best, other): (usize, Candidate), most: usize) -> Result<bool, Halt> {
+        let arm = self.add(other, None);
+        // It is for comparison with the best alone.
+        self.dropped.push(arm);
+        let noise = self.pair_noise(best, best);
+        let pairs = Pairs::new(arm, ALPHA / MOST_TRIES as f64, noise, most);
+        if let Some(others) = &mut self.others {
+            others.tried.push(pairs);
+        }
+        let zone = self.zone();
+        for _ in 0..most {
+            if self.afford_time(2, 1.0).is_err() {
+                return Ok(true);
+            }
+            self.block(SearchStep::OtherCpus, &[best, arm])?;
+            if self.invalid[arm].is_some() || self.invalid[best].is_some() {
+                return Ok(true);
+            }
+            let latest = self.latest();
+            // It is not worth proving equal.
+            let is_alike = |pairs: &Pairs| {
+                let error = noise / (pairs.count() as f64).sqrt();
+                pairs.count() == GLANCE && pairs.estimate().abs() < GLANCED * error
+            };
+            if latest.is_some_and(is_alike) {
+                break;
+            }
+            match latest.and_then(Pairs::interval) {
+                Some((low, high)) if low > 0.0 || high < 0.0 => return Ok(true),
+                Some((low, high)) if low > -zone && high < zone => break,
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+
+    fn latest(&self) -> Option<&Pairs> {
+        self.others.as_ref()?.tried.last()
+    }
+
+    /// Is this arm the best shape on other CPUs?
+    pub(super) fn is_elsewhere(&self, arm: usize) -> bool {
+        let tried = self.others.as_ref().map_or(&[][..], |others| &others.tried);
+        tried.iter().any(|pairs| pairs.arm == arm)
+    }
+
+    /// The arm that is faster than its shape because of its CPUs.
+    pub(super) fn outdone_by(&self) -> Option<usize> {
+        let pairs = self.latest()?;
+        let is_faster = pairs.interval().is_some_and(|(_, high)| high < 0.0);
+        (is_faster && self.invalid[pairs.arm].is_none()).then_some(pairs.arm)
+    }
+
+    pub(super) fn other_cpus(&self) -> Vec<OtherCpusRecord> {
+        let Some(others) = &self.others else {
+            return Vec::new();
+        };
+        let against = &self.arms[others.against];
+        let tried = others.tried.iter();
+        tried
+            .filter(|pairs| pairs.count() > 0)
+            .map(|pairs| {
+                let interval = pairs.interval();
+                OtherCpusRecord {
+                    arm: self.arms[pairs.arm].name.clone(),
+                    against: against.name.clone(),
+                    pairs: pairs.count(),
+                    ratio: pairs.estimate().exp(),
+                    low: interval.map(|(low, _)| low.exp()),
+                    high: interval.map(|(_, high)| high.exp()),
+                    confidence: 1.0 - ALPHA / MOST_TRIES as f64,
+                    verdict: pairs.verdict(self.zone()),
+                    sentence: self.sentence(against, pairs),
+                }
+            })
+            .collect()
+    }
+
+    fn sentence(&self, against: &Candidate, pairs: &Pairs) -> String {
+        let (here, there) = (&against.place.cpus, &self.arms[pairs.arm].place.cpus);
+        let count = match pairs.count() {
+            1 => "1 pair".to_owned(),
+            n => format!("{n} pairs"),
+        };
+        let share = |y: f64| percent(y.exp_m1().abs());
+        match pairs.interval() {
+            Some((low, high)) if low > 0.0 || high < 0.0 => {
+                let (word, from, to) = match high < 0.0 {
+                    true => ("faster", share(high), share(low)),
+                    false => ("slower", share(low), share(high)),
+                };
+                format!(
+                    "CPUs differ: on {there} the same shape is {word} than on {here} by {from} to \
+                     {to} ({count})."
+                )
+            }
+            Some((low, high)) if low > -self.zone() && high < self.zone() => format!(
+                "On CPUs {there} the same shape takes as long as on {here} within {} ({count}).",
+                percent(self.zone().exp_m1())
+            ),
+            _ => format!(
+                "On CPUs {there} the same shape took {} {} than on {here}: no difference that \
+                 {count} would show.",
+                share(pairs.estimate()),
+                if pairs.estimate() < 0.0 {
+                    "less"
+                } else {
+                    "more"
+                }
+            ),
+        }
+    }
+
+    /// Some CPUs of the shape are worse than others: which may be.
+    pub(super) fn unlike_cpus(&self) -> Option<Finding> {
+        let (others, pairs) = (self.others.as_ref()?, self.latest()?);
+        let (low, high) = pairs.interval()?;
+        let against = &self.arms[others.against];
+        let (here, there) = (&against.place.cpus, &self.arms[pairs.arm].place.cpus);
+        let suspects = match (low > 0.0, high < 0.0) {
+            (false, false) => return None,
+            (true, _) => there.difference(here),
+            (_, true) => here.difference(there),
+        };
+        Some(Finding::new(
+            "unlike_cpus",
+            Severity::Warning,
+            self.sentence(against, pairs),
+            format!(
+                "Look for interrupts, other programs, a neighbour of the VM or heat on CPUs \
+                 {suspects}; search again without them: taskset -c LIST pinwise search."
+            ),
+        ))
+    }
+}

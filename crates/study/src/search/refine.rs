@@ -1,0 +1,98 @@
+//! Moves of one thread of the leader, where the model leaves room for them.
+
+use super::Candidate;
+use super::candidates::of_occupancy;
+use super::choice::{DEFAULT, RATHER};
+use super::engine::{Engine, Halt};
+use super::features::usual_mean;
+use pinwise_record::SearchStep;
+use pinwise_stats::surrogate::below;
+
+/// Blocks that moves of one thread are tried in, and how many moves at most,
+/// each with at least this probability to beat the leader.
+const REFINEMENTS: usize = 2;
+const MOST_MOVES: usize = 3;
+const LEAST_PROMISE: f64 = 0.25;
+
+impl Engine<'_> {
+    /// Tries moves of one thread of the leader that may beat it by more than
+    /// the indifference zone. A move has to earn it: it leads only if it rather
+    /// does than not.
+    pub(super) fn refine(&mut self) -> Result<(), Halt> {
+        let leader = match &self.standing {
+            Some(standing) if standing.leader != DEFAULT => standing.leader,
+            _ => return Ok(()),
+        };
+        let candidates = self.moves(leader);
+        let mut promising = self.promise(leader, &candidates);
+        promising.sort_by(|a, b| b.1.total_cmp(&a.1));
+        promising.truncate(MOST_MOVES);
+        if promising.is_empty() {
+            return Ok(());
+        }
+        let mut block = vec![DEFAULT, leader];
+        for (number, _) in &promising {
+            block.push(self.add(candidates[*number].clone(), Some(leader)));
+        }
+        // What is foretold of them counts, too.
+        self.think();
+        for _ in 0..REFINEMENTS {
+            if self.afford(block.len()).is_err() {
+                break;
+            }
+            self.block(SearchStep::Refinement, &block)?;
+            self.think();
+        }
+        self.drop_moves(leader, &block[2..]);
+        self.think();
+        self.note();
+        Ok(())
+    }
+
+    /// Placements that one moved thread makes of an arm, and that are no arms.
+    fn moves(&self, leader: usize) -> Vec<Candidate> {
+        let threads = self.arms[leader].threads;
+        let moves = self.space.neighbours(&self.arms[leader].occupancy);
+        let candidates = moves
+            .into_iter()
+            .filter_map(|to| of_occupancy(self.plan, self.topology, self.space, to, threads).ok());
+        let is_new = |candidate: &Candidate| {
+            let mut known = self.arms.iter();
+            !known.any(|arm| arm.place.cpus == candidate.place.cpus)
+        };
+        candidates.filter(is_new).collect()
+    }
+
+    /// Takes moves out of the choice that did not earn the lead.
+    fn drop_moves(&mut self, leader: usize, moves: &[usize]) {
+        let rule = self.rule();
+        let Some(belief) = &self.belief else { return };
+        let beats = |arm: usize| below(&belief.difference(arm, leader), -rule.zone, rule.widening);
+        let dropped: Vec<usize> = moves
+            .iter()
+            .copied()
+            .filter(|&arm| beats(arm) <= RATHER)
+            .collect();
+        self.dropped.extend(dropped);
+    }
+
+    /// Candidates that may beat the leader, with the probability.
+    fn promise(&self, leader: usize, candidates: &[Candidate]) -> Vec<(usize, f64)> {
+        let mut model = self.model.clone();
+        let numbers: Vec<usize> = candidates
+            .iter()
+            .map(|candidate| {
+                let cpus = &candidate.place.cpus;
+                let features = self.view.features(cpus, candidate.threads, false);
+                model.add(features, usual_mean(candidate.threads))
+            })
+            .collect();
+        let belief = model.learn(&self.readings);
+        let rule = self.rule();
+        let beats = numbers
+            .iter()
+            .map(|&arm| below(&belief.difference(arm, leader), -rule.zone, rule.widening));
+        let all = beats.enumerate();
+        all.filter(|(_, beats)| *beats >= LEAST_PROMISE).collect()
+    }
+}

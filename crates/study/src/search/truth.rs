@@ -1,0 +1,74 @@
+//! On a simulated machine: what every arm really costs.
+
+use super::engine::Engine;
+use crate::compare::Trial;
+use pinwise_record::{PredictedArm, TruthRecord};
+use pinwise_stats::describe::median;
+use pinwise_workload::Metric;
+
+/// True cost of every arm, s; `None` where nobody knows it, and of arms that
+/// fail.
+pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
+    // What simulated machines know is time.
+    if !matches!(engine.plan.metric, Metric::Wall) {
+        return vec![None; engine.arms.len()];
+    }
+    let arms = engine.arms.iter().zip(&engine.invalid);
+    arms.map(|(arm, invalid)| {
+        let trial = Trial {
+            workload: &arm.workload,
+            place: &arm.place,
+            binding: None,
+            offline: None,
+            metric: &engine.plan.metric,
+            output: engine.plan.output.clone(),
+            padding: 0,
+        };
+        let cost = engine.machine.true_cost(&trial.request());
+        cost.filter(|_| invalid.is_none())
+    })
+    .collect()
+}
+
+/// What the arm costs over the best of all, minus 1.
+pub(super) fn regret(costs: &[Option<f64>], arm: usize) -> Option<f64> {
+    let (_, best) = least(costs)?;
+    Some(costs[arm]? / best - 1.0)
+}
+
+fn least(costs: &[Option<f64>]) -> Option<(usize, f64)> {
+    let known = costs.iter().enumerate();
+    let known = known.filter_map(|(arm, cost)| Some((arm, (*cost)?)));
+    known.min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The truth beside what was predicted.
+pub(super) fn record(
+    costs: &[Option<f64>],
+    names: &[String],
+    predictions: &[PredictedArm],
+    anchor: usize,
+) -> Option<TruthRecord> {
+    let (best, cost) = least(costs)?;
+    let told: Vec<(&PredictedArm, f64)> = predictions
+        .iter()
+        .filter_map(|arm| Some((arm, arm.truth?)))
+        .collect();
+    // At the level that the anchor had: see `assemble::cost_interval`.
+    let is_anchor = |arm: &PredictedArm| arm.arm == names[anchor];
+    let of_anchor = told.iter().find(|(arm, _)| is_anchor(arm));
+    let level = of_anchor.map_or(1.0, |(arm, truth)| arm.predicted / truth);
+    let is_inside =
+        |(arm, truth): &&(&PredictedArm, f64)| (arm.low..=arm.high).contains(&(truth * level));
+    let others = || told.iter().filter(|(arm, _)| !is_anchor(arm));
+    let inside = others().filter(is_inside).count();
+    let never_run = told.iter().filter(|(arm, _)| arm.runs == 0);
+    let errors = never_run.map(|(arm, truth)| (arm.predicted / truth - 1.0).abs());
+    Some(TruthRecord {
+        best: names[best].clone(),
+        cost,
+        default_ratio: costs[0]? / cost,
+        prediction_error: median(&errors.collect::<Vec<_>>()),
+        coverage: inside as f64 / others().count().max(1) as f64,
+    })
+}

@@ -1,0 +1,329 @@
+//! What a search comes to, in words.
+
+use super::choice::{DEFAULT, Matters, RARE, Standing, matters};
+use super::engine::{ERROR, Engine};
+use pinwise_format::percent;
+use pinwise_record::{
+    ConfirmationRecord, Finding, PairsVerdict, SearchAnswer, SearchStep, SearchVerdict, Severity,
+    Stopped,
+};
+
+pub(super) const CONDITION: &str = "Conditional on this boot, this binary and this load; among \
+                                    placements that give every thread a CPU of its own.";
+
+/// How a search ended.
+pub(super) struct Outcome {
+    /// The arm that is best, where one can be named.
+    pub(super) best: Option<usize>,
+    leader: Option<usize>,
+    pub(super) confirmation: Option<ConfirmationRecord>,
+    stopped: Option<Stopped>,
+}
+
+impl Outcome {
+    pub(super) fn of(engine: &Engine<'_>, stopped: Option<Stopped>) -> Self {
+        let zone = engine.zone();
+        let leader = engine.standing.as_ref().map(|standing| standing.leader);
+        let leader = leader.filter(|&arm| engine.invalid[arm].is_none());
+        let confirmation = engine.pairs.as_ref().map(|pairs| {
+            let name = &engine.arms[pairs.arm].name;
+            pairs.record(name, zone)
+        });
+        if let Some(pairs) = engine.lifted() {
+            return Self {
+                best: Some(pairs.arm),
+                leader,
+                confirmation: Some(pairs.record(&engine.arms[pairs.arm].name, zone)),
+                stopped,
+            };
+        }
+        let verdict = confirmation.as_ref().map(|c| &c.verdict);
+        let is_named = engine.is_settled || verdict == Some(&PairsVerdict::Faster);
+        let best = leader.filter(|_| is_named).map(|leader| match verdict {
+            // Fresh runs have the last word.
+            Some(PairsVerdict::Slower | PairsVerdict::Same | PairsVerdict::NotFaster) => DEFAULT,
+            Some(PairsVerdict::Undecided | PairsVerdict::NotSlower)
+                if !engine.still_beats_default(leader) =>
+            {
+                DEFAULT
+            }
+            _ => leader,
+        });
+        Self {
+            best,
+            leader,
+            confirmation,
+            stopped,
+        }
+    }
+
+    pub(super) fn verdict(&self, engine: &Engine<'_>) -> SearchVerdict {
+        let (kind, sentence, advice) = match (self.best, &self.confirmation) {
+            (Some(DEFAULT), _) => self.default_is_best(engine),
+            (Some(best), Some(confirmation))
+                if matches!(
+                    confirmation.verdict,
+                    PairsVerdict::Faster | PairsVerdict::NotSlower
+                ) =>
+            {
+                self.confirmed(engine, best, confirmation)
+            }
+            (Some(best), _) => self.unconfirmed(engine, best),
+            (None, _) => self.undecided(engine),
+        };
+        let (sentence, advice) = match (engine.outdone_by(), kind, engine.unlike_cpus()) {
+            (Some(other), SearchAnswer::Best, Some(unlike)) => (
+                format!("{sentence} {}", unlike.sentence),
+                format!("Use {}.", engine.arms[other].name),
+            ),
+            _ => (sentence, advice),
+        };
+        SearchVerdict {
+            kind,
+            sentence,
+            headline: None,
+            beside: Vec::new(),
+            advice,
+            commands: Vec::new(),
+            condition: CONDITION.to_owned(),
+        }
+    }
+
+    fn default_is_best(&self, engine: &Engine<'_>) -> (SearchAnswer, String, String) {
+        let within = percent(engine.zone().exp_m1());
+        let advice = "Leave it alone.".to_owned();
+        let fresh = match &self.confirmation {
+            Some(confirmation) => format!(" {}", confirmation.sentence),
+            None => String::new(),
+        };
+        let belief = engine.belief.as_ref();
+        let matters = belief.map(|belief| matters(belief, &engine.open(), &engine.rule()));
+        match matters {
+            Some(Matters::No(typical)) => (
+                SearchAnswer::DoesNotMatter,
+                format!(
+                    "Placement does not matter: nothing is expected to beat os-default by \
+                     {within}, and shapes differ from it by about {} at most.{fresh}",
+                    percent(typical.exp_m1())
+                ),
+                advice,
+            ),
+            Some(Matters::Yes(worst)) => (
+                SearchAnswer::LeaveAlone,
+                format!(
+                    "Nothing is expected to beat os-default by {within}, and {} is slower.{fresh}",
+                    engine.arms[worst].name
+                ),
+                advice,
+            ),
+            Some(Matters::Unknown) | None => (
+                SearchAnswer::LeaveAlone,
+                format!("Nothing is expected to beat os-default by {within}.{fresh}"),
+                advice,
+            ),
+        }
+    }
+
+    fn confirmed(
+        &self,
+        engine: &Engine<'_>,
+        best: usize,
+        confirmation: &ConfirmationRecord,
+    ) -> (SearchAnswer, String, String) {
+        let name = &engine.arms[best].name;
+        let within = percent(engine.zone().exp_m1());
+        if engine.is_settled {
+            let sentence = format!("{} {}", confirmation.sentence, tried(engine));
+            return (SearchAnswer::Best, sentence, format!("Use {name}."));
+        }
+        let sentence = format!(
+            "{} Whether another shape is better still by {within} is open (probability {}).",
+            confirmation.sentence,
+            share(engine.standing.as_ref().map_or(1.0, Standing::doubt))
+        );
+        let advice = format!("Use {name}, or go on with {}.", more(engine));
+        (SearchAnswer::Undecided, sentence, advice)
+    }
+
+    /// The model is sure, fresh runs are not, or there were none.
+    fn unconfirmed(&self, engine: &Engine<'_>, best: usize) -> (SearchAnswer, String, String) {
+        let name = &engine.arms[best].name;
+        let expected = engine.belief.as_ref().map_or(0.0, |belief| {
+            belief.arm(best).mean - belief.arm(DEFAULT).mean
+        });
+        let gain = percent(-expected.exp_m1());
+        if engine.plan.confirmation_pairs == 0 {
+            let sentence = format!(
+                "{name} is expected to be best, {gain} faster than os-default; not confirmed by \
+                 fresh runs (--confirm 0)."
+            );
+            return (SearchAnswer::Best, sentence, format!("Use {name}."));
+        }
+        let fresh = match &self.confirmation {
+            Some(confirmation) => confirmation.sentence.clone(),
+            None => "no fresh pair could be run.".to_owned(),
+        };
+        let sentence =
+            format!("Undecided: {name} leads, {gain} faster than os-default as expected; {fresh}");
+        let advice = format!("Go on with more --confirm pairs or {}.", more(engine));
+        (SearchAnswer::Undecided, sentence, advice)
+    }
+
+    fn undecided(&self, engine: &Engine<'_>) -> (SearchAnswer, String, String) {
+        let used = engine.runs_used();
+        let runs = if used == 1 {
+            "1 run"
+        } else {
+            &format!("{used} runs")
+        };
+        let open = match (&self.leader, &engine.standing) {
+            (Some(leader), Some(standing)) => format!(
+                "{} leads after {runs}; the best is expected to be better by {} ({} wanted), by \
+                 more than {} with a probability of {} ({} wanted).",
+                engine.arms[*leader].name,
+                percent(standing.loss.expected.exp_m1()),
+                percent(engine.zone().exp_m1()),
+                percent(RARE * engine.zone().exp_m1()),
+                share(standing.loss.exceeds[1]),
+                share(ERROR)
+            ),
+            _ => format!("{runs} say nothing about {} candidates.", engine.arms.len()),
+        };
+        let why = match self.stopped {
+            Some(Stopped::Interrupted) => "Undecided (interrupted): ",
+            Some(Stopped::Budget) => "Undecided (the time is used up): ",
+            Some(Stopped::Runs) => "Undecided (the runs are used up): ",
+            _ => "Undecided: ",
+        };
+        let advice = format!("What is missing: {}, or a wider --within.", more(engine));
+        (SearchAnswer::Undecided, format!("{why}{open}"), advice)
+    }
+}
+
+/// What ran, and what is expected of the rest: a model of what ran cannot know
+/// a shape that is unlike its neighbours.
+fn tried(engine: &Engine<'_>) -> String {
+    let runs = engine.runs_of_arms();
+    let is_shape = |&arm: &usize| {
+        arm != DEFAULT && engine.refined_from[arm].is_none() && !engine.is_elsewhere(arm)
+    };
+    let shapes: Vec<usize> = (0..engine.arms.len()).filter(is_shape).collect();
+    let ran = shapes.iter().filter(|&&arm| runs[arm] > 0).count();
+    let left = shapes.len() - ran;
+    let within = percent(engine.zone().exp_m1());
+    if left == 0 {
+        return format!("All {ran} shapes ran; none is expected to beat it by {within}.");
+    }
+    format!(
+        "{ran} of {} shapes ran, the most compact and the most spread among them; of the other \
+         {left} the model expects none to beat it by {within}.",
+        shapes.len()
+    )
+}
+
+/// What gives a search more to work with.
+fn more(engine: &Engine<'_>) -> &'static str {
+    match engine.plan.budget {
+        Some(_) => "a longer --budget",
+        None => "more --max-runs",
+    }
+}
+
+/// The least resource: "4 cores of one LLC: 98 % of the best".
+pub(super) fn least(engine: &Engine<'_>, arm: usize, best: usize, of_best: f64) -> String {
+    let what = resource(engine, arm);
+    if arm == best {
+        return format!("{what}: nothing smaller is as good within the limit.");
+    }
+    let is_measured = engine.runs_of_arms()[arm] > 0;
+    let how = if is_measured { "" } else { ", as predicted" };
+    format!(
+        "{what} ({}): {:.0} % of the best{how}.",
+        engine.arms[arm].name,
+        100.0 * of_best
+    )
+}
+
+/// The best is the least, because pairs did not confirm a smaller arm.
+pub(super) fn unconfirmed_least(
+    engine: &Engine<'_>,
+    (best, smaller): (usize, usize),
+    pairs: usize,
+) -> String {
+    format!(
+        "{}: of anything smaller it is not confirmed that it is as good within {} \
+         ({}, {pairs} pairs).",
+        resource(engine, best),
+        percent(engine.plan.least_within),
+        engine.arms[smaller].name
+    )
+}
+
+/// "4 cores in one LLC".
+fn resource(engine: &Engine<'_>, arm: usize) -> String {
+    let used = &engine.arms[arm].place.used;
+    let of = |count: usize, noun: &str| match count {
+        1 => format!("one {noun}"),
+        n => format!("{n} {noun}s"),
+    };
+    let what = if used.cores == used.cpus {
+        of(used.cores, "core")
+    } else {
+        format!("{} of {}", of(used.cpus, "CPU"), of(used.cores, "core"))
+    };
+    if used.llcs > 0 {
+        format!("{what} in {}", of(used.llcs, "LLC"))
+    } else {
+        format!("{what} in {}", of(used.packages, "package"))
+    }
+}
+
+/// What disturbed the search, and what else is worth knowing.
+pub(super) fn findings(engine: &Engine<'_>) -> Vec<Finding> {
+    let failed = engine.invalid.iter().zip(&engine.arms);
+    let failed = failed.filter_map(|(invalid, arm)| Some((arm, invalid.as_ref()?)));
+    let mut findings: Vec<Finding> = failed
+        .map(|(arm, why)| {
+            Finding::new(
+                "failed_arm",
+                Severity::Warning,
+                format!("{} does not count: {}", arm.name, first_line(why)),
+                "Find out why the command fails there.",
+            )
+        })
+        .collect();
+    findings.extend(engine.unlike_cpus());
+    findings.extend(threads_differ(engine));
+    findings
+}
+
+/// A probability.
+fn share(probability: f64) -> String {
+    format!("{:.0} %", 100.0 * probability)
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// Narrow masks make many programs start fewer threads.
+fn threads_differ(engine: &Engine<'_>) -> Option<Finding> {
+    let is_counted = |run: &&pinwise_record::SearchRun| run.step != SearchStep::Warmup;
+    let differing = engine.runs.iter().filter(is_counted).find_map(|run| {
+        let arm = &engine.arms[run.arm];
+        let seen = usize::try_from(run.run.threads?).ok()?;
+        (seen < arm.threads).then_some((arm, seen))
+    });
+    let (arm, seen) = differing?;
+    Some(Finding::new(
+        "threads_differ",
+        Severity::Warning,
+        format!(
+            "{} ran {seen} threads at most where {} were meant: its result mixes placement and \
+             number of threads.",
+            arm.name, arm.threads
+        ),
+        "Say how many threads the command starts with --threads, or put {threads} into its \
+         arguments.",
+    ))
+}

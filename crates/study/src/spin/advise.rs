@@ -1,0 +1,84 @@
+//! Advice on spin settings: what waiting in the kernel costs here, and what
+//! spinning fits that.
+//!
+//! It sets nothing.
+
+use std::time::Duration;
+
+use crate::spin::probed;
+use pinwise_machine::{Machine, MachineError, Probe};
+use pinwise_record::{AdviceRecord, ProcessorRecord, SPIN_ADVICE_SCHEMA, SpinAdviceRecord};
+use pinwise_spin::advice::{Costs, advise};
+
+/// Switches and wake-ups scatter; so many batches settle a median.
+const BATCHES: usize = 100;
+
+const RULE: &str = "Who spins as long as parking and waking costs, and parks then, spends at most twice what the best choice in hindsight would (competitive spinning; Karlin et al. 1990).";
+
+/// What shall be advised.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Whose PAUSE.
+    pub processor: ProcessorRecord,
+    /// CPUs that programs count.
+    pub cpus: u64,
+    /// For how long wake-ups and switches are measured, each.
+    pub time: Duration,
+    /// The processor is another one than that of the machine.
+    pub is_other: bool,
+}
+
+/// Advises; `None` where neither wake-ups nor switches can be measured.
+///
+/// # Errors
+/// [`MachineError`], see [`Machine::probe`].
+pub fn run(
+    plan: &Plan,
+    machine: &mut dyn Machine,
+) -> Result<Option<SpinAdviceRecord>, MachineError> {
+    let (topology, _) = machine.topology()?;
+    let mut cpus = topology.allowed.iter();
+    let (first, second) = (cpus.next(), cpus.next());
+    drop(cpus);
+    let Some(cpu) = first else { return Ok(None) };
+    let sleeper = second.unwrap_or(cpu);
+    let switch = probed(machine, Probe::ContextSwitch { cpu }, BATCHES, plan.time)?;
+    let waking = Probe::FutexWake {
+        waker: cpu,
+        sleeper,
+    };
+    let wake = probed(machine, waking, BATCHES, plan.time)?;
+    let mut notes = Vec::new();
+    if wake.is_none() {
+        notes.push("A wake-up could not be measured: a switch stands for it.".to_owned());
+    }
+    if switch.is_none() {
+        notes.push("A switch could not be measured: a wake-up stands for it.".to_owned());
+    }
+    if plan.is_other {
+        notes.push(
+            "Wake-ups and switches are this machine's; the other chip's will differ.".to_owned(),
+        );
+    }
+    let (Some(futex_wake_ns), Some(context_switch_ns)) = (wake.or(switch), switch.or(wake)) else {
+        return Ok(None);
+    };
+    let costs = Costs {
+        pause_ns: plan.processor.pause_ns,
+        futex_wake_ns,
+        context_switch_ns,
+        cpus: plan.cpus,
+    };
+    Ok(Some(SpinAdviceRecord {
+        schema: SPIN_ADVICE_SCHEMA.to_owned(),
+        processor: plan.processor.clone(),
+        cpus: plan.cpus,
+        futex_wake_ns,
+        context_switch_ns,
+        budget_ns: costs.budget_ns(),
+        budget_pauses: costs.budget_pauses(),
+        rule: RULE.to_owned(),
+        advice: advise(&costs).iter().map(AdviceRecord::new).collect(),
+        notes,
+    }))
+}

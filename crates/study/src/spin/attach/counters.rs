@@ -1,0 +1,116 @@
+//! Registers that only count: they go on by as much from each sample to the
+//! next, and no code nearby reads memory by them or multiplies with them.
+//!
+//! A poll that counts its empty turns makes no progress by that. A walk moves
+//! the address that it reads; a state jumps about.
+
+use std::collections::BTreeMap;
+
+use pinwise_code::{Registers, Verb, operation_at};
+use pinwise_profile::{REGISTERS, Samples, Step};
+
+/// Instructions further apart than this are not of one piece of code, bytes.
+const NEAR: u64 = 512;
+/// Changes of a register from which on it is known to count.
+const FEWEST: usize = 10;
+/// A count's change is within this factor of its median: a processor's speed
+/// differs from sample to sample where others share it.
+const FACTOR: f64 = 4.0;
+/// How x86 numbers the registers of [`REGISTERS`].
+const NUMBERS: [u8; 16] = [0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/// How far each register that counts goes from one sample of a thread to the
+/// next.
+#[derive(Debug)]
+pub(super) struct Counters {
+    medians: [Option<f64>; REGISTERS.len()],
+    /// By frame: registers that code near it computes with.
+    used: BTreeMap<usize, Registers>,
+}
+
+impl Counters {
+    /// Of a thread that was seen at these frames and went these steps.
+    pub(super) fn of(
+        samples: &Samples,
+        frames: impl Iterator<Item = usize>,
+        steps: &[&Step],
+    ) -> Self {
+        Self {
+            medians: std::array::from_fn(|register| median(steps, register)),
+            used: used(samples, frames),
+        }
+    }
+
+    /// Between two samples at one instruction, did nothing but counts change?
+    pub(super) fn is_still(&self, step: &Step) -> bool {
+        let used = self.used.get(&step.from).copied();
+        let mut changes = step.changes.iter().enumerate();
+        changes.all(|(register, &change)| {
+            change == 0
+                || used.is_some_and(|used| !used.holds(NUMBERS[register]))
+                    && self.is_count(register, change)
+        })
+    }
+
+    fn is_count(&self, register: usize, change: i64) -> bool {
+        self.medians[register].is_some_and(|median| {
+            let times = change as f64 / median;
+            (1.0 / FACTOR..=FACTOR).contains(&times)
+        })
+    }
+}
+
+/// The usual change of a register, where it has changed often enough.
+fn median(steps: &[&Step], register: usize) -> Option<f64> {
+    let mut changes: Vec<i64> = steps
+        .iter()
+        .filter_map(|step| step.changes.get(register).copied())
+        .filter(|&change| change != 0)
+        .collect();
+    changes.sort_unstable();
+    (changes.len() >= FEWEST).then(|| changes[changes.len() / 2] as f64)
+}
+
+/// Registers that addresses and products are made of, in the code between
+/// neighbouring frames.
+fn used(samples: &Samples, frames: impl Iterator<Item = usize>) -> BTreeMap<usize, Registers> {
+    let place = |frame: usize| (samples.frames[frame].pid, samples.frames[frame].address);
+    let mut sorted: Vec<usize> = frames.collect();
+    sorted.sort_by_key(|&frame| place(frame));
+    let pieces = sorted.chunk_by(|&a, &b| {
+        let (before, after) = (place(a), place(b));
+        before.0 == after.0 && after.1 - before.1 <= NEAR
+    });
+    let mut found = BTreeMap::new();
+    for piece in pieces {
+        let (pid, first) = place(piece[0]);
+        let (_, last) = place(piece[piece.len() - 1]);
+        let used = used_between(samples, pid, first, last);
+        found.extend(piece.iter().map(|&frame| (frame, used)));
+    }
+    found
+}
+
+fn used_between(samples: &Samples, pid: i32, first: u64, last: u64) -> Registers {
+    let mut used = Registers::NONE;
+    let Some(code) = samples.code_at(pid, first) else {
+        return used;
+    };
+    let mut at = first;
+    while at <= last {
+        let Some(operation) = operation_at(code, at) else {
+            break;
+        };
+        if let Some(access) = operation.access {
+            used = used.with(access.address);
+        }
+        let multiplies = operation
+            .step
+            .is_some_and(|step| matches!(step.verb, Verb::Multiply | Verb::ShiftLeft));
+        if multiplies {
+            used = used.with(operation.read);
+        }
+        at = operation.end();
+    }
+    used
+}

@@ -1,0 +1,157 @@
+//! Threads that wait, although no loop of theirs says so: those that do nothing
+//! but read the clock, and those that go round through functions while nothing
+//! ever changes.
+//!
+//! A poll for work calls functions that could do anything; that they do not is
+//! seen in the samples. Where a thread is met at one instruction again and again
+//! with all its general registers as they were or counted on, and where it writes
+//! no memory and computes no vectors, it makes no progress. Work that repeats itself to the last
+//! register would be taken for it; who waits for a moment by the clock is known by
+//! what it reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::counters::Counters;
+use super::sites::Sites;
+use pinwise_code::{Owner, operation_at};
+use pinwise_profile::{Samples, Stack, Step};
+
+/// Functions that read the clock.
+const CLOCKS: [&str; 8] = [
+    "clock_gettime",
+    "gettimeofday",
+    "__vdso_time",
+    "runtime.nanotime",
+    "javaTimeNanos",
+    "System.nanoTime",
+    "steady_clock::now",
+    "time::Instant::now",
+];
+const VDSO: &str = "[vdso]";
+/// Functions of the kernel's page in every program that read no clock.
+const NO_CLOCKS: [&str; 2] = ["getcpu", "getrandom"];
+/// A thread waits for a moment where it is seen reading the clock so often: who
+/// notes the time of work works for most of it.
+const CLOCK_SHARE: f64 = 0.7;
+/// Samples of a thread from which on that is said.
+const FEWEST: u64 = 30;
+/// Pairs of samples at one instruction from which on a thread is judged, and the
+/// part of them without any change but counting.
+const FEWEST_PAIRS: usize = 20;
+const STILL_SHARE: f64 = 0.9;
+/// More of its samples at instructions that write memory or compute vectors, or in
+/// loops that go on with what earlier turns made, are work.
+const MOST_WRITING: f64 = 0.05;
+/// Vector registers are numbered from here on.
+const VECTORS: u8 = 32;
+
+/// Threads that get nowhere.
+#[derive(Debug, Default)]
+pub(super) struct Idle {
+    clocks: BTreeSet<usize>,
+    still: BTreeSet<usize>,
+}
+
+/// What a thread was seen at, in samples.
+#[derive(Debug, Default)]
+struct Seen {
+    all: u64,
+    reading: u64,
+    writing: u64,
+    /// Instructions of the program's own.
+    frames: BTreeSet<usize>,
+}
+
+impl Seen {
+    /// Is it met again with nothing changed but counts?
+    fn is_still(&self, samples: &Samples, steps: &BTreeMap<usize, Vec<&Step>>) -> bool {
+        let own = self.frames.iter().filter_map(|frame| steps.get(frame));
+        let own: Vec<&Step> = own.flatten().copied().collect();
+        if own.len() < FEWEST_PAIRS {
+            return false;
+        }
+        let counters = Counters::of(samples, self.frames.iter().copied(), &own);
+        let still = own.iter().filter(|step| counters.is_still(step)).count();
+        still as f64 >= STILL_SHARE * own.len() as f64
+    }
+}
+
+impl Idle {
+    pub(super) fn of(samples: &Samples, sites: &mut Sites) -> Self {
+        let mut threads: BTreeMap<usize, Seen> = BTreeMap::new();
+        let mut writes: BTreeMap<usize, bool> = BTreeMap::new();
+        for stack in &samples.stacks {
+            let seen = threads.entry(stack.thread).or_default();
+            let frame = stack.frames[0];
+            seen.all += stack.count;
+            if samples.frames[frame].is_kernel {
+                continue;
+            }
+            let is_writing = *writes
+                .entry(frame)
+                .or_insert_with(|| writes_at(samples, frame) || sites.carries(samples, frame));
+            seen.frames.insert(frame);
+            seen.reading += if reads_clock(samples, frame) {
+                stack.count
+            } else {
+                0
+            };
+            seen.writing += if is_writing { stack.count } else { 0 };
+        }
+        let steps = steps(samples);
+        let mut idle = Self::default();
+        for (thread, seen) in threads.iter().filter(|(_, seen)| seen.all >= FEWEST) {
+            let part = |of: u64| of as f64 / seen.all as f64;
+            if part(seen.reading) >= CLOCK_SHARE {
+                idle.clocks.insert(*thread);
+            }
+            if part(seen.writing) <= MOST_WRITING && seen.is_still(samples, &steps) {
+                idle.still.insert(*thread);
+            }
+        }
+        idle
+    }
+
+    /// The frame in whose function a stack waits; `None` where its thread gets
+    /// on, or is in the kernel.
+    pub(super) fn place(&self, samples: &Samples, stack: &Stack) -> Option<usize> {
+        let frame = stack.frames[0];
+        if samples.frames[frame].is_kernel {
+            return None;
+        }
+        let waits_for_time = self.clocks.contains(&stack.thread) && reads_clock(samples, frame);
+        (waits_for_time || self.still.contains(&stack.thread)).then_some(frame)
+    }
+}
+
+fn reads_clock(samples: &Samples, frame: usize) -> bool {
+    let frame = &samples.frames[frame];
+    let name = frame.symbol.as_ref().map_or("", |symbol| &symbol.name);
+    let module = frame
+        .module
+        .map(|module| samples.modules[module].path.as_str());
+    let is_any = |names: &[&str]| names.iter().any(|one| name.contains(one));
+    is_any(&CLOCKS) || (module == Some(VDSO) && !is_any(&NO_CLOCKS))
+}
+
+/// Does the instruction write memory that others may read, or a vector?
+fn writes_at(samples: &Samples, frame: usize) -> bool {
+    let frame = &samples.frames[frame];
+    let code = samples.code_at(frame.pid, frame.address);
+    let operation = code.and_then(|code| operation_at(code, frame.address));
+    operation.is_none_or(|one| {
+        let writes = one
+            .access
+            .is_some_and(|access| access.writes && access.owner != Owner::Stack);
+        writes || one.written.numbers().any(|register| register >= VECTORS)
+    })
+}
+
+/// By instruction: pairs of neighbouring samples there.
+fn steps(samples: &Samples) -> BTreeMap<usize, Vec<&Step>> {
+    let mut found: BTreeMap<usize, Vec<&Step>> = BTreeMap::new();
+    for step in samples.steps.iter().filter(|step| step.from == step.to) {
+        found.entry(step.from).or_default().push(step);
+    }
+    found
+}

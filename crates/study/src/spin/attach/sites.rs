@@ -1,0 +1,221 @@
+//! What a stack was seen in: the loop around its innermost address, or around
+//! the call of a function that only hints.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use pinwise_code::{Code, disassemble, operation_at};
+use pinwise_profile::{Frame, Samples, Stack};
+use pinwise_spin::loops::{LoopKind, SpinLoop, loop_at};
+
+/// Callers in which a loop is looked for: the innermost function and one more.
+const LEVELS: usize = 2;
+/// Kernel functions that tell of `sched_yield`.
+const YIELD: &str = "sched_yield";
+/// Functions that only yield: whose caller is who waits.
+const YIELDING: [&str; 6] = [
+    YIELD,
+    "osyield",
+    "pthread_yield",
+    "thrd_yield",
+    "thread::yield_now",
+    "naked_yield",
+];
+/// What Go's scheduler is seen in while a goroutine yields; on the goroutine's own
+/// stack its caller follows.
+const GO_YIELDS: [&str; 3] = [
+    "runtime.gosched_m",
+    "runtime.goschedImpl",
+    "runtime.Gosched",
+];
+
+/// A place that spins.
+#[derive(Debug, Clone)]
+pub(super) struct Site {
+    /// A frame of it.
+    pub(super) frame: usize,
+    /// The loop; `None` for yielding without a loop in sight.
+    pub(super) spin_loop: Option<SpinLoop>,
+    /// Bytes from where the place begins to the frame's address, where there is no
+    /// loop.
+    from_start: u64,
+    /// By which samples of one place are brought together: file or process,
+    /// address, kind.
+    key: (String, u64, LoopKind),
+}
+
+impl PartialEq for Site {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Site {}
+
+impl PartialOrd for Site {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Site {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl Site {
+    fn new(samples: &Samples, frame: usize, kind: LoopKind, spin_loop: Option<SpinLoop>) -> Self {
+        let of = &samples.frames[frame];
+        let place = match (of.file_address, of.module) {
+            (Some(_), Some(module)) => samples.modules[module].path.clone(),
+            _ => of.pid.to_string(),
+        };
+        let mut site = Self {
+            frame,
+            spin_loop,
+            from_start: 0,
+            key: (place, 0, kind),
+        };
+        site.key.1 = site.address(of);
+        site
+    }
+
+    /// A function that waits without a loop of its own in sight.
+    pub(super) fn in_function(samples: &Samples, frame: usize, kind: LoopKind) -> Self {
+        let mut site = Self::new(samples, frame, kind, None);
+        let symbol = samples.frames[frame].symbol.as_ref();
+        site.from_start = symbol.map_or(0, |symbol| symbol.offset);
+        site.key.1 = site.address(&samples.frames[frame]);
+        site
+    }
+
+    /// Hints of one iteration.
+    pub(super) fn hints(&self) -> u32 {
+        self.spin_loop.as_ref().map_or(0, |found| found.hints)
+    }
+
+    pub(super) const fn kind(&self) -> LoopKind {
+        self.key.2
+    }
+
+    /// Where the loop begins: in the file where it is of one.
+    pub(super) fn address(&self, frame: &Frame) -> u64 {
+        let first = frame.address.wrapping_sub(self.from_start);
+        let start = self.spin_loop.as_ref().map_or(first, |l| l.start);
+        match frame.file_address {
+            Some(in_file) => in_file.wrapping_sub(frame.address.wrapping_sub(start)),
+            None => start,
+        }
+    }
+
+    pub(super) fn code<'a>(&self, samples: &'a Samples) -> Option<&'a Code> {
+        let pid = samples.frames[self.frame].pid;
+        samples.code_at(pid, self.spin_loop.as_ref()?.start)
+    }
+}
+
+/// Loops by process and address, each decoded once.
+#[derive(Debug, Default)]
+pub(super) struct Sites {
+    loops: BTreeMap<usize, Option<SpinLoop>>,
+    /// Where a loop waits, by process and its first address.
+    anchors: BTreeMap<(i32, u64), Vec<u64>>,
+}
+
+impl Sites {
+    /// The place that a stack spins in, and the depth of its frame; `None` for
+    /// work.
+    pub(super) fn of(&mut self, samples: &Samples, stack: &Stack) -> Option<(Site, usize)> {
+        let is_kernel = |&frame: &usize| samples.frames[frame].is_kernel;
+        let depth = stack.frames.iter().take_while(|f| is_kernel(f)).count();
+        let (kernel, user) = stack.frames.split_at(depth);
+        let yields = kernel.iter().any(|&frame| is_named(samples, frame, YIELD));
+        let &first = user.first()?;
+        if yields || is_named(samples, first, YIELD) {
+            let only_yields =
+                |frame: &&usize| YIELDING.iter().any(|name| is_named(samples, **frame, name));
+            let into = user.iter().take_while(only_yields).count();
+            let into = into.min(user.len() - 1);
+            let site = Site::new(samples, user[into], LoopKind::Yielding, None);
+            return Some((site, depth + into));
+        }
+        if let Some(at) = user
+            .iter()
+            .rposition(|&frame| GO_YIELDS.iter().any(|name| is_named(samples, frame, name)))
+        {
+            let is_own = is_named(samples, user[at], GO_YIELDS[2]);
+            let into = (at + usize::from(is_own)).min(user.len() - 1);
+            let site = Site::in_function(samples, user[into], LoopKind::Yielding);
+            return Some((site, depth + into));
+        }
+        if depth > 0 {
+            // In the kernel for another reason: a system call, a page fault, an
+            // interrupt. Spinning is interrupted, too, but not for long.
+            return None;
+        }
+        for (level, &frame) in user.iter().enumerate().take(LEVELS) {
+            let Some(found) = self.around(samples, frame) else {
+                continue;
+            };
+            // A loop of work is work, whoever called it; a caller's loop counts
+            // only where it waits.
+            if found.kind == LoopKind::Work || (level > 0 && found.hints == 0) {
+                return None;
+            }
+            let site = Site::new(samples, frame, found.kind, Some(found.clone()));
+            return Some((site, level));
+        }
+        None
+    }
+
+    /// Does the innermost address stand right after a hint, a locked
+    /// instruction, or in a function that hints for the loop?
+    pub(super) fn is_waiting(&mut self, samples: &Samples, innermost: usize, site: &Site) -> bool {
+        let (Some(found), Some(code)) = (&site.spin_loop, site.code(samples)) else {
+            return true;
+        };
+        let address = samples.frames[innermost].address;
+        if innermost != site.frame {
+            return true;
+        }
+        let key = (samples.frames[innermost].pid, found.start);
+        let anchors = self
+            .anchors
+            .entry(key)
+            .or_insert_with(|| anchors(code, found));
+        anchors.contains(&address)
+    }
+
+    /// Does the innermost loop go on with what earlier turns made?
+    pub(super) fn carries(&mut self, samples: &Samples, frame: usize) -> bool {
+        self.around(samples, frame)
+            .is_some_and(|found| found.carries)
+    }
+
+    fn around(&mut self, samples: &Samples, frame: usize) -> Option<&SpinLoop> {
+        let found = self.loops.entry(frame).or_insert_with(|| {
+            let Frame { pid, address, .. } = samples.frames[frame];
+            loop_at(samples.code_at(pid, address)?, address)
+        });
+        found.as_ref()
+    }
+}
+
+/// Addresses at which a thread that waits in a loop is seen: its hints and
+/// locked instructions, and what follows each.
+fn anchors(code: &Code, found: &SpinLoop) -> Vec<u64> {
+    let all = disassemble(code, found.start, found.end);
+    let all = all.iter().map(|one| one.address);
+    let locked = all.filter(|&at| operation_at(code, at).is_some_and(|one| one.is_locked));
+    let waits = found.hinting.iter().copied().chain(locked);
+    waits
+        .filter_map(|at| operation_at(code, at))
+        .flat_map(|one| [one.address, one.end()])
+        .collect()
+}
+
+fn is_named(samples: &Samples, frame: usize, part: &str) -> bool {
+    let symbol = samples.frames[frame].symbol.as_ref();
+    symbol.is_some_and(|symbol| symbol.name.contains(part))
+}

@@ -1,0 +1,372 @@
+//! Where made-up samples of real machine code say that a program spins.
+
+use super::*;
+use pinwise_code::Arch;
+use pinwise_profile::{Module, Stack, Step, Symbol, Thread};
+use pinwise_record::SpinKind;
+use pinwise_topology::Topology;
+
+/// ```text
+/// 1000: mov ecx, 30
+/// 1005: pause            blind: counts 30 hints
+/// 1007: dec ecx
+/// 1009: jne 1005
+/// 100b: cmp [rdi], 0     … and looks
+/// 100e: jne 1000
+/// 1010: ret
+/// 1011: add rax, [rsi]   work: a sum
+/// 1014: add rsi, 8
+/// 1018: cmp rsi, rdx
+/// 101b: jne 1011
+/// 101d: ret
+/// 1020: pause            a function that only hints
+/// 1022: ret
+/// 1030: call 1020        polls through it
+/// 1035: cmp [rdi], 0
+/// 1038: jne 1030
+/// 103a: ret
+/// ```
+const BYTES: [(u64, &[u8]); 4] = [
+    (
+        0x1000,
+        &[
+            0xb9, 30, 0, 0, 0, 0xf3, 0x90, 0xff, 0xc9, 0x75, 0xfa, 0x83, 0x3f, 0, 0x75, 0xf0, 0xc3,
+        ],
+    ),
+    (
+        0x1011,
+        &[
+            0x48, 0x03, 0x06, 0x48, 0x83, 0xc6, 8, 0x48, 0x39, 0xd6, 0x75, 0xf4, 0xc3,
+        ],
+    ),
+    (0x1020, &[0xf3, 0x90, 0xc3]),
+    (
+        0x1030,
+        &[
+            0xe8, 0xeb, 0xff, 0xff, 0xff, 0x83, 0x3f, 0, 0x75, 0xf6, 0xc3,
+        ],
+    ),
+];
+
+const BLIND: u64 = 0x1007;
+const DEC: u64 = 0x1009;
+const SUM: u64 = 0x1014;
+const HINT: u64 = 0x1022;
+const AFTER_CALL: u64 = 0x1035;
+const PERIOD_NS: u64 = 1_000_000;
+
+fn code() -> Code {
+    let mut bytes = vec![0xcc; 0x100];
+    for (at, part) in BYTES {
+        let at = usize::try_from(at - 0x1000).unwrap();
+        bytes[at..at + part.len()].copy_from_slice(part);
+    }
+    Code {
+        arch: Arch::X86_64,
+        start: 0x1000,
+        bytes,
+    }
+}
+
+fn frame(address: u64, is_kernel: bool, name: Option<&str>) -> Frame {
+    Frame {
+        pid: if is_kernel { -1 } else { 7 },
+        address,
+        is_kernel,
+        module: Some(0),
+        file_address: None,
+        symbol: name.map(|name| Symbol {
+            name: name.to_owned(),
+            offset: 0,
+            source: None,
+            inlined: Vec::new(),
+        }),
+    }
+}
+
+/// Stacks by their frames' addresses and how often each was seen; addresses
+/// beyond 0xffff are the kernel's, named by what stands beside.
+fn sampled(stacks: &[(&[u64], u64)], kernel: &str) -> Sampled {
+    let mut frames = Vec::new();
+    let mut made = Vec::new();
+    for (addresses, count) in stacks {
+        let first = frames.len();
+        frames.extend(addresses.iter().map(|&address| {
+            let is_kernel = address > 0xffff;
+            frame(address, is_kernel, is_kernel.then_some(kernel))
+        }));
+        made.push(Stack {
+            thread: 0,
+            frames: (first..frames.len()).collect(),
+            is_broken: false,
+            count: *count,
+            weight_ns: count * PERIOD_NS,
+        });
+    }
+    Sampled {
+        samples: Samples {
+            event: Event::CpuClock,
+            hz: 1000,
+            stacks_by: Stacks::FramePointers,
+            wall_s: 1.0,
+            threads: vec![Thread {
+                pid: 7,
+                tid: 8,
+                name: "prog".to_owned(),
+                cpu_s: None,
+            }],
+            modules: vec![Module {
+                path: "//anon".to_owned(),
+            }],
+            frames,
+            stacks: made,
+            code: vec![(7, code())],
+            steps: Vec::new(),
+            lost: 0,
+            has_kernel: true,
+        },
+        run: None,
+        own_cpu: Duration::ZERO,
+        notes: Vec::new(),
+    }
+}
+
+fn judged(sampled: &Sampled) -> SpinAttachRecord {
+    let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
+    let about = About {
+        host: HostRecord::new("local".to_owned(), false, &topology),
+        source: TraceSource::Process {
+            pid: 7,
+            name: "prog".to_owned(),
+        },
+        pause_ns: Some(40.0),
+        tags: Vec::new(),
+    };
+    judge(sampled, about)
+}
+
+#[track_caller]
+fn check(stacks: &[(&[u64], u64)], kernel: &str, expected: &[(&str, u64)], work: u64) {
+    let record = judged(&sampled(stacks, kernel));
+    let places = record.places.iter();
+    let found: Vec<(&str, u64)> = places.map(|p| (p.kind.as_str(), p.samples)).collect();
+    assert_eq!(found, expected);
+    let work_s = record.shares.unwrap().work_s;
+    assert!((work_s - work as f64 * 1e-3).abs() < 1e-9, "{work_s}");
+}
+
+#[test]
+fn time_goes_to_the_loop_it_was_seen_in() {
+    let stacks: [(&[u64], u64); 3] = [(&[BLIND], 90), (&[DEC], 5), (&[SUM], 40)];
+    check(&stacks, "", &[("blind_delay", 95)], 40);
+    let record = judged(&sampled(&stacks, ""));
+    assert_eq!(record.places[0].gap_hints, Some(30));
+    assert_eq!(record.places[0].address, 0x1005);
+    assert_eq!(record.places[0].code.len(), 3);
+    assert!((record.spin_share.unwrap() - 95.0 / 135.0).abs() < 1e-9);
+    assert!((record.threads[0].spin_s.unwrap() - 0.095).abs() < 1e-9);
+    // 95 ms in hints of 40 ns.
+    assert!((record.pauses_per_s.unwrap() - 2.375e6).abs() < 1.0);
+    assert_eq!(record.findings[0].check, "blind_delay");
+}
+
+#[test]
+fn a_function_that_only_hints_belongs_to_its_caller() {
+    check(&[(&[HINT, AFTER_CALL], 50)], "", &[("polling", 50)], 0);
+    // Called from where nothing loops it is no spinning.
+    check(&[(&[HINT, 0x103a], 50)], "", &[], 50);
+}
+
+#[test]
+fn a_loop_that_is_never_seen_waiting_does_not_wait() {
+    check(&[(&[DEC], 90), (&[BLIND], 10)], "", &[], 100);
+}
+
+#[test]
+fn the_kernel_tells_of_yields() {
+    let yields: [(&[u64], u64); 1] = [(&[0xfff1_0000, 0x1035], 30)];
+    check(&yields, "__x64_sys_sched_yield", &[("yielding", 30)], 0);
+    check(&yields, "do_page_fault", &[], 30);
+}
+
+/// The kernel tells of a yield, and the functions above it are named so.
+#[track_caller]
+fn check_yielding(names: &[&str], expected: &str) {
+    let addresses: Vec<u64> = (0..=names.len() as u64).map(|at| 0x1035 + at).collect();
+    let mut stack = addresses.clone();
+    stack[0] = 0xfff1_0000;
+    let mut sampled = sampled(&[(&stack, 30)], "__x64_sys_sched_yield");
+    for (frame, name) in sampled.samples.frames[1..].iter_mut().zip(names) {
+        frame.symbol = Some(Symbol {
+            name: (*name).to_owned(),
+            offset: 1,
+            source: None,
+            inlined: Vec::new(),
+        });
+    }
+    let record = judged(&sampled);
+    assert_eq!(record.places[0].function.as_deref(), Some(expected));
+    assert_eq!(record.places[0].kind, SpinKind::Yielding);
+}
+
+#[test]
+fn who_yields_is_the_caller_of_what_only_yields() {
+    check_yielding(&["__GI_sched_yield", "wait_turn", "main"], "wait_turn");
+    let rust = [
+        "sched_yield",
+        "std::thread::yield_now",
+        "spin::lock",
+        "main",
+    ];
+    check_yielding(&rust, "spin::lock");
+    check_yielding(&["runtime.osyield.abi0", "runtime.lock2"], "runtime.lock2");
+    check_yielding(&["sched_yield"], "sched_yield");
+}
+
+#[test]
+fn a_goroutine_that_yields_is_seen_on_both_stacks() {
+    let mut sampled = sampled(&[(&[SUM, 0x1015, 0x1016], 40), (&[DEC, 0x1017], 60)], "");
+    let names = [
+        "runtime.lock2",
+        "runtime.gosched_m",
+        "runtime.mcall",
+        "runtime.Gosched",
+        "main.waitFor",
+    ];
+    for (frame, name) in sampled.samples.frames.iter_mut().zip(names) {
+        frame.symbol = Some(Symbol {
+            name: name.to_owned(),
+            offset: 4,
+            source: None,
+            inlined: Vec::new(),
+        });
+    }
+    let record = judged(&sampled);
+    let places = record.places.iter();
+    let found: Vec<_> = places
+        .map(|p| (p.function.as_deref().unwrap(), p.samples))
+        .collect();
+    assert_eq!(found, [("main.waitFor", 60), ("runtime.gosched_m", 40)]);
+    assert!(
+        record
+            .places
+            .iter()
+            .all(|place| place.kind == SpinKind::Yielding)
+    );
+}
+
+/// Neighbouring samples at one instruction, by how much a register changed.
+fn met_again(sampled: &mut Sampled, frame: usize, changes: &[i64]) {
+    let step = |change: i64| {
+        let mut changes = vec![0; 16];
+        changes[3] = change;
+        Step {
+            from: frame,
+            to: frame,
+            ns: PERIOD_NS,
+            changes,
+        }
+    };
+    let steps = changes.iter().map(|&change| step(change));
+    sampled.samples.steps.extend(steps);
+}
+
+#[test]
+fn a_thread_that_gets_nowhere_waits() {
+    // In functions without a loop: a call returns, and is made again.
+    let calls: [(&[u64], u64); 1] = [(&[0x1038, 0x103a], 40)];
+    let mut waits = sampled(&calls, "");
+    met_again(&mut waits, 0, &[vec![0; 38], vec![1]].concat());
+    assert_eq!(judged(&waits).spin_share, Some(1.0));
+    assert_eq!(judged(&waits).places[0].kind, SpinKind::BareLoad);
+    // One that counts its turns gets nowhere, either.
+    let mut counts = sampled(&calls, "");
+    met_again(&mut counts, 0, &[1000, 900, 1200, 1000].repeat(9));
+    assert_eq!(judged(&counts).spin_share, Some(1.0));
+    // A register that jumps about is progress; so few pairs say nothing.
+    for (still, changed) in [(30, 9), (15, 0)] {
+        let mut works = sampled(&calls, "");
+        let changes = [vec![0; still], vec![7; changed]].concat();
+        met_again(&mut works, 0, &changes);
+        assert_eq!(judged(&works).spin_share, Some(0.0), "{still} {changed}");
+    }
+    let mut works = sampled(&calls, "");
+    met_again(&mut works, 0, &[1000, -700, 30, 1_000_000].repeat(9));
+    assert_eq!(judged(&works).spin_share, Some(0.0));
+    // Nor is a count what memory is read by.
+    let mut walks = sampled(&[(&[0x1018], 20), (&[SUM, 0x103a], 20)], "");
+    met_again(&mut walks, 0, &[1000; 36]);
+    for step in &mut walks.samples.steps {
+        step.changes.swap(3, 4);
+    }
+    assert_eq!(judged(&walks).spin_share, Some(0.0));
+    // What is not read is not known to be without consequence.
+    let mut unread = sampled(&calls, "");
+    met_again(&mut unread, 0, &[0; 39]);
+    unread.samples.code.clear();
+    assert_eq!(judged(&unread).spin_share, Some(0.0));
+}
+
+#[test]
+fn a_thread_that_does_nothing_but_read_the_clock_waits() {
+    let check = |reading: u64, working: u64, expected: f64| {
+        let mut sampled = sampled(&[(&[DEC], reading), (&[SUM], working)], "");
+        sampled.samples.frames[0].symbol = Some(Symbol {
+            name: "__vdso_clock_gettime".to_owned(),
+            offset: 9,
+            source: None,
+            inlined: Vec::new(),
+        });
+        let share = judged(&sampled).spin_share.unwrap();
+        assert!(
+            (share - expected).abs() < 1e-9,
+            "{reading} {working}: {share}"
+        );
+    };
+    check(80, 20, 0.8);
+    check(60, 40, 0.0);
+    check(20, 0, 0.0);
+}
+
+#[test]
+fn what_one_hint_took_is_seen_in_a_counter() {
+    let mut sampled = sampled(&[(&[BLIND], 20), (&[DEC], 20)], "");
+    let step = |ns: u64, counted: i64| {
+        let mut changes = vec![0; 16];
+        // rcx counts down; rax is somebody else's.
+        changes[2] = -counted;
+        changes[0] = 12_345;
+        Step {
+            from: 0,
+            to: 1,
+            ns,
+            changes,
+        }
+    };
+    let mut steps: Vec<Step> = (0..30).map(|n| step(1_000_000 + n * 100, 20_000)).collect();
+    // Counts that began anew, and a thread that was pushed aside.
+    steps.extend([
+        step(1_000_000, -5000),
+        step(1_000_000, 17),
+        step(9_000_000, 20_000),
+    ]);
+    sampled.samples.steps = steps;
+    let record = judged(&sampled);
+    let seen = record.places[0].hint_ns_seen.unwrap();
+    assert!((seen - 50.07).abs() < 0.1, "{seen}");
+    assert_eq!(record.places[0].hint_ns_pairs, 30);
+}
+
+#[test]
+fn nothing_is_said_of_what_was_not_seen() {
+    let mut sampled = sampled(&[], "");
+    sampled.samples.event = Event::Proc;
+    sampled.samples.threads[0].cpu_s = Some(0.25);
+    let record = judged(&sampled);
+    assert_eq!(record.shares, None);
+    assert_eq!(record.spin_share, None);
+    assert_eq!(record.pauses_per_s, None);
+    assert_eq!(record.threads[0].spin_s, None);
+    assert!((record.cpu_s - 0.25).abs() < 1e-9);
+    assert_eq!(record.findings[0].check, "unseen");
+}

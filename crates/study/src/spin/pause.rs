@@ -1,0 +1,525 @@
+//! What PAUSE costs on every CPU, measured in rounds over a while.
+//!
+//! On busy and on virtual machines the cost has levels that last for seconds
+//! (77 and 87 cycles were seen on one), so a single look would give either.
+//! Each CPU is measured again and again, a little each time; the estimate is
+//! the median of the rounds, and two levels are told where there are two. It
+//! judges no program.
+
+use std::time::Duration;
+
+use super::chips;
+use crate::probe::modes::two_levels;
+use pinwise_machine::{Batches, Hint, Machine, MachineError, Probe};
+use pinwise_record::{
+    CpuPauseRecord, CycleMethod, HintCostRecord, HostRecord, LevelRecord, Modes, PauseCheckRecord,
+    SPIN_PAUSE_SCHEMA, SpinPauseRecord, TooLongRecord,
+};
+use pinwise_spin::prediction::{Limits, Prediction, Processor};
+use pinwise_spin::table::algorithms;
+use pinwise_stats::describe::{median, median_interval, quantile};
+use pinwise_topology::CpuSet;
+
+/// Batches of a round: some two milliseconds of a PAUSE of 30 ns.
+const BATCHES: usize = 25;
+/// A probe that finds its CPU taken gives up for this round.
+const LONGEST_ROUND: Duration = Duration::from_millis(100);
+/// So many rounds however short the time.
+const LEAST_ROUNDS: usize = 5;
+/// More rounds make no estimate better: levels last for seconds.
+const MOST_ROUNDS: usize = 400;
+/// Levels of cycles differ by this factor at least. Batches of one level
+/// scatter by 0.1 to 1 %; the levels seen differed by 5 and by 12 %.
+const APART: f64 = 1.03;
+/// Where there are no cycles, times differ with the clock, too.
+const APART_NS: f64 = 1.25;
+const CONFIDENCE: f64 = 0.95;
+
+/// What shall be measured.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// On which CPUs, one after the other.
+    pub cpus: CpuSet,
+    /// For how long, all CPUs together.
+    pub time: Duration,
+    /// Whether algorithms wait too long by these.
+    pub limits: Option<Limits>,
+}
+
+/// Measures PAUSE; the caller names and dates the record.
+///
+/// # Errors
+/// [`MachineError`], see [`Machine::probe`].
+pub fn run(plan: &Plan, machine: &mut dyn Machine) -> Result<SpinPauseRecord, MachineError> {
+    let (topology, _) = machine.topology()?;
+    let started = machine.now();
+    let mut courses: Vec<Course> = plan.cpus.iter().map(Course::new).collect();
+    for round in 0..MOST_ROUNDS {
+        let spent = machine.now().saturating_sub(started);
+        if round >= LEAST_ROUNDS && spent >= plan.time {
+            break;
+        }
+        for course in &mut courses {
+            course.round(machine)?;
+        }
+    }
+    for course in &mut courses {
+        course.other_hints(machine)?;
+    }
+    let counter_unavailable = courses.iter().find_map(|course| {
+        let is_counted = !course.counted.medians.is_empty();
+        let reason = course.counted.unavailable.clone();
+        reason.filter(|_| !is_counted)
+    });
+    let notes = notes(&courses);
+    let cpus: Vec<CpuPauseRecord> = courses.into_iter().filter_map(Course::record).collect();
+    let processors = topology.allowed.len() as u64;
+    let chips = chips::standing(&topology, &cpus);
+    Ok(SpinPauseRecord {
+        schema: SPIN_PAUSE_SCHEMA.to_owned(),
+        id: String::new(),
+        started: String::new(),
+        host: HostRecord::new(machine.label(), machine.is_simulated(), &topology),
+        instruction: instruction(topology.identity.arch.as_deref()).to_owned(),
+        check: plan.limits.map(|limits| check(limits, &cpus, processors)),
+        chips,
+        cpus,
+        counter_unavailable,
+        notes,
+        spent_s: machine.now().saturating_sub(started).as_secs_f64(),
+    })
+}
+
+/// The processor of a machine by a quick look at its first allowed CPU; `None`
+/// where PAUSE cannot be measured.
+///
+/// # Errors
+/// [`MachineError`], see [`Machine::probe`].
+pub fn glance(machine: &mut dyn Machine) -> Result<Option<Processor>, MachineError> {
+    const TIME: Duration = Duration::from_millis(300);
+    let (topology, _) = machine.topology()?;
+    let cpus = topology.allowed.first().map(CpuSet::single);
+    let plan = Plan {
+        cpus: cpus.unwrap_or_default(),
+        time: TIME,
+        limits: None,
+    };
+    let record = run(&plan, machine)?;
+    Ok(record.cpus.first().map(|cpu| Processor {
+        pause_ns: cpu.pause_ns,
+        pause_cycles: cpu.pause_cycles,
+        ghz: cpu.pause_cycles.map(|cycles| cycles / cpu.pause_ns),
+    }))
+}
+
+/// What [`Probe::Pause`] executes.
+fn instruction(arch: Option<&str>) -> &'static str {
+    match arch {
+        Some("aarch64" | "arm64") => "ISB",
+        _ => "PAUSE",
+    }
+}
+
+/// One kind of figure over the rounds.
+#[derive(Debug, Default)]
+struct Figures {
+    /// The median of each round.
+    medians: Vec<f64>,
+    /// All batches.
+    all: Vec<f64>,
+    switched: usize,
+    stolen: usize,
+    unavailable: Option<String>,
+}
+
+impl Figures {
+    fn add(&mut self, batches: Option<Batches>) {
+        let Some(batches) = batches else { return };
+        let finite: Vec<f64> = batches
+            .values
+            .into_iter()
+            .filter(|v| v.is_finite() && *v > 0.0)
+            .collect();
+        if !finite.is_empty() {
+            self.medians.push(quantile(&finite, 0.5));
+            self.all.extend(finite);
+        }
+        self.switched += batches.switched;
+        self.stolen += batches.stolen;
+        self.unavailable = batches.unavailable.or(self.unavailable.take());
+    }
+
+    /// The median of the rounds.
+    fn value(&self) -> Option<f64> {
+        median(&self.medians)
+    }
+
+    /// Rounds, not batches: those of a round share its level and its clock.
+    fn interval(&self) -> (Option<f64>, Option<f64>) {
+        median_interval(&self.medians, CONFIDENCE).unzip()
+    }
+}
+
+/// The rounds of one CPU.
+struct Course {
+    cpu: usize,
+    pause: Figures,
+    cycles: Figures,
+    counted: Figures,
+    cycle: Figures,
+    hints: Vec<(Hint, Figures)>,
+}
+
+impl Course {
+    fn new(cpu: usize) -> Self {
+        Self {
+            cpu,
+            pause: Figures::default(),
+            cycles: Figures::default(),
+            counted: Figures::default(),
+            cycle: Figures::default(),
+            hints: Vec::new(),
+        }
+    }
+
+    fn round(&mut self, machine: &mut dyn Machine) -> Result<(), MachineError> {
+        let cpu = self.cpu;
+        let mut ask = |probe: Probe| -> Result<Option<Batches>, MachineError> {
+            let answers = machine.probe(&[probe], BATCHES, LONGEST_ROUND)?;
+            Ok(answers.into_iter().next())
+        };
+        self.pause.add(ask(Probe::Pause { cpu })?);
+        self.cycles.add(ask(Probe::PauseCycles { cpu })?);
+        self.cycle.add(ask(Probe::Cycle { cpu })?);
+        // Where there is no counter, asking once is enough.
+        if self.counted.unavailable.is_none() {
+            self.counted.add(ask(Probe::PauseCounted { cpu })?);
+        }
+        Ok(())
+    }
+
+    fn other_hints(&mut self, machine: &mut dyn Machine) -> Result<(), MachineError> {
+        for hint in Hint::ALL {
+            let probe = Probe::Hint {
+                cpu: self.cpu,
+                hint,
+            };
+            let mut figures = Figures::default();
+            for _ in 0..LEAST_ROUNDS {
+                let answers =
+                    machine.probe(std::slice::from_ref(&probe), BATCHES, LONGEST_ROUND)?;
+                figures.add(answers.into_iter().next());
+                if figures.unavailable.is_some() {
+                    break;
+                }
+            }
+            self.hints.push((hint, figures));
+        }
+        Ok(())
+    }
+
+    /// `None` where not one batch was good.
+    fn record(self) -> Option<CpuPauseRecord> {
+        let pause_ns = self.pause.value()?;
+        let (chain, counted) = (self.cycles.value(), self.counted.value());
+        let (method, figures) = if counted.is_some() {
+            (CycleMethod::Counter, &self.counted)
+        } else {
+            (CycleMethod::Additions, &self.cycles)
+        };
+        let ghz = self.cycle.value().map(|cycle_ns| 1.0 / cycle_ns);
+        let (pause_ns_low, pause_ns_high) = self.pause.interval();
+        let (pause_cycles_low, pause_cycles_high) = figures.interval();
+        let hint = |(hint, figures): &(Hint, Figures)| {
+            figures.value().map(|ns| HintCostRecord {
+                hint: hint.name().to_owned(),
+                ns,
+                cycles: ghz.map(|ghz| ns * ghz),
+            })
+        };
+        Some(CpuPauseRecord {
+            cpu: self.cpu,
+            pause_ns,
+            pause_ns_low,
+            pause_ns_high,
+            pause_cycles: figures.value(),
+            pause_cycles_low,
+            pause_cycles_high,
+            method: figures.value().map(|_| method),
+            chain_cycles: chain,
+            counted_cycles: counted,
+            disagreement_share: chain
+                .zip(counted)
+                .map(|(chain, counted)| (chain - counted).abs() / counted),
+            ghz,
+            levels: levels(&figures.all, &self.pause.all, ghz),
+            hints: self.hints.iter().filter_map(hint).collect(),
+            rounds: self.pause.medians.len(),
+            batches: self.pause.all.len() + self.cycles.all.len() + self.counted.all.len(),
+            switched: self.pause.switched + self.cycles.switched + self.counted.switched,
+            stolen: self.pause.stolen + self.cycles.stolen + self.counted.stolen,
+        })
+    }
+}
+
+/// Two levels, of cycles where there are some: times alone differ with the
+/// clock, too.
+fn levels(cycles: &[f64], ns: &[f64], ghz: Option<f64>) -> Vec<LevelRecord> {
+    let two = |modes: Modes, level: &dyn Fn(f64) -> (f64, Option<f64>)| {
+        let shares = [
+            (modes.low_ns, modes.low_share),
+            (modes.high_ns, 1.0 - modes.low_share),
+        ];
+        let record = |(centre, share)| {
+            let (pause_ns, pause_cycles) = level(centre);
+            LevelRecord {
+                pause_ns,
+                pause_cycles,
+                share,
+            }
+        };
+        shares.into_iter().map(record).collect()
+    };
+    match (ghz, levels_of_cycles(cycles)) {
+        (Some(ghz), Some(modes)) => two(modes, &|cycles| (cycles / ghz, Some(cycles))),
+        _ => two_levels(ns, APART_NS).map_or_else(Vec::new, |modes| {
+            two(modes, &|ns| (ns, ghz.map(|g| g * ns)))
+        }),
+    }
+}
+
+/// Two clusters; or one sharp level, and what is above it without being one: so
+/// batches look while another guest comes and goes on the sibling.
+fn levels_of_cycles(cycles: &[f64]) -> Option<Modes> {
+    two_levels(cycles, APART).or_else(|| above_a_sharp_level(cycles))
+}
+
+fn above_a_sharp_level(cycles: &[f64]) -> Option<Modes> {
+    /// The lowest batches of a sharp level are this close together …
+    const SHARP: f64 = 1.002;
+    /// … and all of it is within this of its lower end.
+    const WIDTH: f64 = 1.015;
+    const LEAST_SHARE: f64 = 0.1;
+    let edge = quantile(cycles, 0.05);
+    if cycles.is_empty() || edge > SHARP * quantile(cycles, 0.01) {
+        return None;
+    }
+    let (level, above): (Vec<f64>, Vec<f64>) =
+        cycles.iter().partition(|cycles| **cycles <= WIDTH * edge);
+    let share = level.len() as f64 / cycles.len() as f64;
+    let (low_ns, high_ns) = (quantile(&level, 0.5), quantile(&above, 0.5));
+    let is_apart = high_ns >= APART * low_ns;
+    (is_apart && (LEAST_SHARE..=1.0 - LEAST_SHARE).contains(&share)).then_some(Modes {
+        low_ns,
+        high_ns,
+        low_share: share,
+    })
+}
+
+/// Batches that scatter by more than [`APART`] without falling into two levels.
+fn unsteady(course: &Course) -> Option<String> {
+    let figures = if course.counted.all.is_empty() {
+        &course.cycles.all
+    } else {
+        &course.counted.all
+    };
+    if figures.is_empty() || levels_of_cycles(figures).is_some() {
+        return None;
+    }
+    let (low, high) = (quantile(figures, 0.1), quantile(figures, 0.9));
+    (high > APART * low).then(|| {
+        format!(
+            "CPU {}: cycles go from {low:.1} to {high:.1} (10th to 90th percentile) without two clear levels: unsteady.",
+            course.cpu
+        )
+    })
+}
+
+fn notes(courses: &[Course]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for course in courses {
+        if course.pause.value().is_none() {
+            let why = course.pause.unavailable.clone();
+            let why = why.unwrap_or_else(|| {
+                "no batch without a switch or a stop; the CPU is too busy.".to_owned()
+            });
+            notes.push(format!("CPU {}: {why}", course.cpu));
+        } else if course.cycles.value().is_none() && course.counted.value().is_none() {
+            let why = course.cycles.unavailable.clone();
+            let why = why.unwrap_or_else(|| "no undisturbed batch.".to_owned());
+            notes.push(format!("CPU {}, cycles: {why}", course.cpu));
+        } else {
+            notes.extend(unsteady(course));
+        }
+    }
+    notes
+}
+
+/// Holds every algorithm against the limits, on the CPU with the slowest PAUSE.
+fn check(limits: Limits, cpus: &[CpuPauseRecord], processors: u64) -> PauseCheckRecord {
+    let slowest = cpus.iter().map(|cpu| cpu.pause_ns).reduce(f64::max);
+    let processor = Processor {
+        pause_ns: slowest.unwrap_or(f64::NAN),
+        pause_cycles: None,
+        ghz: None,
+    };
+    let mut waits: Vec<Prediction> = algorithms()
+        .map(|algorithm| Prediction::of(algorithm, &processor, processors))
+        .filter(|prediction| limits.are_exceeded(prediction))
+        .collect();
+    let length = |wait: &Prediction| wait.longest_ns().unwrap_or(f64::MAX);
+    waits.sort_by(|a, b| length(b).total_cmp(&length(a)));
+    let too_long: Vec<TooLongRecord> = waits.iter().map(|wait| too_long(wait, &limits)).collect();
+    let million_ms = processor.pause_ns;
+    let word = if processors == 1 {
+        "processor"
+    } else {
+        "processors"
+    };
+    let measured = format!("1,000,000 PAUSEs in {million_ms:.1} ms, {processors} {word}");
+    let sentence = match (slowest, too_long.len()) {
+        (None, _) => "PAUSE could not be measured: nothing is known.".to_owned(),
+        (_, 0) => format!("{measured}: no long-PAUSE problem"),
+        (_, 1) => format!("{measured}: 1 known algorithm would wait too long"),
+        (_, n) => format!("{measured}: {n} known algorithms would wait too long"),
+    };
+    PauseCheckRecord {
+        limit_total_ms: limits.total_ns * 1e-6,
+        limit_blind_gap_ms: limits.blind_gap_ns * 1e-6,
+        million_ms,
+        processors,
+        is_fine: slowest.is_some() && too_long.is_empty(),
+        too_long,
+        sentence,
+    }
+}
+
+fn too_long(wait: &Prediction, limits: &Limits) -> TooLongRecord {
+    let ratio = |ns: Option<f64>, limit: f64| ns.map(|ns| ns / limit);
+    let gap_ns = wait.blind_gap.map(|(_, ns)| ns);
+    let total_ratio = ratio(wait.longest_ns(), limits.total_ns);
+    let blind_gap_ratio = ratio(gap_ns, limits.blind_gap_ns);
+    let part = |what: &str, ns: Option<f64>, ratio: Option<f64>| {
+        let ratio = ratio.filter(|ratio| *ratio >= 1.0)?;
+        Some(format!(
+            "{what} {:.1} ms ({ratio:.1} times the limit)",
+            ns.unwrap_or(0.0) * 1e-6
+        ))
+    };
+    let parts = [
+        part("would spin", wait.longest_ns(), total_ratio),
+        part("would not look for", gap_ns, blind_gap_ratio),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let ms = |ns: Option<f64>| ns.map(|ns| ns * 1e-6);
+    TooLongRecord {
+        algorithm: wait.algorithm.id.to_owned(),
+        total_ms: ms(wait.longest_ns()),
+        total_ratio,
+        blind_gap_ms: ms(gap_ns),
+        blind_gap_ratio,
+        sentence: format!("{} {}", wait.algorithm.id, parts.join(" and ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_sim::SimulatedMachine;
+
+    fn measured(description: &str, limits: Option<Limits>) -> SpinPauseRecord {
+        let mut machine = SimulatedMachine::from_text("test", description, 7).unwrap();
+        let (topology, _) = machine.topology().unwrap();
+        let plan = Plan {
+            cpus: topology.allowed,
+            time: Duration::from_secs(1),
+            limits,
+        };
+        run(&plan, &mut machine).unwrap()
+    }
+
+    const LIMITS: Limits = Limits {
+        total_ns: 50e6,
+        blind_gap_ns: 2e6,
+    };
+
+    #[test]
+    fn what_a_machine_has_is_found() {
+        let record = measured(
+            "topology = \"core:2 pu:1\"\n[wiring]\npause_ns = 30\nghz = 2.5",
+            Some(LIMITS),
+        );
+        assert_eq!(record.cpus.len(), 2);
+        for cpu in &record.cpus {
+            assert!((cpu.pause_ns - 30.0).abs() < 0.5, "{cpu:?}");
+            let cycles = cpu.pause_cycles.unwrap();
+            assert!((cycles - 75.0).abs() < 1.5, "{cycles}");
+            assert!(cpu.levels.is_empty() && cpu.hints.is_empty());
+            assert!(cpu.disagreement_share.unwrap() < 0.03);
+            assert_eq!(cpu.method, Some(CycleMethod::Counter));
+        }
+        let check = record.check.unwrap();
+        assert!(check.is_fine, "{check:?}");
+        assert!(check.sentence.ends_with("no long-PAUSE problem"));
+    }
+
+    #[test]
+    fn two_levels_are_told() {
+        let record = measured(
+            "topology = \"core:1 pu:1\"\n[wiring]\npause_ns = 27.5\nghz = 2.8\nnoise_sd = 0.004\npause_modes = { ns = 31.0, share = 0.4 }\nlacks = [\"pause_counted\"]",
+            None,
+        );
+        let cpu = &record.cpus[0];
+        assert_eq!(cpu.method, Some(CycleMethod::Additions));
+        assert!(record.counter_unavailable.is_some());
+        let [low, high] = cpu.levels.as_slice() else {
+            panic!("{:?}", cpu.levels);
+        };
+        assert!((low.pause_cycles.unwrap() - 77.0).abs() < 1.0, "{low:?}");
+        assert!((high.pause_ns - 31.0).abs() < 0.5, "{high:?}");
+        assert!((low.share - 0.6).abs() < 0.1, "{low:?}");
+    }
+
+    #[test]
+    fn what_lies_above_a_sharp_level_is_the_other_one() {
+        // 60 % within 0.1 % of 90 cycles, the rest anywhere from 91.5 to 96.
+        let sharp = (0..600).map(|i| 90.0 + 0.0001 * f64::from(i));
+        let diffuse = (0..400).map(|i| 91.5 + 4.5 * f64::from(i) / 400.0);
+        let both: Vec<f64> = sharp.chain(diffuse).collect();
+        let modes = levels_of_cycles(&both).unwrap();
+        assert!((modes.low_share - 0.6).abs() < 0.02, "{modes:?}");
+        assert!((modes.high_ns - 93.75).abs() < 0.2, "{modes:?}");
+        // One level with noise to both sides, and one with stray batches.
+        let wide: Vec<f64> = (0..1000).map(|i| 85.0 + 0.01 * f64::from(i)).collect();
+        assert_eq!(levels_of_cycles(&wide), None);
+        let mut stray = vec![90.0; 950];
+        stray.extend((0..50).map(|i| 91.5 + 0.1 * f64::from(i)));
+        assert_eq!(levels_of_cycles(&stray), None);
+        assert_eq!(levels_of_cycles(&[]), None);
+    }
+
+    #[test]
+    fn long_pauses_fail_the_check() {
+        let record = measured(
+            include_str!("../../../../field-reports/long-pause.toml"),
+            Some(LIMITS),
+        );
+        let check = record.check.unwrap();
+        assert!(!check.is_fine);
+        let worst = &check.too_long[0];
+        assert_eq!(worst.algorithm, "netfx_awarelock");
+        // 4,920,500 PAUSEs of 43 ns.
+        assert!((worst.total_ms.unwrap() - 211.6).abs() < 4.0, "{worst:?}");
+    }
+
+    #[test]
+    fn nothing_measured_is_nothing_known() {
+        let record = measured(
+            "topology = \"core:1 pu:1\"\n[wiring]\nlacks = [\"pause\"]",
+            Some(LIMITS),
+        );
+        assert!(record.cpus.is_empty());
+        assert!(!record.check.unwrap().is_fine);
+        assert_eq!(record.notes.len(), 1);
+    }
+}

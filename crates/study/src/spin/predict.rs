@@ -1,0 +1,148 @@
+//! Predictions for many algorithms and numbers of CPUs as one record.
+//!
+//! All figures come from `spin::prediction`; nothing is measured here.
+
+use std::ops::RangeInclusive;
+
+use pinwise_record::{
+    CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SPIN_PREDICT_SCHEMA,
+    SpinPredictRecord,
+};
+use pinwise_spin::algorithm::Algorithm;
+use pinwise_spin::prediction::{Prediction, Processor, cliffs};
+
+/// What shall be predicted.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Algorithms.
+    pub algorithms: Vec<&'static Algorithm>,
+    /// On which processor; the one moved to, where two are compared.
+    pub processor: ProcessorRecord,
+    /// The processor moved from.
+    pub from: Option<ProcessorRecord>,
+    /// Numbers of CPUs, ascending.
+    pub cpus: Vec<u64>,
+}
+
+/// Predicts.
+#[must_use]
+pub fn run(plan: &Plan) -> SpinPredictRecord {
+    let processor = plan.processor.processor();
+    let mut predictions = Vec::new();
+    for algorithm in &plan.algorithms {
+        for &cpus in &plan.cpus {
+            let prediction = Prediction::of(algorithm, &processor, cpus);
+            predictions.push(PredictionRecord::new(&prediction, &processor));
+        }
+    }
+    SpinPredictRecord {
+        schema: SPIN_PREDICT_SCHEMA.to_owned(),
+        processor: plan.processor.clone(),
+        from: plan.from.clone(),
+        predictions,
+        moves: plan
+            .from
+            .as_ref()
+            .map_or_else(Vec::new, |from| moves(plan, &from.processor(), &processor)),
+        cliffs: changes(plan, processor.pause_ns),
+    }
+}
+
+/// What moving changes, the largest change first.
+fn moves(plan: &Plan, from: &Processor, to: &Processor) -> Vec<MoveRecord> {
+    let mut moves: Vec<MoveRecord> = Vec::new();
+    for algorithm in &plan.algorithms {
+        for &cpus in &plan.cpus {
+            let before = Prediction::of(algorithm, from, cpus);
+            let after = Prediction::of(algorithm, to, cpus);
+            let ms = |figure: Option<(u64, f64)>| figure.map(|(_, ns)| ns * 1e-6);
+            let (from_ms, to_ms) = (ms(before.total), ms(after.total));
+            let ratio = from_ms.zip(to_ms).map(|(from, to)| to / from);
+            moves.push(MoveRecord {
+                algorithm: algorithm.id.to_owned(),
+                cpus,
+                from_ms,
+                to_ms,
+                ratio: ratio.filter(|ratio| ratio.is_finite()),
+                from_blind_gap_ms: ms(before.blind_gap),
+                to_blind_gap_ms: ms(after.blind_gap),
+                immune: algorithm.is_immune(),
+            });
+        }
+    }
+    let added = |row: &MoveRecord| match (row.immune, row.from_ms.zip(row.to_ms)) {
+        (false, Some((from, to))) => (to - from).abs(),
+        _ => -1.0,
+    };
+    moves.sort_by(|a, b| added(b).total_cmp(&added(a)));
+    moves
+}
+
+/// Where totals change, where several numbers of CPUs were asked for.
+fn changes(plan: &Plan, hint_ns: f64) -> Vec<CliffsRecord> {
+    let (Some(&first), Some(&last)) = (plan.cpus.first(), plan.cpus.last()) else {
+        return Vec::new();
+    };
+    if first == last {
+        return Vec::new();
+    }
+    let range: RangeInclusive<u64> = first..=last;
+    let of = |algorithm: &&'static Algorithm| CliffsRecord {
+        algorithm: algorithm.id.to_owned(),
+        from_cpus: first,
+        to_cpus: last,
+        changes_at: cliffs(algorithm, hint_ns, range.clone()),
+    };
+    plan.algorithms.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_spin::chips::chip;
+    use pinwise_spin::table::{NETFX_AWARELOCK, algorithm, algorithms};
+
+    fn record_of(name: &str) -> ProcessorRecord {
+        let chip = chip(name).unwrap();
+        let processor = Processor::of_chip(chip, None);
+        ProcessorRecord {
+            name: chip.name.to_owned(),
+            pause_ns: processor.pause_ns,
+            pause_cycles: processor.pause_cycles,
+            ghz: processor.ghz,
+            ..ProcessorRecord::default()
+        }
+    }
+
+    #[test]
+    fn moving_puts_the_largest_change_first_and_the_immune_last() {
+        let plan = Plan {
+            algorithms: algorithms().collect(),
+            processor: record_of("skylake-sp"),
+            from: Some(record_of("broadwell")),
+            cpus: vec![24],
+        };
+        let record = run(&plan);
+        let first = &record.moves[0];
+        assert_eq!(first.algorithm, "netfx_awarelock");
+        assert!((first.ratio.unwrap() - 14.76).abs() < 0.01, "{first:?}");
+        assert_eq!(record.moves.len(), 44);
+        assert!(record.cliffs.is_empty());
+        let at = |id: &str| record.moves.iter().position(|row| row.algorithm == id);
+        assert!(at("go_mutex") < at("coreclr_monitor"));
+    }
+
+    #[test]
+    fn curves_have_their_cliffs() {
+        let plan = Plan {
+            algorithms: vec![&NETFX_AWARELOCK, algorithm("rust_std_mutex").unwrap()],
+            processor: record_of("skylake-sp"),
+            from: None,
+            cpus: (1..=128).collect(),
+        };
+        let record = run(&plan);
+        assert_eq!(record.predictions.len(), 256);
+        assert_eq!(record.cliffs[0].changes_at, [2, 6, 17, 50]);
+        assert!(record.cliffs[1].changes_at.is_empty());
+    }
+}

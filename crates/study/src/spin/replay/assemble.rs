@@ -1,0 +1,251 @@
+//! From what was executed to the record: predictions beside measurements, their
+//! errors, and what they come to in words.
+
+use super::{Arm, Cell, Plan, ms};
+use pinwise_machine::{HandOver, HintMade};
+use pinwise_record::{
+    ReleaseSeen, ReplayCell, ReplayExperiment, ReplayHintMade, ReplayMeasured, ReplayPrediction,
+    ReplayedAlgorithm, SpinReplayRecord, WaitEnd,
+};
+use pinwise_spin::lateness::{Costs, Ending, Seen, UNSTABLE_SHARE};
+use pinwise_stats::describe::{mean, median, quantile};
+use pinwise_topology::Topology;
+
+/// Items that times are told for, as in the third field report.
+const ITEMS: f64 = 100.0;
+
+/// Writes down all cells of items.
+pub(super) fn hand_overs(
+    plan: &Plan,
+    arms: &[Arm],
+    cells: &[Vec<Cell>],
+    costs: Costs,
+    record: &mut SpinReplayRecord,
+) {
+    for (arm, cells) in arms.iter().zip(cells) {
+        let rows = plan.delays.iter().zip(cells).map(|(&delay, cell)| {
+            let (hold, delay) = plan.times(delay);
+            self::cell(arm, cell, (ms(hold), ms(delay)), costs)
+        });
+        record.algorithms.push(algorithm(arm, rows.collect()));
+    }
+    let all = cells.iter().flatten();
+    let achieved: Vec<f64> = all.clone().filter_map(Cell::achieved_ns).collect();
+    record.hint.achieved_ns = median(&achieved);
+    record.hint.made = all.clone().find_map(|cell| cell.made).map(recorded);
+    record.conclusions = conclusions(record);
+}
+
+pub(super) fn recorded(made: HintMade) -> ReplayHintMade {
+    match made {
+        HintMade::Own => ReplayHintMade::Own,
+        HintMade::Stretched => ReplayHintMade::Stretched,
+        HintMade::Shortened => ReplayHintMade::Shortened,
+    }
+}
+
+/// An algorithm with what became of it.
+pub(super) fn algorithm(arm: &Arm, cells: Vec<ReplayCell>) -> ReplayedAlgorithm {
+    let stable = cells.iter().filter(|cell| counts(cell));
+    let errors: Vec<f64> = stable.filter_map(|cell| cell.error_percent).collect();
+    let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    let ends = match (arm.wait.is_endless, arm.ending) {
+        (true, _) => WaitEnd::Never,
+        (false, Ending::Parks) => WaitEnd::Parks,
+        (false, Ending::Yields) => WaitEnd::Yields,
+    };
+    ReplayedAlgorithm {
+        algorithm: arm.id().to_owned(),
+        name: arm
+            .algorithm
+            .map_or("parks at once, without spinning", |known| known.name)
+            .to_owned(),
+        total_hints: arm.wait.total_hints(),
+        blind_gap_hints: arm.wait.blind_gap_hints(),
+        ends,
+        cells,
+        contention: Vec::new(),
+        median_error_percent: median(&sizes),
+        stable_cells: sizes.len() as u64,
+    }
+}
+
+/// Is this what theory about hints and looks can be held against? Wake-ups are
+/// measured, not computed, and next to a cliff either result is right.
+fn counts(cell: &ReplayCell) -> bool {
+    !cell.unstable && cell.predicted.seen == ReleaseSeen::Spinning
+}
+
+fn cell(arm: &Arm, cell: &Cell, (hold_ms, delay_ms): (f64, f64), costs: Costs) -> ReplayCell {
+    let costs = Costs {
+        hint_ns: cell.wanted_ns(costs.hint_ns),
+        yield_ns: cell.yield_ns,
+        ..costs
+    };
+    let free_after_ns = (hold_ms - delay_ms) * 1e6;
+    let found = arm.wait.lateness(arm.ending, &costs, free_after_ns);
+    let achieved_ns = cell.achieved_ns();
+    let predicted = |costs: &Costs| predict(arm, costs, hold_ms, free_after_ns);
+    let measured = measured(&cell.items);
+    let error = |measured: &ReplayMeasured| {
+        let late_us = found.late_ns.filter(|&ns| ns > 0.0)? * 1e-3;
+        Some(100.0 * (measured.lateness_us - late_us) / late_us)
+    };
+    ReplayCell {
+        hold_ms,
+        delay_ms,
+        predicted: predicted(&costs),
+        predicted_as_achieved: achieved_ns.map(|hint_ns| predicted(&Costs { hint_ns, ..costs })),
+        hint_achieved_ns: achieved_ns,
+        error_percent: measured.as_ref().and_then(error),
+        measured,
+        cliff_percent: found.cliff_share.map(|share| 100.0 * share),
+        unstable: found
+            .cliff_share
+            .is_some_and(|share| share <= UNSTABLE_SHARE),
+        items: cell.items.len() as u64,
+        switched: cell.switched as u64,
+        stopped: cell.stopped as u64,
+    }
+}
+
+fn predict(arm: &Arm, costs: &Costs, hold_ms: f64, free_after_ns: f64) -> ReplayPrediction {
+    let found = arm.wait.lateness(arm.ending, costs, free_after_ns);
+    let item_s = found.late_ns.map(|ns| hold_ms * 1e-3 + ns * 1e-9);
+    ReplayPrediction {
+        seen: found.seen.into(),
+        lateness_us: found.late_ns.map(|ns| ns * 1e-3),
+        seconds_per_100_items: item_s.map(|s| ITEMS * s),
+        hints: found.hints,
+    }
+}
+
+/// Medians over good items; `None` of nothing.
+fn measured(items: &[HandOver]) -> Option<ReplayMeasured> {
+    if items.is_empty() {
+        return None;
+    }
+    let of = |figure: fn(&HandOver) -> f64| items.iter().map(figure).collect::<Vec<f64>>();
+    let late_us = of(|item| item.late_ns * 1e-3);
+    let parks = items.iter().filter(|item| item.seen == Seen::Parked);
+    Some(ReplayMeasured {
+        lateness_us: quantile(&late_us, 0.5),
+        lateness_low_us: quantile(&late_us, 0.25),
+        lateness_high_us: quantile(&late_us, 0.75),
+        lateness_p90_us: quantile(&late_us, 0.9),
+        lateness_max_us: quantile(&late_us, 1.0),
+        seconds_per_100_items: ITEMS * quantile(&of(|item| item.item_ns * 1e-9), 0.5),
+        waiter_cpu_s_per_100_items: ITEMS * mean(&of(|item| item.cpu_ns * 1e-9)),
+        hints: super::rounded(quantile(&of(|item| item.hints as f64), 0.5)),
+        parks: parks.count() as u64,
+    })
+}
+
+/// What came out of items, as sentences.
+fn conclusions(record: &SpinReplayRecord) -> Vec<String> {
+    let mut said = Vec::new();
+    for of in &record.algorithms {
+        said.extend(accuracy(of));
+    }
+    said.extend(old_and_new(&record.algorithms));
+    for of in &record.algorithms {
+        said.extend(cliffs(of, record.experiment == ReplayExperiment::Handoff));
+    }
+    said
+}
+
+fn accuracy(of: &ReplayedAlgorithm) -> Option<String> {
+    let error = of.median_error_percent?;
+    let cells = match of.stable_cells {
+        1 => "the one delay".to_owned(),
+        cells => format!("{cells} delays"),
+    };
+    Some(format!(
+        "{}: measured lateness is off its prediction by {error:.2} % in the median over {cells} \
+         away from cliffs.",
+        of.algorithm
+    ))
+}
+
+/// The delay at which two algorithms differ most.
+fn old_and_new(all: &[ReplayedAlgorithm]) -> Option<String> {
+    let (first, others) = all.split_first()?;
+    let time = |cell: &ReplayCell| cell.measured.as_ref().map(|m| m.seconds_per_100_items);
+    let mut farthest: Option<(f64, String)> = None;
+    for other in others {
+        for (old, new) in first.cells.iter().zip(&other.cells) {
+            let Some((old_s, new_s)) = time(old).zip(time(new)) else {
+                continue;
+            };
+            let ratio = (old_s / new_s).max(new_s / old_s);
+            if farthest.as_ref().is_none_or(|(most, _)| ratio > *most) {
+                let words = format!(
+                    "At {} ms 100 items take {old_s:.2} s with {} and {new_s:.2} s with {}.",
+                    old.hold_ms.min(if old.delay_ms > 0.0 {
+                        old.delay_ms
+                    } else {
+                        old.hold_ms
+                    }),
+                    first.algorithm,
+                    other.algorithm
+                );
+                farthest = Some((ratio, words));
+            }
+        }
+    }
+    farthest.map(|(_, words)| words)
+}
+
+fn cliffs(of: &ReplayedAlgorithm, is_handoff: bool) -> Option<String> {
+    let near = of.cells.iter().filter(|cell| cell.unstable);
+    let near: Vec<String> = near
+        .map(|cell| {
+            let at_ms = if is_handoff {
+                cell.hold_ms
+            } else {
+                cell.delay_ms
+            };
+            let percent = cell.cliff_percent.unwrap_or_default();
+            format!("{at_ms} ms (within {percent:.1} %)")
+        })
+        .collect();
+    (!near.is_empty()).then(|| {
+        format!(
+            "{}: unstable at {}: so small a change of the hint's latency gives another result.",
+            of.algorithm,
+            near.join(", ")
+        )
+    })
+}
+
+/// What should be known of the threads and of what was left out.
+pub(super) fn notes(topology: &Topology, record: &mut SpinReplayRecord) {
+    let core_of = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core);
+    if let [holder, waiter] = record.cpus[..]
+        && core_of(holder).is_some()
+        && core_of(holder) == core_of(waiter)
+    {
+        record.notes.push(format!(
+            "CPUs {holder} and {waiter} share a core: each slows the other's hints and work."
+        ));
+    }
+    let cells = record.algorithms.iter().flat_map(|of| &of.cells);
+    let (wanted, good) = (record.items, cells.clone().map(|cell| cell.items));
+    let missing: u64 = good.map(|items| wanted.saturating_sub(items)).sum();
+    let left_out: u64 = cells.map(|cell| cell.switched + cell.stopped).sum();
+    if left_out > 0 {
+        let advice = if record.realtime || missing == 0 {
+            ""
+        } else {
+            "; --realtime would keep other programs away"
+        };
+        record.notes.push(format!(
+            "{left_out} items were disturbed and left out, {missing} are missing{advice}."
+        ));
+    }
+    if record.wake_ns.is_none() && record.experiment != ReplayExperiment::Contend {
+        record.notes.push(
+            "What a wake-up takes could not be measured: being parked is not predicted.".to_owned(),
+        );
+    }
+}

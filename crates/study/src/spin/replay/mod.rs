@@ -1,0 +1,376 @@
+//! Algorithms executed from their parameters, held against what theory says.
+//!
+//! Algorithms take turns at each delay, and all of it is gone through again for
+//! each repeat, so that a slow minute of the machine meets all alike. What
+//! threads do that contend is measured only: it follows from the scheduler.
+
+mod assemble;
+mod contend;
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::compare::host_record;
+use pinwise_machine::{HandOver, HandOverOrder, HandedOver, HintMade, Machine, Probe, Waiter};
+use pinwise_record::{ReplayHint, SPIN_REPLAY_SCHEMA, SpinReplayRecord};
+use pinwise_spin::algorithm::{Algorithm, Case, Setting, Wait};
+use pinwise_spin::lateness::{Costs, Ending};
+use pinwise_stats::describe::{median, quantile};
+use pinwise_topology::Topology;
+
+/// The id of a waiter that parks at once.
+pub const FUTEX: &str = "futex";
+
+/// What is replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Experiment {
+    /// A worker holds a lock for each item, a sender wants it a delay later.
+    ProducerConsumer,
+    /// A waiter comes when the lock is taken; it is released a delay later.
+    Handoff,
+    /// Threads take a lock again and again.
+    Contend,
+}
+
+impl Experiment {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ProducerConsumer, Self::Handoff, Self::Contend];
+
+    /// As it is asked for.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ProducerConsumer => "producer-consumer",
+            Self::Handoff => "handoff",
+            Self::Contend => "contend",
+        }
+    }
+}
+
+/// A replay to be made.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Which experiment.
+    pub experiment: Experiment,
+    /// Algorithms; `None` parks at once.
+    pub algorithms: Vec<Option<&'static Algorithm>>,
+    /// What a hint is to take, ns; `None`: what it takes here.
+    pub hint_ns: Option<f64>,
+    /// The chip that this is of.
+    pub chip: Option<String>,
+    /// CPUs that the algorithms are told of; `None`: those allowed here.
+    pub cpus_assumed: Option<u64>,
+    /// How long the lock is held for an item.
+    pub hold: Duration,
+    /// When the waiter comes; of a hand-off, when the lock is released.
+    pub delays: Vec<Duration>,
+    /// Items of each cell and repeat.
+    pub items: usize,
+    /// Times that all cells are gone through.
+    pub repeats: usize,
+    /// Numbers of threads that contend; empty: 1, 2 and 4 per CPU.
+    pub threads: Vec<usize>,
+    /// At real-time priority?
+    pub is_realtime: bool,
+}
+
+/// Watches a replay: cells done, and all there are.
+pub type OnCell<'a> = &'a mut dyn FnMut(usize, usize);
+
+/// An algorithm made ready for a machine.
+struct Arm {
+    algorithm: Option<&'static Algorithm>,
+    wait: Wait,
+    ending: Ending,
+}
+
+impl Arm {
+    fn id(&self) -> &'static str {
+        self.algorithm.map_or(FUTEX, |algorithm| algorithm.id)
+    }
+
+    fn new(algorithm: Option<&'static Algorithm>, setting: &Setting) -> Result<Self> {
+        let Some(known) = algorithm else {
+            return Ok(Self {
+                algorithm,
+                wait: Wait {
+                    runs: Vec::new(),
+                    is_endless: false,
+                },
+                ending: Ending::Parks,
+            });
+        };
+        let Some(wait) = known.wait(setting, Case::Typical) else {
+            bail!(
+                "--algorithm {}: its course is not known in figures, so it cannot be executed",
+                known.id
+            );
+        };
+        if wait.blind_gap_hints() == 0 && !wait.runs.is_empty() {
+            bail!(
+                "--algorithm {}: it waits without spin-wait hints, so there is nothing to stretch \
+                 or to predict",
+                known.id
+            );
+        }
+        Ok(Self {
+            algorithm,
+            wait,
+            ending: Ending::of(known.then),
+        })
+    }
+
+    const fn waiter(&self, hint_ns: Option<f64>) -> Waiter<'_> {
+        Waiter {
+            wait: &self.wait,
+            ending: self.ending,
+            hint_ns,
+        }
+    }
+}
+
+/// What came of a cell, over all repeats.
+#[derive(Debug, Default)]
+struct Cell {
+    items: Vec<HandOver>,
+    switched: usize,
+    stopped: usize,
+    before_ns: Vec<f64>,
+    achieved_ns: Vec<f64>,
+    made: Option<HintMade>,
+    yield_ns: Option<f64>,
+}
+
+/// Makes a replay and its record, which the caller names and dates.
+///
+/// # Errors
+/// Where the machine has one CPU only, an algorithm cannot be executed, or the
+/// machine refuses (see [`Machine::hand_over`]).
+pub fn run(
+    plan: &Plan,
+    machine: &mut dyn Machine,
+    on_cell: OnCell<'_>,
+) -> Result<SpinReplayRecord> {
+    let (topology, _) = machine.topology()?;
+    let (holder, waiter) = two_cpus(&topology)?;
+    let own_ns = probed(machine, Probe::Pause { cpu: waiter })?;
+    let Some(wanted_ns) = plan.hint_ns.or(own_ns) else {
+        bail!("what a spin-wait hint takes cannot be measured here; say it with --pause-ns");
+    };
+    let cpus_assumed = plan.cpus_assumed.unwrap_or(topology.allowed.len() as u64);
+    let setting = Setting {
+        cpus: cpus_assumed,
+        hint_ns: wanted_ns,
+    };
+    let arms = plan.algorithms.iter().map(|a| Arm::new(*a, &setting));
+    let arms: Vec<Arm> = arms.collect::<Result<_>>()?;
+    let wake_ns = wake_ns(plan, (holder, waiter), machine)?;
+    let costs = Costs {
+        hint_ns: wanted_ns,
+        wake_ns,
+        yield_ns: None,
+    };
+    let mut record = SpinReplayRecord {
+        schema: SPIN_REPLAY_SCHEMA.to_owned(),
+        id: String::new(),
+        started: String::new(),
+        host: host_record(machine, &topology),
+        experiment: plan.experiment.name().to_owned().into(),
+        chip: plan.chip.clone(),
+        cpus_assumed,
+        hint: ReplayHint {
+            own_ns,
+            wanted_ns,
+            achieved_ns: None,
+            made: None,
+        },
+        wake_ns,
+        hold_ms: (plan.experiment == Experiment::ProducerConsumer).then(|| ms(plan.hold)),
+        items: (plan.items * plan.repeats) as u64,
+        repeats: plan.repeats as u64,
+        realtime: plan.is_realtime,
+        cpus: vec![holder, waiter],
+        algorithms: Vec::new(),
+        conclusions: Vec::new(),
+        notes: Vec::new(),
+    };
+    if plan.experiment == Experiment::Contend {
+        contend::run(plan, &arms, &topology, machine, on_cell, &mut record)?;
+    } else {
+        let cells = hand_over_all(plan, &arms, (holder, waiter), costs, machine, on_cell)?;
+        assemble::hand_overs(plan, &arms, &cells, costs, &mut record);
+    }
+    assemble::notes(&topology, &mut record);
+    Ok(record)
+}
+
+/// Two CPUs of different cores, where there are such.
+fn two_cpus(topology: &Topology) -> Result<(usize, usize)> {
+    let core_of = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core);
+    let mut allowed = topology.allowed.iter();
+    let Some(first) = allowed.next() else {
+        bail!("no CPU is allowed to this process");
+    };
+    let others: Vec<usize> = allowed.collect();
+    let apart = others.iter().find(|&&cpu| core_of(cpu) != core_of(first));
+    match apart.or(others.first()) {
+        Some(&other) => Ok((first, other)),
+        None => bail!(
+            "a replay takes two CPUs, one that holds the lock and one that waits, and only CPU \
+             {first} is allowed to this process"
+        ),
+    }
+}
+
+/// The median of a probe of the machine, ns; `None` where it cannot be made.
+fn probed(machine: &mut dyn Machine, probe: Probe) -> Result<Option<f64>> {
+    /// Batches, and how long they may take.
+    const BATCHES: usize = 60;
+    const LIMIT: Duration = Duration::from_millis(800);
+    Ok(super::probed(machine, probe, BATCHES, LIMIT)?)
+}
+
+/// From the release until a waiter that was parked has the lock, ns: the median
+/// of hand-overs beforehand. The probe of wake-ups will not do: who sleeps for
+/// milliseconds on a CPU that idles takes twice as long to wake here as who
+/// sleeps for 50 µs. `None` where all were disturbed, or threads contend.
+fn wake_ns(
+    plan: &Plan,
+    (holder_cpu, waiter_cpu): (usize, usize),
+    machine: &mut dyn Machine,
+) -> Result<Option<f64>> {
+    const ITEMS: usize = 10;
+    const LIMIT: Duration = Duration::from_secs(1);
+    let middle = plan.delays.get(plan.delays.len() / 2);
+    let Some(&middle) = middle.filter(|_| plan.experiment != Experiment::Contend) else {
+        return Ok(None);
+    };
+    let (hold, delay) = plan.times(middle);
+    let parking = Wait {
+        runs: Vec::new(),
+        is_endless: false,
+    };
+    let order = HandOverOrder {
+        waiter: Waiter {
+            wait: &parking,
+            ending: Ending::Parks,
+            hint_ns: None,
+        },
+        holder_cpu,
+        waiter_cpu,
+        hold,
+        delay,
+        items: ITEMS,
+        limit: LIMIT.max(hold * 4),
+        is_realtime: plan.is_realtime,
+    };
+    let made = machine.hand_over(&order)?;
+    let late: Vec<f64> = made.items.iter().map(|item| item.late_ns).collect();
+    Ok(median(&late))
+}
+
+/// Executes all cells: by algorithm, then by delay.
+fn hand_over_all(
+    plan: &Plan,
+    arms: &[Arm],
+    (holder_cpu, waiter_cpu): (usize, usize),
+    costs: Costs,
+    machine: &mut dyn Machine,
+    on_cell: OnCell<'_>,
+) -> Result<Vec<Vec<Cell>>> {
+    let row = || plan.delays.iter().map(|_| Cell::default()).collect();
+    let mut cells: Vec<Vec<Cell>> = arms.iter().map(|_| row()).collect();
+    let all = plan.repeats * plan.delays.len() * arms.len();
+    let mut done = 0;
+    for _ in 0..plan.repeats {
+        for (at, &delay) in plan.delays.iter().enumerate() {
+            for (arm, cells) in arms.iter().zip(&mut cells) {
+                on_cell(done, all);
+                done += 1;
+                let (hold, delay) = plan.times(delay);
+                let order = HandOverOrder {
+                    waiter: arm.waiter(plan.hint_ns),
+                    holder_cpu,
+                    waiter_cpu,
+                    hold,
+                    delay,
+                    items: plan.items,
+                    limit: limit(arm, (hold, delay), costs, plan.items),
+                    is_realtime: plan.is_realtime,
+                };
+                cells[at].add(machine.hand_over(&order)?);
+            }
+        }
+    }
+    Ok(cells)
+}
+
+impl Plan {
+    /// Hold and delay of a cell.
+    fn times(&self, delay: Duration) -> (Duration, Duration) {
+        match self.experiment {
+            Experiment::Handoff => (delay, Duration::ZERO),
+            _ => (self.hold, delay),
+        }
+    }
+}
+
+impl Cell {
+    fn add(&mut self, made: HandedOver) {
+        self.items.extend(made.items);
+        self.switched += made.switched;
+        self.stopped += made.stopped;
+        self.yield_ns = made.yield_ns.or(self.yield_ns);
+        if let Some(hint) = made.hint {
+            self.before_ns.push(hint.before_ns);
+            self.achieved_ns.push(hint.achieved_ns);
+            self.made = Some(hint.made);
+        }
+    }
+
+    fn achieved_ns(&self) -> Option<f64> {
+        median(&self.achieved_ns)
+    }
+
+    /// What a hint was to take here: as wanted, or the processor's own as it was
+    /// right before the waits.
+    fn wanted_ns(&self, wanted_ns: f64) -> f64 {
+        if self.made == Some(HintMade::Own) && !self.before_ns.is_empty() {
+            quantile(&self.before_ns, 0.5)
+        } else {
+            wanted_ns
+        }
+    }
+}
+
+/// Four times what a cell should take: on a busy machine most items are left
+/// out, and what few there are will do.
+fn limit(arm: &Arm, (hold, delay): (Duration, Duration), costs: Costs, items: usize) -> Duration {
+    const REST: Duration = Duration::from_millis(20);
+    const START: Duration = Duration::from_millis(500);
+    let free_after = hold.saturating_sub(delay).as_nanos() as f64;
+    let found = arm.wait.lateness(arm.ending, &costs, free_after);
+    let late = Duration::from_nanos(rounded(found.late_ns.unwrap_or(0.0)));
+    let items = u32::try_from(items).unwrap_or(u32::MAX);
+    let each = hold.saturating_add(late).saturating_add(REST);
+    each.saturating_mul(items)
+        .saturating_mul(4)
+        .saturating_add(START)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast saturates"
+)]
+const fn rounded(value: f64) -> u64 {
+    value.round() as u64
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! Events to a record: the analysis's nanoseconds become the record's seconds.
+
+use super::timeline;
+use pinwise_machine::Throttling;
+use pinwise_record::{
+    CoreTimeRecord, CpuTimeRecord, HostRecord, IdleWaitingRecord, LostRecord, LowerBound,
+    MigrationCounts, SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord,
+    ThrottledRecord, TraceFigures, TraceRecord, TraceSource, TraceTier, TraceTotals, WaitBasis,
+    WaitCauses, WaitRecord,
+};
+use pinwise_sched::{Analysis, Event, Migrations, Scope, Summary, ThreadSummary, Waits};
+use pinwise_topology::Topology;
+
+/// Events on their way to a record. What is kept of them is bounded.
+#[derive(Debug)]
+pub struct Book {
+    analysis: Analysis,
+    scope: Scope,
+    /// CPUs of each core, as lists.
+    cores: Vec<String>,
+    has_smt: bool,
+}
+
+/// What a record says beside its figures.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// What the trace is about.
+    pub source: TraceSource,
+    /// How it was made.
+    pub tier: TraceTier,
+    /// The machine.
+    pub host: HostRecord,
+    /// First and last moment, where they are not those of the events.
+    pub span_ns: Option<(u64, u64)>,
+    /// What quotas on CPU time took.
+    pub throttled: Option<Throttling>,
+    /// What else should be known.
+    pub notes: Vec<String>,
+    /// Labels.
+    pub tags: Vec<String>,
+}
+
+impl Book {
+    /// An empty book for events of this scope on this machine.
+    #[must_use]
+    pub fn new(topology: &Topology, scope: Scope) -> Self {
+        Self {
+            analysis: Analysis::new(topology, scope),
+            scope,
+            cores: topology.cores.iter().map(ToString::to_string).collect(),
+            has_smt: topology.cores.iter().any(|core| core.len() > 1),
+        }
+    }
+
+    /// Takes events, in the order of time.
+    pub fn take(&mut self, events: &[Event]) {
+        for event in events {
+            self.analysis.take(event);
+        }
+    }
+
+    /// Writes the record. Its name and date, and what tracing cost, are left
+    /// to the caller.
+    #[must_use]
+    pub fn close(self, about: About) -> TraceRecord {
+        let summary = self.analysis.finish(about.span_ns);
+        let mut lower_bounds = Vec::new();
+        if summary.waits.total_ns.is_some() && summary.waits.is_lower_bound {
+            lower_bounds.push(LowerBound::Queued);
+        }
+        let figures = TraceFigures {
+            totals: totals(&summary),
+            waits: waits(&summary, about.throttled),
+            avoidable_smt_sharing: sharing(&summary, self.has_smt, self.scope),
+            idle_while_waiting: idle_waiting(&summary, self.scope),
+            lost: lost(&summary),
+            lower_bounds,
+            throttled: about.throttled.map(|quota| ThrottledRecord {
+                periods: quota.periods,
+                times: quota.times,
+                seconds: quota.held.as_secs_f64(),
+            }),
+        };
+        let mut record = TraceRecord {
+            schema: TRACE_SCHEMA.to_owned(),
+            id: String::new(),
+            started: String::new(),
+            host: about.host,
+            source: about.source,
+            tier: about.tier,
+            tiers: Vec::new(),
+            elapsed_s: seconds(summary.to_ns - summary.from_ns),
+            cost: None,
+            figures,
+            threads: summary.by_thread.iter().map(thread).collect(),
+            threads_left_out: summary.threads_left_out,
+            cpus: cpus(&summary),
+            cores: cores(&summary, &self.cores),
+            timeline: timeline::record(&summary.timeline, summary.from_ns),
+            findings: Vec::new(),
+            exit: None,
+            notes: about.notes,
+            tags: about.tags,
+        };
+        super::findings::judge(&mut record);
+        record
+    }
+}
+
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 {
+        100.0 * part / whole
+    } else {
+        0.0
+    }
+}
+
+fn migrations(counted: &Migrations) -> MigrationCounts {
+    MigrationCounts {
+        smt: counted.smt,
+        core: counted.core,
+        llc: counted.llc,
+        numa: counted.numa,
+        package: counted.package,
+        unknown: counted.unknown,
+    }
+}
+
+fn totals(summary: &Summary) -> TraceTotals {
+    TraceTotals {
+        threads: summary.threads,
+        processes: summary.processes,
+        switches: summary.switches,
+        preemptions: summary.preemptions,
+        wakeups: summary.wakeups,
+        migrations: migrations(&summary.migrations),
+        cpu_s: seconds(summary.cpu_ns),
+        foreign_cpu_s: summary.foreign_ns.map(seconds),
+        idle_s: summary.idle_ns.map(seconds),
+        all_switches: summary.all_switches,
+        events: summary.events,
+    }
+}
+
+fn waits(summary: &Summary, throttled: Option<Throttling>) -> WaitRecord {
+    let waits = &summary.waits;
+    let held_back = throttled.map_or(0.0, |quota| held_back(waits, quota));
+    let basis = match waits.is_from_kernel {
+        true => WaitBasis::Schedstat,
+        false => WaitBasis::Events,
+    };
+    WaitRecord {
+        total_s: waits.total_ns.map(seconds),
+        after_preemption_s: waits.after_preemption_ns.map(seconds),
+        after_wakeup_s: waits.after_wakeup_ns.map(seconds),
+        basis: waits.total_ns.map(|_| basis),
+        count: waits.count,
+        p50_s: waits.p50_ns.map(seconds),
+        p99_s: waits.p99_ns.map(seconds),
+        longest_s: waits.longest_ns.map(seconds),
+        because: waits.causes.map(|causes| {
+            let rest = |ns: u64| (1.0 - held_back) * seconds(ns);
+            let blamed = causes.scheduler + causes.mask + causes.others + causes.starting;
+            WaitCauses {
+                scheduler_s: rest(causes.scheduler),
+                mask_s: rest(causes.mask),
+                other_processes_s: rest(causes.others),
+                own_threads_s: seconds(causes.own),
+                starting_s: rest(causes.starting),
+                throttled_s: held_back * seconds(blamed),
+            }
+        }),
+    }
+}
+
+/// The share of waits behind none of the program's own threads that a quota
+/// caused: that of the CPUs' time in which such threads were held back.
+fn held_back(waits: &Waits, quota: Throttling) -> f64 {
+    if waits.held_cpu_ns == 0 {
+        return 0.0;
+    }
+    (quota.held.as_secs_f64() / seconds(waits.held_cpu_ns)).min(1.0)
+}
+
+fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
+    let silent = summary.unknown.silent_cpus;
+    let note = if !has_smt {
+        Some("cores have one CPU each, as the system reports them".to_owned())
+    } else if !scope.has_switches {
+        Some("polling does not see who runs beside whom".to_owned())
+    } else if !scope.has_all_cpus {
+        Some("only the program's own threads are seen: a lower bound, and whether cores idled is not known".to_owned())
+    } else {
+        (silent > 0).then(|| {
+            format!("{silent} CPUs had no event, so that nobody knows whether they idled: what was avoidable is a lower bound")
+        })
+    };
+    let cpu_s = seconds(summary.cpu_ns);
+    let shared_s = summary.sharing.map(|sharing| seconds(sharing.shared));
+    let avoidable = summary.sharing.and_then(|sharing| sharing.avoidable);
+    let avoidable_s = avoidable.map(|causes| seconds(causes.total()));
+    SmtSharingRecord {
+        shared_s,
+        shared_percent: shared_s.map(|shared| share(shared, cpu_s)),
+        seconds: avoidable_s,
+        percent: avoidable_s.map(|avoidable| share(avoidable, cpu_s)),
+        by: avoidable.map(|causes| SharingCauses {
+            scheduler_s: seconds(causes.scheduler),
+            mask_s: seconds(causes.mask),
+            other_processes_s: seconds(causes.others),
+        }),
+        note,
+    }
+}
+
+fn idle_waiting(summary: &Summary, scope: Scope) -> IdleWaitingRecord {
+    let Some(told) = summary.idle_waiting else {
+        return IdleWaitingRecord {
+            note: Some("it is not known which CPUs idled".to_owned()),
+            ..IdleWaitingRecord::default()
+        };
+    };
+    let total_s = seconds(told.scheduler + told.mask);
+    let waits_s = summary.waits.total_ns.filter(|_| scope.has_wakeups);
+    let note = "only waits after preemption are seen";
+    IdleWaitingRecord {
+        seconds: Some(total_s),
+        percent: waits_s.map(|waits| share(total_s, seconds(waits))),
+        episodes: Some(told.episodes),
+        longest_s: Some(seconds(told.longest)),
+        scheduler_s: Some(seconds(told.scheduler)),
+        mask_s: Some(seconds(told.mask)),
+        note: (!scope.has_wakeups).then(|| note.to_owned()),
+    }
+}
+
+fn lost(summary: &Summary) -> LostRecord {
+    let unknown = &summary.unknown;
+    LostRecord {
+        records: unknown.records,
+        windows: unknown.windows,
+        seconds: seconds(unknown.lost_ns),
+        backwards: unknown.backwards,
+        contradictions: unknown.contradictions,
+        silent_cpus: unknown.silent_cpus,
+    }
+}
+
+fn thread(told: &ThreadSummary) -> ThreadRecord {
+    let on = |&(cpu, ns): &(u32, u64)| ThreadCpu {
+        cpu: cpu as usize,
+        cpu_s: seconds(ns),
+    };
+    ThreadRecord {
+        thread: told.thread,
+        process: told.process,
+        name: told.name.clone(),
+        cpu_s: seconds(told.cpu_ns),
+        wait_s: told.wait_ns.map(seconds),
+        wait_is_lower_bound: told.is_wait_bound,
+        switches: told.switches,
+        preemptions: told.preemptions,
+        migrations: migrations(&told.migrations),
+        shared_s: told.shared_ns.map(seconds),
+        cpus: told.cpus.iter().map(on).collect(),
+        allowed: told.allowed.as_ref().map(ToString::to_string),
+    }
+}
+
+fn cpus(summary: &Summary) -> Vec<CpuTimeRecord> {
+    let record = |cpu: &pinwise_sched::CpuSummary| CpuTimeRecord {
+        cpu: cpu.cpu as usize,
+        own_s: seconds(cpu.own_ns),
+        foreign_s: cpu.foreign_ns.map(seconds),
+        idle_s: cpu.idle_ns.map(seconds),
+        switches: cpu.switches,
+    };
+    summary.by_cpu.iter().map(record).collect()
+}
+
+fn cores(summary: &Summary, names: &[String]) -> Vec<CoreTimeRecord> {
+    let record = |core: &pinwise_sched::CoreSummary| CoreTimeRecord {
+        core: core.core,
+        cpus: names.get(core.core).cloned().unwrap_or_default(),
+        own_s: seconds(core.own_ns),
+        busy_s: core.busy_ns.map(seconds),
+        shared_s: core.shared_ns.map(seconds),
+    };
+    summary.by_core.iter().map(record).collect()
+}

@@ -1,0 +1,299 @@
+//! What a trace means. A check is a function from the record to a finding.
+
+use std::cmp::Reverse;
+
+use pinwise_format::{percent, seconds};
+use pinwise_record::{Finding, Severity, TraceFigures, TraceRecord};
+use pinwise_sched::{Availability, Tier};
+
+/// Less than this share of the CPU time is not worth a word, per cent.
+const WORTH_PERCENT: f64 = 1.0;
+/// Queued for this share of the CPU time, per cent, is worth a warning.
+const MUCH_WAITING_PERCENT: f64 = 5.0;
+/// Events that contradict each other, as a share of all.
+const TOO_CONTRADICTORY: f64 = 1e-3;
+/// Moves that cross a cache or more, a second of CPU time.
+const MANY_FAR_MOVES: f64 = 5.0;
+
+/// Judges the figures.
+pub(super) fn judge(record: &mut TraceRecord) {
+    let figures = &record.figures;
+    let found = [
+        lost(figures),
+        contradictory(figures),
+        sharing(figures),
+        unavoidable(figures),
+        idle_waiting(figures),
+        mask(figures),
+        others(figures),
+        crowded(figures),
+        migrations(figures),
+    ];
+    record.findings.extend(found.into_iter().flatten());
+    if !record.findings.iter().any(|f| f.severity > Severity::Note) {
+        record.findings.extend(nothing(record));
+    }
+    sort(record);
+}
+
+/// Adds what only a live trace knows.
+pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability]) {
+    record.findings.extend(poor_tier(record, tiers));
+    record.findings.extend(throttled(record));
+    sort(record);
+}
+
+fn sort(record: &mut TraceRecord) {
+    let key = |finding: &Finding| Reverse((finding.severity, finding.weight));
+    record.findings.sort_by_key(key);
+}
+
+fn of_cpu(figures: &TraceFigures, seconds: f64) -> f64 {
+    let cpu_s = figures.totals.cpu_s;
+    if cpu_s > 0.0 {
+        100.0 * seconds / cpu_s
+    } else {
+        0.0
+    }
+}
+
+fn lost(figures: &TraceFigures) -> Option<Finding> {
+    let lost = &figures.lost;
+    (lost.records > 0).then(|| {
+        let sentence = format!(
+            "{} records were lost in {} gaps ({} of CPUs' time): what happened there is not counted.",
+            lost.records,
+            lost.windows,
+            seconds(lost.seconds)
+        );
+        let advice = "Trace for a shorter time, or with a tier that costs less (pinwise trace tiers).";
+        Finding::new("lost", Severity::Problem, sentence, advice)
+            .with("records", lost.records)
+            .with("seconds", lost.seconds)
+    })
+}
+
+fn contradictory(figures: &TraceFigures) -> Option<Finding> {
+    let lost = &figures.lost;
+    let odd = lost.contradictions + lost.backwards;
+    let events = figures.totals.events.max(1);
+    (odd as f64 / events as f64 > TOO_CONTRADICTORY).then(|| {
+        let sentence = format!(
+            "{odd} of {events} events contradict those before them or go back in time: the figures are rough."
+        );
+        Finding::new("contradictions", Severity::Warning, sentence, "")
+            .with("contradictions", lost.contradictions)
+            .with("backwards", lost.backwards)
+    })
+}
+
+fn sharing(figures: &TraceFigures) -> Option<Finding> {
+    let sharing = &figures.avoidable_smt_sharing;
+    let (shared_s, share) = (sharing.seconds?, sharing.percent?);
+    if share < WORTH_PERCENT {
+        return None;
+    }
+    let by = sharing.by.unwrap_or_default();
+    let causes = [
+        (by.scheduler_s, "the scheduler chose it"),
+        (by.mask_s, "the threads' mask forbids the idle cores"),
+        (by.other_processes_s, "other programs came beside them"),
+    ];
+    let causes: Vec<String> = causes
+        .iter()
+        .filter(|(part, _)| *part > 0.01 * shared_s)
+        .map(|(part, words)| format!("{} because {words}", seconds(*part)))
+        .collect();
+    let sentence = format!(
+        "Threads ran {} ({} of their CPU time) beside a busy SMT sibling while whole cores idled: {}.",
+        seconds(shared_s),
+        percent(share / 100.0),
+        causes.join(", ")
+    );
+    let advice = if by.mask_s >= by.scheduler_s.max(by.other_processes_s) {
+        "Allow CPUs of more cores: the mask keeps the threads together."
+    } else {
+        "Try one CPU per core: pinwise compare --place os-default --place one-per-core -- …"
+    };
+    Some(
+        Finding::new("avoidable_smt_sharing", Severity::Warning, sentence, advice)
+            .weighing(8)
+            .with("seconds", shared_s)
+            .with("percent", share)
+            .with("scheduler_s", by.scheduler_s)
+            .with("mask_s", by.mask_s)
+            .with("other_processes_s", by.other_processes_s),
+    )
+}
+
+fn unavoidable(figures: &TraceFigures) -> Option<Finding> {
+    let sharing = &figures.avoidable_smt_sharing;
+    let shared = sharing.shared_percent?;
+    let avoidable = sharing.percent.unwrap_or(0.0);
+    (shared - avoidable >= WORTH_PERCENT).then(|| {
+        let what = if sharing.percent.is_some() {
+            "while no core idled: there were more busy threads than cores"
+        } else {
+            "of this program; whether cores idled is not known"
+        };
+        let sentence = format!(
+            "For {} of their CPU time threads ran beside a busy SMT sibling {what}.",
+            percent((shared - avoidable) / 100.0)
+        );
+        Finding::new("smt_sharing", Severity::Note, sentence, "")
+            .with("shared_percent", shared)
+            .with("avoidable_percent", avoidable)
+    })
+}
+
+fn idle_waiting(figures: &TraceFigures) -> Option<Finding> {
+    let idle = &figures.idle_while_waiting;
+    let scheduler_s = idle.scheduler_s?;
+    // Held back by a quota, not left by the scheduler.
+    let throttled_s = figures.waits.because.map_or(0.0, |by| by.throttled_s);
+    (of_cpu(figures, scheduler_s - throttled_s) >= WORTH_PERCENT).then(|| {
+        let sentence = format!(
+            "Runnable threads stood in queues for {} while a CPU they may use idled, up to {} at a time.",
+            seconds(scheduler_s),
+            seconds(idle.longest_s.unwrap_or(0.0))
+        );
+        let advice = "The scheduler left work queued; a placement that spreads the threads avoids it (pinwise compare).";
+        Finding::new("idle_while_waiting", Severity::Warning, sentence, advice)
+            .weighing(7)
+            .with("scheduler_s", scheduler_s)
+            .with("longest_s", idle.longest_s)
+    })
+}
+
+fn mask(figures: &TraceFigures) -> Option<Finding> {
+    let waited_s = figures.waits.because?.mask_s;
+    let share = of_cpu(figures, waited_s);
+    (share >= MUCH_WAITING_PERCENT).then(|| {
+        let sentence = format!(
+            "Threads waited {} ({} of their CPU time) while only CPUs idled that their mask forbids.",
+            seconds(waited_s),
+            percent(share / 100.0)
+        );
+        let advice = "Allow more CPUs, or start fewer threads.";
+        Finding::new("mask", Severity::Warning, sentence, advice)
+            .weighing(6)
+            .with("mask_s", waited_s)
+    })
+}
+
+fn others(figures: &TraceFigures) -> Option<Finding> {
+    let waited_s = figures.waits.because?.other_processes_s;
+    let share = of_cpu(figures, waited_s);
+    (share >= MUCH_WAITING_PERCENT).then(|| {
+        let sentence = format!(
+            "Threads waited {} ({} of their CPU time) behind other programs while no CPU idled.",
+            seconds(waited_s),
+            percent(share / 100.0)
+        );
+        let advice = "Something else uses these CPUs (pinwise top shows what); stop it, or place it elsewhere.";
+        Finding::new("other_processes", Severity::Warning, sentence, advice)
+            .weighing(6)
+            .with("other_processes_s", waited_s)
+    })
+}
+
+fn crowded(figures: &TraceFigures) -> Option<Finding> {
+    let waited_s = figures.waits.because?.own_threads_s;
+    let share = of_cpu(figures, waited_s);
+    (share >= MUCH_WAITING_PERCENT).then(|| {
+        let sentence = format!(
+            "Threads waited {} ({} of their CPU time) behind threads of the same program while no CPU idled.",
+            seconds(waited_s),
+            percent(share / 100.0)
+        );
+        let advice = "More threads are runnable than CPUs are allowed; fewer may do as well.";
+        Finding::new("own_threads", Severity::Note, sentence, advice)
+            .weighing(4)
+            .with("own_threads_s", waited_s)
+    })
+}
+
+fn migrations(figures: &TraceFigures) -> Option<Finding> {
+    let moves = &figures.totals.migrations;
+    let total = moves.total();
+    if total == 0 {
+        return None;
+    }
+    let far = moves.llc + moves.numa + moves.package;
+    let rate = far as f64 / figures.totals.cpu_s.max(1e-3);
+    let unseen = (moves.unknown, "unseen");
+    let parts: Vec<String> = moves
+        .crossings()
+        .into_iter()
+        .chain([unseen])
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("{count} {words}"))
+        .collect();
+    let times = if total == 1 { "time" } else { "times" };
+    let sentence = format!("Threads migrated {total} {times}: {}.", parts.join(", "));
+    let (severity, advice) = if rate >= MANY_FAR_MOVES && far > 20 {
+        let advice =
+            "Each move out of a cache leaves its contents behind; try one-llc or one-numa.";
+        (Severity::Warning, advice)
+    } else {
+        (Severity::Note, "")
+    };
+    let finding = Finding::new("migrations", severity, sentence, advice);
+    Some(finding.weighing(3).with("total", total).with("far", far))
+}
+
+/// Nothing is a result, too.
+fn nothing(record: &TraceRecord) -> Option<Finding> {
+    let figures = &record.figures;
+    figures.avoidable_smt_sharing.seconds?;
+    let waited = figures.waits.total_s.map_or_else(String::new, |waited| {
+        format!(", and threads were queued for {} in all", seconds(waited))
+    });
+    let sentence = format!(
+        "The scheduler wasted next to nothing: avoidable SMT sharing was {} of the CPU time{waited}.",
+        percent(figures.avoidable_smt_sharing.percent.unwrap_or(0.0) / 100.0)
+    );
+    Some(Finding::new("in_order", Severity::Note, sentence, "").weighing(5))
+}
+
+fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
+    let used: Tier = record.tier.as_str().parse().ok()?;
+    let better = tiers.iter().rev().find(|tier| tier.tier > used)?;
+    if used.scope().has_all_cpus {
+        return None;
+    }
+    let sentence = format!(
+        "Tier {used} sees only the program's own threads: who else ran, and which CPUs idled, is not known."
+    );
+    let richer = tiers
+        .iter()
+        .find(|tier| tier.tier > used && tier.tier.scope().has_all_cpus);
+    let refusal = richer.and_then(|tier| tier.refused.as_ref());
+    let advice = match refusal.and_then(|refusal| refusal.remedy.as_deref()) {
+        Some(remedy) => format!("Permit more with: {remedy}"),
+        None => format!("--tier {} tells more.", better.tier),
+    };
+    Some(Finding::new("tier", Severity::Note, sentence, advice).weighing(4))
+}
+
+fn throttled(record: &TraceRecord) -> Option<Finding> {
+    let figures = &record.figures;
+    let quota = figures.throttled.filter(|quota| quota.times > 0)?;
+    let waited = match figures.waits.because {
+        Some(because) => format!("threads waited {} for it", seconds(because.throttled_s)),
+        None => format!("CPUs' time held back: {}", seconds(quota.seconds)),
+    };
+    let sentence = format!(
+        "A cgroup's quota on CPU time was used up in {} of {} periods: {waited}.",
+        quota.times, quota.periods
+    );
+    let advice = "Raise cpu.max, or use fewer threads.";
+    let finding = Finding::new("throttled", Severity::Warning, sentence, advice);
+    Some(
+        finding
+            .weighing(9)
+            .with("times", quota.times)
+            .with("periods", quota.periods)
+            .with("seconds", quota.seconds),
+    )
+}

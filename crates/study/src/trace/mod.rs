@@ -1,0 +1,233 @@
+//! A trace from order to record: the machine's events go through the analysis
+//! and to whoever else listens, and what comes out is written down and judged.
+
+mod book;
+mod findings;
+mod reconcile;
+mod timeline;
+
+use std::time::Duration;
+
+pub use book::{About, Book};
+
+use crate::compare::host_record;
+use pinwise_machine::{End, Listener, Machine, MachineError, Run, Subject, TierCost, TraceOrder};
+use pinwise_record::{TierRecord, TraceCost, TraceRecord, TraceSource, TraceTier};
+use pinwise_sched::{Availability, Event, Tier};
+
+/// How long events may be held back: a live view would want less, but each
+/// look disturbs what is traced.
+const ROUND: Duration = Duration::from_millis(100);
+
+/// A trace to be made.
+#[derive(Debug, Clone)]
+pub struct Plan<'a> {
+    /// Whom it is about, for the machine.
+    pub subject: Subject<'a>,
+    /// The same for the record.
+    pub source: TraceSource,
+    /// The machine's tiers, as [`Machine::tiers`] tells them: each is tried for
+    /// that, which is not done again for every trace.
+    pub tiers: &'a [Availability],
+    /// How; `None`: the richest tier that is permitted.
+    pub tier: Option<Tier>,
+    /// For how long at most.
+    pub limit: Option<Duration>,
+    /// Time for measuring beforehand what the tier costs; zero: not at all.
+    pub calibration: Duration,
+    /// See [`TraceOrder::leaves_daemons`].
+    pub leaves_daemons: bool,
+    /// Labels.
+    pub tags: Vec<String>,
+}
+
+/// Makes a trace and its record, which the caller names and dates; `witness`
+/// gets every event, too.
+///
+/// # Errors
+/// [`MachineError`], see [`Machine::trace`].
+pub fn run(
+    plan: &Plan<'_>,
+    machine: &mut dyn Machine,
+    witness: &mut dyn Listener,
+) -> Result<TraceRecord, MachineError> {
+    let (topology, _) = machine.topology()?;
+    let expected = plan.tier.or_else(|| richest(plan.tiers));
+    let costs = match expected {
+        Some(tier) if !plan.calibration.is_zero() => {
+            machine.tracing_cost(&[tier], plan.calibration)?
+        }
+        _ => Vec::new(),
+    };
+    // What the tier can tell is known for certain only afterwards, but the
+    // tier says it of itself beforehand.
+    let scope = expected.map_or_else(|| Tier::Bpf.scope(), Tier::scope);
+    let order = TraceOrder {
+        subject: plan.subject,
+        tier: expected,
+        limit: plan.limit,
+        round: ROUND,
+        leaves_daemons: plan.leaves_daemons,
+    };
+    let mut both = Both {
+        book: Book::new(&topology, scope),
+        witness,
+    };
+    let traced = machine.trace(&order, &mut both)?;
+    let about = About {
+        source: plan.source.clone(),
+        tier: if machine.is_simulated() {
+            TraceTier::Simulated
+        } else {
+            traced.tier.into()
+        },
+        host: host_record(machine, &topology),
+        span_ns: Some((traced.from_ns, traced.to_ns)),
+        throttled: traced.throttled,
+        notes: traced.notes.clone(),
+        tags: plan.tags.clone(),
+    };
+    let mut record = both.book.close(about);
+    let cost = costs.iter().find(|cost| cost.tier == traced.tier);
+    record.cost = cost.map(|cost| overhead(cost, &record, traced.own_cpu));
+    record.tiers = tier_records(plan.tiers, &costs);
+    record.exit = traced.run.as_ref().map(|run| exit_of(&run.end));
+    record.notes.extend(
+        traced
+            .run
+            .as_ref()
+            .and_then(|run| left_running(run, "untraced")),
+    );
+    record
+        .notes
+        .extend(traced.run.as_ref().and_then(last_words));
+    if let Some(run) = &traced.run {
+        let found = reconcile::reconcile(&mut record.figures, traced.scope, run);
+        record.findings.extend(found);
+    }
+    findings::add(&mut record, plan.tiers);
+    Ok(record)
+}
+
+/// Who outlived a command, and how they run on.
+pub(crate) fn left_running(run: &Run, how: &str) -> Option<String> {
+    let left = &run.left_running;
+    (!left.is_empty()).then(|| {
+        format!(
+            "The command left {} running: they run on, {how}.",
+            left.join(", ")
+        )
+    })
+}
+
+/// How a command failed, with the end of its standard error.
+pub(crate) fn last_words(run: &Run) -> Option<String> {
+    let how = match &run.end {
+        End::Status(0) => return None,
+        End::Status(status) => format!("The command ended with exit status {status}"),
+        End::Signal(signal) => format!("The command was killed by signal {signal}"),
+        End::TimedOut => "The command was ended by pinwise when its time was over".to_owned(),
+        End::NoFigure(why) => format!("The service could not be measured: {why}"),
+        End::LeftBehind(who) => format!("The command left {} running", who.join(", ")),
+    };
+    let words = String::from_utf8_lossy(&run.stderr_tail);
+    let last = words.trim().lines().last().unwrap_or_default();
+    Some(if last.is_empty() {
+        format!("{how}.")
+    } else {
+        format!("{how}: {last}")
+    })
+}
+
+/// The richest tier that can be had.
+#[must_use]
+pub fn richest(tiers: &[Availability]) -> Option<Tier> {
+    let permitted = tiers.iter().filter(|tier| tier.refused.is_none());
+    permitted.map(|tier| tier.tier).max()
+}
+
+/// All tiers of a machine with what they cost, measured for about so long in
+/// all.
+///
+/// # Errors
+/// [`MachineError`], see [`Machine::tracing_cost`].
+pub fn tiers(machine: &mut dyn Machine, time: Duration) -> Result<Vec<TierRecord>, MachineError> {
+    let tiers = machine.tiers();
+    let permitted: Vec<Tier> = tiers
+        .iter()
+        .filter(|tier| tier.refused.is_none())
+        .map(|tier| tier.tier)
+        .collect();
+    let many = u32::try_from(permitted.len().max(1)).unwrap_or(1);
+    let costs = if time.is_zero() {
+        Vec::new()
+    } else {
+        machine.tracing_cost(&permitted, time / many)?
+    };
+    Ok(tier_records(&tiers, &costs))
+}
+
+fn tier_records(tiers: &[Availability], costs: &[TierCost]) -> Vec<TierRecord> {
+    let record = |tier: &Availability| {
+        let refusal = tier.refused.as_ref();
+        let cost = costs.iter().find(|cost| cost.tier == tier.tier);
+        TierRecord {
+            tier: tier.tier.into(),
+            available: refusal.is_none(),
+            reason: refusal.map(|refusal| refusal.reason.clone()),
+            remedy: refusal.and_then(|refusal| refusal.remedy.clone()),
+            cost_ns_per_switch: cost.map(|cost| cost.ns_per_switch),
+            cost_low_ns: cost.map(|cost| cost.low_ns),
+            cost_high_ns: cost.map(|cost| cost.high_ns),
+        }
+    };
+    tiers.iter().map(record).collect()
+}
+
+fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCost {
+    let totals = &record.figures.totals;
+    let switches = totals.switches.unwrap_or(0) as f64;
+    let added_s = switches * cost.ns_per_switch.max(0.0) * 1e-9;
+    TraceCost {
+        ns_per_switch: cost.ns_per_switch,
+        percent_of_cpu: if totals.cpu_s > 0.0 {
+            100.0 * added_s / totals.cpu_s
+        } else {
+            0.0
+        },
+        own_cpu_s: own_cpu.as_secs_f64(),
+    }
+}
+
+/// As a shell tells it.
+pub(crate) fn exit_of(end: &End) -> i32 {
+    match end {
+        End::Status(status) => *status,
+        End::Signal(signal) => 128 + signal,
+        End::TimedOut | End::LeftBehind(_) | End::NoFigure(_) => 128 + 9,
+    }
+}
+
+struct Both<'a> {
+    book: Book,
+    witness: &'a mut dyn Listener,
+}
+
+impl Listener for Both<'_> {
+    fn events(&mut self, events: &[Event]) {
+        self.book.take(events);
+        self.witness.events(events);
+    }
+
+    fn round(&mut self, now_ns: u64) -> bool {
+        self.witness.round(now_ns)
+    }
+}
+
+/// Nobody else listens.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unheard;
+
+impl Listener for Unheard {
+    fn events(&mut self, _events: &[Event]) {}
+}

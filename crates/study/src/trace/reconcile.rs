@@ -1,0 +1,142 @@
+//! A trace of a command against what the kernel counted for it (`wait4`): a
+//! figure that is short of that is told to be a lower bound. It repairs none.
+
+use pinwise_format::{percent, seconds};
+use pinwise_machine::Run;
+use pinwise_record::{Finding, LowerBound, Severity, TraceFigures, WaitBasis};
+use pinwise_sched::Scope;
+
+/// Figures may be short by this share, and by so much.
+const SHORT: f64 = 0.03;
+const SHORT_CPU_S: f64 = 0.001;
+const SHORT_SWITCHES: f64 = 3.0;
+
+/// Marks what the trace saw only in part, and says so.
+pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> Option<Finding> {
+    let looks_only = !scope.has_switches;
+    let totals = &figures.totals;
+    let is_short = |seen: f64, true_figure: f64, least: f64| {
+        true_figure - seen > least.max(SHORT * true_figure)
+    };
+    let counted_s = run.user.zip(run.system).map(|(user, system)| user + system);
+    let counted_s = counted_s.map(|time| time.as_secs_f64());
+    let missing_cpu = counted_s.filter(|&s| is_short(totals.cpu_s, s, SHORT_CPU_S));
+    let switches = run.voluntary_switches.zip(run.involuntary_switches);
+    let missing_switches = switches
+        .zip(totals.switches)
+        .is_some_and(|((a, b), seen)| is_short(seen as f64, (a + b) as f64, SHORT_SWITCHES));
+    let is_partial = missing_cpu.is_some() || missing_switches;
+    let seen_s = totals.cpu_s;
+    // The kernel's own total of the time queued is whole whatever was lost.
+    let by_events = figures.waits.basis == Some(WaitBasis::Events);
+    let sees_waits_in_part = missing_cpu.is_some() && (looks_only || by_events);
+    let bounds = &mut figures.lower_bounds;
+    for (bound, holds) in [
+        (LowerBound::CpuTime, missing_cpu.is_some()),
+        (LowerBound::Switches, missing_switches || looks_only),
+        (LowerBound::Threads, looks_only),
+        (LowerBound::Migrations, is_partial || looks_only),
+        (LowerBound::Queued, sees_waits_in_part),
+    ] {
+        if holds && !bounds.contains(&bound) {
+            bounds.push(bound);
+        }
+    }
+    missing_cpu.map(|counted_s| unseen(seen_s, counted_s, looks_only))
+}
+
+fn unseen(seen_s: f64, counted_s: f64, looks_only: bool) -> Finding {
+    let (why, advice, severity) = if looks_only {
+        (
+            "threads that live shortly end between two looks",
+            "Use a tier that sees every switch: --tier switch.",
+            Severity::Warning,
+        )
+    } else {
+        (
+            "what threads do before their program starts and while they end is not recorded",
+            "",
+            Severity::Note,
+        )
+    };
+    let sentence = format!(
+        "The trace saw {} of the {} of CPU time that the kernel counted for the command ({}): {why}.",
+        seconds(seen_s),
+        seconds(counted_s),
+        percent(seen_s / counted_s),
+    );
+    Finding::new("unseen", severity, sentence, advice)
+        .weighing(9)
+        .with("seen_s", seen_s)
+        .with("counted_s", counted_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use pinwise_machine::End;
+    use pinwise_record::examples::any_figures;
+    use pinwise_sched::Tier;
+
+    /// A trace that saw so much CPU time and so many switches of a command for
+    /// which the kernel counted one second and 100 switches.
+    #[track_caller]
+    fn check(tier: Tier, cpu_s: f64, switches: u64, bounds: &[LowerBound], finding: Option<&str>) {
+        let mut figures = any_figures(cpu_s);
+        figures.totals.switches = Some(switches);
+        let run = Run {
+            user: Some(Duration::from_millis(900)),
+            system: Some(Duration::from_millis(100)),
+            voluntary_switches: Some(60),
+            involuntary_switches: Some(40),
+            ..Run::of(Duration::from_secs(1), End::Status(0))
+        };
+        let found = reconcile(&mut figures, tier.scope(), &run);
+        assert_eq!(figures.lower_bounds, bounds);
+        assert_eq!(found.map(|found| found.sentence).as_deref(), finding);
+    }
+
+    #[test]
+    fn time_queued_by_events_that_were_lost_is_a_lower_bound() {
+        let mut figures = any_figures(0.5);
+        figures.waits.basis = Some(WaitBasis::Events);
+        let run = Run {
+            user: Some(Duration::from_secs(1)),
+            system: Some(Duration::ZERO),
+            ..Run::of(Duration::from_secs(1), End::Status(0))
+        };
+        reconcile(&mut figures, Tier::Tracepoint.scope(), &run);
+        assert!(figures.lower_bounds.contains(&LowerBound::Queued));
+    }
+
+    #[test]
+    fn what_is_short_of_the_kernels_count_is_a_lower_bound() {
+        use LowerBound::{CpuTime, Migrations, Queued, Switches, Threads};
+        check(Tier::Switch, 0.99, 99, &[], None);
+        check(Tier::Switch, 0.98, 50, &[Switches, Migrations], None);
+        check(Tier::Proc, 1.0, 100, &[Switches, Threads, Migrations], None);
+        check(
+            Tier::Proc,
+            0.000_632,
+            2,
+            &[CpuTime, Switches, Threads, Migrations, Queued],
+            Some(
+                "The trace saw 632 µs of the 1.00 s of CPU time that the kernel counted for the \
+                 command (0.06 %): threads that live shortly end between two looks.",
+            ),
+        );
+        check(
+            Tier::Switch,
+            0.5,
+            100,
+            &[CpuTime, Migrations],
+            Some(
+                "The trace saw 500 ms of the 1.00 s of CPU time that the kernel counted for the \
+                 command (50.0 %): what threads do before their program starts and while they end \
+                 is not recorded.",
+            ),
+        );
+    }
+}

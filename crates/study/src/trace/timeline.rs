@@ -1,0 +1,193 @@
+//! The analysis's timeline as the record has it: few slices as objects, many
+//! slices, waits and sharing as packed numbers.
+
+use std::collections::BTreeMap;
+
+use super::book::seconds;
+use pinwise_record::{
+    CpuSpans, LeftOutSpans, PackedCpuRecord, PackedSharingRecord, PackedSlicesRecord, PackedSpan,
+    PackedWaitsRecord, SliceRecord, TimelineRecord,
+};
+use pinwise_sched::{
+    Blame, LeftOut, MOST_PACKED, MOST_SLICES, PackedSlices, SHORTEST_WAIT_NS, SharingSpans,
+    Timeline, WaitSpans, Why,
+};
+
+pub(super) fn record(told: &Timeline, from_ns: u64) -> TimelineRecord {
+    let slice = |slice: &pinwise_sched::Slice| SliceRecord {
+        thread: slice.thread,
+        cpu: slice.cpu as usize,
+        start_s: seconds(slice.start_ns.saturating_sub(from_ns)),
+        length_s: seconds(slice.end_ns - slice.start_ns),
+        end: slice.left.into(),
+    };
+    let shares = |spans: &[u64]| -> Vec<f64> {
+        let share = |&ns: &u64| (ns as f64 / told.span_ns as f64 * 1e4).round() / 1e4;
+        spans.iter().map(share).collect()
+    };
+    TimelineRecord {
+        most_slices: MOST_SLICES,
+        slices: told
+            .slices
+            .as_ref()
+            .map(|slices| slices.iter().map(slice).collect()),
+        packed: told.packed.as_ref().map(packed),
+        most_packed: MOST_PACKED,
+        waits: told.waits.as_ref().map(|told| waits(told, from_ns)),
+        sharing: told.sharing.as_ref().map(|told| sharing(told, from_ns)),
+        span_s: seconds(told.span_ns),
+        spans: told
+            .spans
+            .iter()
+            .map(|cpu| CpuSpans {
+                cpu: cpu.cpu as usize,
+                own: shares(&cpu.own_ns),
+                foreign: shares(&cpu.foreign_ns),
+            })
+            .collect(),
+    }
+}
+
+fn packed(told: &PackedSlices) -> PackedSlicesRecord {
+    let cpu = |cpu: &pinwise_sched::CpuSlices| {
+        PackedCpuRecord::new(cpu.cpu as usize, cpu.count, &cpu.bytes)
+    };
+    PackedSlicesRecord::new(told.threads.clone(), told.cpus.iter().map(cpu).collect())
+}
+
+const fn left_out(told: LeftOut) -> LeftOutSpans {
+    LeftOutSpans {
+        count: told.count,
+        ns: told.ns,
+    }
+}
+
+fn waits(told: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
+    let mut threads = Vec::new();
+    let mut places = BTreeMap::new();
+    let mut span = |wait: &pinwise_sched::Wait| {
+        let place = *places.entry(wait.thread).or_insert_with(|| {
+            threads.push(wait.thread);
+            threads.len() as u64 - 1
+        });
+        let why = match wait.why {
+            Why::Scheduler => 0,
+            Why::Mask => 1,
+            Why::Others => 2,
+            Why::Own => 3,
+            Why::Starting => 4,
+            Why::Untold => 5,
+        };
+        PackedSpan {
+            start_ns: wait.start_ns.saturating_sub(from_ns),
+            length_ns: wait.end_ns.saturating_sub(wait.start_ns),
+            place: u64::from(wait.cpu),
+            code: place << 3 | why,
+        }
+    };
+    let spans: Vec<PackedSpan> = told.waits.iter().map(&mut span).collect();
+    PackedWaitsRecord::new(SHORTEST_WAIT_NS, left_out(told.left_out), threads, &spans)
+}
+
+fn sharing(told: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
+    let span = |span: &pinwise_sched::SharingSpan| {
+        let blame = match span.blame {
+            Blame::Scheduler => 0,
+            Blame::Mask => 1,
+            Blame::Others => 2,
+        };
+        PackedSpan {
+            start_ns: span.start_ns.saturating_sub(from_ns),
+            length_ns: span.end_ns.saturating_sub(span.start_ns),
+            place: span.core as u64,
+            code: u64::from(span.threads) << 2 | blame,
+        }
+    };
+    let spans: Vec<PackedSpan> = told.spans.iter().map(span).collect();
+    PackedSharingRecord::new(left_out(told.left_out), &spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{About, Book};
+    use crate::compare::host_record;
+    use pinwise_record::{HostRecord, TraceRecord, TraceSource, TraceTier};
+    use pinwise_sched::{Event, IDLE, Left, MOST_SLICES, Tier, What};
+    use pinwise_sim::SimulatedMachine;
+    use pinwise_topology::Topology;
+    use proptest::prelude::*;
+
+    fn host() -> HostRecord {
+        let text = "topology = \"package:1 core:2 pu:2\"";
+        let machine = SimulatedMachine::from_text("small", text, 1).unwrap();
+        host_record(
+            &machine,
+            &Topology::from_synthetic("package:1 core:2 pu:2").unwrap(),
+        )
+    }
+
+    /// Two threads take turns on CPU 0 and 1, so many slices each of so many
+    /// ns, with gaps between.
+    fn record(slices: usize, lengths: &[u64], gaps: &[u64]) -> TraceRecord {
+        let topology = Topology::from_synthetic("package:1 core:2 pu:2").unwrap();
+        let mut book = Book::new(&topology, Tier::Bpf.scope());
+        let mut time_ns = 50;
+        let mut take = |time_ns, cpu, what| book.take(&[Event { time_ns, cpu, what }]);
+        for cpu in 0..4 {
+            let (prev, left, next) = (IDLE, Left::Blocked, IDLE);
+            take(time_ns, cpu, What::Switch { prev, left, next });
+        }
+        for at in 0..slices {
+            let cpu = u32::from(at % 2 == 1);
+            let thread = 5 + i32::from(at / 3 % 2 == 1);
+            time_ns += gaps[at % gaps.len()];
+            let left = if at % 5 == 0 {
+                Left::Ended
+            } else {
+                Left::Blocked
+            };
+            let (prev, next) = (IDLE, thread);
+            take(time_ns, cpu, What::Switch { prev, left, next });
+            time_ns += lengths[at % lengths.len()];
+            let (prev, next) = (thread, IDLE);
+            take(time_ns, cpu, What::Switch { prev, left, next });
+        }
+        book.close(About {
+            source: TraceSource::Machine,
+            tier: TraceTier::Simulated,
+            host: host(),
+            span_ns: None,
+            throttled: None,
+            notes: Vec::new(),
+            tags: Vec::new(),
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+        #[test]
+        fn packed_slices_are_the_same_slices(
+            lengths in prop::collection::vec(1u64..1 << 36, 1..7),
+            gaps in prop::collection::vec(0u64..1 << 36, 1..7),
+        ) {
+            let few = record(MOST_SLICES, &lengths, &gaps);
+            prop_assert!(few.timeline.packed.is_none());
+            let many = record(MOST_SLICES + 100, &lengths, &gaps);
+            prop_assert!(many.timeline.slices.is_none());
+            let packed = many.timeline.packed.as_ref().unwrap();
+            prop_assert_eq!(packed.count, MOST_SLICES as u64 + 100);
+            let mut told = packed.slices().unwrap();
+            told.sort_by_key(|slice| (slice.start_ns + slice.length_ns, slice.start_ns));
+            let sum: u64 = told.iter().map(|slice| slice.length_ns).sum();
+            let cpu_ns = (many.figures.totals.cpu_s * 1e9).round();
+            prop_assert!((sum as f64 - cpu_ns).abs() <= 1e-9 * cpu_ns);
+            for (slice, packed) in few.timeline.slices.unwrap().iter().zip(told) {
+                prop_assert_eq!(slice.thread, packed.thread);
+                prop_assert_eq!(slice.cpu, packed.cpu);
+                prop_assert_eq!(&slice.end, packed.end);
+                prop_assert!((slice.start_s - packed.start_ns as f64 * 1e-9).abs() < 1e-9 * slice.start_s.max(1.0));
+                prop_assert!((slice.length_s - packed.length_ns as f64 * 1e-9).abs() < 1e-9);
+            }
+        }
+    }
+}

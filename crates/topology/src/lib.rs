@@ -1,0 +1,386 @@
+//! The machine as a value: which CPUs share a core, a last-level cache, a
+//! NUMA node and a package, and which of them this process may use.
+//!
+//! ```text
+//! machine ── package ── NUMA node ── last-level cache ── core ── CPU
+//!                  (levels are sets of CPUs; they need not nest this way)
+//! ```
+//!
+//! A [`Topology`] is built from [`Facts`], which come from one of three
+//! readers: `sysfs` (a [`Capture`] of a Linux system), `xml` (hwloc 2) and
+//! `synthetic` (a description such as `package:2 l3:2 core:4 pu:2`). This
+//! module opens no file and asks no operating system: a captured machine and
+//! the one at hand are read by the same code. It also refuses to believe:
+//! contradictions among the facts become warnings, never a panic.
+
+mod build;
+mod capture;
+mod cgroup;
+mod cpuset;
+mod identity;
+mod rewire;
+mod synthetic;
+mod sysfs;
+mod tree;
+mod units;
+mod xml;
+
+pub use build::{CpuFacts, Facts, KindFacts, NodeFacts};
+pub use capture::{Capture, CaptureError};
+pub use cgroup::{Mount, mounts, wanted_files as wanted_cgroup_files};
+pub use cpuset::{CpuSet, CpuSetError};
+pub use synthetic::SyntheticError;
+pub use tree::{Node, NodeKind, fnv1a};
+pub use units::Files;
+pub use xml::XmlError;
+
+/// A level of sharing, outermost first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// A socket.
+    Package,
+    /// A NUMA node that has CPUs.
+    Numa,
+    /// The CPUs that share a last-level cache.
+    Llc,
+    /// A physical core.
+    Core,
+    /// A logical CPU.
+    Cpu,
+}
+
+impl Level {
+    /// All levels, outermost first.
+    pub const ALL: [Self; 5] = [Self::Package, Self::Numa, Self::Llc, Self::Core, Self::Cpu];
+
+    /// The field's word for one unit of this level.
+    #[must_use]
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Package => "package",
+            Self::Numa => "NUMA node",
+            Self::Llc => "LLC",
+            Self::Core => "core",
+            Self::Cpu => "CPU",
+        }
+    }
+}
+
+/// What a machine is called and made of. Anything the system does not tell is
+/// `None`, never an empty or made-up value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Network name of the host.
+    pub hostname: Option<String>,
+    /// Marketing name of the processor.
+    pub cpu_model: Option<String>,
+    /// Processor vendor as CPUID or `/proc/cpuinfo` spells it.
+    pub vendor: Option<String>,
+    /// Instruction set architecture, as `uname -m` prints it.
+    pub arch: Option<String>,
+    /// Kernel release, as `uname -r` prints it.
+    pub kernel: Option<String>,
+    /// Hypervisor the system runs under, `None` on bare metal.
+    pub hypervisor: Option<String>,
+    /// CPU family, decimal.
+    pub family: Option<u32>,
+    /// CPU model number within the family.
+    pub model: Option<u32>,
+    /// Stepping of that model.
+    pub stepping: Option<u32>,
+    /// Microcode revision as the kernel prints it.
+    pub microcode: Option<String>,
+}
+
+/// One logical CPU and the units it belongs to, as indices into the lists of
+/// [`Topology`]. Offline CPUs belong to no unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cpu {
+    /// The operating system's number.
+    pub id: usize,
+    /// Index into [`Topology::cores`].
+    pub core: Option<usize>,
+    /// Index into [`Topology::llcs`]; `None` where no cache is reported.
+    pub llc: Option<usize>,
+    /// Index into [`Topology::numa_nodes`].
+    pub numa_node: Option<usize>,
+    /// Index into [`Topology::packages`].
+    pub package: Option<usize>,
+    /// Index into [`Topology::kinds`]; `None` where all CPUs are alike.
+    pub kind: Option<usize>,
+    /// Position among the CPUs of its core: 0 for the first hyper-thread.
+    pub smt_rank: usize,
+    /// Is the CPU switched on?
+    pub online: bool,
+    /// May this process run on it (affinity and cpuset and online)?
+    pub allowed: bool,
+}
+
+/// What a cache holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CacheType {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// One cache and the CPUs that share it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cache {
+    /// 1 for L1, and so on.
+    pub level: u8,
+    /// What it holds.
+    pub kind: CacheType,
+    /// Capacity in bytes; `None` where not told.
+    pub size_bytes: Option<u64>,
+    /// The CPUs that share it.
+    pub cpus: CpuSet,
+}
+
+/// A NUMA node. Memory-only nodes have no CPUs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumaNode {
+    /// The operating system's number.
+    pub node: usize,
+    /// CPUs that are local to it.
+    pub cpus: CpuSet,
+    /// Memory in bytes; `None` where not told.
+    pub memory_bytes: Option<u64>,
+    /// May this process allocate there?
+    pub allowed: bool,
+}
+
+/// A kind of CPU on a hybrid machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuKind {
+    /// `P` for the fastest kind, `E` for the slowest, `M` between them.
+    pub name: String,
+    /// Its CPUs.
+    pub cpus: CpuSet,
+}
+
+/// A limit on CPU time, from a cgroup's quota.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quota {
+    /// CPUs' worth of time per period: 2.5 means 250 ms every 100 ms.
+    pub cpus: f64,
+    /// The file that says so.
+    pub source: String,
+}
+
+/// Who takes CPUs away from this process, and which it leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restriction {
+    /// `affinity mask` or `cpuset PATH`.
+    pub by: String,
+    /// CPUs that it leaves.
+    pub leaves: CpuSet,
+}
+
+/// A machine: units at every level as sets of online CPUs, in the order of
+/// their lowest CPU.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Topology {
+    /// Names and versions.
+    pub identity: Identity,
+    /// All present CPUs, online or not, in ascending order.
+    pub cpus: Vec<Cpu>,
+    /// Physical cores.
+    pub cores: Vec<CpuSet>,
+    /// Last-level-cache domains.
+    pub llcs: Vec<CpuSet>,
+    /// Packages.
+    pub packages: Vec<CpuSet>,
+    /// NUMA nodes, memory-only ones included.
+    pub numa_nodes: Vec<NumaNode>,
+    /// All caches of all levels.
+    pub caches: Vec<Cache>,
+    /// Kinds of CPU, slowest first; empty where all are alike.
+    pub kinds: Vec<CpuKind>,
+    /// CPUs that are switched on.
+    pub online: CpuSet,
+    /// CPUs that this process may use.
+    pub allowed: CpuSet,
+    /// Limit on CPU time.
+    pub quota: Option<Quota>,
+    /// Why `allowed` is smaller than `online`.
+    pub restrictions: Vec<Restriction>,
+}
+
+/// Something in the facts that cannot be right or could not be read, as a
+/// full sentence.
+pub type Warning = String;
+
+/// How many units this process may use at each level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Logical CPUs.
+    pub cpus: usize,
+    /// Physical cores.
+    pub cores: usize,
+    /// Last-level-cache domains; 0 where caches are not reported.
+    pub llcs: usize,
+    /// NUMA nodes with memory that may be used.
+    pub numa_nodes: usize,
+    /// Packages with a CPU or memory that may be used.
+    pub packages: usize,
+}
+
+impl Topology {
+    /// Builds a machine from facts; contradictions are resolved and told.
+    #[must_use]
+    pub fn from_facts(facts: Facts) -> (Self, Vec<Warning>) {
+        build::build(facts)
+    }
+
+    /// Reads a captured Linux system.
+    #[must_use]
+    pub fn from_capture(capture: &Capture) -> (Self, Vec<Warning>) {
+        let (facts, mut warnings) = sysfs::read(capture);
+        let (topology, more) = Self::from_facts(facts);
+        warnings.extend(more);
+        (topology, at_most(warnings, MOST_WARNINGS))
+    }
+
+    /// Reads the units of a Linux system and what this process may use of them,
+    /// from as few files as tell it: without names, inner caches, and sizes of
+    /// caches and memory.
+    #[must_use]
+    pub fn from_files(files: &mut impl Files) -> (Self, Vec<Warning>) {
+        let (facts, mut warnings) = units::read(files);
+        let (topology, more) = Self::from_facts(facts);
+        warnings.extend(more);
+        (topology, at_most(warnings, MOST_WARNINGS))
+    }
+
+    /// Reads a synthetic description such as `package:2 l3:2 core:4 pu:2`.
+    ///
+    /// # Errors
+    /// [`SyntheticError`] names the word that is not understood.
+    pub fn from_synthetic(description: &str) -> Result<Self, SyntheticError> {
+        synthetic::parse(description).map(|facts| Self::from_facts(facts).0)
+    }
+
+    /// Reads an hwloc version 2 XML export.
+    ///
+    /// # Errors
+    /// [`XmlError`] where it is not XML, not hwloc's, or has no CPU.
+    pub fn from_hwloc_xml(text: &str) -> Result<(Self, Vec<Warning>), XmlError> {
+        let (facts, mut warnings) = xml::read(text)?;
+        let (topology, more) = Self::from_facts(facts);
+        warnings.extend(more);
+        Ok((topology, at_most(warnings, MOST_WARNINGS)))
+    }
+
+    /// The CPU with this number.
+    #[must_use]
+    pub fn cpu(&self, id: usize) -> Option<&Cpu> {
+        self.cpus
+            .binary_search_by_key(&id, |cpu| cpu.id)
+            .ok()
+            .map(|index| &self.cpus[index])
+    }
+
+    /// The units of a level as sets of online CPUs, by lowest CPU.
+    #[must_use]
+    pub fn units(&self, level: Level) -> Vec<CpuSet> {
+        match level {
+            Level::Package => self.packages.clone(),
+            Level::Numa => self.numa_nodes.iter().map(|n| n.cpus.clone()).collect(),
+            Level::Llc => self.llcs.clone(),
+            Level::Core => self.cores.clone(),
+            Level::Cpu => self.online.iter().map(CpuSet::single).collect(),
+        }
+    }
+
+    /// The units of a level, each cut down to the CPUs that this process may
+    /// use; units with none left are dropped.
+    #[must_use]
+    pub fn allowed_units(&self, level: Level) -> Vec<CpuSet> {
+        let mut units = self.units(level);
+        for unit in &mut units {
+            *unit = unit.intersection(&self.allowed);
+        }
+        units.retain(|unit| !unit.is_empty());
+        units
+    }
+
+    /// Units that this process may use, per level.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            cpus: self.allowed.len(),
+            cores: self.allowed_units(Level::Core).len(),
+            llcs: self.allowed_units(Level::Llc).len(),
+            numa_nodes: self.usable_memory_nodes().len(),
+            packages: self.usable_packages(),
+        }
+    }
+
+    /// Packages of which this process may use a CPU or memory.
+    fn usable_packages(&self) -> usize {
+        let nodes = self.usable_memory_nodes();
+        self.packages
+            .iter()
+            .filter(|package| {
+                package.intersects(&self.allowed)
+                    || nodes.iter().any(|n| n.cpus.intersects(package))
+            })
+            .count()
+    }
+
+    /// Has any core more than one CPU that this process may use?
+    #[must_use]
+    pub fn has_smt(&self) -> bool {
+        self.allowed_units(Level::Core).iter().any(|c| c.len() > 1)
+    }
+
+    /// NUMA nodes this process may allocate from. Nodes without memory do not
+    /// count, unless no node's memory is reported at all.
+    #[must_use]
+    pub fn usable_memory_nodes(&self) -> Vec<&NumaNode> {
+        let told = self.numa_nodes.iter().any(|n| n.memory_bytes.is_some());
+        self.numa_nodes
+            .iter()
+            .filter(|n| n.allowed && (!told || n.memory_bytes.is_some_and(|bytes| bytes > 0)))
+            .collect()
+    }
+
+    /// The machine as a typed tree, outermost level first.
+    #[must_use]
+    pub fn tree(&self) -> Node {
+        tree::build(self, &self.online)
+    }
+
+    /// The same tree with only the CPUs that this process may use.
+    #[must_use]
+    pub fn allowed_tree(&self) -> Node {
+        tree::build(self, &self.allowed)
+    }
+
+    /// A number that is the same for machines of the same shape, whatever
+    /// their CPUs are numbered (sizes of caches and memory are left out).
+    #[must_use]
+    pub fn shape_hash(&self) -> u64 {
+        self.tree().hash()
+    }
+}
+
+/// A damaged report of a large machine is odd at every CPU: what is told must
+/// still be read by somebody.
+const MOST_WARNINGS: usize = 40;
+
+fn at_most(mut warnings: Vec<Warning>, most: usize) -> Vec<Warning> {
+    if warnings.len() > most {
+        let left_out = warnings.len() - most + 1;
+        warnings.truncate(most - 1);
+        warnings.push(format!("{left_out} more things are odd about this report."));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

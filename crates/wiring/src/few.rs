@@ -1,0 +1,189 @@
+//! Two or three CPUs: no gap can be seen among so few figures, so published
+//! latencies decide, and contention where it was measured.
+//!
+//! Says "cannot tell" where published ranges overlap; `relation` has them.
+
+use super::relation::{EDGES_NS, LLC_TO_NS, Relation, relation};
+use super::{Evidence, LevelKind, Wiring, WiringLevel};
+use pinwise_topology::CpuSet;
+
+/// The most CPUs that are judged this way.
+pub(super) const MOST: usize = 3;
+
+/// What two CPUs share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Share {
+    Core,
+    Cache,
+    Neither,
+    CannotTell,
+}
+
+struct Pair {
+    rows: (usize, usize),
+    cpus: (usize, usize),
+    ns: f64,
+    ratio: Option<f64>,
+    share: Share,
+}
+
+/// Judges rows of the evidence, three at most.
+pub(super) fn infer(evidence: &Evidence, rows: &[usize]) -> Wiring {
+    let pairs = pairs(evidence, rows);
+    let mut wiring = Wiring {
+        notes: pairs
+            .iter()
+            .filter(|pair| pair.share == Share::Neither)
+            .map(Pair::sentence)
+            .collect(),
+        ..Wiring::default()
+    };
+    if let Some(pair) = pairs.iter().find(|pair| pair.share == Share::CannotTell) {
+        wiring.cannot_tell = Some(pair.doubt());
+        return wiring;
+    }
+    let cpus = &evidence.latency_ns.cpus();
+    for (kind, shares) in [
+        (LevelKind::Smt, &[Share::Core][..]),
+        (LevelKind::Llc, &[Share::Core, Share::Cache][..]),
+    ] {
+        let linked: Vec<&Pair> = pairs.iter().filter(|p| shares.contains(&p.share)).collect();
+        let groups = joined(&linked, rows, cpus);
+        let is_known = wiring.levels.iter().any(|level| level.groups == groups);
+        // Three CPUs with one cache are flat; of two it is all there is to say.
+        let is_all = groups.iter().any(|group| group.len() == rows.len());
+        let says_something = kind == LevelKind::Smt || !is_all || rows.len() == 2;
+        if !groups.is_empty() && !is_known && says_something {
+            wiring.levels.push(level(kind, groups, &pairs, shares));
+        }
+    }
+    wiring.is_flat = wiring.levels.is_empty() && pairs.iter().all(|p| p.share == Share::Cache);
+    wiring
+}
+
+fn pairs(evidence: &Evidence, rows: &[usize]) -> Vec<Pair> {
+    let latency = &evidence.latency_ns;
+    let mut pairs = Vec::new();
+    for (place, &b) in rows.iter().enumerate() {
+        for &a in &rows[..place] {
+            let ns = latency.at(a, b);
+            let ratio = evidence.contention.as_ref().map(|c| c.at(a, b));
+            let ratio = ratio.filter(|ratio| ratio.is_finite());
+            pairs.push(Pair {
+                rows: (a, b),
+                cpus: (latency.cpus()[a], latency.cpus()[b]),
+                ns,
+                ratio,
+                share: share(ns, ratio),
+            });
+        }
+    }
+    pairs
+}
+
+fn share(ns: f64, ratio: Option<f64>) -> Share {
+    match relation(ns, ratio) {
+        Relation::SameCore => Share::Core,
+        Relation::SameLlc => Share::Cache,
+        Relation::OtherLlc | Relation::OtherPackage => Share::Neither,
+        Relation::Unclear | Relation::Stacked => Share::CannotTell,
+    }
+}
+
+/// Groups of two or more that pairs join.
+fn joined(pairs: &[&Pair], rows: &[usize], cpus: &[usize]) -> Vec<CpuSet> {
+    let mut groups: Vec<Vec<usize>> = rows.iter().map(|&row| vec![row]).collect();
+    for pair in pairs {
+        let holding = |row: usize, groups: &[Vec<usize>]| {
+            groups.iter().position(|group| group.contains(&row))
+        };
+        let places = (holding(pair.rows.0, &groups), holding(pair.rows.1, &groups));
+        if let (Some(a), Some(b)) = places
+            && a != b
+        {
+            let gone = groups.remove(a.max(b));
+            groups[a.min(b)].extend(gone);
+        }
+    }
+    let mut groups: Vec<CpuSet> = groups
+        .into_iter()
+        .filter(|group| group.len() > 1)
+        .map(|group| group.into_iter().map(|row| cpus[row]).collect())
+        .collect();
+    groups.sort_by_key(CpuSet::first);
+    groups
+}
+
+fn level(kind: LevelKind, groups: Vec<CpuSet>, pairs: &[Pair], shares: &[Share]) -> WiringLevel {
+    let side = |is_inside: bool| {
+        let of_side = pairs
+            .iter()
+            .filter(|p| shares.contains(&p.share) == is_inside);
+        of_side.map(|pair| pair.ns).fold(f64::NAN, f64::min)
+    };
+    let evidence: Vec<String> = pairs
+        .iter()
+        .filter(|pair| shares.contains(&pair.share))
+        .map(Pair::sentence)
+        .collect();
+    let inside_ns = side(true);
+    WiringLevel {
+        kind,
+        groups,
+        inside_ns,
+        outside_ns: Some(side(false)).filter(|ns| ns.is_finite()),
+        confidence: confidence(pairs, shares),
+        grounds: None,
+        evidence: evidence.join(" "),
+    }
+}
+
+/// One published range against the next: two witnesses that agree are worth
+/// 0.95, latency alone 0.5 at the edge of a range and 0.8 in its middle.
+fn confidence(pairs: &[Pair], shares: &[Share]) -> f64 {
+    pairs
+        .iter()
+        .filter(|pair| shares.contains(&pair.share))
+        .map(|pair| {
+            if pair.ratio.is_some() {
+                return 0.95;
+            }
+            let nearest = EDGES_NS.map(|edge| (pair.ns.max(1.0) / edge).ln().abs());
+            0.5 + nearest.into_iter().fold(0.3, f64::min)
+        })
+        .fold(1.0, f64::min)
+}
+
+impl Pair {
+    fn contention(&self) -> String {
+        self.ratio.map_or_else(String::new, |ratio| {
+            format!(", work beside each other takes {ratio:.2} times as long")
+        })
+    }
+
+    fn sentence(&self) -> String {
+        let (a, b) = self.cpus;
+        let what = match self.share {
+            Share::Core => "as SMT siblings are",
+            Share::Cache => "as cores with one last-level cache are",
+            Share::Neither => "farther than cores with one last-level cache",
+            Share::CannotTell => "which fits several wirings",
+        };
+        let (ns, contention) = (self.ns, self.contention());
+        format!("CPUs {a} and {b} are {ns:.1} ns apart{contention}, {what}.")
+    }
+
+    fn doubt(&self) -> String {
+        let (a, b) = self.cpus;
+        let (ns, contention) = (self.ns, self.contention());
+        if !ns.is_finite() {
+            return format!("CPUs {a} and {b} were not measured against each other.");
+        }
+        let between = if ns < LLC_TO_NS {
+            "SMT siblings and cores with one last-level cache"
+        } else {
+            "cores with one last-level cache and with two"
+        };
+        format!("CPUs {a} and {b} are {ns:.1} ns apart{contention}, between {between}.")
+    }
+}

@@ -1,0 +1,163 @@
+//! From figures to levels: the order of the steps.
+//!
+//! Each step stands in its own module with its reasons; this one knows what
+//! comes after what, and puts the answer together.
+
+use super::cut::Criteria;
+use super::figures::{Logs, usable};
+use super::search::{self, By, Found};
+use super::siblings::{self, Siblings};
+use super::{Evidence, Grounds, LevelKind, PairMatrix, Thresholds, Wiring, WiringLevel};
+use super::{NO_CONTENTION, clock, clusters, few, kinds, leftovers, words};
+use pinwise_topology::CpuSet;
+
+/// Finds the levels that the figures show.
+#[must_use]
+pub fn infer(evidence: &Evidence) -> Wiring {
+    infer_by(evidence, Thresholds::default())
+}
+
+/// Finds the levels that the figures show by these thresholds, for those who
+/// choose thresholds.
+#[must_use]
+pub fn infer_by(evidence: &Evidence, thresholds: Thresholds) -> Wiring {
+    let latency = &evidence.latency_ns;
+    let rows = measured_rows(latency);
+    if rows.len() < 2 {
+        return cannot_tell("No two CPUs were measured against each other.");
+    }
+    if rows.len() <= few::MOST {
+        return few::infer(evidence, &rows);
+    }
+    let logs = Logs::of(latency, &rows);
+    if logs.known().len() < 2 * rows.len().min(logs.len() - 2) {
+        return cannot_tell("Too few pairs were measured to see levels among them.");
+    }
+    let step_ns = clock::step_ns(&figures(latency));
+    let criteria = Criteria {
+        step_ns: step_ns.unwrap_or(0.0),
+        thresholds,
+    };
+    let (siblings, may_be_smt) = siblings(evidence, &rows, &logs, criteria.step_ns);
+    let contention = evidence.contention.as_ref();
+    let are_apart = |a: usize, b: usize| {
+        contention.is_some_and(|ratios| ratios.at(rows[a], rows[b]) <= NO_CONTENTION)
+    };
+    let may_be = |a, b| !are_apart(a, b);
+    let found = levels(&logs, &criteria, siblings, may_be_smt, may_be);
+    let kinds = kinds::name(&found, may_be_smt);
+    let cpus: Vec<usize> = rows.iter().map(|&row| latency.cpus()[row]).collect();
+    let levels: Vec<WiringLevel> = found
+        .iter()
+        .zip(kinds)
+        .map(|(level, kind)| describe(level, kind, &cpus))
+        .collect();
+    let is_flat = levels.is_empty();
+    Wiring {
+        is_flat,
+        levels,
+        cannot_tell: (is_flat && words::is_noise(&logs)).then(|| words::NOISE.to_owned()),
+        notes: notes(step_ns, &found),
+    }
+}
+
+fn cannot_tell(why: &str) -> Wiring {
+    Wiring {
+        cannot_tell: Some(why.to_owned()),
+        ..Wiring::default()
+    }
+}
+
+fn notes(step_ns: Option<f64>, found: &[Found]) -> Vec<String> {
+    let clock = step_ns.map(words::coarse_clock);
+    let home = found.iter().any(|level| level.by == By::Home);
+    clock
+        .into_iter()
+        .chain(home.then(|| words::HOME.to_owned()))
+        .collect()
+}
+
+/// What contention says of siblings, and whether latency may still say so.
+fn siblings(
+    evidence: &Evidence,
+    rows: &[usize],
+    logs: &Logs,
+    step_ns: f64,
+) -> (Option<Found>, bool) {
+    let Some(contention) = &evidence.contention else {
+        return (None, true);
+    };
+    match siblings::find(contention, rows, logs, step_ns) {
+        Siblings::Unknown => (None, true),
+        Siblings::None => (None, false),
+        Siblings::Groups(level) => (Some(level), false),
+    }
+}
+
+/// All levels, lowest first.
+fn levels(
+    logs: &Logs,
+    criteria: &Criteria,
+    siblings: Option<Found>,
+    may_be_smt: bool,
+    may_be_siblings: impl Fn(usize, usize) -> bool,
+) -> Vec<Found> {
+    let mut items: Vec<Vec<usize>> = (0..logs.len()).map(|row| vec![row]).collect();
+    let threads = siblings.or_else(|| {
+        let lowest = search::next(logs, criteria, &items);
+        lowest.filter(|level| may_be_smt && kinds::is_smt(level))
+    });
+    let mut found = Vec::new();
+    if let Some(threads) = threads {
+        let threads = leftovers::paired(logs, threads, may_be_siblings);
+        items.clone_from(&threads.groups);
+        found.push(threads);
+    }
+    let (alone, others): (Vec<&Vec<usize>>, Vec<&Vec<usize>>) =
+        items.iter().partition(|group| group.len() == 1);
+    let alone: Vec<usize> = alone.into_iter().flatten().copied().collect();
+    let others: Vec<usize> = others.into_iter().flatten().copied().collect();
+    if let Some(clusters) = clusters::find(logs, &alone, &others) {
+        items.retain(|group| group.len() > 1 || !clusters.has(group[0]));
+        items.extend(clusters.shared().cloned());
+        found.push(clusters);
+    }
+    found.extend(search::levels(logs, criteria, items));
+    found
+}
+
+fn figures(matrix: &PairMatrix) -> Vec<f64> {
+    (0..matrix.len())
+        .flat_map(|i| (0..i).filter_map(move |j| usable(matrix.at(i, j))))
+        .collect()
+}
+
+/// Rows with any figure.
+fn measured_rows(matrix: &PairMatrix) -> Vec<usize> {
+    let n = matrix.len();
+    (0..n)
+        .filter(|&i| (0..n).any(|j| i != j && usable(matrix.at(i, j)).is_some()))
+        .collect()
+}
+
+fn describe(level: &Found, kind: LevelKind, cpus: &[usize]) -> WiringLevel {
+    let mut groups: Vec<CpuSet> = level
+        .shared()
+        .map(|rows| rows.iter().map(|&row| cpus[row]).collect())
+        .collect();
+    groups.sort_by_key(CpuSet::first);
+    let grounds = Grounds::of(level);
+    WiringLevel {
+        kind,
+        groups,
+        inside_ns: level.inside_ns,
+        outside_ns: Some(level.outside_ns).filter(|ns| ns.is_finite()),
+        confidence: grounds.confidence(),
+        grounds: Some(grounds),
+        evidence: words::evidence(level, kind),
+    }
+}
+
+#[cfg(test)]
+#[path = "infer_tests.rs"]
+mod tests;

@@ -1,0 +1,274 @@
+//! The cache ladder: from load latency over working-set size to the caches
+//! that a program sees.
+//!
+//! ```text
+//! ns │                 ┌──── memory           a plateau per cache, a knee where
+//!    │          ┌──────┘                      the working set outgrows it
+//!    │   ┌──────┘ L3
+//!    │───┘ L2
+//!    └──────────────────────── bytes (both axes logarithmic)
+//! ```
+//!
+//! After lmbench's `lat_mem_rd` (`McVoy` and Staelin 1996) and Saavedra and
+//! Smith (1995), who read plateaus and knees by eye. Here they are fitted: a
+//! point belongs to a plateau, which may not stray from one latency, or to the
+//! climb between two. A knee is where half of the loads go to the next level.
+//! Two sizes an octave are enough, four bear 10 % of noise. Only the figures
+//! say where knees are; what the system reports gives them their names. Refuses to see a cache in a small rise: a TLB without huge
+//! pages makes one too.
+
+mod fit;
+mod sizes;
+
+pub use sizes::next_sizes;
+
+use std::cmp::Ordering;
+
+use pinwise_format::round_bytes;
+
+/// A working set and what a load took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Working set, bytes.
+    pub bytes: usize,
+    /// One load, ns.
+    pub ns: f64,
+    /// Ends of its 95 % interval, ns; `None` where there is none.
+    pub interval_ns: Option<(f64, f64)>,
+}
+
+/// A cache as the system reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportedCache {
+    /// 1 for L1, and so on.
+    pub level: u8,
+    /// Capacity, bytes.
+    pub bytes: u64,
+}
+
+/// Working sets that load alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plateau {
+    /// 1 for L1, and so on; `None` for memory.
+    pub level: Option<u8>,
+    /// One load, ns.
+    pub latency_ns: f64,
+    /// The working set that outgrows it, bytes; `None` for memory and where
+    /// none was tried that does.
+    pub effective_bytes: Option<u64>,
+    /// What the system reports of this level, bytes.
+    pub reported_bytes: Option<u64>,
+}
+
+/// Does the outermost cache hold what the one before holds?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inclusion {
+    /// Yes: a program sees the capacity of the outer one.
+    Inclusive,
+    /// No: it sees the sum of both.
+    Exclusive,
+}
+
+/// What a ladder tells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ladder {
+    /// Fastest first, memory last; empty for no usable point.
+    pub plateaus: Vec<Plateau>,
+    /// Told only where both capacities would differ by more than the error of
+    /// a knee.
+    pub hint: Option<Inclusion>,
+    /// What was odd about the figures, as full sentences.
+    pub notes: Vec<String>,
+}
+
+/// A plateau slower than this is memory, one faster is a cache, where no knee
+/// follows it. Published latencies of last-level caches end at some 40 ns
+/// (meshes of Xeons and Neoverses), those of memory begin at some 55 ns.
+const MEMORY_NS: f64 = 48.0;
+
+/// What it costs to call a knee and a report of quite different sizes the same
+/// cache is `|ln(ratio)|`; what it costs to leave either alone is this. An
+/// effective capacity may be a small share of the report: virtual machines
+/// report the socket's cache and may use a part of it.
+const UNMATCHED: f64 = 1.5;
+
+/// Reads plateaus off the points, in any order, and names them by the
+/// reported caches of the CPU (data or unified, any order).
+#[must_use]
+pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
+    let reported = sorted(reported);
+    let fit = up_to_memory(fit::fit(points), &reported);
+    let mut ladder = Ladder::default();
+    let knees: Vec<f64> = fit.iter().filter_map(|step| step.knee_bytes).collect();
+    let levels = name_knees(&knees, &reported);
+    for (step, level) in fit
+        .iter()
+        .zip(levels.into_iter().chain(std::iter::repeat(None)))
+    {
+        let is_knee = step.knee_bytes.is_some();
+        if is_knee && level.is_none() {
+            ladder.notes.push(format!(
+                "Latency rises to more than {:.1} ns at {}, where no cache is said to end.",
+                step.latency_ns,
+                round_bytes(whole_bytes(step.knee_bytes.unwrap_or(0.0)))
+            ));
+            continue;
+        }
+        ladder.plateaus.push(Plateau {
+            level,
+            latency_ns: step.latency_ns,
+            effective_bytes: step.knee_bytes.map(whole_bytes),
+            reported_bytes: level.and_then(|level| bytes_of(&reported, level)),
+        });
+    }
+    name_last(&mut ladder, &reported);
+    ladder.hint = inclusion(&ladder.plateaus);
+    ladder
+}
+
+/// Memory has knees of its own where the tables of pages outgrow the caches:
+/// what follows a plateau as slow as memory and as large as no cache is left
+/// out.
+fn up_to_memory(mut fit: Vec<fit::Step>, reported: &[ReportedCache]) -> Vec<fit::Step> {
+    let largest = reported.iter().map(|cache| cache.bytes).max().unwrap_or(0) as f64;
+    let is_memory = |step: &fit::Step| {
+        let is_large = step.knee_bytes.is_none_or(|bytes| bytes > 1.5 * largest);
+        step.latency_ns >= MEMORY_NS && is_large
+    };
+    if let Some(memory) = fit.iter().position(is_memory) {
+        fit.truncate(memory + 1);
+        fit[memory].knee_bytes = None;
+    }
+    fit
+}
+
+/// By level; of several of one level the largest.
+fn sorted(reported: &[ReportedCache]) -> Vec<ReportedCache> {
+    let mut caches: Vec<ReportedCache> = reported.iter().copied().filter(|c| c.bytes > 0).collect();
+    caches.sort_by_key(|cache| (cache.level, std::cmp::Reverse(cache.bytes)));
+    caches.dedup_by_key(|cache| cache.level);
+    caches
+}
+
+fn bytes_of(reported: &[ReportedCache], level: u8) -> Option<u64> {
+    let mut caches = reported.iter();
+    caches
+        .find(|cache| cache.level == level)
+        .map(|cache| cache.bytes)
+}
+
+/// A level for each knee; `None` for one that has no place among the levels.
+///
+/// Knees and reports are aligned in order, at the least total distance; knees
+/// in between take the numbers that are left.
+fn name_knees(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<u8>> {
+    let matched = align(knees, reported);
+    let mut levels: Vec<Option<u8>> = matched
+        .iter()
+        .map(|index| index.map(|index| reported[index].level))
+        .collect();
+    let mut below = 0u8;
+    for index in 0..levels.len() {
+        if let Some(level) = levels[index] {
+            below = level;
+            continue;
+        }
+        let above = levels[index..].iter().flatten().next();
+        let next = below.saturating_add(1);
+        // Knees in a row share the room; the larger ones are left out first.
+        if above.is_none_or(|above| next < *above) {
+            levels[index] = Some(next);
+            below = next;
+        }
+    }
+    levels
+}
+
+/// For each knee the reported cache that it is, as an index.
+fn align(knees: &[f64], reported: &[ReportedCache]) -> Vec<Option<usize>> {
+    let (n, m) = (knees.len(), reported.len());
+    // Least cost of the first i knees and j caches.
+    let mut cost = vec![vec![0.0f64; m + 1]; n + 1];
+    let distance = |i: usize, j: usize| (knees[i] / reported[j].bytes as f64).ln().abs();
+    for i in 0..=n {
+        for j in 0..=m {
+            let mut least = if i + j == 0 { 0.0 } else { f64::INFINITY };
+            if i > 0 {
+                least = least.min(cost[i - 1][j] + UNMATCHED);
+            }
+            if j > 0 {
+                least = least.min(cost[i][j - 1] + UNMATCHED);
+            }
+            if i > 0 && j > 0 {
+                least = least.min(cost[i - 1][j - 1] + distance(i - 1, j - 1));
+            }
+            cost[i][j] = least;
+        }
+    }
+    let mut matched = vec![None; n];
+    let (mut i, mut j) = (n, m);
+    while i > 0 && j > 0 {
+        let pair = cost[i - 1][j - 1] + distance(i - 1, j - 1);
+        if pair <= cost[i - 1][j] + UNMATCHED && pair <= cost[i][j - 1] + UNMATCHED {
+            matched[i - 1] = Some(j - 1);
+            (i, j) = (i - 1, j - 1);
+        } else if cost[i - 1][j] <= cost[i][j - 1] {
+            i -= 1;
+        } else {
+            j -= 1;
+        }
+    }
+    matched
+}
+
+/// The last plateau is memory, unless it is too fast for that.
+fn name_last(ladder: &mut Ladder, reported: &[ReportedCache]) {
+    let below = ladder.plateaus.iter().filter_map(|p| p.level).max();
+    let Some(last) = ladder.plateaus.last_mut() else {
+        return;
+    };
+    if last.effective_bytes.is_some() || last.latency_ns >= MEMORY_NS {
+        return;
+    }
+    let next = below.unwrap_or(0).saturating_add(1);
+    last.level = Some(next);
+    last.reported_bytes = bytes_of(reported, next);
+    ladder.notes.push(format!(
+        "No working set was large enough to reach memory: the largest still takes {:.1} ns.",
+        last.latency_ns
+    ));
+}
+
+/// A knee may be off by a factor of 1.15 either way, so both answers must lie
+/// further apart than that.
+const KNEE_ERROR: f64 = 1.15;
+
+fn inclusion(plateaus: &[Plateau]) -> Option<Inclusion> {
+    let caches: Vec<&Plateau> = plateaus.iter().filter(|p| p.level.is_some()).collect();
+    let [.., inner, outer] = &caches[..] else {
+        return None;
+    };
+    let effective = outer.effective_bytes? as f64;
+    let (inside, outside) = (inner.reported_bytes? as f64, outer.reported_bytes? as f64);
+    let error = |expected: f64| (effective / expected).ln().abs();
+    let (alone, sum) = (error(outside), error(inside + outside));
+    let sure = KNEE_ERROR.ln();
+    match alone.partial_cmp(&sum)? {
+        Ordering::Less if alone < sure && sum - alone > sure => Some(Inclusion::Inclusive),
+        Ordering::Greater if sum < sure && alone - sum > sure => Some(Inclusion::Exclusive),
+        _ => None,
+    }
+}
+
+/// Knees are below 2^63 bytes, since sizes are addresses.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, and is never negative"
+)]
+fn whole_bytes(bytes: f64) -> u64 {
+    bytes.round() as u64
+}
+
+#[cfg(test)]
+mod tests;

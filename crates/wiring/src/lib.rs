@@ -1,0 +1,156 @@
+//! How the CPUs are really wired, inferred from measured figures alone.
+//!
+//! ```text
+//! latency matrix ─┐
+//! contention ─────┴─► Evidence ──► infer ──► Wiring: levels of groups, flat,
+//!                                            or "cannot tell" and why
+//! ```
+//!
+//! Nothing that the system reports enters here: a verdict on the report must
+//! not rest on it.
+
+mod clock;
+mod clusters;
+mod cut;
+mod few;
+mod figures;
+mod grounds;
+mod home;
+mod infer;
+mod kinds;
+pub mod ladder;
+mod leftovers;
+mod linkage;
+mod matrix;
+mod relation;
+mod search;
+mod siblings;
+mod thresholds;
+mod words;
+
+pub use grounds::{Grounds, Weights};
+pub use infer::{infer, infer_by};
+pub use matrix::MatrixError;
+pub use relation::{NO_CONTENTION, Relation, SMT_CONTENTION, relation};
+pub use thresholds::Thresholds;
+
+use pinwise_topology::CpuSet;
+
+/// A figure for every pair of CPUs, symmetric; NaN where it was not measured.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PairMatrix {
+    cpus: Vec<usize>,
+    /// Row by row, `cpus.len()` squared.
+    values: Vec<f64>,
+}
+
+impl PairMatrix {
+    /// A matrix over these CPUs (rows and columns in this order) without any
+    /// figure yet.
+    #[must_use]
+    pub fn new(cpus: Vec<usize>) -> Self {
+        let values = vec![f64::NAN; cpus.len() * cpus.len()];
+        Self { cpus, values }
+    }
+
+    /// The CPUs of rows and columns.
+    #[must_use]
+    pub fn cpus(&self) -> &[usize] {
+        &self.cpus
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// Has it no rows?
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.cpus.is_empty()
+    }
+
+    /// The figure of two rows; NaN where not measured, and on the diagonal.
+    #[must_use]
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        let index = row * self.cpus.len() + column;
+        self.values.get(index).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Notes the figure of two rows, for both orders.
+    pub fn set(&mut self, row: usize, column: usize, value: f64) {
+        let n = self.cpus.len();
+        if row < n && column < n {
+            self.values[row * n + column] = value;
+            self.values[column * n + row] = value;
+        }
+    }
+}
+
+/// What was measured of a machine's wiring.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evidence {
+    /// Median one-way time of a cache line between two CPUs, ns. Where it was
+    /// measured with the line homed on several NUMA nodes, the smallest.
+    pub latency_ns: PairMatrix,
+    /// Time of work beside the other CPU's work over time alone: 1 where
+    /// nothing is shared, up to 2 for SMT siblings.
+    pub contention: Option<PairMatrix>,
+}
+
+/// What the CPUs of a group share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LevelKind {
+    /// A core: SMT siblings.
+    Smt,
+    /// A last-level cache or a cluster.
+    Llc,
+    /// A package, or a die of one.
+    Package,
+    /// Something that latency shows and these words do not fit.
+    Other,
+}
+
+/// A level of sharing that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WiringLevel {
+    /// What is shared.
+    pub kind: LevelKind,
+    /// Groups of two or more CPUs, by lowest CPU. CPUs in none share this
+    /// level with nobody.
+    pub groups: Vec<CpuSet>,
+    /// Typical latency within a group (and in no smaller one), ns.
+    pub inside_ns: f64,
+    /// Typical latency to the nearest CPUs outside, ns; `None` where nothing
+    /// is outside.
+    pub outside_ns: Option<f64>,
+    /// The probability that the groups are exactly these, from 0 to 1.
+    pub confidence: f64,
+    /// What that rests on; `None` among two or three CPUs, where published
+    /// latencies decide.
+    pub grounds: Option<Grounds>,
+    /// The figures behind it, in one sentence.
+    pub evidence: String,
+}
+
+/// How the CPUs are wired, as far as the figures tell.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wiring {
+    /// Levels found, smallest groups first. They need not nest.
+    pub levels: Vec<WiringLevel>,
+    /// True where the figures show that no level divides the CPUs.
+    pub is_flat: bool,
+    /// Why nothing can be said, as a full sentence.
+    pub cannot_tell: Option<String>,
+    /// What was odd about the figures, as full sentences.
+    pub notes: Vec<String>,
+}
+
+impl Wiring {
+    /// The first level of this kind.
+    #[must_use]
+    pub fn level(&self, kind: LevelKind) -> Option<&WiringLevel> {
+        self.levels.iter().find(|level| level.kind == kind)
+    }
+}

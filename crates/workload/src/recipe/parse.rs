@@ -1,0 +1,412 @@
+//! From TOML to a recipe.
+//!
+//! Every mistake is told with its line and key; nothing is guessed and nothing
+//! left out silently.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{FOLDER, Parameter, Program, Recipe, Server, What};
+use crate::{Command, Metric, Pattern};
+
+/// Largest recipe, bytes: they are a page or two.
+const LARGEST: usize = 256 * 1024;
+/// Longest name.
+const LONGEST_NAME: usize = 40;
+/// Time-out of a run where the recipe names none.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Why a recipe was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {}{reason}", key_of(.key))]
+pub struct RecipeError {
+    /// Line, from 1.
+    pub line: usize,
+    /// The key, with its table; empty where the TOML itself is malformed.
+    pub key: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+fn key_of(key: &str) -> String {
+    match key {
+        "" => String::new(),
+        key => format!("{key}: "),
+    }
+}
+
+/// Keys and values may hold line breaks; an error is one line.
+fn in_one_line(text: &str) -> String {
+    text.trim().replace(['\n', '\r'], " ")
+}
+
+type Text = Spanned<String>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRecipe {
+    name: Text,
+    about: Text,
+    #[serde(default)]
+    threads: Option<String>,
+    #[serde(default)]
+    programs: BTreeMap<String, Spanned<RawProgram>>,
+    #[serde(default)]
+    parameters: BTreeMap<String, Spanned<RawParameter>>,
+    generate: Option<Text>,
+    command: Option<Text>,
+    script: Option<Text>,
+    input: Option<Text>,
+    prepare: Option<Text>,
+    cleanup: Option<Text>,
+    verify: Option<Text>,
+    expect: Option<Text>,
+    metric: Option<Text>,
+    unit: Option<Text>,
+    #[serde(default)]
+    environment: BTreeMap<String, Text>,
+    timeout_s: Option<Spanned<f64>>,
+    server: Option<RawServer>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawProgram {
+    package: String,
+    #[serde(default)]
+    names: Vec<String>,
+    #[serde(default)]
+    folders: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawParameter {
+    default: String,
+    #[serde(default)]
+    about: String,
+    #[serde(default)]
+    values: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawServer {
+    start: Text,
+    stop: Option<Text>,
+    #[serde(default)]
+    per: Option<Text>,
+}
+
+/// Errors at a place of the text.
+struct Source<'a>(&'a str);
+
+impl Source<'_> {
+    fn line(&self, at: usize) -> usize {
+        let before = self.0.as_bytes().iter().take(at);
+        1 + before.filter(|&&byte| byte == b'\n').count()
+    }
+
+    fn error<T>(&self, value: &Spanned<T>, key: &str, reason: impl Into<String>) -> RecipeError {
+        RecipeError {
+            line: self.line(value.span().start),
+            key: in_one_line(key),
+            reason: in_one_line(&reason.into()),
+        }
+    }
+
+    /// A text that says something and that a process can be given.
+    fn text(&self, value: &Text, key: &str) -> Result<String, RecipeError> {
+        let text = value.get_ref();
+        if text.trim().is_empty() {
+            return Err(self.error(value, key, "it is empty"));
+        }
+        if text.contains('\0') {
+            return Err(self.error(value, key, "it holds a NUL byte"));
+        }
+        Ok(text.clone())
+    }
+
+    fn optional(&self, value: Option<&Text>, key: &str) -> Result<Option<String>, RecipeError> {
+        value.map(|value| self.text(value, key)).transpose()
+    }
+}
+
+pub(super) fn parse(text: &str) -> Result<Recipe, RecipeError> {
+    let source = Source(text);
+    if text.len() > LARGEST {
+        return Err(RecipeError {
+            line: 1,
+            key: String::new(),
+            reason: format!("larger than {} KiB: this is no recipe", LARGEST / 1024),
+        });
+    }
+    let raw: RawRecipe = toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        RecipeError {
+            line: source.line(at),
+            key: String::new(),
+            reason: in_one_line(error.message()),
+        }
+    })?;
+    let programs = programs(&source, &raw)?;
+    let parameters = parameters(&source, &raw)?;
+    let metric = metric(&source, raw.metric.as_ref())?;
+    let unit = source.optional(raw.unit.as_ref(), "unit")?;
+    if let Some(unit) = raw.unit.as_ref().filter(|_| !metric.unit().is_empty()) {
+        let reason = format!("the metric {metric} is in {} already", metric.unit());
+        return Err(source.error(unit, "unit", reason));
+    }
+    let recipe = Recipe {
+        name: name(&source, &raw.name)?,
+        about: source.text(&raw.about, "about")?,
+        threads: raw.threads.clone().unwrap_or_default(),
+        metric,
+        unit: unit.unwrap_or_default(),
+        generate: source.optional(raw.generate.as_ref(), "generate")?,
+        what: what(&source, &raw)?,
+        prepare: source.optional(raw.prepare.as_ref(), "prepare")?,
+        cleanup: source.optional(raw.cleanup.as_ref(), "cleanup")?,
+        verify: source.optional(raw.verify.as_ref(), "verify")?,
+        expect: expect(&source, &raw)?,
+        input: source.optional(raw.input.as_ref(), "input")?,
+        environment: environment(&source, &raw)?,
+        timeout: timeout(&source, raw.timeout_s.as_ref())?,
+        server: server(&source, raw.server.as_ref())?,
+        programs,
+        parameters,
+    };
+    check_verified(&source, &raw)?;
+    check_marks(&source, &raw, &recipe)?;
+    check_used(&source, &raw, &recipe)?;
+    Ok(recipe)
+}
+
+fn name(source: &Source<'_>, value: &Text) -> Result<String, RecipeError> {
+    let name = source.text(value, "name")?;
+    let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.len() > LONGEST_NAME || !name.chars().all(is_good) {
+        let reason = format!("lower-case letters, digits and hyphens, at most {LONGEST_NAME}");
+        return Err(source.error(value, "name", reason));
+    }
+    Ok(name)
+}
+
+fn is_key(name: &str) -> bool {
+    let is_good = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    !name.is_empty() && name.chars().all(is_good)
+}
+
+fn programs(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Program>, RecipeError> {
+    let mut programs = Vec::new();
+    for (key, value) in &raw.programs {
+        let shown = format!("programs.{key}");
+        let program = value.get_ref();
+        if !is_key(key) || key == FOLDER {
+            return Err(source.error(value, &shown, "letters, digits, _ and -, and not folder"));
+        }
+        let own = [key.clone()];
+        let names: &[String] = match program.names.is_empty() {
+            true => &own,
+            false => &program.names,
+        };
+        let is_bad = |name: &String| name.is_empty() || name.contains(['/', '\0']);
+        if names.iter().any(is_bad) {
+            let reason = "names are names of programs, without a folder";
+            return Err(source.error(value, &shown, reason));
+        }
+        if let Some(folder) = program.folders.iter().find(|f| !f.starts_with('/')) {
+            let reason = format!("the folder '{folder}' must begin with /");
+            return Err(source.error(value, &shown, reason));
+        }
+        if program.package.trim().is_empty() {
+            return Err(source.error(value, &shown, "say which package has it"));
+        }
+        programs.push(Program {
+            key: key.clone(),
+            names: names.to_vec(),
+            folders: program.folders.clone(),
+            package: program.package.clone(),
+        });
+    }
+    Ok(programs)
+}
+
+fn parameters(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Parameter>, RecipeError> {
+    let mut parameters = Vec::new();
+    for (name, value) in &raw.parameters {
+        let shown = format!("parameters.{name}");
+        let wish = value.get_ref();
+        if !is_key(name) || name == FOLDER || raw.programs.contains_key(name) {
+            let reason = "letters, digits, _ and -, neither folder nor a program";
+            return Err(source.error(value, &shown, reason));
+        }
+        let all = wish.values.iter().chain([&wish.default]);
+        if all.clone().any(|v| v.contains('\0') || v.is_empty()) {
+            return Err(source.error(value, &shown, "a value is empty or holds a NUL byte"));
+        }
+        if !wish.values.is_empty() && !wish.values.contains(&wish.default) {
+            return Err(source.error(value, &shown, "the default is not one of the values"));
+        }
+        parameters.push(Parameter {
+            name: name.clone(),
+            default: wish.default.clone(),
+            values: wish.values.clone(),
+            about: wish.about.clone(),
+        });
+    }
+    Ok(parameters)
+}
+
+fn what(source: &Source<'_>, raw: &RawRecipe) -> Result<What, RecipeError> {
+    match (&raw.command, &raw.script) {
+        (Some(line), None) => {
+            let text = source.text(line, "command")?;
+            let command = Command::from_line(&text)
+                .map_err(|error| source.error(line, "command", error.to_string()))?;
+            if let Some(mark) = command.shell_characters() {
+                let reason = format!("'{mark}' would reach the program as it is: use script");
+                return Err(source.error(line, "command", reason));
+            }
+            Ok(What::Command(command.argv().to_vec()))
+        }
+        (None, Some(script)) => source.text(script, "script").map(What::Script),
+        (Some(_), Some(script)) => {
+            Err(source.error(script, "script", "there is a command already: one of both"))
+        }
+        (None, None) => Err(source.error(
+            &raw.name,
+            "command",
+            "missing: what is measured stands in command or script",
+        )),
+    }
+}
+
+fn metric(source: &Source<'_>, value: Option<&Text>) -> Result<Metric, RecipeError> {
+    let Some(value) = value else {
+        return Ok(Metric::Wall);
+    };
+    let metric = value.get_ref().parse::<Metric>();
+    metric.map_err(|error| source.error(value, "metric", error.to_string()))
+}
+
+fn expect(source: &Source<'_>, raw: &RawRecipe) -> Result<Option<Pattern>, RecipeError> {
+    let Some(value) = &raw.expect else {
+        return Ok(None);
+    };
+    let pattern = Pattern::parse(&source.text(value, "expect")?);
+    let pattern = pattern.map_err(|reason| source.error(value, "expect", reason))?;
+    Ok(Some(pattern))
+}
+
+fn environment(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<(String, String)>, RecipeError> {
+    let mut variables = Vec::new();
+    for (name, value) in &raw.environment {
+        if name.is_empty() || name.contains(['=', '\0']) || value.get_ref().contains('\0') {
+            let shown = format!("environment.{name}");
+            return Err(source.error(value, &shown, "this cannot be a variable"));
+        }
+        variables.push((name.clone(), value.get_ref().clone()));
+    }
+    Ok(variables)
+}
+
+fn timeout(source: &Source<'_>, value: Option<&Spanned<f64>>) -> Result<Duration, RecipeError> {
+    let Some(value) = value else {
+        return Ok(TIMEOUT);
+    };
+    let time = Duration::try_from_secs_f64(*value.get_ref());
+    match time {
+        Ok(time) if !time.is_zero() && time < Duration::from_secs(86_400) => Ok(time),
+        _ => Err(source.error(value, "timeout_s", "seconds, above 0 and below a day")),
+    }
+}
+
+fn server(source: &Source<'_>, raw: Option<&RawServer>) -> Result<Option<Server>, RecipeError> {
+    let Some(raw) = raw else {
+        return Ok(None);
+    };
+    let is_per_run = match raw.per.as_ref() {
+        None => false,
+        Some(per) => match per.get_ref().as_str() {
+            "run" => true,
+            "experiment" => false,
+            _ => return Err(source.error(per, "server.per", "run or experiment")),
+        },
+    };
+    Ok(Some(Server {
+        start: source.text(&raw.start, "server.start")?,
+        stop: source.optional(raw.stop.as_ref(), "server.stop")?,
+        is_per_run,
+    }))
+}
+
+/// A workload whose output nobody looks at may have done nothing.
+fn check_verified(source: &Source<'_>, raw: &RawRecipe) -> Result<(), RecipeError> {
+    if raw.verify.is_none() && raw.expect.is_none() {
+        let reason = "missing: a recipe says how its output is checked, in verify or expect";
+        return Err(source.error(&raw.name, "verify", reason));
+    }
+    Ok(())
+}
+
+/// In what no shell reads, `{word}` can only be a mark. (In scripts, braces
+/// belong to the shell as well.)
+fn check_marks(source: &Source<'_>, raw: &RawRecipe, recipe: &Recipe) -> Result<(), RecipeError> {
+    let programs = recipe.programs.iter().map(|p| p.key.as_str());
+    let parameters = recipe.parameters.iter().map(|p| p.name.as_str());
+    let known: Vec<&str> = programs.chain(parameters).chain([FOLDER]).collect();
+    let own = [
+        ("command", raw.command.as_ref()),
+        ("input", raw.input.as_ref()),
+    ];
+    let variables = raw.environment.values().map(|v| ("environment", Some(v)));
+    for (key, value) in own.into_iter().chain(variables) {
+        let Some(value) = value else { continue };
+        for part in value.get_ref().split('{').skip(1) {
+            let Some((word, _)) = part.split_once('}') else {
+                continue;
+            };
+            if is_key(word) && !known.contains(&word) {
+                let reason = format!("{{{word}}} is neither a parameter, a program nor the folder");
+                return Err(source.error(value, key, reason));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A parameter that changes nothing would make equal arms look different.
+fn check_used(source: &Source<'_>, raw: &RawRecipe, recipe: &Recipe) -> Result<(), RecipeError> {
+    let server = raw.server.iter();
+    let server = server.flat_map(|s| [Some(&s.start), s.stop.as_ref()]);
+    let own = [
+        &raw.generate,
+        &raw.command,
+        &raw.script,
+        &raw.input,
+        &raw.prepare,
+        &raw.cleanup,
+        &raw.verify,
+    ];
+    let texts: Vec<&String> = own
+        .into_iter()
+        .map(Option::as_ref)
+        .chain(server)
+        .chain(raw.environment.values().map(Some))
+        .flatten()
+        .map(Spanned::get_ref)
+        .collect();
+    for parameter in &recipe.parameters {
+        let mark = format!("{{{}}}", parameter.name);
+        if !texts.iter().any(|text| text.contains(&mark)) {
+            let shown = format!("parameters.{}", parameter.name);
+            let value = &raw.parameters[&parameter.name];
+            return Err(source.error(value, &shown, format!("{mark} stands nowhere")));
+        }
+    }
+    Ok(())
+}
