@@ -18,7 +18,7 @@
 
 use std::time::Instant;
 
-use pinwise_sched::{Analysis, Event, IDLE, Left, Tid, Tier, What};
+use pinwise_sched::{Analysis, Event, EventKind, IDLE, Left, Tid, Tier};
 use pinwise_topology::Topology;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -116,11 +116,11 @@ impl World {
             .map(|cpu| {
                 let left = Left::Blocked;
                 let (prev, next) = (IDLE, IDLE);
-                at(cpu, What::Switch { prev, left, next })
+                at(cpu, EventKind::Switch { prev, left, next })
             })
             .collect();
         for &thread in self.waiting.iter().step_by(2) {
-            events.push(at(0, What::Follow { thread }));
+            events.push(at(0, EventKind::Follow { thread }));
         }
         events
     }
@@ -149,7 +149,7 @@ impl World {
                 let target = cpu as u32;
                 events.push(self.event(
                     cpu,
-                    What::Wake {
+                    EventKind::Wake {
                         thread: next,
                         target,
                     },
@@ -160,12 +160,12 @@ impl World {
                 self.waiting.push(prev);
             }
             self.on[cpu] = next;
-            events.push(self.event(cpu, What::Switch { prev, left, next }));
+            events.push(self.event(cpu, EventKind::Switch { prev, left, next }));
         }
         events
     }
 
-    fn event(&self, cpu: usize, what: What) -> Event {
+    fn event(&self, cpu: usize, what: EventKind) -> Event {
         Event {
             time_ns: self.time_ns,
             cpu: cpu as u32,

@@ -10,8 +10,8 @@ use pinwise_placement::{Placement, Realised};
 use pinwise_record::{HostRecord, Record, TopologyRecord, TraceRecord, TraceSource, TraceTier};
 use pinwise_report::{Palette, TraceCsv, TracePerfetto};
 use pinwise_sched::import::{Import, ImportError, Whom};
-use pinwise_sched::{Event, What};
-use pinwise_study::trace::{About, Book};
+use pinwise_sched::{Event, EventKind};
+use pinwise_study::trace::{About, TraceRecorder};
 use pinwise_topology::{CpuSet, Level, Node, NodeKind, Topology};
 
 /// Larger machines are read, but not looked at from all sides: a target should
@@ -120,7 +120,7 @@ pub(crate) fn check_import(bytes: &[u8]) {
     let mut analysed = None;
     let read = Import::open(Cursor::new(bytes)).and_then(|import| {
         assert!(!import.facts().format.is_empty());
-        let book = analysed.insert(Book::new(&topology, import.facts().scope));
+        let book = analysed.insert(TraceRecorder::new(&topology, import.facts().scope));
         import.read(Whom::Default, &mut |events| {
             count += events.len();
             book.take(events);
@@ -173,7 +173,7 @@ fn check_trace(record: &TraceRecord) {
 
 fn process_of(event: &Event) -> Option<i32> {
     match event.what {
-        What::Known { process, .. } => Some(process),
+        EventKind::Known { process, .. } => Some(process),
         _ => None,
     }
 }

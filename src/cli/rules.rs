@@ -15,7 +15,7 @@ use pinwise_machine::linux::{
     writable_by_others,
 };
 use pinwise_record::RuleChange;
-use pinwise_study::rules::{Keeper, Plan, Told, keep, survey};
+use pinwise_study::rules::{Plan, RuleEnforcer, Told, keep, survey};
 use pinwise_workload::rules::{Position, RulesError};
 
 pub(super) fn rules(
@@ -139,7 +139,7 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
         ));
     }
     let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let mut keeper = Keeper::new(LinuxProcesses::open(), journal, plan, before, own);
+    let mut keeper = RuleEnforcer::new(LinuxProcesses::open(), journal, plan, before, own);
     let mut failed = None;
     let mut tell = |told: Told| {
         let done = told_one(told, &mut log, args.dry_run, terminal);
@@ -169,7 +169,7 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn finish(keeper: Keeper<LinuxProcesses, RulesJournal>) {
+fn finish(keeper: RuleEnforcer<LinuxProcesses, RulesJournal>) {
     if let Some(journal) = keeper.into_ledger() {
         journal.close();
     }

@@ -16,7 +16,7 @@ use super::args::{Global, ServeArgs};
 use super::terminal::Terminal;
 use super::{Exit, location, named_folder, temporary_folder};
 use pinwise_machine::linux::{Scratch, own_user, owner_of_peer, random_bytes};
-use pinwise_serve::{Door, Secret, Site};
+use pinwise_serve::{Server, Secret, Site};
 use pinwise_store::Location;
 
 /// What opens an address in the user's browser.
@@ -50,7 +50,7 @@ pub(super) fn serve(
         warn: Arc::new(move |sentence| teller.warn(sentence)),
     };
     let listen = args.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let door = Door::open(site, listen, args.port)?;
+    let door = Server::open(site, listen, args.port)?;
     let base = format!("http://{}/", reachable(door.address()));
     warn_if_open(listen, terminal);
     print(

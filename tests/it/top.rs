@@ -8,7 +8,7 @@ use pinwise_record::{
     MoveRates, ThreadState, TopCpu, TopRecord, TopSharing, TopThread, TraceTier, UsedCpu,
 };
 use pinwise_sched::live::{Live, Watching};
-use pinwise_sched::{Event, Left, Tier, What};
+use pinwise_sched::{Event, EventKind, Left, Tier};
 use pinwise_topology::Topology;
 
 use crate::support::{json, run, texts};
@@ -24,13 +24,13 @@ fn desktop() -> TopRecord {
     };
     let mut live = Live::new(&topology, watching);
     live.begin(0);
-    let event = |ms: u64, cpu: u32, what: What| Event {
+    let event = |ms: u64, cpu: u32, what: EventKind| Event {
         time_ns: ms * 1_000_000,
         cpu,
         what,
     };
     let switch = |ms: u64, cpu: u32, prev: i32, left: Left, next: i32| {
-        event(ms, cpu, What::Switch { prev, left, next })
+        event(ms, cpu, EventKind::Switch { prev, left, next })
     };
     let mut events = Vec::new();
     let names = [
@@ -41,14 +41,14 @@ fn desktop() -> TopRecord {
     ];
     for (thread, name) in names {
         let name = name.into();
-        events.push(event(0, 0, What::Name { thread, name }));
+        events.push(event(0, 0, EventKind::Name { thread, name }));
         let cpus = match thread {
             90 => "3",
             5000 => "0-3,6-7",
             _ => "0-7",
         };
         let cpus = Box::new(pinwise_topology::CpuSet::parse_list(cpus).unwrap());
-        events.push(event(0, 0, What::Mask { thread, cpus }));
+        events.push(event(0, 0, EventKind::Mask { thread, cpus }));
     }
     for cpu in 2..8 {
         events.push(switch(0, cpu, 0, Left::Untold, 0));

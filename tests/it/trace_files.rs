@@ -7,7 +7,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use pinwise_sched::import::{Facts, Import, ImportError, Imported, Whom};
-use pinwise_sched::{Event, Left, Tid, What};
+use pinwise_sched::{Event, EventKind, Left, Tid};
 
 use crate::support::{has_program, pinwise, recorded_trace as file, run, skipped, texts};
 
@@ -30,13 +30,13 @@ fn read(content: &[u8], whom: Whom) -> Result<Trace, ImportError> {
 }
 
 impl Trace {
-    fn count(&self, of: impl Fn(&What) -> bool) -> usize {
+    fn count(&self, of: impl Fn(&EventKind) -> bool) -> usize {
         self.events.iter().filter(|event| of(&event.what)).count()
     }
 
     /// Switches, also halves: by who left.
     fn switches(&self) -> usize {
-        self.count(|what| matches!(what, What::Switch { .. } | What::Out { .. }))
+        self.count(|what| matches!(what, EventKind::Switch { .. } | EventKind::Out { .. }))
     }
 
     /// Switches away from threads that are called `sched-pipe` at that moment.
@@ -45,8 +45,8 @@ impl Trace {
         let mut count = 0;
         for event in &self.events {
             match &event.what {
-                What::Name { thread, name } => drop(names.insert(*thread, name.clone())),
-                What::Switch { prev: thread, .. } | What::Out { thread, .. } => {
+                EventKind::Name { thread, name } => drop(names.insert(*thread, name.clone())),
+                EventKind::Switch { prev: thread, .. } | EventKind::Out { thread, .. } => {
                     let name = names.get(thread);
                     count += usize::from(name.is_some_and(|name| &**name == "sched-pipe"));
                 }
@@ -57,7 +57,7 @@ impl Trace {
     }
 
     fn wakes(&self) -> usize {
-        self.count(|what| matches!(what, What::Wake { .. }))
+        self.count(|what| matches!(what, EventKind::Wake { .. }))
     }
 
     #[track_caller]
@@ -117,7 +117,7 @@ fn layouts_of_ftrace_say_the_same() {
     let [plain, tgid, latency] = ["plain.txt", "tgid.txt", "latency.txt"].map(|name| {
         let read = read(&file(name), Whom::Default).unwrap();
         let switches = read.events.into_iter();
-        let switches = switches.filter(|event| matches!(event.what, What::Switch { .. }));
+        let switches = switches.filter(|event| matches!(event.what, EventKind::Switch { .. }));
         switches.collect::<Vec<Event>>()
     });
     assert_eq!(plain, tgid);
@@ -144,7 +144,7 @@ fn switches_chain() {
         let mut running: BTreeMap<u32, Tid> = BTreeMap::new();
         let mut broken = 0;
         for event in &read.events {
-            if let What::Switch { prev, next, .. } = event.what {
+            if let EventKind::Switch { prev, next, .. } = event.what {
                 let before = running.insert(event.cpu, next);
                 broken += usize::from(before.is_some_and(|before| before != prev));
             }
@@ -161,13 +161,13 @@ fn ends_come_once_and_after_the_last_switch() {
         let mut ended = 0;
         for event in &read.events {
             match event.what {
-                What::Exit { thread } => gone.push(thread),
-                What::Fork { child, .. } => gone.retain(|thread| *thread != child),
-                What::Switch { prev, left, .. } => {
+                EventKind::Exit { thread } => gone.push(thread),
+                EventKind::Fork { child, .. } => gone.retain(|thread| *thread != child),
+                EventKind::Switch { prev, left, .. } => {
                     assert!(!gone.contains(&prev), "{name}: {event:?}");
                     ended += usize::from(left == Left::Ended);
                 }
-                What::Out { left, .. } => ended += usize::from(left == Left::Ended),
+                EventKind::Out { left, .. } => ended += usize::from(left == Left::Ended),
                 _ => {}
             }
         }
@@ -185,12 +185,12 @@ fn a_process_can_be_asked_for() {
     let content = file("tgid.txt");
     let first = read(&content, Whom::Default).unwrap();
     let process = first.events.iter().find_map(|event| match event.what {
-        What::Fork { child, .. } => Some(child),
+        EventKind::Fork { child, .. } => Some(child),
         _ => None,
     });
     let read_again = read(&content, Whom::Process(process.unwrap())).unwrap();
     assert_eq!(read_again.imported.root, process);
-    assert!(read_again.count(|what| matches!(what, What::Follow { .. })) >= 1);
+    assert!(read_again.count(|what| matches!(what, EventKind::Follow { .. })) >= 1);
     let error = read(&content, Whom::Process(4)).err().unwrap();
     assert_eq!(error.to_string(), "process 4 is not in it");
 }
@@ -362,8 +362,8 @@ fn numbers_come_again_and_clocks_go_backwards() {
         .map(|e| e.time_ns / 1_000_000_000)
         .collect();
     assert_eq!(times.last(), Some(&4));
-    assert_eq!(read.count(|what| *what == What::Exit { thread: 9 }), 1);
-    assert_eq!(read.count(|what| matches!(what, What::Fork { .. })), 2);
+    assert_eq!(read.count(|what| *what == EventKind::Exit { thread: 9 }), 1);
+    assert_eq!(read.count(|what| matches!(what, EventKind::Fork { .. })), 2);
 }
 
 /// Both exports of a real trace: every event is there.

@@ -9,7 +9,7 @@
 use std::io::Cursor;
 
 use pinwise_sched::import::{Import, Whom};
-use pinwise_sched::{Analysis, Event, IDLE, Left, Summary, Tid, What};
+use pinwise_sched::{Analysis, Event, EventKind, IDLE, Left, Summary, Tid};
 use pinwise_topology::{CpuSet, Topology};
 
 use crate::support;
@@ -48,9 +48,9 @@ fn analysed(name: &str, cpus: &str) -> Summary {
     let mask = CpuSet::parse_list(cpus).unwrap();
     let mut take = |event: &Event| {
         analysis.take(event);
-        if let What::Follow { thread } | What::Fork { child: thread, .. } = event.what {
+        if let EventKind::Follow { thread } | EventKind::Fork { child: thread, .. } = event.what {
             analysis.take(&Event {
-                what: What::Mask {
+                what: EventKind::Mask {
                     thread,
                     cpus: Box::new(mask.clone()),
                 },
@@ -61,7 +61,7 @@ fn analysed(name: &str, cpus: &str) -> Summary {
     let start = Event {
         time_ns: start_ns(&text),
         cpu: 0,
-        what: What::Switch {
+        what: EventKind::Switch {
             prev: IDLE,
             left: Left::Untold,
             next: IDLE,

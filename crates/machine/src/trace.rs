@@ -38,7 +38,7 @@ pub struct TraceOrder<'a> {
 /// Who listens to a trace.
 pub trait Listener {
     /// Events, in the order of time over all CPUs and all calls. A thread's
-    /// [`Known`](pinwise_sched::What::Known) or `Fork` comes before its
+    /// [`Known`](pinwise_sched::EventKind::Known) or `Fork` comes before its
     /// `Follow`.
     fn events(&mut self, events: &[Event]);
 

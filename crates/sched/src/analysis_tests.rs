@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{
-    Analysis, Blame, Event, IDLE, Left, Sample, Scope, Summary, Tid, Tier, Wait, What, Why,
+    Analysis, Blame, Event, EventKind, IDLE, Left, Sample, Scope, Summary, Tid, Tier, Wait, Why,
 };
 use pinwise_topology::{CpuSet, Topology};
 
@@ -20,7 +20,7 @@ fn summary(machine: &str, scope: Scope, events: &[Event], to_ms: u64) -> Summary
     analysis.finish(Some((0, to_ms * MS)))
 }
 
-fn at(ms: u64, cpu: u32, what: What) -> Event {
+fn at(ms: u64, cpu: u32, what: EventKind) -> Event {
     Event {
         time_ns: ms * MS,
         cpu,
@@ -30,25 +30,25 @@ fn at(ms: u64, cpu: u32, what: What) -> Event {
 
 fn switch(ms: u64, cpu: u32, prev: Tid, next: Tid) -> Event {
     let left = Left::Blocked;
-    at(ms, cpu, What::Switch { prev, left, next })
+    at(ms, cpu, EventKind::Switch { prev, left, next })
 }
 
 fn preempt(ms: u64, cpu: u32, prev: Tid, next: Tid) -> Event {
     let left = Left::Preempted;
-    at(ms, cpu, What::Switch { prev, left, next })
+    at(ms, cpu, EventKind::Switch { prev, left, next })
 }
 
 fn wake(ms: u64, thread: Tid, target: u32) -> Event {
-    at(ms, 0, What::Wake { thread, target })
+    at(ms, 0, EventKind::Wake { thread, target })
 }
 
 fn mask(thread: Tid, cpus: &str) -> Event {
     let cpus = Box::new(CpuSet::parse_list(cpus).unwrap());
-    at(0, 0, What::Mask { thread, cpus })
+    at(0, 0, EventKind::Mask { thread, cpus })
 }
 
 fn follow(thread: Tid) -> Event {
-    at(0, 0, What::Follow { thread })
+    at(0, 0, EventKind::Follow { thread })
 }
 
 /// Every CPU idles from the start.
@@ -123,7 +123,7 @@ fn avoidable_sharing_is_blamed() {
     let fork = at(
         0,
         0,
-        What::Fork {
+        EventKind::Fork {
             parent: 1,
             child: 2,
             process: 1,
@@ -215,7 +215,7 @@ fn waits_behind_others_and_behind_the_programs_own_threads() {
     let fork = at(
         0,
         0,
-        What::Fork {
+        EventKind::Fork {
             parent: 1,
             child: 102,
             process: 1,
@@ -241,7 +241,7 @@ fn what_is_lost_counts_for_nobody() {
         vec![
             follow(1),
             switch(10, 0, IDLE, 1),
-            at(40, 0, What::Lost { records: 5 }),
+            at(40, 0, EventKind::Lost { records: 5 }),
             switch(50, 0, 7, 1),
             switch(60, 0, 1, IDLE),
         ],
@@ -259,7 +259,7 @@ fn a_number_that_comes_again_is_another_thread() {
         at(
             ms,
             0,
-            What::Fork {
+            EventKind::Fork {
                 parent: 1,
                 child: 2,
                 process: 1,
@@ -271,7 +271,7 @@ fn a_number_that_comes_again_is_another_thread() {
             follow(1),
             fork(1),
             switch(10, 0, IDLE, 2),
-            at(20, 0, What::Exit { thread: 2 }),
+            at(20, 0, EventKind::Exit { thread: 2 }),
             switch(20, 0, 2, IDLE),
             fork(30),
             switch(40, 4, IDLE, 2),
@@ -292,7 +292,7 @@ fn a_number_that_comes_again_is_another_thread() {
 /// a thread that ended elsewhere meanwhile has had that time already.
 #[test]
 fn who_ended_elsewhere_was_not_here_since_the_beginning() {
-    let ended = What::Switch {
+    let ended = EventKind::Switch {
         prev: 4,
         left: Left::Ended,
         next: IDLE,
@@ -316,8 +316,8 @@ fn who_leaves_a_cpu_waits_nowhere() {
         switch(0, 7, 2, IDLE),
         wake(0, 1, 7),
         switch(5, 1, 1, 1),
-        at(5, 7, What::Lost { records: 3 }),
-        at(10, 0, What::In { thread: 1 }),
+        at(5, 7, EventKind::Lost { records: 3 }),
+        at(10, 0, EventKind::In { thread: 1 }),
     ];
     let told = summary(SMT, Tier::Bpf.scope(), &events, 20);
     assert_eq!(told.waits.total_ns, Some(0));
@@ -338,16 +338,16 @@ fn halves_of_switches_tell_of_own_threads_only() {
         at(
             10,
             0,
-            What::Out {
+            EventKind::Out {
                 thread: 1,
                 left: Left::Preempted,
             },
         ),
-        at(14, 1, What::In { thread: 1 }),
+        at(14, 1, EventKind::In { thread: 1 }),
         at(
             20,
             1,
-            What::Out {
+            EventKind::Out {
                 thread: 1,
                 left: Left::Blocked,
             },
@@ -377,7 +377,7 @@ fn polling_counts_what_the_kernel_counted() {
             involuntary: Some(migrations),
             is_last: false,
         };
-        at(ms, cpu, What::Sample(Box::new(sample)))
+        at(ms, cpu, EventKind::Sample(Box::new(sample)))
     };
     let events = [
         follow(1),
@@ -399,25 +399,25 @@ fn polling_counts_what_the_kernel_counted() {
 /// may be late: they are who they were. A number that begins anew is another's.
 #[test]
 fn a_thread_that_comes_back_is_told_once() {
-    let switch = |ms, prev, left, next| at(ms, 0, What::Switch { prev, left, next });
+    let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
     let name = || {
         at(
             16,
             0,
-            What::Name {
+            EventKind::Name {
                 thread: 1,
                 name: "one".into(),
             },
         )
     };
-    let fork = What::Fork {
+    let fork = EventKind::Fork {
         parent: 9,
         child: 1,
         process: 1,
     };
     let mut events = vec![
         follow(1),
-        at(0, 0, What::Follow { thread: 9 }),
+        at(0, 0, EventKind::Follow { thread: 9 }),
         switch(0, 0, Left::Untold, 1),
         switch(10, 1, Left::Ended, 0),
         switch(15, 0, Left::Untold, 1),
@@ -452,21 +452,21 @@ fn a_thread_that_is_known_before_it_begins_is_told_once() {
         at(
             0,
             0,
-            What::Known {
+            EventKind::Known {
                 thread,
                 process: thread,
             },
         )
     };
     let fork = |ms| {
-        let what = What::Fork {
+        let what = EventKind::Fork {
             parent: 1,
             child: 2,
             process: 2,
         };
         at(ms, 0, what)
     };
-    let switch = |ms, prev, left, next| at(ms, 0, What::Switch { prev, left, next });
+    let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
     let mut events = vec![
         know(1),
         follow(1),
@@ -500,9 +500,9 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
             involuntary: None,
             is_last,
         };
-        at(ms, 0, What::Sample(Box::new(sample)))
+        at(ms, 0, EventKind::Sample(Box::new(sample)))
     };
-    let end = |ms| at(ms, 0, What::Exit { thread: 1 });
+    let end = |ms| at(ms, 0, EventKind::Exit { thread: 1 });
     #[track_caller]
     fn check(events: &[Event], total_ms: Option<u64>, is_bound: bool) {
         let told = summary(SMT, Tier::Switch.scope(), events, 200);
@@ -521,16 +521,16 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     let seen = [
         follow(1),
         look(0, 5, false),
-        at(0, 0, What::In { thread: 1 }),
+        at(0, 0, EventKind::In { thread: 1 }),
         at(
             10,
             0,
-            What::Out {
+            EventKind::Out {
                 thread: 1,
                 left: Left::Preempted,
             },
         ),
-        at(40, 0, What::In { thread: 1 }),
+        at(40, 0, EventKind::In { thread: 1 }),
         end(90),
     ];
     check(&seen, Some(30), true);
@@ -540,7 +540,7 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
 /// time of the CPU in which that was so.
 #[test]
 fn time_of_cpus_that_hold_threads_back_is_counted() {
-    let switch = |ms, prev, left, next| at(ms, 0, What::Switch { prev, left, next });
+    let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
     let events = [
         follow(1),
         follow(2),
@@ -548,7 +548,7 @@ fn time_of_cpus_that_hold_threads_back_is_counted() {
         at(
             5,
             0,
-            What::Wake {
+            EventKind::Wake {
                 thread: 2,
                 target: 0,
             },
@@ -562,7 +562,7 @@ fn time_of_cpus_that_hold_threads_back_is_counted() {
     assert_eq!(told.waits.held_cpu_ns, 35 * MS);
 }
 
-fn any_what() -> impl Strategy<Value = What> {
+fn any_what() -> impl Strategy<Value = EventKind> {
     let tid = || 0i32..6;
     let left = prop_oneof![
         Just(Left::Blocked),
@@ -571,18 +571,18 @@ fn any_what() -> impl Strategy<Value = What> {
         Just(Left::Untold)
     ];
     prop_oneof![
-        8 => (tid(), left.clone(), tid()).prop_map(|(prev, left, next)| What::Switch { prev, left, next }),
-        2 => tid().prop_map(|thread| What::In { thread }),
-        2 => (tid(), left).prop_map(|(thread, left)| What::Out { thread, left }),
-        4 => (tid(), 0u32..9).prop_map(|(thread, target)| What::Wake { thread, target }),
-        1 => (tid(), tid(), tid()).prop_map(|(parent, child, process)| What::Fork { parent, child, process }),
-        1 => tid().prop_map(|thread| What::Exit { thread }),
-        1 => tid().prop_map(|thread| What::Follow { thread }),
-        1 => (tid(), 1u64..256).prop_map(|(thread, bits)| What::Mask {
+        8 => (tid(), left.clone(), tid()).prop_map(|(prev, left, next)| EventKind::Switch { prev, left, next }),
+        2 => tid().prop_map(|thread| EventKind::In { thread }),
+        2 => (tid(), left).prop_map(|(thread, left)| EventKind::Out { thread, left }),
+        4 => (tid(), 0u32..9).prop_map(|(thread, target)| EventKind::Wake { thread, target }),
+        1 => (tid(), tid(), tid()).prop_map(|(parent, child, process)| EventKind::Fork { parent, child, process }),
+        1 => tid().prop_map(|thread| EventKind::Exit { thread }),
+        1 => tid().prop_map(|thread| EventKind::Follow { thread }),
+        1 => (tid(), 1u64..256).prop_map(|(thread, bits)| EventKind::Mask {
             thread,
             cpus: Box::new(CpuSet::from_words(vec![bits]))
         }),
-        1 => (0u64..9).prop_map(|records| What::Lost { records }),
+        1 => (0u64..9).prop_map(|records| EventKind::Lost { records }),
     ]
 }
 
@@ -673,7 +673,7 @@ fn waits_and_sharing_are_drawn() {
     let fork = at(
         0,
         0,
-        What::Fork {
+        EventKind::Fork {
             parent: 1,
             child: 2,
             process: 1,

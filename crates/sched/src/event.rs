@@ -19,7 +19,7 @@ pub struct Event {
     /// The CPU it happened on; of no meaning for threads' names and masks.
     pub cpu: u32,
     /// What happened.
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// How a thread left its CPU.
@@ -37,7 +37,7 @@ pub enum Left {
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
-pub enum What {
+pub enum EventKind {
     /// The CPU went from one thread (or [`IDLE`]) to another.
     Switch {
         /// Who left.

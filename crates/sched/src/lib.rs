@@ -15,8 +15,8 @@
 
 mod analysis;
 mod bytes;
+mod cpu_map;
 mod event;
-mod ground;
 pub mod import;
 pub mod live;
 mod merge;
@@ -28,8 +28,8 @@ mod tracepoint;
 mod varint;
 
 pub use analysis::Analysis;
-pub use event::{Event, IDLE, Left, Sample, Tid, What};
-pub use ground::{Crossed, Ground};
+pub use cpu_map::{CpuMap, Crossed};
+pub use event::{Event, EventKind, IDLE, Left, Sample, Tid};
 pub use merge::Merger;
 pub use migrations::Migrations;
 pub use summary::{

@@ -13,7 +13,7 @@ mod threads;
 
 use std::collections::HashMap;
 
-use super::{Crossed, Event, Ground, IDLE, Left, Migrations, Sample, Scope, Tid, What};
+use super::{CpuMap, Crossed, Event, EventKind, IDLE, Left, Migrations, Sample, Scope, Tid};
 use cpus::Cpus;
 use pinwise_topology::Topology;
 use threads::{State, Thread};
@@ -40,7 +40,7 @@ pub struct Watching {
 #[derive(Debug)]
 pub struct Live {
     watching: Watching,
-    ground: Ground,
+    cpu_map: CpuMap,
     cpus: Cpus,
     threads: HashMap<Tid, Thread>,
     moves: Migrations,
@@ -56,7 +56,7 @@ impl Live {
     pub fn new(topology: &Topology, watching: Watching) -> Self {
         Self {
             watching,
-            ground: Ground::new(topology),
+            cpu_map: CpuMap::new(topology),
             cpus: Cpus::of(topology),
             threads: HashMap::new(),
             moves: Migrations::default(),
@@ -84,42 +84,42 @@ impl Live {
     fn take_one(&mut self, event: &Event) {
         let (at, cpu) = (event.time_ns, event.cpu);
         match &event.what {
-            What::Switch { prev, left, next } => {
+            EventKind::Switch { prev, left, next } => {
                 self.begin(at);
                 self.switch(at, cpu, *prev, *left, *next);
             }
-            What::In { thread } => {
+            EventKind::In { thread } => {
                 self.begin(at);
                 self.comes(at, cpu, *thread);
             }
-            What::Out { thread, left } => {
+            EventKind::Out { thread, left } => {
                 self.begin(at);
                 self.leaves(at, cpu, *thread, *left);
                 self.cpus.occupy(cpu, at, Occupant::Unknown);
             }
-            What::Wake { thread, target } => self.wakes(at, *thread, *target),
-            What::Fork {
+            EventKind::Wake { thread, target } => self.wakes(at, *thread, *target),
+            EventKind::Fork {
                 parent,
                 child,
                 process,
             } => self.forks(*parent, *child, *process),
-            What::Exit { thread } => self.ends(*thread),
-            What::Known { thread, process } => {
+            EventKind::Exit { thread } => self.ends(*thread),
+            EventKind::Known { thread, process } => {
                 self.with(*thread, |known| known.process = Some(*process));
             }
-            What::Follow { thread } => self.with(*thread, |known| known.is_followed = true),
-            What::Name { thread, name } => {
+            EventKind::Follow { thread } => self.with(*thread, |known| known.is_followed = true),
+            EventKind::Name { thread, name } => {
                 self.with(*thread, |known| known.name = Some(name.clone()));
             }
-            What::Mask { thread, cpus } => {
+            EventKind::Mask { thread, cpus } => {
                 self.with(*thread, |known| known.allowed = Some((**cpus).clone()));
             }
-            What::Lost { records } => self.lose(at, cpu, *records),
-            What::Sample(sample) => {
+            EventKind::Lost { records } => self.lose(at, cpu, *records),
+            EventKind::Sample(sample) => {
                 self.begin(at);
                 self.sample(at, sample);
             }
-            What::Usage { busy_ns } => {
+            EventKind::Usage { busy_ns } => {
                 self.begin(at);
                 self.cpus.usage(cpu, at, *busy_ns);
             }
@@ -209,7 +209,7 @@ impl Live {
         if let Some(from) = from.filter(|from| *from != cpu) {
             thread.tally.migrations = thread.tally.migrations.saturating_add(1);
             if self.is_own(tid) {
-                self.moves.add(self.ground.crossed(from, cpu), 1);
+                self.moves.add(self.cpu_map.crossed(from, cpu), 1);
             }
         }
     }
@@ -288,7 +288,7 @@ impl Live {
             Some(from) if from != sample.cpu && moved > 0 => {
                 // Of several moves only the sum is known.
                 let crossed = match moved {
-                    1 => self.ground.crossed(from, sample.cpu),
+                    1 => self.cpu_map.crossed(from, sample.cpu),
                     _ => Crossed::Unknown,
                 };
                 self.moves.add(crossed, moved);

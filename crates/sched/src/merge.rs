@@ -109,13 +109,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::What;
+    use crate::EventKind;
 
     fn event(time_ns: u64, thread: i32) -> Event {
         Event {
             time_ns,
             cpu: 0,
-            what: What::Exit { thread },
+            what: EventKind::Exit { thread },
         }
     }
 

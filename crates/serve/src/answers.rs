@@ -16,11 +16,11 @@ use serde::Serialize;
 use tokio::net::TcpStream;
 
 use super::guest::Guest;
-use super::live::{self, Pulse};
+use super::live::{self, ChangePoller};
 use super::policy::{Policy, page_policy, protect};
 use super::problem::{Problem, json, sentence};
 use super::secret::Secret;
-use super::shelf::Shelf;
+use super::store_reader::StoreReader;
 use super::{Differ, OwnerOfPeer, Site, query};
 use pinwise_report::page::Line;
 use pinwise_store::{Found, StoreError};
@@ -31,7 +31,7 @@ pub(super) const TICKETS: &str = "/open/";
 const MOST_STRANGERS: usize = 16;
 
 /// What all answers are made of.
-pub(super) struct Desk {
+pub(super) struct AppState {
     page: Bytes,
     page_policy: HeaderValue,
     secret: Secret,
@@ -42,9 +42,9 @@ pub(super) struct Desk {
     strangers: Mutex<BTreeSet<u32>>,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
     policy: Policy,
-    pub(super) shelf: Arc<Shelf>,
+    pub(super) shelf: Arc<StoreReader>,
     differ: Arc<Differ>,
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) pulse: Arc<ChangePoller>,
 }
 
 /// What opens the site once.
@@ -55,7 +55,7 @@ enum Ticket {
     None,
 }
 
-impl Desk {
+impl AppState {
     pub(super) fn new(site: Site, policy: Policy) -> Result<Self, StoreError> {
         Ok(Self {
             page_policy: page_policy(&site.page),
@@ -66,7 +66,11 @@ impl Desk {
             owner_of_peer: site.owner_of_peer,
             strangers: Mutex::default(),
             policy,
-            shelf: Arc::new(Shelf::open(site.store, site.spool, Arc::clone(&site.warn))?),
+            shelf: Arc::new(StoreReader::open(
+                site.store,
+                site.spool,
+                Arc::clone(&site.warn),
+            )?),
             warn: site.warn,
             differ: site.differ.into(),
             pulse: Arc::default(),
@@ -130,7 +134,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The site's ways.
-pub(super) fn router(desk: Arc<Desk>) -> Router {
+pub(super) fn router(desk: Arc<AppState>) -> Router {
     let at = |path: &str| format!("/{}{path}", desk.secret.word());
     Router::new()
         .route(&at("/"), get(page))
@@ -146,7 +150,7 @@ pub(super) fn router(desk: Arc<Desk>) -> Router {
 
 /// Stands before all of them: nothing is told to those who do not know the
 /// secret, or whom another site sent.
-async fn guard(State(desk): State<Arc<Desk>>, request: Request, next: Next) -> Response {
+async fn guard(State(desk): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let mut response = match desk.policy.refusal(&parts) {
         Some(StatusCode::METHOD_NOT_ALLOWED) => (
@@ -185,7 +189,7 @@ fn first_segment(uri: &Uri) -> &str {
     path.split('/').next().unwrap_or_default()
 }
 
-async fn page(State(desk): State<Arc<Desk>>) -> Response {
+async fn page(State(desk): State<Arc<AppState>>) -> Response {
     let headers = [
         (
             header::CONTENT_TYPE,
@@ -219,7 +223,7 @@ impl<'a> Listing<'a> {
 }
 
 async fn records(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     RawQuery(asked): RawQuery,
 ) -> Result<Response, Problem> {
     let filter = query::filter(&asked.unwrap_or_default())?;
@@ -228,7 +232,7 @@ async fn records(
 }
 
 async fn record(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let read = desk.shelf.read(move |store| store.load(&id)?.completed());
@@ -236,7 +240,7 @@ async fn record(
 }
 
 async fn difference(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     RawQuery(asked): RawQuery,
 ) -> Result<Response, Problem> {
     let (a, b) = query::pair(&asked.unwrap_or_default())?;

@@ -17,21 +17,21 @@
 )]
 
 mod answers;
-mod door;
 mod guest;
 mod live;
 mod policy;
 mod problem;
 mod query;
 mod secret;
-mod shelf;
+mod server;
+mod store_reader;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-pub use door::Door;
 pub use secret::Secret;
+pub use server::Server;
 
 use pinwise_store::Stored;
 

@@ -16,9 +16,9 @@ use serde_json::json;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
-use super::answers::Desk;
+use super::answers::AppState;
 use super::problem::Problem;
-use super::shelf::Shelf;
+use super::store_reader::StoreReader;
 use pinwise_store::{Generation, Growth, Store, StoreError};
 
 /// Time between two looks at the store.
@@ -30,12 +30,12 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Tells when other processes have changed the store.
 #[derive(Default)]
-pub(super) struct Pulse {
+pub(super) struct ChangePoller {
     seen: watch::Sender<Option<Generation>>,
     wanted: Notify,
 }
 
-impl Pulse {
+impl ChangePoller {
     fn subscribe(&self) -> watch::Receiver<Option<Generation>> {
         let receiver = self.seen.subscribe();
         self.wanted.notify_one();
@@ -44,7 +44,7 @@ impl Pulse {
 
     /// Looks at the store as long as anybody wants to know: an idle site
     /// disturbs no measurement.
-    pub(super) async fn beat(&self, shelf: &Arc<Shelf>) {
+    pub(super) async fn poll(&self, shelf: &Arc<StoreReader>) {
         loop {
             if self.seen.receiver_count() == 0 {
                 self.wanted.notified().await;
@@ -64,7 +64,7 @@ impl Pulse {
 
 /// `api/live`: an event whenever any record came, changed or went, and one at
 /// the start for what happened before the page listened.
-pub(super) async fn list(State(desk): State<Arc<Desk>>) -> Response {
+pub(super) async fn list(State(desk): State<Arc<AppState>>) -> Response {
     let pulse = desk.pulse.subscribe();
     events(unfold((pulse, true), async |(mut pulse, is_first)| {
         if is_first {
@@ -79,7 +79,7 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>) -> Response {
 
 /// `api/live/ID`: the record at once and whenever it grew, until it ended.
 pub(super) async fn record(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let read = desk.shelf.read(move |store| Look::at(store, &id));
@@ -114,7 +114,7 @@ impl Look {
 /// A record that a page watches.
 struct Watched {
     id: String,
-    shelf: Arc<Shelf>,
+    shelf: Arc<StoreReader>,
     pulse: watch::Receiver<Option<Generation>>,
     pace: Interval,
     /// Found before the page was answered.
@@ -136,7 +136,7 @@ enum Stage {
 }
 
 impl Watched {
-    fn new(desk: &Desk, first: Look) -> Self {
+    fn new(desk: &AppState, first: Look) -> Self {
         let mut pace = interval(PACE);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {

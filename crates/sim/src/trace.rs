@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::mechanism::{Step, Witness};
 use super::{Prepared, SimulatedMachine};
 use pinwise_machine::{End, Listener, MachineError, Request, Run, Subject, TraceOrder, Traced};
-use pinwise_sched::{Availability, Event, IDLE, Left, Refusal, Scope, Tid, Tier, What};
+use pinwise_sched::{Availability, Event, EventKind, IDLE, Left, Refusal, Scope, Tid, Tier};
 use pinwise_topology::CpuSet;
 
 /// Events that are handed over at once at most.
@@ -299,7 +299,7 @@ impl Witness for Teller<'_> {
             }
             Step::Ends { thread } => {
                 let tid = self.cast.members[thread].tid;
-                self.tell(time_ns, self.main_cpu, What::Exit { thread: tid });
+                self.tell(time_ns, self.main_cpu, EventKind::Exit { thread: tid });
             }
         }
     }
@@ -374,30 +374,34 @@ impl Teller<'_> {
             return;
         }
         let what = if is_own && thread > 0 {
-            What::Fork {
+            EventKind::Fork {
                 parent: process,
                 child: tid,
                 process,
             }
         } else {
-            What::Known {
+            EventKind::Known {
                 thread: tid,
                 process,
             }
         };
         let is_followed = (is_own && thread == 0) || (!is_own && self.is_endless);
         self.tell(time_ns, self.main_cpu, what);
-        self.tell(time_ns, self.main_cpu, What::Name { thread: tid, name });
         self.tell(
             time_ns,
             self.main_cpu,
-            What::Mask {
+            EventKind::Name { thread: tid, name },
+        );
+        self.tell(
+            time_ns,
+            self.main_cpu,
+            EventKind::Mask {
                 thread: tid,
                 cpus: mask,
             },
         );
         if is_followed {
-            self.tell(time_ns, self.main_cpu, What::Follow { thread: tid });
+            self.tell(time_ns, self.main_cpu, EventKind::Follow { thread: tid });
         }
     }
 
@@ -408,7 +412,7 @@ impl Teller<'_> {
             self.tell(
                 time_ns,
                 cpu,
-                What::Wake {
+                EventKind::Wake {
                     thread: tid,
                     target,
                 },
@@ -435,14 +439,14 @@ impl Teller<'_> {
     /// Tells a switch, or the halves of it that a poorer tier sees.
     fn switch(&mut self, time_ns: u64, cpu: usize, (prev, left): (Tid, Left), next: Tid) {
         if self.scope.has_all_cpus {
-            self.tell(time_ns, cpu, What::Switch { prev, left, next });
+            self.tell(time_ns, cpu, EventKind::Switch { prev, left, next });
             return;
         }
         if self.is_own(prev) {
-            self.tell(time_ns, cpu, What::Out { thread: prev, left });
+            self.tell(time_ns, cpu, EventKind::Out { thread: prev, left });
         }
         if self.is_own(next) {
-            self.tell(time_ns, cpu, What::In { thread: next });
+            self.tell(time_ns, cpu, EventKind::In { thread: next });
         }
     }
 
@@ -451,7 +455,7 @@ impl Teller<'_> {
         usize::try_from(tid - first).is_ok_and(|rank| rank < self.cast.own)
     }
 
-    fn tell(&mut self, time_ns: u64, cpu: usize, what: What) {
+    fn tell(&mut self, time_ns: u64, cpu: usize, what: EventKind) {
         self.waiting.push(Event {
             time_ns: self.from_ns + time_ns,
             cpu: number(cpu),

@@ -11,8 +11,8 @@ use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_store, topology};
 use pinwise_record::{HostRecord, TraceSource};
 use pinwise_sched::import::{Facts, Import, Imported, Whom};
-use pinwise_sched::{Event, What};
-use pinwise_study::trace::{About, Book};
+use pinwise_sched::{Event, EventKind};
+use pinwise_study::trace::{About, TraceRecorder};
 use pinwise_topology::{CpuSet, Topology};
 
 pub(super) fn import(
@@ -27,7 +27,7 @@ pub(super) fn import(
     let (machine, topology) = machine(global, args, terminal)?;
     let store = open_store(global)?;
     let mut sinks = Sinks::open(&args.files.exports)?;
-    let mut book = Book::new(&topology, facts.scope);
+    let mut book = TraceRecorder::new(&topology, facts.scope);
     let mut cpus = CpuSet::new();
     let whom = args.pid.map_or(Whom::Default, Whom::Process);
     let imported = import.read(whom, &mut |events| {
@@ -98,7 +98,7 @@ fn note_cpus(events: &[Event], cpus: &mut CpuSet) {
     for event in events {
         let is_of_cpu = matches!(
             event.what,
-            What::Switch { .. } | What::In { .. } | What::Out { .. }
+            EventKind::Switch { .. } | EventKind::In { .. } | EventKind::Out { .. }
         );
         let cpu = event.cpu as usize;
         if is_of_cpu && cpu <= CpuSet::MAX_CPU && !cpus.contains(cpu) {

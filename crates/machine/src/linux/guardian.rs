@@ -14,7 +14,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::capture::{names, read_file};
-use super::{orphan, sys};
+use super::{daemon, sys};
 
 /// Name of the environment variable that marks a command's processes.
 pub(super) const MARK: &str = "PINWISE_RUN";
@@ -30,7 +30,7 @@ const LONGEST_MARK: usize = 120;
 pub(super) struct Guardian {
     slot: *const AtomicI32,
     /// Closing this end, by any means, wakes the guardian.
-    lifeline: Option<OwnedFd>,
+    death_pipe: Option<OwnedFd>,
 }
 
 impl Guardian {
@@ -39,14 +39,14 @@ impl Guardian {
     pub(super) fn start(mark: &str) -> io::Result<Self> {
         let slot = shared_slot()?;
         let mark = format!("{MARK}={mark}");
-        let lifeline = orphan::start(c"pinwise-guard", None, || {
+        let death_pipe = daemon::start(c"pinwise-guard", None, || {
             // SAFETY: the mapping is shared with the child and holds an
             // AtomicI32 that was zeroed, a valid value.
             guard(unsafe { &*slot }, &mark);
         })?;
         Ok(Self {
             slot,
-            lifeline: Some(lifeline),
+            death_pipe: Some(death_pipe),
         })
     }
 
@@ -67,7 +67,7 @@ impl Drop for Guardian {
     /// All is well: the guardian may go without looking.
     fn drop(&mut self) {
         self.slot().store(-1, Ordering::SeqCst);
-        self.lifeline = None;
+        self.death_pipe = None;
     }
 }
 
@@ -109,7 +109,7 @@ fn shared_slot() -> io::Result<*const AtomicI32> {
 
 /// The guardian's life.
 fn guard(slot: &AtomicI32, mark: &str) {
-    orphan::sleep();
+    daemon::sleep();
     let group = slot.load(Ordering::SeqCst);
     if group >= 0 {
         if group > 0 {

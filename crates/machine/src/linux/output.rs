@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
-use super::{orphan, sys};
+use super::{daemon, sys};
 use crate::Output;
 
 /// Of each stream so much of the beginning and of the end is kept.
@@ -196,10 +196,10 @@ impl Streams {
                 continue;
             };
             // Where there is no process for it, writers get SIGPIPE.
-            let _ = orphan::start(
+            let _ = daemon::start(
                 c"pinwise-drain",
                 Some(&File::from(read)),
-                orphan::empty_held,
+                daemon::empty_held,
             );
         }
     }

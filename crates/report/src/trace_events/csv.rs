@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::Names;
 use crate::visible;
-use pinwise_sched::{Event, Left, What};
+use pinwise_sched::{Event, EventKind, Left};
 
 /// What stands in the first line:
 ///
@@ -89,25 +89,29 @@ impl Line {
             detail,
         };
         match &event.what {
-            What::Switch { prev, left, next } => {
+            EventKind::Switch { prev, left, next } => {
                 line("switch", *next, format!("prev={prev} left={}", word(*left)))
             }
-            What::In { thread } => line("in", *thread, String::new()),
-            What::Out { thread, left } => line("out", *thread, format!("left={}", word(*left))),
-            What::Wake { thread, target } => line("wake", *thread, format!("target={target}")),
-            What::Fork {
+            EventKind::In { thread } => line("in", *thread, String::new()),
+            EventKind::Out { thread, left } => {
+                line("out", *thread, format!("left={}", word(*left)))
+            }
+            EventKind::Wake { thread, target } => line("wake", *thread, format!("target={target}")),
+            EventKind::Fork {
                 parent,
                 child,
                 process,
             } => line("fork", *child, format!("parent={parent} process={process}")),
-            What::Exit { thread } => line("exit", *thread, String::new()),
-            What::Known { thread, process } => line("known", *thread, format!("process={process}")),
-            What::Follow { thread } => line("follow", *thread, String::new()),
-            What::Name { thread, .. } => line("name", *thread, String::new()),
-            What::Mask { thread, cpus } => line("mask", *thread, format!("cpus={cpus}")),
-            What::Lost { records } => Self::of_cpu("lost", format!("records={records}")),
-            What::Sample(sample) => line("sample", sample.thread, polled(sample)),
-            What::Usage { busy_ns } => Self::of_cpu("usage", format!("busy_ns={busy_ns}")),
+            EventKind::Exit { thread } => line("exit", *thread, String::new()),
+            EventKind::Known { thread, process } => {
+                line("known", *thread, format!("process={process}"))
+            }
+            EventKind::Follow { thread } => line("follow", *thread, String::new()),
+            EventKind::Name { thread, .. } => line("name", *thread, String::new()),
+            EventKind::Mask { thread, cpus } => line("mask", *thread, format!("cpus={cpus}")),
+            EventKind::Lost { records } => Self::of_cpu("lost", format!("records={records}")),
+            EventKind::Sample(sample) => line("sample", sample.thread, polled(sample)),
+            EventKind::Usage { busy_ns } => Self::of_cpu("usage", format!("busy_ns={busy_ns}")),
         }
     }
 

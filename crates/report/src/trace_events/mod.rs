@@ -9,7 +9,7 @@ mod proto;
 
 use std::collections::HashMap;
 
-use pinwise_sched::{Event, IDLE, Tid, What};
+use pinwise_sched::{Event, EventKind, IDLE, Tid};
 
 pub use self::csv::TraceCsv;
 pub(super) use self::csv::harmless;
@@ -31,10 +31,10 @@ impl Names {
             self.of.clear();
         }
         match &event.what {
-            What::Name { thread, name } => {
+            EventKind::Name { thread, name } => {
                 self.of.insert(*thread, name.clone());
             }
-            What::Fork { parent, child, .. } => {
+            EventKind::Fork { parent, child, .. } => {
                 let name = self.of.get(parent).cloned().unwrap_or_default();
                 self.of.insert(*child, name);
             }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use super::Names;
 use super::proto::Message;
-use pinwise_sched::{Event, IDLE, Left, Tid, What};
+use pinwise_sched::{Event, EventKind, IDLE, Left, Tid};
 
 /// `Trace.packet`, and fields of `TracePacket`.
 const PACKET: u32 = 1;
@@ -107,32 +107,32 @@ impl<W: Write> TracePerfetto<W> {
 
     fn event(&mut self, event: &Event) -> io::Result<()> {
         let old_name = match &event.what {
-            What::Name { thread, .. } => self.names.of(*thread).to_owned(),
+            EventKind::Name { thread, .. } => self.names.of(*thread).to_owned(),
             _ => String::new(),
         };
         self.names.take(event);
         match &event.what {
-            What::Switch { prev, left, next } => self.switch(event, *prev, *left, *next)?,
-            What::In { thread } => {
+            EventKind::Switch { prev, left, next } => self.switch(event, *prev, *left, *next)?,
+            EventKind::In { thread } => {
                 let before = self.running.get(&event.cpu).copied().unwrap_or(IDLE);
                 self.switch(event, before, Left::Untold, *thread)?;
             }
-            What::Out { thread, left } => self.switch(event, *thread, *left, IDLE)?,
-            What::Wake { thread, target } => self.wake(event, *thread, *target)?,
-            What::Fork {
+            EventKind::Out { thread, left } => self.switch(event, *thread, *left, IDLE)?,
+            EventKind::Wake { thread, target } => self.wake(event, *thread, *target)?,
+            EventKind::Fork {
                 parent,
                 child,
                 process,
             } => self.fork(event, *parent, *child, *process)?,
-            What::Exit { thread } => self.exit(event, *thread)?,
-            What::Known { thread, process } => {
+            EventKind::Exit { thread } => self.exit(event, *thread)?,
+            EventKind::Known { thread, process } => {
                 self.processes.insert(*thread, *process);
                 self.tree(event.time_ns, *thread)?;
             }
-            What::Name { thread, name } => self.rename(event, *thread, &old_name, name)?,
-            What::Lost { .. } => self.lost(event.cpu)?,
-            What::Sample(sample) => self.sample(event.time_ns, sample.thread, sample.cpu)?,
-            What::Follow { .. } | What::Mask { .. } | What::Usage { .. } => {}
+            EventKind::Name { thread, name } => self.rename(event, *thread, &old_name, name)?,
+            EventKind::Lost { .. } => self.lost(event.cpu)?,
+            EventKind::Sample(sample) => self.sample(event.time_ns, sample.thread, sample.cpu)?,
+            EventKind::Follow { .. } | EventKind::Mask { .. } | EventKind::Usage { .. } => {}
         }
         Ok(())
     }

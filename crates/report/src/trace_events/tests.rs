@@ -1,7 +1,7 @@
 //! What was written, read by a reader of its own.
 
 use super::{TraceCsv, TracePerfetto};
-use pinwise_sched::{Event, Left, Sample, What};
+use pinwise_sched::{Event, EventKind, Left, Sample};
 
 /// A field of a message: its number and what is in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +64,7 @@ fn events() -> Vec<Event> {
         at(
             1000,
             0,
-            What::Known {
+            EventKind::Known {
                 thread: 7,
                 process: 7,
             },
@@ -72,7 +72,7 @@ fn events() -> Vec<Event> {
         at(
             1000,
             0,
-            What::Name {
+            EventKind::Name {
                 thread: 7,
                 name: "=1+1\n\"".into(),
             },
@@ -80,7 +80,7 @@ fn events() -> Vec<Event> {
         at(
             1000,
             0,
-            What::Switch {
+            EventKind::Switch {
                 prev: 0,
                 left: Left::Preempted,
                 next: 7,
@@ -89,7 +89,7 @@ fn events() -> Vec<Event> {
         at(
             1500,
             0,
-            What::Fork {
+            EventKind::Fork {
                 parent: 7,
                 child: 8,
                 process: 7,
@@ -98,26 +98,26 @@ fn events() -> Vec<Event> {
         at(
             1600,
             0,
-            What::Wake {
+            EventKind::Wake {
                 thread: 8,
                 target: 3,
             },
         ),
-        at(1700, 3, What::In { thread: 8 }),
+        at(1700, 3, EventKind::In { thread: 8 }),
         at(
             1800,
             3,
-            What::Out {
+            EventKind::Out {
                 thread: 8,
                 left: Left::Ended,
             },
         ),
-        at(1800, 3, What::Exit { thread: 8 }),
-        at(1900, 0, What::Lost { records: 4 }),
+        at(1800, 3, EventKind::Exit { thread: 8 }),
+        at(1900, 0, EventKind::Lost { records: 4 }),
         at(
             1900,
             0,
-            What::Sample(Box::new(Sample {
+            EventKind::Sample(Box::new(Sample {
                 thread: 7,
                 cpu: 2,
                 is_runnable: true,
@@ -129,7 +129,7 @@ fn events() -> Vec<Event> {
                 is_last: false,
             })),
         ),
-        at(900, 0, What::Usage { busy_ns: 12 }),
+        at(900, 0, EventKind::Usage { busy_ns: 12 }),
     ]
 }
 

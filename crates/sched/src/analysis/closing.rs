@@ -108,7 +108,7 @@ impl Analysis {
         if !self.scope.has_all_cpus {
             return 0;
         }
-        let online = self.ground.online().iter();
+        let online = self.cpu_map.online().iter();
         let is_silent = |cpu: &usize| {
             let seat = self.seats.get(*cpu);
             seat.is_none_or(|seat| seat.is_fresh && seat.occupant == Occupant::Unknown)
@@ -150,7 +150,7 @@ impl Analysis {
     }
 
     fn sharing(&self) -> Option<Sharing> {
-        if !(self.ground.has_smt() && self.scope.has_switches) {
+        if !(self.cpu_map.has_smt() && self.scope.has_switches) {
             return None;
         }
         let (shared, avoidable) = self.cores.totals();
@@ -161,7 +161,7 @@ impl Analysis {
     }
 
     fn by_cpu(&self, elapsed_ns: u64) -> Vec<CpuSummary> {
-        let online = self.ground.online();
+        let online = self.cpu_map.online();
         let numbered = (0u32..).zip(&self.seats);
         let is_told = |cpu: u32, seat: &Seat| {
             online.contains(cpu as usize) || seat.own_ns + seat.foreign_ns + seat.idle_ns > 0
@@ -188,7 +188,7 @@ impl Analysis {
     }
 
     fn by_core(&self) -> Vec<CoreSummary> {
-        let cores = self.ground.cores().iter().enumerate();
+        let cores = self.cpu_map.cores().iter().enumerate();
         cores
             .map(|(core, cpus)| {
                 let own = cpus.iter().filter_map(|cpu| self.seats.get(cpu));

@@ -20,7 +20,7 @@ mod waiting;
 use std::collections::VecDeque;
 
 use super::summary::{Causes, Summary};
-use super::{Event, Ground, Scope, Tid, What};
+use super::{CpuMap, Event, EventKind, Scope, Tid};
 use histogram::Histogram;
 use pinwise_topology::{CpuSet, Topology};
 use queues::Queues;
@@ -79,7 +79,7 @@ struct Counts {
 /// at once and with CPUs; what is kept of events for the timeline is bounded.
 #[derive(Debug)]
 pub struct Analysis {
-    ground: Ground,
+    cpu_map: CpuMap,
     scope: Scope,
     seats: Vec<Seat>,
     threads: Threads,
@@ -101,14 +101,14 @@ impl Analysis {
     /// figures then begin anew.
     #[must_use]
     pub fn new(topology: &Topology, scope: Scope) -> Self {
-        let ground = Ground::new(topology);
-        let mut cores = Cores::new(&ground);
-        cores.add_mask(ground.online());
-        let length = ground.online().last().map_or(0, |last| last + 1);
+        let cpu_map = CpuMap::new(topology);
+        let mut cores = Cores::new(&cpu_map);
+        cores.add_mask(cpu_map.online());
+        let length = cpu_map.online().last().map_or(0, |last| last + 1);
         Self {
             seats: vec![fresh_seat(); length],
             threads: Threads::new(),
-            queues: Queues::new(ground.online()),
+            queues: Queues::new(cpu_map.online()),
             cores,
             drawing: Drawing::new(),
             waits: Histogram::new(),
@@ -117,7 +117,7 @@ impl Analysis {
             from_ns: None,
             now_ns: 0,
             dying: VecDeque::new(),
-            ground,
+            cpu_map,
             scope,
         }
     }
@@ -140,23 +140,23 @@ impl Analysis {
             return;
         }
         match &event.what {
-            What::Switch { prev, left, next } => self.switch(cpu, *prev, *left, *next),
-            What::In { thread } => self.comes(cpu, *thread),
-            What::Out { thread, left } => self.goes(cpu, *thread, *left),
-            What::Wake { thread, target } => self.wake(*thread, *target),
-            What::Fork {
+            EventKind::Switch { prev, left, next } => self.switch(cpu, *prev, *left, *next),
+            EventKind::In { thread } => self.comes(cpu, *thread),
+            EventKind::Out { thread, left } => self.goes(cpu, *thread, *left),
+            EventKind::Wake { thread, target } => self.wake(*thread, *target),
+            EventKind::Fork {
                 parent,
                 child,
                 process,
             } => self.fork(*parent, *child, *process),
-            What::Exit { thread } => self.exit(*thread),
-            What::Known { thread, process } => self.know(*thread, *process),
-            What::Follow { thread } => self.follow(*thread),
-            What::Name { thread, name } => self.name(*thread, name),
-            What::Mask { thread, cpus } => self.mask(*thread, cpus),
-            What::Lost { records } => self.lost(cpu, *records),
-            What::Sample(sample) => self.sample(sample),
-            What::Usage { busy_ns } => self.usage(cpu, *busy_ns),
+            EventKind::Exit { thread } => self.exit(*thread),
+            EventKind::Known { thread, process } => self.know(*thread, *process),
+            EventKind::Follow { thread } => self.follow(*thread),
+            EventKind::Name { thread, name } => self.name(*thread, name),
+            EventKind::Mask { thread, cpus } => self.mask(*thread, cpus),
+            EventKind::Lost { records } => self.lost(cpu, *records),
+            EventKind::Sample(sample) => self.sample(sample),
+            EventKind::Usage { busy_ns } => self.usage(cpu, *busy_ns),
         }
     }
 

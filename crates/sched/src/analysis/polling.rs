@@ -42,7 +42,7 @@ impl Analysis {
 
     fn count_polled(&mut self, slot: usize, sample: &Sample) {
         let now_ns = self.now_ns;
-        let ground = &self.ground;
+        let cpu_map = &self.cpu_map;
         let Some(thread) = self.threads.of_mut(slot) else {
             return;
         };
@@ -52,7 +52,7 @@ impl Analysis {
         let crossed = thread
             .last_cpu
             .filter(|&last| last != sample.cpu)
-            .map(|last| ground.crossed(last, sample.cpu));
+            .map(|last| cpu_map.crossed(last, sample.cpu));
         thread.last_cpu = Some(sample.cpu);
         if let Some(crossed) = crossed {
             thread.tally.migrations.add(crossed, 1);

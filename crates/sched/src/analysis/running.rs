@@ -226,12 +226,12 @@ impl Analysis {
     /// A thread comes on a CPU: its wait is over, and it may have moved.
     fn arrive(&mut self, slot: usize, cpu: u32) {
         self.end_wait(slot);
-        let ground = &self.ground;
+        let cpu_map = &self.cpu_map;
         let Some(thread) = self.threads.of_mut(slot) else {
             return;
         };
         if let Some(last) = thread.last_cpu.filter(|&last| last != cpu) {
-            thread.tally.migrations.add(ground.crossed(last, cpu), 1);
+            thread.tally.migrations.add(cpu_map.crossed(last, cpu), 1);
         }
         thread.last_cpu = Some(cpu);
         thread.is_fresh = false;

@@ -8,7 +8,7 @@
 //! program's where its thread is what ours shares with. Idle cores beyond the
 //! mask are dealt next: that was the mask's doing.
 
-use super::super::ground::Ground;
+use super::super::cpu_map::CpuMap;
 use super::super::summary::{Avoidable, SharingSpans};
 use super::spared::Spared;
 use pinwise_topology::CpuSet;
@@ -89,8 +89,8 @@ struct Void {
 const MOST_VOIDS: usize = 1_024;
 
 impl Cores {
-    pub(super) fn new(ground: &Ground) -> Self {
-        let cores: Vec<Core> = ground
+    pub(super) fn new(cpu_map: &CpuMap) -> Self {
+        let cores: Vec<Core> = cpu_map
             .cores()
             .iter()
             .map(|cpus| Core {
@@ -98,8 +98,8 @@ impl Cores {
                 ..Core::default()
             })
             .collect();
-        let length = ground.online().last().map_or(0, |last| last + 1);
-        let core_of = (0..length).map(|cpu| ground.core(u32::try_from(cpu).unwrap_or(u32::MAX)));
+        let length = cpu_map.online().last().map_or(0, |last| last + 1);
+        let core_of = (0..length).map(|cpu| cpu_map.core(u32::try_from(cpu).unwrap_or(u32::MAX)));
         Self {
             core_of: core_of.collect(),
             uses: vec![Use::Unknown; length],
@@ -378,7 +378,7 @@ mod tests {
     #[track_caller]
     fn check(machine: &str, masks: &[&str], uses: &str, shared: u64, avoidable: [u64; 3]) {
         let topology = Topology::from_synthetic(machine).unwrap();
-        let mut cores = Cores::new(&Ground::new(&topology));
+        let mut cores = Cores::new(&CpuMap::new(&topology));
         for mask in masks {
             cores.add_mask(&CpuSet::parse_list(mask).unwrap());
         }
@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn what_was_lost_is_taken_back_once() {
         let topology = Topology::from_synthetic(SMT).unwrap();
-        let mut cores = Cores::new(&Ground::new(&topology));
+        let mut cores = Cores::new(&CpuMap::new(&topology));
         cores.add_mask(&CpuSet::first_n(8));
         for cpu in 0..2 {
             cores.change(cpu, 0, Use::Own { mask: 0 });

@@ -7,11 +7,11 @@
 //! tracepoints' fields come from the file alone: they differ between kernels.
 
 mod error;
+mod event_builder;
 mod ftrace;
 mod perf_data;
 mod prefix;
-mod scribe;
-mod told;
+mod raw_event;
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 

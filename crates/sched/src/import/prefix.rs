@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::told::{Told, What};
+use super::raw_event::{RawEvent, RawKind};
 use crate::{Scope, Tid};
 
 /// What was seen so far.
@@ -29,19 +29,19 @@ pub(super) struct Prefix {
 const BROKEN: u64 = 20;
 
 impl Prefix {
-    pub(super) fn look(&mut self, told: &Told) {
+    pub(super) fn look(&mut self, told: &RawEvent) {
         match told.what {
-            What::Switch { prev, next, .. } => {
+            RawKind::Switch { prev, next, .. } => {
                 self.switches += 1;
                 let before = self.running.insert(told.cpu, next.thread);
                 let is_broken = before.is_some_and(|before| before != prev.thread);
                 self.broken += u64::from(is_broken);
             }
-            What::In { .. } | What::Out { .. } => self.halves += 1,
-            What::Wakeup { is_new, .. } => self.wakeups += u64::from(!is_new),
-            What::Waking { .. } => self.wakings += 1,
-            What::Name { who, .. } => self.has_command |= &*who.name.text() == PERF_EXEC,
-            What::Lost { .. } => drop(self.running.remove(&told.cpu)),
+            RawKind::In { .. } | RawKind::Out { .. } => self.halves += 1,
+            RawKind::Wakeup { is_new, .. } => self.wakeups += u64::from(!is_new),
+            RawKind::Waking { .. } => self.wakings += 1,
+            RawKind::Name { who, .. } => self.has_command |= &*who.name.text() == PERF_EXEC,
+            RawKind::Lost { .. } => drop(self.running.remove(&told.cpu)),
             _ => {}
         }
     }
@@ -72,7 +72,7 @@ pub(super) const PERF_EXEC: &str = "perf-exec";
 
 #[cfg(test)]
 mod tests {
-    use super::super::told::{Comm, Named};
+    use super::super::raw_event::{Comm, Named};
     use super::*;
     use crate::Left;
 
@@ -83,11 +83,11 @@ mod tests {
             name: Comm::default(),
         };
         for &(cpu, prev, next) in switches {
-            prefix.look(&Told {
+            prefix.look(&RawEvent {
                 time_ns: 1,
                 cpu,
                 current: None,
-                what: What::Switch {
+                what: RawKind::Switch {
                     prev: named(prev),
                     left: Left::Blocked,
                     next: named(next),

@@ -24,7 +24,7 @@ fn live(tier: Tier, is_everything: bool) -> Live {
 
 const MS: u64 = 1_000_000;
 
-fn event(ms: u64, cpu: u32, what: What) -> Event {
+fn event(ms: u64, cpu: u32, what: EventKind) -> Event {
     Event {
         time_ns: ms * MS,
         cpu,
@@ -33,7 +33,7 @@ fn event(ms: u64, cpu: u32, what: What) -> Event {
 }
 
 fn switch(ms: u64, cpu: u32, prev: Tid, left: Left, next: Tid) -> Event {
-    event(ms, cpu, What::Switch { prev, left, next })
+    event(ms, cpu, EventKind::Switch { prev, left, next })
 }
 
 fn comes(ms: u64, cpu: u32, next: Tid) -> Event {
@@ -99,7 +99,7 @@ fn the_first_event_of_a_cpu_tells_what_was_before() {
 
 #[test]
 fn waits_after_waking_where_they_are_told() {
-    let wake = What::Wake {
+    let wake = EventKind::Wake {
         thread: 5,
         target: 2,
     };
@@ -167,7 +167,7 @@ fn the_observer_is_not_seen_now() {
 #[test]
 fn sharing_is_not_told_where_it_cannot_be() {
     let mut own = live(Tier::Switch, false);
-    own.take(&[event(5, 0, What::In { thread: 7 })]);
+    own.take(&[event(5, 0, EventKind::In { thread: 7 })]);
     assert_eq!(own.frame(100 * MS).sharing, None);
     let plain = Topology::from_synthetic("core:4 pu:1").unwrap();
     let watching = Watching {
@@ -182,7 +182,7 @@ fn sharing_is_not_told_where_it_cannot_be() {
 #[test]
 fn own_threads_only() {
     let mut live = live(Tier::Switch, false);
-    let out = What::Out {
+    let out = EventKind::Out {
         thread: 7,
         left: Left::Preempted,
     };
@@ -190,15 +190,15 @@ fn own_threads_only() {
         event(
             0,
             0,
-            What::Known {
+            EventKind::Known {
                 thread: 7,
                 process: 7,
             },
         ),
-        event(0, 0, What::Follow { thread: 7 }),
-        event(10, 3, What::In { thread: 7 }),
+        event(0, 0, EventKind::Follow { thread: 7 }),
+        event(10, 3, EventKind::In { thread: 7 }),
         event(60, 3, out),
-        event(80, 4, What::In { thread: 7 }),
+        event(80, 4, EventKind::In { thread: 7 }),
     ]);
     let frame = live.frame(100 * MS);
     check(thread(&frame, 7).busy, 0.7);
@@ -214,11 +214,11 @@ fn own_threads_only() {
 fn only_those_that_are_followed_with_their_children() {
     let mut live = live(Tier::Bpf, false);
     live.take(&[
-        event(0, 0, What::Follow { thread: 7 }),
+        event(0, 0, EventKind::Follow { thread: 7 }),
         event(
             0,
             0,
-            What::Name {
+            EventKind::Name {
                 thread: 7,
                 name: "seven".into(),
             },
@@ -226,7 +226,7 @@ fn only_those_that_are_followed_with_their_children() {
         event(
             0,
             0,
-            What::Fork {
+            EventKind::Fork {
                 parent: 7,
                 child: 8,
                 process: 7,
@@ -249,14 +249,14 @@ fn the_ended_are_shown_once_and_their_numbers_come_again() {
     let mut live = live(Tier::Bpf, true);
     live.take(&[
         comes(0, 0, 7),
-        event(10, 0, What::Exit { thread: 7 }),
+        event(10, 0, EventKind::Exit { thread: 7 }),
         switch(11, 0, 7, Left::Ended, IDLE),
     ]);
     let frame = live.frame(100 * MS);
     assert_eq!(thread(&frame, 7).doing, Doing::Ended);
     check(thread(&frame, 7).busy, 0.11);
     assert!(live.frame(200 * MS).threads.is_empty());
-    let fork = What::Fork {
+    let fork = EventKind::Fork {
         parent: 1,
         child: 7,
         process: 7,
@@ -273,7 +273,7 @@ fn short_lives_take_no_memory() {
     for second in 0..5u64 {
         for n in 0..10_000 {
             let tid = 100 + n;
-            let fork = What::Fork {
+            let fork = EventKind::Fork {
                 parent: 1,
                 child: tid,
                 process: tid,
@@ -282,7 +282,7 @@ fn short_lives_take_no_memory() {
             live.take(&[
                 event(at, 0, fork),
                 comes(at, 0, tid),
-                event(at, 0, What::Exit { thread: tid }),
+                event(at, 0, EventKind::Exit { thread: tid }),
                 switch(at, 0, tid, Left::Ended, IDLE),
             ]);
         }
@@ -298,7 +298,7 @@ fn lost_records_count_for_nobody() {
     live.take(&[
         comes(0, 0, 7),
         switch(20, 0, 7, Left::Preempted, 8),
-        event(80, 0, What::Lost { records: 3 }),
+        event(80, 0, EventKind::Lost { records: 3 }),
         comes(90, 0, 9),
     ]);
     let frame = live.frame(100 * MS);
@@ -311,8 +311,8 @@ fn lost_records_count_for_nobody() {
     check(frame.cpus[0].busy, 1.0);
 }
 
-fn sample(thread: Tid, cpu: u32, run_ms: u64, migrations: Option<u64>) -> What {
-    What::Sample(Box::new(Sample {
+fn sample(thread: Tid, cpu: u32, run_ms: u64, migrations: Option<u64>) -> EventKind {
+    EventKind::Sample(Box::new(Sample {
         thread,
         cpu,
         is_runnable: true,
@@ -356,7 +356,7 @@ fn busy_times_bound_sharing_from_below() {
         event(
             ms,
             cpu,
-            What::Usage {
+            EventKind::Usage {
                 busy_ns: busy_ms * MS,
             },
         )
@@ -398,23 +398,23 @@ fn any_event() -> impl Strategy<Value = Event> {
     ];
     let number = || prop_oneof![8 => 0u64..1000, 1 => any::<u64>()];
     let what = prop_oneof![
-        6 => (tid(), left.clone(), tid()).prop_map(|(prev, left, next)| What::Switch { prev, left, next }),
-        1 => (tid()).prop_map(|thread| What::In { thread }),
-        1 => (tid(), left).prop_map(|(thread, left)| What::Out { thread, left }),
-        1 => (tid(), any::<u32>()).prop_map(|(thread, target)| What::Wake { thread, target }),
-        1 => (tid(), tid(), tid()).prop_map(|(parent, child, process)| What::Fork { parent, child, process }),
-        1 => tid().prop_map(|thread| What::Exit { thread }),
-        1 => (tid(), tid()).prop_map(|(thread, process)| What::Known { thread, process }),
-        1 => tid().prop_map(|thread| What::Follow { thread }),
-        1 => (tid(), "\\PC{0,20}").prop_map(|(thread, name)| What::Name { thread, name: name.into() }),
-        1 => (tid(), prop::collection::vec(0usize..20, 0..4)).prop_map(|(thread, cpus)| What::Mask {
+        6 => (tid(), left.clone(), tid()).prop_map(|(prev, left, next)| EventKind::Switch { prev, left, next }),
+        1 => (tid()).prop_map(|thread| EventKind::In { thread }),
+        1 => (tid(), left).prop_map(|(thread, left)| EventKind::Out { thread, left }),
+        1 => (tid(), any::<u32>()).prop_map(|(thread, target)| EventKind::Wake { thread, target }),
+        1 => (tid(), tid(), tid()).prop_map(|(parent, child, process)| EventKind::Fork { parent, child, process }),
+        1 => tid().prop_map(|thread| EventKind::Exit { thread }),
+        1 => (tid(), tid()).prop_map(|(thread, process)| EventKind::Known { thread, process }),
+        1 => tid().prop_map(|thread| EventKind::Follow { thread }),
+        1 => (tid(), "\\PC{0,20}").prop_map(|(thread, name)| EventKind::Name { thread, name: name.into() }),
+        1 => (tid(), prop::collection::vec(0usize..20, 0..4)).prop_map(|(thread, cpus)| EventKind::Mask {
             thread,
             cpus: Box::new(cpus.into_iter().collect::<CpuSet>())
         }),
-        1 => number().prop_map(|records| What::Lost { records }),
-        1 => number().prop_map(|busy_ns| What::Usage { busy_ns }),
+        1 => number().prop_map(|records| EventKind::Lost { records }),
+        1 => number().prop_map(|busy_ns| EventKind::Usage { busy_ns }),
         1 => (tid(), any::<u32>(), number(), prop::option::of(number()), prop::option::of(number())).prop_map(
-            |(thread, cpu, run_ns, wait_ns, migrations)| What::Sample(Box::new(Sample {
+            |(thread, cpu, run_ns, wait_ns, migrations)| EventKind::Sample(Box::new(Sample {
                 thread, cpu, is_runnable: run_ns % 2 == 0, run_ns, wait_ns, migrations,
                 voluntary: wait_ns, involuntary: migrations, is_last: run_ns % 3 == 0,
             }))

@@ -110,14 +110,14 @@ fn replay(events: &[Event], end_ns: u64) -> Summed {
         assert!(event.time_ns >= time_ns, "{event:?}");
         time_ns = event.time_ns;
         match &event.what {
-            What::Switch { prev, next, .. } => {
+            EventKind::Switch { prev, next, .. } => {
                 replay.out(event, *prev);
                 replay.come(event, *next);
             }
-            What::In { thread } => replay.come(event, *thread),
-            What::Out { thread, .. } => replay.out(event, *thread),
-            What::Follow { thread } => replay.own.push(*thread),
-            What::Fork { parent, child, .. } if replay.own.contains(parent) => {
+            EventKind::In { thread } => replay.come(event, *thread),
+            EventKind::Out { thread, .. } => replay.out(event, *thread),
+            EventKind::Follow { thread } => replay.own.push(*thread),
+            EventKind::Fork { parent, child, .. } if replay.own.contains(parent) => {
                 replay.own.push(*child);
             }
             _ => {}
@@ -127,7 +127,7 @@ fn replay(events: &[Event], end_ns: u64) -> Summed {
         let event = Event {
             time_ns: end_ns,
             cpu,
-            what: What::Exit { thread },
+            what: EventKind::Exit { thread },
         };
         replay.out(&event, thread);
     }
@@ -205,7 +205,7 @@ fn events_come_to_what_the_run_used() {
 
 #[test]
 fn poorer_tiers_leave_out_what_they_cannot_tell() {
-    let tell = |tier: Tier, is: fn(&What) -> bool| {
+    let tell = |tier: Tier, is: fn(&EventKind) -> bool| {
         let (recorder, traced) = check(&with_neighbour(), "0-3", tier, 3);
         assert_eq!(traced.scope, tier.scope());
         recorder
@@ -214,10 +214,10 @@ fn poorer_tiers_leave_out_what_they_cannot_tell() {
             .filter(|event| is(&event.what))
             .count()
     };
-    let wake = |what: &What| matches!(what, What::Wake { .. });
-    let switch = |what: &What| matches!(what, What::Switch { .. });
-    let half = |what: &What| matches!(what, What::In { .. } | What::Out { .. });
-    let noise = |what: &What| matches!(what, What::Name { name, .. } if &**name == "noise");
+    let wake = |what: &EventKind| matches!(what, EventKind::Wake { .. });
+    let switch = |what: &EventKind| matches!(what, EventKind::Switch { .. });
+    let half = |what: &EventKind| matches!(what, EventKind::In { .. } | EventKind::Out { .. });
+    let noise = |what: &EventKind| matches!(what, EventKind::Name { name, .. } if &**name == "noise");
     assert!(tell(Tier::Bpf, wake) > 10 && tell(Tier::CpuWide, wake) == 0);
     assert!(tell(Tier::CpuWide, switch) > 10 && tell(Tier::Switch, switch) == 0);
     assert!(tell(Tier::Switch, half) > 10 && tell(Tier::Bpf, half) == 0);
@@ -248,7 +248,7 @@ fn names_masks_and_waits_are_told() {
         .events
         .iter()
         .filter_map(|event| match &event.what {
-            What::Mask { cpus, .. } => Some(cpus.to_string()),
+            EventKind::Mask { cpus, .. } => Some(cpus.to_string()),
             _ => None,
         })
         .collect();
@@ -260,7 +260,7 @@ fn names_masks_and_waits_are_told() {
         .events
         .iter()
         .filter_map(|event| match event.what {
-            What::Wake { target, .. } => Some(target),
+            EventKind::Wake { target, .. } => Some(target),
             _ => None,
         })
         .collect();

@@ -10,10 +10,10 @@
 //! inherit it, as they do from `taskset`, until a rule says otherwise. Nobody is
 //! touched whose CPUs or nice value somebody else set. Nothing is printed here.
 
-mod keeper;
+mod enforcer;
 mod plan;
 
-pub use keeper::{Keeper, Told};
+pub use enforcer::{RuleEnforcer, Told};
 pub use plan::{Plan, Wanted};
 
 use pinwise_machine::processes::{Ledger, Processes, Watch};
@@ -24,7 +24,7 @@ use pinwise_record::{RULES_SCHEMA, RuleProcess, RuleRecord, RulesRecord};
 /// # Errors
 /// Where nothing more will be heard of processes.
 pub fn keep<P: Processes, L: Ledger>(
-    keeper: &mut Keeper<P, L>,
+    keeper: &mut RuleEnforcer<P, L>,
     watch: &mut dyn Watch,
     load: &mut dyn FnMut() -> Result<Plan, String>,
     tell: &mut dyn FnMut(Told),

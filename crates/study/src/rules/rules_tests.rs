@@ -170,9 +170,9 @@ fn plan(lines: &[(&str, &str)]) -> Plan {
 }
 
 /// A keeper that has looked at everybody, and what it told.
-fn kept(host: &Host, lines: &[(&str, &str)]) -> (Keeper<Host, Host>, Vec<RuleChange>) {
+fn kept(host: &Host, lines: &[(&str, &str)]) -> (RuleEnforcer<Host, Host>, Vec<RuleChange>) {
     let before = host.0.borrow().written.clone();
-    let mut keeper = Keeper::new(host.clone(), Some(host.clone()), plan(lines), before, 1);
+    let mut keeper = RuleEnforcer::new(host.clone(), Some(host.clone()), plan(lines), before, 1);
     let told = collect(|tell| {
         keeper.review(tell);
         keeper.look(tell);
@@ -390,8 +390,8 @@ fn nothing_is_changed_that_is_not_written_down_or_not_permitted() {
 fn a_dry_run_changes_nothing_and_tells_once() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let mut keeper: Keeper<Host, Host> =
-        Keeper::new(host.clone(), None, plan(&[DB]), Vec::new(), 1);
+    let mut keeper: RuleEnforcer<Host, Host> =
+        RuleEnforcer::new(host.clone(), None, plan(&[DB]), Vec::new(), 1);
     let told = collect(|tell| keeper.look(tell));
     assert_eq!((told.len(), told[0].to.as_deref()), (1, Some("1")));
     assert!(told[0].dry_run);

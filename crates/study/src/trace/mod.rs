@@ -1,14 +1,14 @@
 //! A trace from order to record: the machine's events go through the analysis
 //! and to whoever else listens, and what comes out is written down and judged.
 
-mod book;
 mod findings;
 mod reconcile;
+mod recorder;
 mod timeline;
 
 use std::time::Duration;
 
-pub use book::{About, Book};
+pub use recorder::{About, TraceRecorder};
 
 use crate::compare::host_record;
 use pinwise_machine::{End, Listener, Machine, MachineError, Run, Subject, TierCost, TraceOrder};
@@ -70,7 +70,7 @@ pub fn run(
         leaves_daemons: plan.leaves_daemons,
     };
     let mut both = Both {
-        book: Book::new(&topology, scope),
+        book: TraceRecorder::new(&topology, scope),
         witness,
     };
     let traced = machine.trace(&order, &mut both)?;
@@ -209,7 +209,7 @@ pub(crate) fn exit_of(end: &End) -> i32 {
 }
 
 struct Both<'a> {
-    book: Book,
+    book: TraceRecorder,
     witness: &'a mut dyn Listener,
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::book::seconds;
+use super::recorder::seconds;
 use pinwise_record::{
     CpuSpans, LeftOutSpans, PackedCpuRecord, PackedSharingRecord, PackedSlicesRecord, PackedSpan,
     PackedWaitsRecord, SliceRecord, TimelineRecord,
@@ -109,10 +109,10 @@ fn sharing(told: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{About, Book};
+    use super::super::{About, TraceRecorder};
     use crate::compare::host_record;
     use pinwise_record::{HostRecord, TraceRecord, TraceSource, TraceTier};
-    use pinwise_sched::{Event, IDLE, Left, MOST_SLICES, Tier, What};
+    use pinwise_sched::{Event, EventKind, IDLE, Left, MOST_SLICES, Tier};
     use pinwise_sim::SimulatedMachine;
     use pinwise_topology::Topology;
     use proptest::prelude::*;
@@ -130,12 +130,12 @@ mod tests {
     /// ns, with gaps between.
     fn record(slices: usize, lengths: &[u64], gaps: &[u64]) -> TraceRecord {
         let topology = Topology::from_synthetic("package:1 core:2 pu:2").unwrap();
-        let mut book = Book::new(&topology, Tier::Bpf.scope());
+        let mut book = TraceRecorder::new(&topology, Tier::Bpf.scope());
         let mut time_ns = 50;
         let mut take = |time_ns, cpu, what| book.take(&[Event { time_ns, cpu, what }]);
         for cpu in 0..4 {
             let (prev, left, next) = (IDLE, Left::Blocked, IDLE);
-            take(time_ns, cpu, What::Switch { prev, left, next });
+            take(time_ns, cpu, EventKind::Switch { prev, left, next });
         }
         for at in 0..slices {
             let cpu = u32::from(at % 2 == 1);
@@ -147,10 +147,10 @@ mod tests {
                 Left::Blocked
             };
             let (prev, next) = (IDLE, thread);
-            take(time_ns, cpu, What::Switch { prev, left, next });
+            take(time_ns, cpu, EventKind::Switch { prev, left, next });
             time_ns += lengths[at % lengths.len()];
             let (prev, next) = (thread, IDLE);
-            take(time_ns, cpu, What::Switch { prev, left, next });
+            take(time_ns, cpu, EventKind::Switch { prev, left, next });
         }
         book.close(About {
             source: TraceSource::Machine,

@@ -14,7 +14,7 @@ use pinwise_machine::linux::LinuxMachine;
 use pinwise_machine::{
     Listener, Machine, MachineError, Output as Kept, Request, Subject, TraceOrder, Traced,
 };
-use pinwise_sched::{Event, Left, Tier, What};
+use pinwise_sched::{Event, EventKind, Left, Tier};
 use pinwise_workload::{Command as Line, Workload};
 use serde_json::{Value, json};
 
@@ -215,7 +215,7 @@ impl Seen {
 
     fn life(&mut self, event: &Event) -> &'static str {
         match &event.what {
-            What::Fork { parent, child, .. } => {
+            EventKind::Fork { parent, child, .. } => {
                 self.known.insert(*child);
                 if self.followed.contains(parent) {
                     self.followed.insert(*child);
@@ -223,36 +223,36 @@ impl Seen {
                 }
                 "fork"
             }
-            What::Exit { thread } => {
+            EventKind::Exit { thread } => {
                 if self.followed.contains(thread) {
                     self.ended += 1;
                     self.gone.insert(*thread);
                 }
                 "exit"
             }
-            What::Known { thread, .. } => {
+            EventKind::Known { thread, .. } => {
                 self.known.insert(*thread);
                 "known"
             }
-            What::Follow { thread } => {
+            EventKind::Follow { thread } => {
                 self.strangers += u64::from(!self.known.contains(thread));
                 self.followed.insert(*thread);
                 "follow"
             }
-            What::Name { thread, name } => {
+            EventKind::Name { thread, name } => {
                 self.names.insert(*thread, name.to_string());
                 "name"
             }
-            What::Mask { thread, cpus } => {
+            EventKind::Mask { thread, cpus } => {
                 self.masks.insert(*thread, cpus.to_string());
                 "mask"
             }
-            What::Lost { records } => {
+            EventKind::Lost { records } => {
                 self.lost += records;
                 self.on_cpu.remove(&event.cpu);
                 "lost"
             }
-            What::Sample(sample) => {
+            EventKind::Sample(sample) => {
                 self.waits
                     .insert(sample.thread, sample.wait_ns.unwrap_or(u64::MAX));
                 self.runs.insert(sample.thread, sample.run_ns);
@@ -269,22 +269,22 @@ impl Listener for Seen {
             self.backwards += u64::from(event.time_ns < self.last_ns);
             self.last_ns = self.last_ns.max(event.time_ns);
             let kind = match &event.what {
-                What::Switch { prev, left, next } => {
+                EventKind::Switch { prev, left, next } => {
                     self.come(event.cpu, Some(*prev), *next);
                     self.leave(*prev, *left);
                     "switch"
                 }
-                What::In { thread } => {
+                EventKind::In { thread } => {
                     self.come(event.cpu, None, *thread);
                     "in"
                 }
-                What::Out { thread, left } => {
+                EventKind::Out { thread, left } => {
                     self.come(event.cpu, Some(*thread), 0);
                     self.on_cpu.remove(&event.cpu);
                     self.leave(*thread, *left);
                     "out"
                 }
-                What::Wake { .. } => "wake",
+                EventKind::Wake { .. } => "wake",
                 _ => self.life(event),
             };
             *self.kinds.entry(kind).or_default() += 1;

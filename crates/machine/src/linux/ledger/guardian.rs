@@ -10,8 +10,8 @@ use super::act::System;
 use super::entry::Journal;
 use super::file::Place;
 use super::leftover;
+use crate::linux::daemon;
 use crate::linux::live::Known;
-use crate::linux::orphan;
 
 /// What tells it that what is in force shall stay so.
 pub(super) const CLOSED: &str = "closed\n";
@@ -25,11 +25,11 @@ pub(super) fn start(
     system: &System,
     lock: Option<&File>,
 ) -> io::Result<File> {
-    let lifeline = orphan::start(c"pinwise-ledger", lock, || {
+    let death_pipe = daemon::start(c"pinwise-ledger", lock, || {
         let mut journal = journal.clone();
         let mut known = Known::default();
         let mut is_closed = false;
-        orphan::listen(|line| {
+        daemon::listen(|line| {
             is_closed |= line == CLOSED.trim_end();
             journal.take_line(line);
             known.take_line(line);
@@ -39,5 +39,5 @@ pub(super) fn start(
         }
         known.sweep();
     });
-    lifeline.map(File::from)
+    death_pipe.map(File::from)
 }

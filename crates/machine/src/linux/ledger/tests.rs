@@ -181,7 +181,7 @@ fn nothing_is_changed_without_a_guardian() {
     let (read, write) = sys::pipe(0).unwrap();
     drop(read);
     let (mut ledger, _folder) = unguarded();
-    ledger.writer.lifeline = File::from(write);
+    ledger.writer.death_pipe = File::from(write);
     let own = i32::try_from(std::process::id()).unwrap();
     let before = sys::affinity_of(own).unwrap();
     let cpus = CpuSet::single(before.first().unwrap());

@@ -18,7 +18,7 @@ const DENSITY: usize = 8;
 pub(super) struct JournalWriter {
     pub(super) file: JournalFile,
     /// What is written here the guardian hears.
-    pub(super) lifeline: File,
+    pub(super) death_pipe: File,
     pub(super) journal: Journal,
 }
 
@@ -34,9 +34,9 @@ impl JournalWriter {
         let file = JournalFile::create(place, &journal.to_text())
             .map_err(|reason| LedgerError::Unwritten { path, reason })?;
         match guardian::start(&file.place, &journal, system, lock) {
-            Ok(lifeline) => Ok(Self {
+            Ok(death_pipe) => Ok(Self {
                 file,
-                lifeline,
+                death_pipe,
                 journal,
             }),
             Err(error) => {
@@ -53,7 +53,7 @@ impl JournalWriter {
     pub(super) fn unguarded(place: Place, journal: Journal) -> Self {
         Self {
             file: JournalFile::create(place, &journal.to_text()).unwrap(),
-            lifeline: tempfile::tempfile().unwrap(),
+            death_pipe: tempfile::tempfile().unwrap(),
             journal,
         }
     }
@@ -75,7 +75,7 @@ impl JournalWriter {
             reason,
         })?;
         // A guardian that is there empties the pipe.
-        if let Err(error) = self.lifeline.write_all(line.as_bytes()) {
+        if let Err(error) = self.death_pipe.write_all(line.as_bytes()) {
             self.file.take_back(&line);
             return Err(LedgerError::Unguarded(error));
         }
@@ -95,6 +95,6 @@ impl JournalWriter {
 
     /// Tells the guardian alone.
     pub(super) fn tell_guardian(&mut self, line: &str) {
-        let _ = self.lifeline.write_all(line.as_bytes());
+        let _ = self.death_pipe.write_all(line.as_bytes());
     }
 }

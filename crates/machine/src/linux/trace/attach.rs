@@ -12,7 +12,7 @@ use super::events::{self, Recorded, Wish};
 use super::perf::{Extent, PerfSource};
 use super::permission::{self, Attempt};
 use super::{Target, nanoseconds, threads};
-use pinwise_sched::{Refusal, Tid, What};
+use pinwise_sched::{EventKind, Refusal, Tid};
 
 /// Descriptors left for everything else.
 const SPARE_DESCRIPTORS: usize = 128;
@@ -94,8 +94,8 @@ fn attach(source: &mut PerfSource, thread: Tid, extent: &Extent) -> io::Result<(
 fn note_inherited(source: &mut PerfSource, attached: &mut Attached) {
     let mut lives = Vec::new();
     source.read_rings(&mut |event| match event.what {
-        What::Fork { parent, child, .. } => lives.push((event.time_ns, parent, Some(child))),
-        What::Exit { thread } => lives.push((event.time_ns, thread, None)),
+        EventKind::Fork { parent, child, .. } => lives.push((event.time_ns, parent, Some(child))),
+        EventKind::Exit { thread } => lives.push((event.time_ns, thread, None)),
         _ => {}
     });
     lives.sort_unstable();

@@ -13,7 +13,7 @@ use super::super::sys;
 use super::exits::Exits;
 use super::figures::{Figures, Look, introduce};
 use super::threads::{self, Found};
-use pinwise_sched::{Event, Left, Scope, Tid, What};
+use pinwise_sched::{Event, EventKind, Left, Scope, Tid};
 
 /// Looks are at least so far apart.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -67,7 +67,7 @@ impl Beside {
     }
 
     /// Tells who is there; of all threads where the stream has all.
-    pub(super) fn introduce_all(&mut self, has_all_cpus: bool, tell: &mut dyn FnMut(What)) {
+    pub(super) fn introduce_all(&mut self, has_all_cpus: bool, tell: &mut dyn FnMut(EventKind)) {
         if has_all_cpus || self.is_everything {
             for found in threads::all() {
                 introduce(found, false, tell);
@@ -79,7 +79,7 @@ impl Beside {
     }
 
     /// Tells of a process and what it started, and follows it.
-    pub(super) fn follow_process(&mut self, pid: Tid, tell: &mut dyn FnMut(What)) {
+    pub(super) fn follow_process(&mut self, pid: Tid, tell: &mut dyn FnMut(EventKind)) {
         let mut found = threads::below(pid);
         if found.is_empty() {
             found.push(Found {
@@ -99,10 +99,10 @@ impl Beside {
         if let Some(exits) = &mut self.exits {
             exits.drain();
         }
-        let mut last_looks: Vec<(usize, What)> = Vec::new();
+        let mut last_looks: Vec<(usize, EventKind)> = Vec::new();
         for (index, event) in events.iter().enumerate() {
             match event.what {
-                What::Fork {
+                EventKind::Fork {
                     parent,
                     child,
                     process,
@@ -112,13 +112,13 @@ impl Beside {
                         process,
                     });
                 }
-                What::Exit { thread } => {
+                EventKind::Exit { thread } => {
                     self.fresh.remove(&thread);
                     last_looks.extend(self.last_look(thread).map(|look| (index, look)));
                     self.threads.remove(&thread);
                 }
                 // Where the source has it, it comes first.
-                What::Out {
+                EventKind::Out {
                     thread,
                     left: Left::Ended,
                 } => last_looks.extend(self.last_look(thread).map(|look| (index, look))),
@@ -129,14 +129,14 @@ impl Beside {
     }
 
     /// What the kernel told of a thread as it ended, told once.
-    fn last_look(&mut self, thread: Tid) -> Option<What> {
+    fn last_look(&mut self, thread: Tid) -> Option<EventKind> {
         let figures = self.threads.get(&thread)?;
         let last = self.exits.as_mut()?.take(thread)?;
         Some(figures.ended(last))
     }
 
     /// Looks at all threads, at the beginning of the trace or at its end.
-    pub(super) fn look_at_all(&mut self, is_last: bool, tell: &mut dyn FnMut(What)) {
+    pub(super) fn look_at_all(&mut self, is_last: bool, tell: &mut dyn FnMut(EventKind)) {
         let all: Vec<Tid> = self.threads.keys().copied().collect();
         self.look_at(&all, is_last, tell);
         self.fresh.clear();
@@ -150,7 +150,7 @@ impl Beside {
 
     /// Looks at the threads whose turn it is. `all`: even if it is nobody's
     /// turn yet, unless a look was taken a moment ago.
-    pub(super) fn look(&mut self, now: Duration, all: bool, tell: &mut dyn FnMut(What)) {
+    pub(super) fn look(&mut self, now: Duration, all: bool, tell: &mut dyn FnMut(EventKind)) {
         let due = if all { self.earliest } else { self.next };
         if now < due {
             return;
@@ -163,7 +163,7 @@ impl Beside {
     }
 
     /// The end of who is gone is in the stream, perhaps later.
-    fn look_at(&mut self, threads: &[Tid], is_last: bool, tell: &mut dyn FnMut(What)) {
+    fn look_at(&mut self, threads: &[Tid], is_last: bool, tell: &mut dyn FnMut(EventKind)) {
         let stay_open = self.threads.len() <= MOST_OPEN;
         for thread in threads {
             if let Some(figures) = self.threads.get_mut(thread) {
@@ -205,7 +205,7 @@ impl Beside {
 }
 
 /// Puts events before those at these places, as of the same moment.
-fn insert(events: &mut Vec<Event>, looks: Vec<(usize, What)>) {
+fn insert(events: &mut Vec<Event>, looks: Vec<(usize, EventKind)>) {
     if looks.is_empty() {
         return;
     }

@@ -15,7 +15,7 @@ use super::super::{LinuxMachine, sys};
 use super::beside::Beside;
 use super::{Source, Target, nanoseconds, open, threads};
 use crate::{Listener, MachineError, Request, Run, Subject, TraceOrder, Traced};
-use pinwise_sched::{Event, Refusal, Tid, Tier, What};
+use pinwise_sched::{Event, EventKind, Refusal, Tid, Tier};
 use pinwise_topology::CpuSet;
 
 /// Rounds are at least so long: shorter ones would only cost.
@@ -269,7 +269,7 @@ impl<'a> Session<'a> {
 
     /// Hands on what is seen beside the stream, as of the last moment of the
     /// stream: later ones may still bring earlier events.
-    fn tell(&mut self, look: impl FnOnce(&mut Beside, &mut dyn FnMut(What))) {
+    fn tell(&mut self, look: impl FnOnce(&mut Beside, &mut dyn FnMut(EventKind))) {
         let Some(beside) = &mut self.beside else {
             return;
         };
@@ -298,7 +298,7 @@ impl<'a> Session<'a> {
         }
         if let Some(root) = self.root {
             // It was told of when it was started.
-            events.retain(|e| !matches!(e.what, What::Fork { child, .. } if child == root));
+            events.retain(|e| !matches!(e.what, EventKind::Fork { child, .. } if child == root));
         }
         if events.first().is_some_and(|e| e.time_ns < self.from_ns) {
             cut_beginning(&mut events, self.from_ns);
@@ -380,13 +380,13 @@ fn cut_beginning(events: &mut Vec<Event>, from_ns: u64) {
     for mut event in events.drain(..early) {
         event.time_ns = from_ns;
         match event.what {
-            What::Switch { .. } | What::In { .. } => {
+            EventKind::Switch { .. } | EventKind::In { .. } => {
                 on_cpu.insert(event.cpu, event);
             }
-            What::Out { .. } => {
+            EventKind::Out { .. } => {
                 on_cpu.remove(&event.cpu);
             }
-            What::Wake { .. } | What::Lost { .. } => {}
+            EventKind::Wake { .. } | EventKind::Lost { .. } => {}
             _ => kept.push(event),
         }
     }

@@ -3,12 +3,12 @@
 use super::*;
 use pinwise_sched::Left;
 
-fn at(time_ns: u64, cpu: u32, what: What) -> Event {
+fn at(time_ns: u64, cpu: u32, what: EventKind) -> Event {
     Event { time_ns, cpu, what }
 }
 
-fn switch(prev: Tid, next: Tid) -> What {
-    What::Switch {
+fn switch(prev: Tid, next: Tid) -> EventKind {
+    EventKind::Switch {
         prev,
         left: Left::Blocked,
         next,
@@ -24,12 +24,12 @@ fn check(events: &[Event], from_ns: u64, expected: &[Event]) {
 
 #[test]
 fn only_how_things_stood_is_kept() {
-    let fork = What::Fork {
+    let fork = EventKind::Fork {
         parent: 1,
         child: 2,
         process: 2,
     };
-    let wake = What::Wake {
+    let wake = EventKind::Wake {
         thread: 3,
         target: 0,
     };
@@ -39,7 +39,7 @@ fn only_how_things_stood_is_kept() {
         at(3, 0, fork.clone()),
         at(4, 0, wake.clone()),
         at(5, 0, switch(5, 7)),
-        at(6, 1, What::Lost { records: 1 }),
+        at(6, 1, EventKind::Lost { records: 1 }),
         at(10, 0, switch(7, 0)),
         at(11, 0, wake.clone()),
     ];
@@ -55,12 +55,12 @@ fn only_how_things_stood_is_kept() {
 
 #[test]
 fn who_left_before_is_not_on_the_cpu() {
-    let left = What::Out {
+    let left = EventKind::Out {
         thread: 5,
         left: Left::Preempted,
     };
-    let events = [at(1, 0, What::In { thread: 5 }), at(2, 0, left)];
+    let events = [at(1, 0, EventKind::In { thread: 5 }), at(2, 0, left)];
     check(&events, 10, &[]);
-    check(&events[..1], 10, &[at(10, 0, What::In { thread: 5 })]);
+    check(&events[..1], 10, &[at(10, 0, EventKind::In { thread: 5 })]);
     check(&[], 10, &[]);
 }

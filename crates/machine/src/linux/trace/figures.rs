@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use super::super::sys;
 use super::exits::LastFigures;
 use super::threads::{self, Counts, Found};
-use pinwise_sched::{Sample, Tid, What};
+use pinwise_sched::{EventKind, Sample, Tid};
 use pinwise_topology::CpuSet;
 
 /// Longest file of these, bytes; `sched` has about 1,500.
@@ -64,7 +64,7 @@ impl Figures {
         look: Look,
         is_last: bool,
         buffer: &mut Vec<u8>,
-        tell: &mut dyn FnMut(What),
+        tell: &mut dyn FnMut(EventKind),
     ) -> bool {
         let thread = self.found.tid;
         let Ok(mask) = sys::affinity_of(thread) else {
@@ -76,10 +76,10 @@ impl Figures {
             };
             sample.is_last |= is_last;
             self.cpu = sample.cpu;
-            tell(What::Sample(Box::new(sample)));
+            tell(EventKind::Sample(Box::new(sample)));
         }
         if self.mask.as_ref() != Some(&mask) {
-            tell(What::Mask {
+            tell(EventKind::Mask {
                 thread,
                 cpus: Box::new(mask.clone()),
             });
@@ -127,8 +127,8 @@ impl Figures {
     }
 
     /// What the kernel told of the thread as it ended.
-    pub(super) fn ended(&self, last: LastFigures) -> What {
-        What::Sample(Box::new(Sample {
+    pub(super) fn ended(&self, last: LastFigures) -> EventKind {
+        EventKind::Sample(Box::new(Sample {
             thread: self.found.tid,
             cpu: self.cpu,
             is_runnable: false,
@@ -164,16 +164,16 @@ fn open(found: Found, name: &str) -> Option<File> {
 }
 
 /// What is told of a thread that is heard of first.
-pub(super) fn introduce(found: Found, is_followed: bool, tell: &mut dyn FnMut(What)) {
+pub(super) fn introduce(found: Found, is_followed: bool, tell: &mut dyn FnMut(EventKind)) {
     let thread: Tid = found.tid;
-    tell(What::Known {
+    tell(EventKind::Known {
         thread,
         process: found.process,
     });
     if let Some(name) = threads::name(thread) {
-        tell(What::Name { thread, name });
+        tell(EventKind::Name { thread, name });
     }
     if is_followed {
-        tell(What::Follow { thread });
+        tell(EventKind::Follow { thread });
     }
 }

@@ -6,7 +6,9 @@
 //! to repair what is missing: a half without its other half is told as it is.
 
 use pinwise_sched::perf::{Native, Record};
-use pinwise_sched::{Event, Field, FormatError, IDLE, Left, States, Tid, TracepointFormat, What};
+use pinwise_sched::{
+    Event, EventKind, Field, FormatError, IDLE, Left, States, Tid, TracepointFormat,
+};
 
 /// How switches are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,19 +73,19 @@ impl Points {
     }
 
     /// What a tracepoint tells; `None` where it is none of these or too short.
-    fn read(&self, raw: &[u8]) -> Option<What> {
+    fn read(&self, raw: &[u8]) -> Option<EventKind> {
         let tid = |field: Field| field.small(raw, Native);
         let id = u64::try_from(self.kind.number(raw, Native)?).ok()?;
         if id == self.switch.id {
             let state = self.switch.state.number(raw, Native)?.cast_unsigned();
-            return Some(What::Switch {
+            return Some(EventKind::Switch {
                 prev: tid(self.switch.prev)?,
                 left: self.switch.states.left(state),
                 next: tid(self.switch.next)?,
             });
         }
         let wake = self.wakeups.iter().find(|wake| wake.id == id)?;
-        Some(What::Wake {
+        Some(EventKind::Wake {
             thread: tid(wake.thread)?,
             target: u32::try_from(wake.target.small(raw, Native)?).ok()?,
         })
@@ -136,7 +138,7 @@ impl Lane {
                     tell_some(points.read(raw), &mut tell);
                 }
             }
-            Record::Fork(task) => tell(What::Fork {
+            Record::Fork(task) => tell(EventKind::Fork {
                 parent: task.parent,
                 child: task.thread,
                 process: task.process,
@@ -150,15 +152,15 @@ impl Lane {
             } => {
                 self.exec(thread, is_exec, &mut tell);
                 let name = String::from_utf8_lossy(name).into();
-                tell(What::Name { thread, name });
+                tell(EventKind::Name { thread, name });
             }
             Record::Lost { records } => {
                 self.forget();
-                tell(What::Lost { records });
+                tell(EventKind::Lost { records });
             }
             Record::Throttle | Record::Damaged => {
                 self.forget();
-                tell(What::Lost { records: 1 });
+                tell(EventKind::Lost { records: 1 });
             }
         }
     }
@@ -172,10 +174,16 @@ impl Lane {
     /// Half a switch of a thread of ours. A thread whose events were opened
     /// twice, because it was made while its maker was attached to, tells each
     /// half twice.
-    fn half(&mut self, thread: Tid, is_out: bool, is_preempted: bool, tell: &mut dyn FnMut(What)) {
+    fn half(
+        &mut self,
+        thread: Tid,
+        is_out: bool,
+        is_preempted: bool,
+        tell: &mut dyn FnMut(EventKind),
+    ) {
         if !is_out {
             if self.current != Some(thread) {
-                tell(What::In { thread });
+                tell(EventKind::In { thread });
             }
             self.current = Some(thread);
             self.awaited = None;
@@ -185,14 +193,20 @@ impl Lane {
             } else {
                 Left::Blocked
             };
-            tell(What::Out { thread, left });
+            tell(EventKind::Out { thread, left });
             self.current = None;
             self.awaited = Some(thread);
         }
     }
 
     /// Half a switch of any thread: the first half tells all of it.
-    fn wide(&mut self, thread: Tid, other: Tid, is_out: bool, is_preempted: bool) -> Option<What> {
+    fn wide(
+        &mut self,
+        thread: Tid,
+        other: Tid,
+        is_out: bool,
+        is_preempted: bool,
+    ) -> Option<EventKind> {
         if is_out {
             // Who has been taken off the list of processes has no number any
             // more when it leaves for the last time.
@@ -208,7 +222,7 @@ impl Lane {
             };
             self.current = Some(other);
             self.awaited = Some(other);
-            return Some(What::Switch {
+            return Some(EventKind::Switch {
                 prev,
                 left,
                 next: other,
@@ -217,7 +231,7 @@ impl Lane {
         let was_told = self.awaited.take() == Some(thread);
         self.current = Some(thread);
         // The first half is missing: at the very beginning, or lost.
-        (!was_told && other >= IDLE).then_some(What::Switch {
+        (!was_told && other >= IDLE).then_some(EventKind::Switch {
             prev: other,
             left: Left::Untold,
             next: thread,
@@ -225,32 +239,32 @@ impl Lane {
     }
 
     /// A thread of ours tells nothing any more after it has ended.
-    fn exit(&mut self, thread: Tid, tell: &mut dyn FnMut(What)) {
+    fn exit(&mut self, thread: Tid, tell: &mut dyn FnMut(EventKind)) {
         match self.writing {
             Writing::Own => {
                 if self.current == Some(thread) {
                     let left = Left::Ended;
-                    tell(What::Out { thread, left });
+                    tell(EventKind::Out { thread, left });
                     self.current = None;
                 }
             }
             Writing::Wide | Writing::Points(_) => {}
         }
-        tell(What::Exit { thread });
+        tell(EventKind::Exit { thread });
     }
 
     /// A thread of ours may be heard of first when it starts a program: it is
     /// on the CPU then.
-    fn exec(&mut self, thread: Tid, is_exec: bool, tell: &mut dyn FnMut(What)) {
+    fn exec(&mut self, thread: Tid, is_exec: bool, tell: &mut dyn FnMut(EventKind)) {
         if is_exec && self.writing == Writing::Own && self.current != Some(thread) {
-            tell(What::In { thread });
+            tell(EventKind::In { thread });
             self.current = Some(thread);
             self.awaited = None;
         }
     }
 }
 
-fn tell_some(what: Option<What>, tell: &mut dyn FnMut(What)) {
+fn tell_some(what: Option<EventKind>, tell: &mut dyn FnMut(EventKind)) {
     if let Some(what) = what {
         tell(what);
     }

@@ -35,20 +35,20 @@ const fn gone(thread: Tid) -> Told {
     (thread, Record::Exit(task))
 }
 
-fn switch(prev: Tid, left: Left, next: Tid) -> What {
-    What::Switch { prev, left, next }
+fn switch(prev: Tid, left: Left, next: Tid) -> EventKind {
+    EventKind::Switch { prev, left, next }
 }
 
-fn out(thread: Tid, left: Left) -> What {
-    What::Out { thread, left }
+fn out(thread: Tid, left: Left) -> EventKind {
+    EventKind::Out { thread, left }
 }
 
-fn come(thread: Tid) -> What {
-    What::In { thread }
+fn come(thread: Tid) -> EventKind {
+    EventKind::In { thread }
 }
 
 #[track_caller]
-fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[What]) {
+fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[EventKind]) {
     let mut lane = Lane::new(3, writing);
     let mut events = Vec::new();
     for (time_ns, &record) in (1..).zip(records) {
@@ -56,7 +56,7 @@ fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[What]) {
     }
     assert!(events.iter().all(|event| event.cpu == 3));
     assert!(events.is_sorted_by_key(|event| event.time_ns));
-    let told: Vec<What> = events.into_iter().map(|event| event.what).collect();
+    let told: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
     assert_eq!(told, expected);
 }
 
@@ -95,7 +95,7 @@ fn what_is_told_twice_is_told_once() {
 #[test]
 fn an_own_thread_that_ends_leaves_its_cpu() {
     let records = [own(7, false, false), gone(7), gone(9)];
-    let exit = |thread| What::Exit { thread };
+    let exit = |thread| EventKind::Exit { thread };
     let expected = [come(7), out(7, Left::Ended), exit(7), exit(9)];
     check(Writing::Own, &records, &expected);
 }
@@ -110,7 +110,7 @@ fn who_starts_a_program_is_on_the_cpu() {
         name: b"prog",
     };
     let comm = (7, comm);
-    let name = What::Name {
+    let name = EventKind::Name {
         thread: 7,
         name: "prog".into(),
     };
@@ -140,7 +140,7 @@ fn a_second_half_alone_is_told() {
     ];
     let expected = [
         switch(7, Left::Untold, 8),
-        What::Lost { records: 5 },
+        EventKind::Lost { records: 5 },
         switch(8, Left::Untold, 9),
     ];
     check(Writing::Wide, &records, &expected);
@@ -161,7 +161,7 @@ fn who_ended_is_told_by_the_cpu() {
         wide(0, 9, true, false),
         wide(9, 0, true, false),
     ];
-    let exit = |thread| What::Exit { thread };
+    let exit = |thread| EventKind::Exit { thread };
     let expected = [
         switch(0, Left::Blocked, 7),
         exit(7),
@@ -229,7 +229,7 @@ fn wakeups_have_a_target_and_damaged_samples_nothing() {
     let unknown = raw(8, &[&[0; 8]]);
     let samples = [&wake[..], &wake[..9], &nowhere, &unknown, &[]];
     let records = samples.map(|raw| (0, Record::Sample { raw }));
-    let expected = What::Wake {
+    let expected = EventKind::Wake {
         thread: 9,
         target: 4,
     };

@@ -14,7 +14,7 @@ use super::exits::Exits;
 use super::figures::{Figures, Look, introduce};
 use super::threads::{self, Found};
 use super::{Source, Target, nanoseconds};
-use pinwise_sched::{Event, IDLE, Tid, What};
+use pinwise_sched::{Event, EventKind, IDLE, Tid};
 
 /// Looks are at least so far apart.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
@@ -115,7 +115,7 @@ impl Polling {
                 continue;
             }
             if all_begin {
-                teller(events, 0)(What::Fork {
+                teller(events, 0)(EventKind::Fork {
                     parent: IDLE,
                     child: found.tid,
                     process: found.process,
@@ -150,7 +150,7 @@ impl Polling {
             if let Some((figures, last)) = self.threads.remove(&thread).zip(last) {
                 teller(events, 0)(figures.ended(last));
             }
-            teller(events, 0)(What::Exit { thread });
+            teller(events, 0)(EventKind::Exit { thread });
         }
     }
 
@@ -161,7 +161,7 @@ impl Polling {
         for (cpu, busy) in usage.busy {
             let busy_ns = nanoseconds(busy);
             let cpu = u32::try_from(cpu).unwrap_or(u32::MAX);
-            teller(events, cpu)(What::Usage { busy_ns });
+            teller(events, cpu)(EventKind::Usage { busy_ns });
         }
         self.next_usage = sys::monotonic() + LEAST_INTERVAL;
     }
@@ -221,7 +221,7 @@ fn own_orphans(roots: &[Tid]) -> Vec<Found> {
 }
 
 /// Appends events with the time at which they are told.
-fn teller(events: &mut Vec<Event>, cpu: u32) -> impl FnMut(What) {
+fn teller(events: &mut Vec<Event>, cpu: u32) -> impl FnMut(EventKind) {
     move |what| {
         events.push(Event {
             time_ns: nanoseconds(sys::monotonic()),

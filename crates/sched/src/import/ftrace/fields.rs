@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use super::columns::number;
-use crate::import::told::{Comm, Named, What};
+use crate::import::raw_event::{Comm, Named, RawKind};
 use crate::{Left, States, Tid};
 
 /// Longest name of a thread.
@@ -18,7 +18,7 @@ const LONGEST_NAME: usize = 15;
 const CLONE_THREAD: u64 = 0x10000;
 
 /// What an event tells. The error is a clause that names the field.
-pub(super) fn read(event: &[u8], arguments: &[u8]) -> Result<What, String> {
+pub(super) fn read(event: &[u8], arguments: &[u8]) -> Result<RawKind, String> {
     let mut rest = Rest(arguments);
     let what = match event {
         b"sched_switch" if !arguments.starts_with(b"prev_comm=") => rest.short_switch()?,
@@ -26,7 +26,7 @@ pub(super) fn read(event: &[u8], arguments: &[u8]) -> Result<What, String> {
         b"sched_wakeup" | b"sched_wakeup_new" => {
             let (who, target) = rest.wakeup()?;
             let is_new = event == b"sched_wakeup_new";
-            What::Wakeup {
+            RawKind::Wakeup {
                 who,
                 target,
                 is_new,
@@ -34,21 +34,21 @@ pub(super) fn read(event: &[u8], arguments: &[u8]) -> Result<What, String> {
         }
         b"sched_waking" => {
             let (who, target) = rest.wakeup()?;
-            What::Waking { who, target }
+            RawKind::Waking { who, target }
         }
         b"sched_migrate_task" => rest.moved()?,
-        b"sched_process_fork" => What::Fork {
+        b"sched_process_fork" => RawKind::Fork {
             parent: rest.person("comm=", " pid=")?.thread,
             child: rest.person("child_comm=", " child_pid=")?,
             process: None,
         },
         b"sched_process_exec" => rest.exec()?,
-        b"sched_process_exit" => What::Exit {
+        b"sched_process_exit" => RawKind::Exit {
             thread: rest.person("comm=", " pid=")?.thread,
         },
         b"task_newtask" => rest.new_task()?,
         b"task_rename" => rest.rename()?,
-        _ => What::Nothing,
+        _ => RawKind::Nothing,
     };
     Ok(what)
 }
@@ -58,18 +58,18 @@ pub(super) fn read(event: &[u8], arguments: &[u8]) -> Result<What, String> {
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
-    fn switch(&mut self) -> Result<What, String> {
+    fn switch(&mut self) -> Result<RawKind, String> {
         let prev = self.person("prev_comm=", " prev_pid=")?;
         self.value("prev_prio=")?;
         let left = left(self.value("prev_state=")?)?;
         // `trace-cmd report -R` leaves the arrow away.
         self.0 = self.0.strip_prefix(b"==> ").unwrap_or(self.0);
         let next = self.person("next_comm=", " next_pid=")?;
-        Ok(What::Switch { prev, left, next })
+        Ok(RawKind::Switch { prev, left, next })
     }
 
     /// `bash:317 [120] S ==> swapper/0:0 [120]`, of trace-cmd.
-    fn short_switch(&mut self) -> Result<What, String> {
+    fn short_switch(&mut self) -> Result<RawKind, String> {
         let mut left_as = Left::Untold;
         let prev = self.short_person("prev_pid", |rest| {
             let (state, rest) = split(rest, b" ==> ")?;
@@ -78,7 +78,7 @@ impl<'a> Rest<'a> {
         })?;
         let next = self.short_person("next_pid", |rest| rest.is_empty().then_some(rest))?;
         let left = left_as;
-        Ok(What::Switch { prev, left, next })
+        Ok(RawKind::Switch { prev, left, next })
     }
 
     fn wakeup(&mut self) -> Result<(Named, u32), String> {
@@ -100,22 +100,22 @@ impl<'a> Rest<'a> {
         Ok((who, self.cpu("CPU:")?))
     }
 
-    fn moved(&mut self) -> Result<What, String> {
+    fn moved(&mut self) -> Result<RawKind, String> {
         let who = self.person("comm=", " pid=")?;
         self.value("prio=")?;
         self.value("orig_cpu=")?;
         let target = self.cpu("dest_cpu=")?;
-        Ok(What::Moved { who, target })
+        Ok(RawKind::Moved { who, target })
     }
 
     /// The kernel names a thread after the file that it executes.
-    fn exec(&mut self) -> Result<What, String> {
+    fn exec(&mut self) -> Result<RawKind, String> {
         let file = self.text("filename=", " pid=", self.0.len())?;
         let thread = self.thread(" pid=")?;
         let file = String::from_utf8_lossy(file);
         let name = Path::new(&*file).file_name().unwrap_or_default();
         let name = Comm::new(name.as_encoded_bytes());
-        Ok(What::Name {
+        Ok(RawKind::Name {
             who: Named { thread, name },
             process: Some(thread),
             is_exec: true,
@@ -124,7 +124,7 @@ impl<'a> Rest<'a> {
 
     /// Comes before `sched_process_fork` and alone tells threads from
     /// processes.
-    fn new_task(&mut self) -> Result<What, String> {
+    fn new_task(&mut self) -> Result<RawKind, String> {
         let thread = self.thread("pid=")?;
         let name = self.text("comm=", " clone_flags=", LONGEST_NAME)?;
         self.0 = self.0.trim_ascii_start();
@@ -132,7 +132,7 @@ impl<'a> Rest<'a> {
         let flags = std::str::from_utf8(flags).ok();
         let flags = flags.and_then(|flags| u64::from_str_radix(flags, 16).ok());
         let flags = flags.ok_or("clone_flags is no number")?;
-        Ok(What::New {
+        Ok(RawKind::New {
             who: Named {
                 thread,
                 name: Comm::new(name),
@@ -141,12 +141,12 @@ impl<'a> Rest<'a> {
         })
     }
 
-    fn rename(&mut self) -> Result<What, String> {
+    fn rename(&mut self) -> Result<RawKind, String> {
         let thread = self.thread("pid=")?;
         self.text("oldcomm=", " newcomm=", LONGEST_NAME)?;
         self.0 = self.0.trim_ascii_start();
         let name = self.text("newcomm=", " oom_score_adj=", LONGEST_NAME)?;
-        Ok(What::Name {
+        Ok(RawKind::Name {
             who: Named {
                 thread,
                 name: Comm::new(name),

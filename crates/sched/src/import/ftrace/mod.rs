@@ -8,9 +8,9 @@ mod fields;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
+use super::event_builder::{EventBuilder, NO_SWITCHES, Reading};
 use super::prefix::Prefix;
-use super::scribe::{NO_SWITCHES, Reading, Scribe};
-use super::told::{Told, What};
+use super::raw_event::{RawEvent, RawKind};
 use super::{Facts, ImportError, Imported, Whom};
 use crate::Event;
 
@@ -86,12 +86,12 @@ impl<R: Read + Seek> Ftrace<R> {
             has_ends: true,
             starts_command: false,
         };
-        let mut scribe = Scribe::new(reading, sink);
+        let mut scribe = EventBuilder::new(reading, sink);
         let mut lines = Lines::new(self.reader);
         while let Some(told) = lines.next()? {
             if let Some(records) = lines.lost.remove(&told.cpu) {
-                scribe.tell(&Told {
-                    what: What::Lost { records },
+                scribe.tell(&RawEvent {
+                    what: RawKind::Lost { records },
                     current: None,
                     ..told
                 });
@@ -134,7 +134,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next line that tells something.
-    fn next(&mut self) -> Result<Option<Told>, ImportError> {
+    fn next(&mut self) -> Result<Option<RawEvent>, ImportError> {
         while self.read_line()? {
             let is_whole = self.line.ends_with(b"\n");
             let line = self.line.trim_ascii_end();
@@ -194,13 +194,13 @@ impl<R: BufRead> Lines<R> {
 
 /// One line of an event; `None`: it is none. The error is a clause that names
 /// the field.
-fn event(line: &[u8]) -> Result<Option<Told>, String> {
+fn event(line: &[u8]) -> Result<Option<RawEvent>, String> {
     let Some(columns) = Columns::of(line)? else {
         return Ok(None);
     };
     let what = fields::read(columns.event, columns.arguments)
         .map_err(|what| format!("{}: {what}", String::from_utf8_lossy(columns.event)))?;
-    Ok(Some(Told {
+    Ok(Some(RawEvent {
         time_ns: columns.time_ns,
         cpu: columns.cpu,
         current: columns.process.map(|process| (columns.thread, process)),

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use crate::import::{Import, ImportError, Imported, Whom};
-use crate::{Event, Left, Tid, What};
+use crate::{Event, EventKind, Left, Tid};
 
 fn import(text: &[u8], whom: Whom) -> Result<(Vec<Event>, Imported), ImportError> {
     let mut events: Vec<Event> = Vec::new();
@@ -15,7 +15,7 @@ fn import(text: &[u8], whom: Whom) -> Result<(Vec<Event>, Imported), ImportError
 /// What a line becomes, names left out, after a first switch that makes it a
 /// trace.
 #[track_caller]
-fn check(arguments: &str, expected: &[What]) {
+fn check(arguments: &str, expected: &[EventKind]) {
     let line = |time, rest: &str| format!("            bash-317     [001] d..2. {time}: {rest}\n");
     let first = "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120";
     let text = line("1.000000", first) + &line("2.000000", arguments);
@@ -23,8 +23,8 @@ fn check(arguments: &str, expected: &[What]) {
     let later = events
         .into_iter()
         .filter(|event| event.time_ns == 2_000_000_000);
-    let is_name = |what: &What| matches!(what, What::Name { .. });
-    let found: Vec<What> = later
+    let is_name = |what: &EventKind| matches!(what, EventKind::Name { .. });
+    let found: Vec<EventKind> = later
         .map(|event| event.what)
         .filter(|w| !is_name(w))
         .collect();
@@ -41,8 +41,8 @@ fn refused(line: &str, part: &str) {
     assert!(!error.contains('\n'), "{error}");
 }
 
-fn switch(prev: Tid, left: Left, next: Tid) -> What {
-    What::Switch { prev, left, next }
+fn switch(prev: Tid, left: Left, next: Tid) -> EventKind {
+    EventKind::Switch { prev, left, next }
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn switches_are_read_in_all_styles() {
     }
     check(
         "sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=Z ==> next_comm=b next_pid=8 next_prio=120",
-        &[switch(7, Left::Ended, 8), What::Exit { thread: 7 }],
+        &[switch(7, Left::Ended, 8), EventKind::Exit { thread: 7 }],
     );
 }
 
@@ -90,7 +90,7 @@ fn names_that_look_like_fields_are_names() {
         );
         check(
             &format!("sched_wakeup: comm={name} pid=7 prio=120 target_cpu=003"),
-            &[What::Wake {
+            &[EventKind::Wake {
                 thread: 7,
                 target: 3,
             }],
@@ -106,7 +106,7 @@ fn names_that_look_like_fields_are_names() {
 
 #[test]
 fn wakeups_forks_and_ends_are_read() {
-    let wake = [What::Wake {
+    let wake = [EventKind::Wake {
         thread: 7,
         target: 3,
     }];
@@ -117,7 +117,7 @@ fn wakeups_forks_and_ends_are_read() {
     check("sched_wakeup_new: a:7 [120] CPU:003", &wake);
     check("sched_wakeup: a:7 [120] success=1 CPU:003", &wake);
     check("sched_waking: comm=a pid=7 prio=120 target_cpu=003", &wake);
-    let fork = |process| What::Fork {
+    let fork = |process| EventKind::Fork {
         parent: 1,
         child: 9,
         process,
@@ -129,7 +129,7 @@ fn wakeups_forks_and_ends_are_read() {
     // The process of an executing thread is news.
     check(
         "sched_process_exec: filename=/bin/a pid=1 b pid=9 old_pid=9",
-        &[What::Known {
+        &[EventKind::Known {
             thread: 9,
             process: 9,
         }],
@@ -152,7 +152,7 @@ fn a_new_task_tells_threads_from_processes() {
     ]
     .concat();
     let (events, _) = import(text.as_bytes(), Whom::Default).unwrap();
-    let fork = What::Fork {
+    let fork = EventKind::Fork {
         parent: 2,
         child: 9,
         process: 2,
@@ -161,7 +161,7 @@ fn a_new_task_tells_threads_from_processes() {
     assert!(
         !events
             .iter()
-            .any(|event| matches!(event.what, What::Exit { .. }))
+            .any(|event| matches!(event.what, EventKind::Exit { .. }))
     );
 }
 
@@ -179,14 +179,14 @@ fn a_waking_thread_is_queued_where_it_is_moved() {
     let (events, _) = import(text.as_bytes(), Whom::Default).unwrap();
     let wakes: Vec<_> = events
         .iter()
-        .filter(|e| matches!(e.what, What::Wake { .. }))
+        .filter(|e| matches!(e.what, EventKind::Wake { .. }))
         .collect();
     assert_eq!(wakes.len(), 1);
     assert_eq!(
         (wakes[0].time_ns, &wakes[0].what),
         (
             2_000_000_000,
-            &What::Wake {
+            &EventKind::Wake {
                 thread: 1,
                 target: 5
             }
@@ -210,7 +210,7 @@ fn losses_stand_before_the_next_event_of_their_cpu() {
         let (events, imported) = import(text.as_bytes(), Whom::Default).unwrap();
         let at = events
             .iter()
-            .position(|e| e.what == What::Lost { records })
+            .position(|e| e.what == EventKind::Lost { records })
             .unwrap();
         assert_eq!((events[at].cpu, events[at].time_ns), (1, 3_000_000_000));
         assert!(
@@ -273,12 +273,12 @@ fn a_process_is_followed_or_missed() {
     assert_eq!(imported.root, Some(317));
     assert_eq!(
         events[0].what,
-        What::Known {
+        EventKind::Known {
             thread: 317,
             process: 300
         }
     );
-    assert_eq!(events[1].what, What::Follow { thread: 317 });
+    assert_eq!(events[1].what, EventKind::Follow { thread: 317 });
     let error = import(text.as_bytes(), Whom::Process(5)).unwrap_err();
     assert_eq!(error.to_string(), "process 5 is not in it");
 }

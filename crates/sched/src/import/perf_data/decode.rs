@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::attributes::Attributes;
 use super::header::Header;
 use crate::import::ImportError;
-use crate::import::told::{Comm, Named, Told, What};
+use crate::import::raw_event::{Comm, Named, RawEvent, RawKind};
 use crate::perf::{Bytes, General, Record, Task, kind};
 use crate::{Field, FormatError, Left, States, Tid, TracepointFormat};
 
@@ -26,30 +26,30 @@ pub(super) struct Decoder {
 #[derive(Debug, Clone)]
 enum Tracepoint {
     Switch {
-        prev: Person,
+        prev: TaskFields,
         state: Field,
         states: States,
-        next: Person,
+        next: TaskFields,
     },
     Wakeup {
-        who: Person,
+        who: TaskFields,
         target: Field,
         is_new: bool,
     },
-    Waking(Person, Field),
-    Moved(Person, Field),
-    Fork(Field, Person),
+    Waking(TaskFields, Field),
+    Moved(TaskFields, Field),
+    Fork(Field, TaskFields),
     Exit(Field),
 }
 
 /// A thread in a tracepoint: its number, and its name where that is there.
 #[derive(Debug, Clone, Copy)]
-struct Person {
+struct TaskFields {
     thread: Field,
     name: Option<Field>,
 }
 
-impl Person {
+impl TaskFields {
     fn of(format: &TracepointFormat, thread: &str, name: &str) -> Result<Self, FormatError> {
         Ok(Self {
             thread: format.number(thread)?,
@@ -69,12 +69,12 @@ impl Person {
 impl Tracepoint {
     /// `None`: nothing that is needed.
     fn of(format: &TracepointFormat, has_task_records: bool) -> Result<Option<Self>, FormatError> {
-        let person = || Person::of(format, "pid", "comm");
+        let person = || TaskFields::of(format, "pid", "comm");
         Ok(Some(match format.name.as_str() {
             "sched_switch" => Self::Switch {
-                prev: Person::of(format, "prev_pid", "prev_comm")?,
+                prev: TaskFields::of(format, "prev_pid", "prev_comm")?,
                 state: format.number("prev_state")?,
-                next: Person::of(format, "next_pid", "next_comm")?,
+                next: TaskFields::of(format, "next_pid", "next_comm")?,
                 // Those of the kernel that wrote, where it tells.
                 states: format.states.unwrap_or(States::USUAL),
             },
@@ -88,7 +88,7 @@ impl Tracepoint {
             // perf's own records say more: the process.
             "sched_process_fork" if !has_task_records => Self::Fork(
                 format.number("parent_pid")?,
-                Person::of(format, "child_pid", "child_comm")?,
+                TaskFields::of(format, "child_pid", "child_comm")?,
             ),
             "sched_process_exit" if !has_task_records => Self::Exit(format.number("pid")?),
             _ => return Ok(None),
@@ -149,7 +149,7 @@ impl Decoder {
         kind: u32,
         misc: u16,
         body: Bytes<'_>,
-    ) -> Result<Option<Told>, String> {
+    ) -> Result<Option<RawEvent>, String> {
         if kind == kind::SAMPLE {
             return self.sample(body);
         }
@@ -170,7 +170,7 @@ impl Decoder {
                 name,
             } => {
                 let name = Comm::new(name);
-                let what = What::Name {
+                let what = RawKind::Name {
                     who: Named { thread, name },
                     process: Some(process),
                     is_exec,
@@ -180,7 +180,7 @@ impl Decoder {
             Record::Fork(task) => Ok(tell(at(task), fork(task))),
             Record::Exit(task) => {
                 let thread = task.thread;
-                Ok(tell(at(task), What::Exit { thread }))
+                Ok(tell(at(task), RawKind::Exit { thread }))
             }
             Record::Lost { records } => Ok(self.lose(general, records)),
             Record::Switch {
@@ -198,7 +198,7 @@ impl Decoder {
         }
     }
 
-    fn sample(&self, body: Bytes<'_>) -> Result<Option<Told>, String> {
+    fn sample(&self, body: Bytes<'_>) -> Result<Option<RawEvent>, String> {
         let short = || "a sample is shorter than its event's description says".to_owned();
         let (general, raw) = self.attributes.sample(body).ok_or_else(short)?;
         let Some(raw) = raw else {
@@ -213,7 +213,7 @@ impl Decoder {
         let (Some(time_ns), Some(cpu)) = (general.time_ns, general.cpu) else {
             return Err(format!("samples without {MISSING}"));
         };
-        Ok(Some(Told {
+        Ok(Some(RawEvent {
             time_ns,
             cpu,
             current: general.thread.zip(general.process),
@@ -221,7 +221,7 @@ impl Decoder {
         }))
     }
 
-    fn tracepoint(&self, tracepoint: &Tracepoint, raw: &[u8]) -> Option<What> {
+    fn tracepoint(&self, tracepoint: &Tracepoint, raw: &[u8]) -> Option<RawKind> {
         let big = self.is_big_endian;
         let cpu = |field: &Field| u32::try_from(field.small(raw, big)?).ok();
         Some(match tracepoint {
@@ -230,7 +230,7 @@ impl Decoder {
                 state,
                 states,
                 next,
-            } => What::Switch {
+            } => RawKind::Switch {
                 prev: prev.read(raw, big)?,
                 left: states.left(state.number(raw, big)?.cast_unsigned()),
                 next: next.read(raw, big)?,
@@ -239,25 +239,25 @@ impl Decoder {
                 who,
                 target,
                 is_new,
-            } => What::Wakeup {
+            } => RawKind::Wakeup {
                 who: who.read(raw, big)?,
                 target: cpu(target)?,
                 is_new: *is_new,
             },
-            Tracepoint::Waking(who, target) => What::Waking {
+            Tracepoint::Waking(who, target) => RawKind::Waking {
                 who: who.read(raw, big)?,
                 target: cpu(target)?,
             },
-            Tracepoint::Moved(who, target) => What::Moved {
+            Tracepoint::Moved(who, target) => RawKind::Moved {
                 who: who.read(raw, big)?,
                 target: cpu(target)?,
             },
-            Tracepoint::Fork(parent, child) => What::Fork {
+            Tracepoint::Fork(parent, child) => RawKind::Fork {
                 parent: parent.small(raw, big)?,
                 child: child.read(raw, big)?,
                 process: None,
             },
-            Tracepoint::Exit(thread) => What::Exit {
+            Tracepoint::Exit(thread) => RawKind::Exit {
                 thread: thread.small(raw, big)?,
             },
         })
@@ -270,18 +270,18 @@ impl Decoder {
         other: Option<Tid>,
         is_out: bool,
         left: Left,
-    ) -> Result<Told, String> {
+    ) -> Result<RawEvent, String> {
         let (Some(time_ns), Some(cpu), Some(thread)) =
             (general.time_ns, general.cpu, general.thread)
         else {
             return Err(format!("switch records without {MISSING}"));
         };
         let what = match (other, is_out) {
-            (None, true) => What::Out { thread, left },
-            (None, false) => What::In { thread },
+            (None, true) => RawKind::Out { thread, left },
+            (None, false) => RawKind::In { thread },
             (Some(other), _) => self.wide_switch(cpu, thread, left, other, is_out),
         };
-        Ok(Told {
+        Ok(RawEvent {
             time_ns,
             cpu,
             current: general.thread.zip(general.process),
@@ -292,20 +292,27 @@ impl Decoder {
     /// Each switch of a CPU is told twice, by who leaves and by who comes; the
     /// second counts only where the first was lost. A thread that is dead when
     /// it leaves has no number any more (-1).
-    fn wide_switch(&mut self, cpu: u32, thread: Tid, left: Left, other: Tid, is_out: bool) -> What {
+    fn wide_switch(
+        &mut self,
+        cpu: u32,
+        thread: Tid,
+        left: Left,
+        other: Tid,
+        is_out: bool,
+    ) -> RawKind {
         let (prev, left, next) = match is_out {
             true => (thread, left, other),
             false => (other, Left::Untold, thread),
         };
         let before = self.running.insert(cpu, next);
         if !is_out && before == Some(next) {
-            return What::Nothing;
+            return RawKind::Nothing;
         }
         let prev = match (prev, before) {
             (-1, Some(before)) => before,
             (prev, _) => prev,
         };
-        What::Switch {
+        RawKind::Switch {
             prev: nameless(prev),
             left,
             next: nameless(next),
@@ -313,7 +320,7 @@ impl Decoder {
     }
 
     /// Records were lost. perf also sums them up at the end, without a time.
-    fn lose(&mut self, general: General, records: u64) -> Option<Told> {
+    fn lose(&mut self, general: General, records: u64) -> Option<RawEvent> {
         let has_time = general.time_ns.is_some_and(|time| time > 0);
         if !has_time || general.cpu.is_none() {
             self.lost_untimed = self.lost_untimed.saturating_add(records);
@@ -323,15 +330,15 @@ impl Decoder {
         if let Some(cpu) = general.cpu {
             self.running.remove(&cpu);
         }
-        tell(general, What::Lost { records })
+        tell(general, RawKind::Lost { records })
     }
 }
 
 /// What samples and records must carry.
 const MISSING: &str = "time, thread and CPU; record with perf record --sample-cpu --timestamp";
 
-fn tell(general: General, what: What) -> Option<Told> {
-    Some(Told {
+fn tell(general: General, what: RawKind) -> Option<RawEvent> {
+    Some(RawEvent {
         time_ns: general.time_ns.unwrap_or(0),
         cpu: general.cpu.unwrap_or(0),
         current: None,
@@ -340,13 +347,13 @@ fn tell(general: General, what: What) -> Option<Told> {
 }
 
 /// A fork. perf says of threads that were there that they were forked at time 0.
-fn fork(task: Task) -> What {
+fn fork(task: Task) -> RawKind {
     match task.time_ns {
-        0 => What::There {
+        0 => RawKind::There {
             thread: task.thread,
             process: task.process,
         },
-        _ => What::Fork {
+        _ => RawKind::Fork {
             parent: task.parent,
             child: nameless(task.thread),
             process: Some(task.process),

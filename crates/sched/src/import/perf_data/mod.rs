@@ -13,8 +13,8 @@ mod rounds;
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
+use super::event_builder::{EventBuilder, NO_SWITCHES, Reading};
 use super::prefix::Prefix;
-use super::scribe::{NO_SWITCHES, Reading, Scribe};
 use super::{Facts, ImportError, Imported, Whom};
 use crate::Event;
 
@@ -73,13 +73,13 @@ impl<R: Read + Seek> PerfData<R> {
             has_wakeups: self.prefix.has_wakeups(),
             starts_command: starts_command && !self.prefix.has_command(),
         };
-        let mut scribe = Scribe::new(reading, sink);
+        let mut scribe = EventBuilder::new(reading, sink);
         let mut rounds = Rounds::default();
         self.reader.seek(SeekFrom::Start(self.header.data.start))?;
         let mut records = Records::new(BufReader::new(&mut self.reader), &self.header);
         loop {
             match records.next(&mut decoder)? {
-                Next::Told(told) => rounds.push(told, &mut |told| scribe.tell(told)),
+                Next::RawEvent(told) => rounds.push(told, &mut |told| scribe.tell(told)),
                 Next::RoundOver => rounds.over(&mut |told| scribe.tell(told)),
                 Next::Passed => {}
                 Next::End => break,
@@ -115,7 +115,7 @@ fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, I
     }
     for _ in 0..LOOKED_AT {
         match records.next(&mut decoder) {
-            Ok(Next::Told(told)) => prefix.look(&told),
+            Ok(Next::RawEvent(told)) => prefix.look(&told),
             Ok(Next::RoundOver | Next::Passed) => {}
             // Told when the file is read for good.
             Ok(Next::End) | Err(_) => break,

@@ -7,7 +7,7 @@ use super::attributes::LEAST_ATTRIBUTE;
 use super::decode::Decoder;
 use super::header::Header;
 use crate::import::ImportError;
-use crate::import::told::Told;
+use crate::import::raw_event::RawEvent;
 use crate::perf::Bytes;
 
 /// Records from this number on are perf's own.
@@ -25,7 +25,7 @@ const HEAD: u64 = 8;
 
 /// What comes next in the file.
 pub(super) enum Next {
-    Told(Told),
+    RawEvent(RawEvent),
     /// All CPUs' buffers were gone through once.
     RoundOver,
     /// Nothing of interest.
@@ -109,7 +109,7 @@ impl<R: BufRead> Records<R> {
                 let body = Bytes::new(&self.body, self.is_big_endian);
                 let told = decoder.decode(kind, head.misc, body);
                 let told = told.map_err(|what| ImportError::damaged(begin, what))?;
-                return Ok(told.map_or(Next::Passed, Next::Told));
+                return Ok(told.map_or(Next::Passed, Next::RawEvent));
             }
         }
         Ok(Next::Passed)

@@ -5,7 +5,7 @@
 //! mark before it. That bounds what waits here (`tools/perf/util/ordered-
 //! events.c` has the reasoning).
 
-use crate::import::told::Told;
+use crate::import::raw_event::RawEvent;
 
 /// What waits at most; a file whose rounds are longer is read a bit out of
 /// order rather than with endless memory.
@@ -14,7 +14,7 @@ const MOST: usize = 1 << 20;
 /// Records that wait for earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    waiting: Vec<Told>,
+    waiting: Vec<RawEvent>,
     /// The latest moment seen.
     latest_ns: u64,
     /// What is not younger can be handed on at the next mark.
@@ -26,7 +26,7 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn push(&mut self, told: Told, hand_on: &mut dyn FnMut(&Told)) {
+    pub(super) fn push(&mut self, told: RawEvent, hand_on: &mut dyn FnMut(&RawEvent)) {
         self.latest_ns = self.latest_ns.max(told.time_ns);
         self.waiting.push(told);
         if self.waiting.len() >= MOST {
@@ -37,12 +37,12 @@ impl Rounds {
     }
 
     /// A mark.
-    pub(super) fn over(&mut self, hand_on: &mut dyn FnMut(&Told)) {
+    pub(super) fn over(&mut self, hand_on: &mut dyn FnMut(&RawEvent)) {
         self.hand_on(self.safe_ns, hand_on);
         self.safe_ns = self.latest_ns;
     }
 
-    pub(super) fn finish(&mut self, hand_on: &mut dyn FnMut(&Told)) {
+    pub(super) fn finish(&mut self, hand_on: &mut dyn FnMut(&RawEvent)) {
         self.hand_on(u64::MAX, hand_on);
     }
 
@@ -55,7 +55,7 @@ impl Rounds {
         })
     }
 
-    fn hand_on(&mut self, until_ns: u64, hand_on: &mut dyn FnMut(&Told)) {
+    fn hand_on(&mut self, until_ns: u64, hand_on: &mut dyn FnMut(&RawEvent)) {
         if until_ns == 0 {
             return;
         }
@@ -87,18 +87,18 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::told::What;
+    use crate::import::raw_event::RawKind;
 
     #[test]
     fn two_rounds_make_one_order() {
         let mut seen = Vec::new();
         let mut rounds = Rounds::default();
-        let mut take = |told: &Told| seen.push((told.time_ns, told.cpu));
-        let told = |time_ns, cpu| Told {
+        let mut take = |told: &RawEvent| seen.push((told.time_ns, told.cpu));
+        let told = |time_ns, cpu| RawEvent {
             time_ns,
             cpu,
             current: None,
-            what: What::Nothing,
+            what: RawKind::Nothing,
         };
         for round in [
             &[(0, 9), (10, 0), (30, 0), (20, 1)][..],

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use crate::import::{Import, ImportError, Imported, Whom};
-use crate::{Event, Left, Tid, What};
+use crate::{Event, EventKind, Left, Tid};
 
 /// `TID | TIME | CPU`, and flags: `task`, `sample_id_all`, `context_switch`.
 const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 7;
@@ -100,7 +100,7 @@ fn read(bytes: &[u8]) -> Result<(Vec<Event>, Imported), ImportError> {
     Ok((events, imported))
 }
 
-fn whats(bytes: &[u8]) -> Vec<(u64, u32, What)> {
+fn whats(bytes: &[u8]) -> Vec<(u64, u32, EventKind)> {
     let (events, _) = read(bytes).unwrap();
     let told = events.into_iter().map(|e| (e.time_ns, e.cpu, e.what));
     told.collect()
@@ -129,11 +129,11 @@ fn both_byte_orders_say_the_same() {
         file.record(4, 0, &exit, (7, 7), 150, 3);
         whats(&file.whole())
     });
-    let name = |thread, name: &str| What::Name {
+    let name = |thread, name: &str| EventKind::Name {
         thread,
         name: name.into(),
     };
-    let fork = What::Fork {
+    let fork = EventKind::Fork {
         parent: 7,
         child: 8,
         process: 7,
@@ -142,34 +142,34 @@ fn both_byte_orders_say_the_same() {
         (
             100,
             0,
-            What::Known {
+            EventKind::Known {
                 thread: 7,
                 process: 7,
             },
         ),
         (100, 0, name(7, "perf-exec")),
         (100, 2, name(7, "prog")),
-        (100, 2, What::Follow { thread: 7 }),
+        (100, 2, EventKind::Follow { thread: 7 }),
         (
             110,
             2,
-            What::Out {
+            EventKind::Out {
                 thread: 7,
                 left: Left::Preempted,
             },
         ),
-        (130, 3, What::In { thread: 7 }),
+        (130, 3, EventKind::In { thread: 7 }),
         (140, 3, fork),
         (140, 3, name(8, "prog")),
         (
             150,
             3,
-            What::Out {
+            EventKind::Out {
                 thread: 7,
                 left: Left::Ended,
             },
         ),
-        (150, 3, What::Exit { thread: 7 }),
+        (150, 3, EventKind::Exit { thread: 7 }),
     ];
     assert_eq!(both[0], expected);
     assert_eq!(both[1], both[0]);
@@ -191,17 +191,17 @@ fn whole_cpus_are_told_twice_and_count_once() {
     let mut sum = file.part();
     sum.words(&[5]);
     file.record(13, 0, &sum, (0, 0), 0, 0);
-    let switch = |prev, left, next| What::Switch { prev, left, next };
+    let switch = |prev, left, next| EventKind::Switch { prev, left, next };
     let bytes = file.whole();
     let found: Vec<_> = whats(&bytes)
         .into_iter()
-        .filter(|(_, _, what)| !matches!(what, What::Known { .. }))
+        .filter(|(_, _, what)| !matches!(what, EventKind::Known { .. }))
         .collect();
     assert_eq!(
         found,
         [
             (100, 0, switch(0, Left::Preempted, 7)),
-            (120, 0, What::Lost { records: 5 }),
+            (120, 0, EventKind::Lost { records: 5 }),
             (130, 0, switch(9, Left::Untold, 8)),
             (140, 0, switch(8, Left::Blocked, 0)),
         ]

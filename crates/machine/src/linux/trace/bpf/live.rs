@@ -16,7 +16,7 @@ use super::super::{Opened, Source};
 use super::permission::{Standing, refused};
 use super::rings::{CURSOR_WORDS, Reader, Ring, SLOT_WORDS};
 use crate::linux::sys;
-use pinwise_sched::{Event, What};
+use pinwise_sched::{Event, EventKind};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("sched.bpf.o");
 
@@ -185,7 +185,7 @@ impl Source for Live {
             events.push(Event {
                 time_ns,
                 cpu: 0,
-                what: What::Lost { records },
+                what: EventKind::Lost { records },
             });
         }
     }

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use pinwise_sched::{Event, Left, Tid, What};
+use pinwise_sched::{Event, EventKind, Left, Tid};
 
 /// Words of a CPU's cursor: one cache line of its writers, one of its reader.
 pub(super) const CURSOR_WORDS: usize = 16;
@@ -116,7 +116,7 @@ impl Reader {
         let records = unfinished + ring.cursor[DROPPED].swap(0, Ordering::AcqRel);
         self.place = head;
         if records > 0 {
-            self.push(now_ns, What::Lost { records }, events);
+            self.push(now_ns, EventKind::Lost { records }, events);
         }
     }
 
@@ -125,7 +125,7 @@ impl Reader {
     fn give_up(&mut self, head: u64, now_ns: u64, events: &mut Vec<Event>) {
         let records = head.saturating_sub(self.place).max(1);
         self.place = head;
-        self.push(now_ns, What::Lost { records }, events);
+        self.push(now_ns, EventKind::Lost { records }, events);
     }
 
     /// Takes the record at the reader's place, and says how many slots it has.
@@ -143,7 +143,7 @@ impl Reader {
         // comes before that, while the thread still runs.
         if let Some(Event {
             what:
-                What::Switch {
+                EventKind::Switch {
                     prev,
                     left: Left::Ended,
                     ..
@@ -152,12 +152,12 @@ impl Reader {
         }) = events.last()
         {
             let thread = *prev;
-            self.push(time_ns, What::Exit { thread }, events);
+            self.push(time_ns, EventKind::Exit { thread }, events);
         }
         Some(if kind.has_two_slots() { 2 } else { 1 })
     }
 
-    fn push(&self, time_ns: u64, what: What, events: &mut Vec<Event>) {
+    fn push(&self, time_ns: u64, what: EventKind, events: &mut Vec<Event>) {
         events.push(Event {
             time_ns,
             cpu: self.cpu,
@@ -196,11 +196,11 @@ impl Kind {
 
 /// The second word of a record, without its phase: kind 3 bits, manner of
 /// leaving 2 bits, two numbers of 24 bits.
-fn what(kind: Kind, packed: u64, more: [u64; SLOT_WORDS]) -> What {
+fn what(kind: Kind, packed: u64, more: [u64; SLOT_WORDS]) -> EventKind {
     let one = number(packed >> 5);
     let other = number(packed >> 29);
     match kind {
-        Kind::Switch => What::Switch {
+        Kind::Switch => EventKind::Switch {
             prev: one,
             left: match packed >> 3 & 3 {
                 0 => Left::Blocked,
@@ -210,23 +210,23 @@ fn what(kind: Kind, packed: u64, more: [u64; SLOT_WORDS]) -> What {
             },
             next: other,
         },
-        Kind::Wake => What::Wake {
+        Kind::Wake => EventKind::Wake {
             thread: one,
             target: other.unsigned_abs(),
         },
-        Kind::Fork => What::Fork {
+        Kind::Fork => EventKind::Fork {
             parent: one,
             child: other,
             process: number(more[0]),
         },
-        Kind::Name => What::Name {
+        Kind::Name => EventKind::Name {
             thread: one,
             name: name(packed >> 29, more).into(),
         },
-        Kind::Lost => What::Lost {
+        Kind::Lost => EventKind::Lost {
             records: (packed >> 5).max(1),
         },
-        Kind::Unknown => What::Lost { records: 1 },
+        Kind::Unknown => EventKind::Lost { records: 1 },
     }
 }
 

@@ -70,7 +70,7 @@ fn hand(to: &std::os::fd::OwnedFd) {
 /// Reads until the thread was seen to leave its CPU for good: that comes after
 /// whoever waits for a thread goes on, and on a busy machine some time after.
 fn drain_to_its_end(live: &mut Live, thread: Tid, events: &mut Vec<Event>) {
-    let is_last = |event: &Event| matches!(&event.what, What::Switch { prev, left: Left::Ended, .. } if *prev == thread);
+    let is_last = |event: &Event| matches!(&event.what, EventKind::Switch { prev, left: Left::Ended, .. } if *prev == thread);
     while !events.iter().any(is_last) {
         std::thread::sleep(Duration::from_millis(1));
         live.drain(events);
@@ -79,7 +79,7 @@ fn drain_to_its_end(live: &mut Live, thread: Tid, events: &mut Vec<Event>) {
 
 fn lost(events: &[Event]) -> u64 {
     let lost = events.iter().map(|event| match event.what {
-        What::Lost { records } => records,
+        EventKind::Lost { records } => records,
         _ => 0,
     });
     lost.sum()
@@ -98,18 +98,18 @@ fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
 
     assert!(events.is_sorted_by_key(|event| event.time_ns));
     assert_eq!(lost(&events), 0);
-    let count = |is_wanted: &dyn Fn(&What) -> bool| {
+    let count = |is_wanted: &dyn Fn(&EventKind) -> bool| {
         let wanted = events.iter().filter(|event| is_wanted(&event.what));
         wanted.count() as u64
     };
-    let left = count(&|what| matches!(what, What::Switch { prev, .. } if *prev == thread));
+    let left = count(&|what| matches!(what, EventKind::Switch { prev, .. } if *prev == thread));
     // It was counted in the midst of its life: its end is one more.
     assert!(left.abs_diff(kernel + 1) <= 2, "{left} beside {kernel}");
-    let came = count(&|what| matches!(what, What::Switch { next, .. } if *next == thread));
+    let came = count(&|what| matches!(what, EventKind::Switch { next, .. } if *next == thread));
     assert_eq!(came, left);
-    let woken = count(&|what| matches!(what, What::Wake { thread: t, .. } if *t == thread));
+    let woken = count(&|what| matches!(what, EventKind::Wake { thread: t, .. } if *t == thread));
     let blocked = count(
-        &|what| matches!(what, What::Switch { prev, left: Left::Blocked, .. } if *prev == thread),
+        &|what| matches!(what, EventKind::Switch { prev, left: Left::Blocked, .. } if *prev == thread),
     );
     // Its first wake-up is that of a new thread.
     assert_eq!(woken, blocked + 1);
@@ -124,28 +124,28 @@ fn a_thread_is_told_from_its_beginning_to_its_end() {
     let (thread, _) = hand_over(10);
     drain_to_its_end(&mut live, thread, &mut events);
     live.finish(&mut events);
-    let about: Vec<&What> = events
+    let about: Vec<&EventKind> = events
         .iter()
         .map(|event| &event.what)
         .filter(|what| match what {
-            What::Fork { child, .. } => *child == thread,
-            What::Name { thread: t, .. } | What::Exit { thread: t } => *t == thread,
-            What::Switch { prev, left, .. } => *prev == thread && *left == Left::Ended,
+            EventKind::Fork { child, .. } => *child == thread,
+            EventKind::Name { thread: t, .. } | EventKind::Exit { thread: t } => *t == thread,
+            EventKind::Switch { prev, left, .. } => *prev == thread && *left == Left::Ended,
             _ => false,
         })
         .collect();
     let process = Tid::try_from(std::process::id()).unwrap();
     assert!(
-        matches!(about[0], What::Fork { process: p, .. } if *p == process),
+        matches!(about[0], EventKind::Fork { process: p, .. } if *p == process),
         "{about:?}"
     );
-    let name = What::Name {
+    let name = EventKind::Name {
         thread,
         name: "first of a pair".into(),
     };
     assert_eq!(about[1], &name);
-    assert!(matches!(about[2], What::Switch { .. }), "{about:?}");
-    assert_eq!(about[3..], [&What::Exit { thread }]);
+    assert!(matches!(about[2], EventKind::Switch { .. }), "{about:?}");
+    assert_eq!(about[3..], [&EventKind::Exit { thread }]);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_full_ring_says_how_much_it_could_not_take() {
     live.finish(&mut events);
     let seen = events
         .iter()
-        .filter(|event| matches!(event.what, What::Switch { prev, .. } if prev == thread));
+        .filter(|event| matches!(event.what, EventKind::Switch { prev, .. } if prev == thread));
     let seen = seen.count() as u64;
     assert!(seen < kernel, "the ring took everything");
     // What is lacking was a switch away, a switch back and a wake-up each.

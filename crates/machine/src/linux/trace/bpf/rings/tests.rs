@@ -64,14 +64,14 @@ fn switch(prev: u64, left: u64, next: u64) -> u64 {
     packed(1, left, prev, next)
 }
 
-fn check(write: impl Fn(&Shared), expected: &[What]) {
+fn check(write: impl Fn(&Shared), expected: &[EventKind]) {
     let shared = Shared::new();
     write(&shared);
     let mut events = Vec::new();
     let progress = Reader::new(3).read(shared.ring(), 1000, &mut events);
     assert_eq!(progress.until_ns, 1000);
     assert!(events.iter().all(|event| event.cpu == 3));
-    let found: Vec<What> = events.into_iter().map(|event| event.what).collect();
+    let found: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
     assert_eq!(found, expected);
 }
 
@@ -87,7 +87,7 @@ fn records_are_read_as_they_are_written() {
     };
     check(
         |ring| ring.note(5, switch(4_194_304, 1, 0), None),
-        &[What::Switch {
+        &[EventKind::Switch {
             prev: 4_194_304,
             left: Left::Preempted,
             next: 0,
@@ -96,24 +96,24 @@ fn records_are_read_as_they_are_written() {
     check(
         |ring| ring.note(5, switch(7, 2, 8), None),
         &[
-            What::Switch {
+            EventKind::Switch {
                 prev: 7,
                 left: Left::Ended,
                 next: 8,
             },
-            What::Exit { thread: 7 },
+            EventKind::Exit { thread: 7 },
         ],
     );
     check(
         |ring| ring.note(5, packed(2, 0, 7, 8191), None),
-        &[What::Wake {
+        &[EventKind::Wake {
             thread: 7,
             target: 8191,
         }],
     );
     check(
         |ring| ring.note(5, packed(3, 0, 7, 9), Some([6, 0])),
-        &[What::Fork {
+        &[EventKind::Fork {
             parent: 7,
             child: 9,
             process: 6,
@@ -122,7 +122,7 @@ fn records_are_read_as_they_are_written() {
     let (eighth, more) = name(b"fifteen letters");
     check(
         |ring| ring.note(5, packed(4, 0, 7, eighth), Some(more)),
-        &[What::Name {
+        &[EventKind::Name {
             thread: 7,
             name: "fifteen letters".into(),
         }],
@@ -130,16 +130,16 @@ fn records_are_read_as_they_are_written() {
     let (eighth, more) = name(b"sh\0\0\0\0\0old rest");
     check(
         |ring| ring.note(5, packed(4, 0, 7, eighth), Some(more)),
-        &[What::Name {
+        &[EventKind::Name {
             thread: 7,
             name: "sh".into(),
         }],
     );
     check(
         |ring| ring.note(5, 5 | 12 << 5, None),
-        &[What::Lost { records: 12 }],
+        &[EventKind::Lost { records: 12 }],
     );
-    check(|ring| ring.note(5, 7, None), &[What::Lost { records: 1 }]);
+    check(|ring| ring.note(5, 7, None), &[EventKind::Lost { records: 1 }]);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn what_was_never_finished_or_taken_is_told_at_the_end() {
     shared.take(1);
     events.clear();
     reader.close(shared.ring(), 200, &mut events);
-    let lost = What::Lost { records: SPARE + 1 };
+    let lost = EventKind::Lost { records: SPARE + 1 };
     assert_eq!(events.len(), 1);
     assert_eq!((events[0].time_ns, &events[0].what), (200, &lost));
 }
@@ -187,9 +187,9 @@ fn a_reader_that_was_overtaken_says_so_and_goes_on() {
     reader.read(shared.ring(), 100, &mut events);
     shared.note(110, switch(1, 0, 2), None);
     reader.read(shared.ring(), 200, &mut events);
-    let lost = What::Lost { records: SLOTS + 5 };
+    let lost = EventKind::Lost { records: SLOTS + 5 };
     assert_eq!(events[0].what, lost);
-    assert!(matches!(events[1].what, What::Switch { .. }));
+    assert!(matches!(events[1].what, EventKind::Switch { .. }));
 }
 
 proptest! {
@@ -212,10 +212,10 @@ proptest! {
         }
         reader.close(shared.ring(), written, &mut events);
         let lost: u64 = events.iter().map(|event| match event.what {
-            What::Lost { records } => records,
+            EventKind::Lost { records } => records,
             _ => 0,
         }).sum();
-        let taken = events.iter().filter(|event| !matches!(event.what, What::Lost { .. }));
+        let taken = events.iter().filter(|event| !matches!(event.what, EventKind::Lost { .. }));
         let times: Vec<u64> = taken.map(|event| event.time_ns).collect();
         prop_assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
         prop_assert_eq!(times.len() as u64 + lost, written);

@@ -27,7 +27,7 @@ pub enum Told {
 
 /// Keeps processes where rules say.
 #[derive(Debug)]
-pub struct Keeper<P, L> {
+pub struct RuleEnforcer<P, L> {
     host: P,
     /// `None`: nothing is changed.
     ledger: Option<L>,
@@ -56,7 +56,7 @@ struct Changed {
     refused: Option<Refused>,
 }
 
-impl<P: Processes, L: Ledger> Keeper<P, L> {
+impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     /// With what is in force from before. Without a ledger nothing is changed.
     pub fn new(host: P, ledger: Option<L>, plan: Plan, before: Vec<Held>, own: i32) -> Self {
         let mut keeper = Self {

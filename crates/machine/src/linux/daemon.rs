@@ -56,7 +56,7 @@ pub(super) fn start(
 
 /// Holds nothing of pinwise's but the pipe, as standard input, and what is to be
 /// held: a reader of pinwise's output must not wait for this process.
-fn stand_aside(name: &CStr, lifeline: &OwnedFd, held: Option<&File>) {
+fn stand_aside(name: &CStr, death_pipe: &OwnedFd, held: Option<&File>) {
     // SAFETY: plain integers, and a name that is NUL-terminated; descriptors
     // closed here are copies that only this process holds.
     unsafe {
@@ -65,11 +65,11 @@ fn stand_aside(name: &CStr, lifeline: &OwnedFd, held: Option<&File>) {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
             libc::signal(signal, libc::SIG_IGN);
         }
-        let held = held.map_or(lifeline.as_raw_fd(), AsRawFd::as_raw_fd);
+        let held = held.map_or(death_pipe.as_raw_fd(), AsRawFd::as_raw_fd);
         // Out of the way of the numbers that they get.
-        let lifeline = libc::fcntl(lifeline.as_raw_fd(), libc::F_DUPFD, 3);
+        let death_pipe = libc::fcntl(death_pipe.as_raw_fd(), libc::F_DUPFD, 3);
         let held = libc::fcntl(held, libc::F_DUPFD, 3);
-        libc::dup2(lifeline, 0);
+        libc::dup2(death_pipe, 0);
         libc::dup2(held, 1);
         libc::syscall(libc::SYS_close_range, 2, libc::c_uint::MAX, 0);
     }

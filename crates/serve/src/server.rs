@@ -24,7 +24,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use super::answers::{Desk, router};
+use super::answers::{AppState, router};
 use super::guest::{Guest, WaitingRoom};
 use super::live::Endless;
 use super::policy::{Policy, protect};
@@ -50,16 +50,16 @@ const REST: Duration = Duration::from_millis(100);
 const READERS: usize = 4;
 
 /// A site that listens.
-pub struct Door {
+pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    desk: Arc<Desk>,
+    desk: Arc<AppState>,
     runtime: Runtime,
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl std::fmt::Debug for Door {
+impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Door")
             .field("address", &self.address)
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Door {
     }
 }
 
-impl Door {
+impl Server {
     /// Opens the store and takes the address; port 0 is any that is free. From
     /// now on SIGINT and SIGTERM end the site and not the process: whoever is
     /// told the address can end it properly.
@@ -96,7 +96,7 @@ impl Door {
             )
         };
         Ok(Self {
-            desk: Arc::new(Desk::new(site, policy)?),
+            desk: Arc::new(AppState::new(site, policy)?),
             listener,
             address,
             runtime,
@@ -121,7 +121,7 @@ impl Door {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tokio::select! {
                 () = answer(listener, &self.desk) => {}
-                () = self.desk.pulse.beat(&self.desk.shelf) => {}
+                () = self.desk.pulse.poll(&self.desk.shelf) => {}
                 _ = self.interrupt.recv() => {}
                 _ = self.terminate.recv() => {}
             }
@@ -143,7 +143,7 @@ fn bind(address: SocketAddr) -> Result<TcpListener, WebError> {
     })
 }
 
-async fn answer(listener: tokio::net::TcpListener, desk: &Arc<Desk>) {
+async fn answer(listener: tokio::net::TcpListener, desk: &Arc<AppState>) {
     let site = router(Arc::clone(desk));
     let stranger = Router::new().fallback(refuse);
     let places = Arc::new(Semaphore::new(PLACES));

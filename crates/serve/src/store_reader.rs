@@ -13,7 +13,7 @@ use pinwise_store::{FileIdentity, Location, Spool, Store, StoreError};
 const PATIENCE: Duration = Duration::from_millis(1000);
 
 /// A store that is only read.
-pub(super) struct Shelf {
+pub(super) struct StoreReader {
     location: Location,
     spool: Spool,
     held: Mutex<Held>,
@@ -37,7 +37,7 @@ impl Held {
     }
 }
 
-impl Shelf {
+impl StoreReader {
     pub(super) fn open(
         location: Location,
         spool: Spool,
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    fn check(read: impl AsyncFnOnce(Arc<Shelf>, PathBuf)) -> Vec<String> {
+    fn check(read: impl AsyncFnOnce(Arc<StoreReader>, PathBuf)) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
         let told = Arc::new(Mutex::new(Vec::new()));
@@ -114,7 +114,7 @@ mod tests {
         let location = Location::Sqlite(path.clone());
         // Reading makes none.
         drop(Store::open_at(&location, &spool).unwrap());
-        let shelf = Arc::new(Shelf::open(location, spool, warn).unwrap());
+        let shelf = Arc::new(StoreReader::open(location, spool, warn).unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().unwrap();
         runtime.block_on(read(shelf, path));

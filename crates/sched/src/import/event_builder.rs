@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use super::told::{Comm, Named, Told, What};
+use super::raw_event::{Comm, Named, RawEvent, RawKind};
 use super::{ImportError, Imported, Whom, prefix};
-use crate::{Event, IDLE, Left, Tid, What as Happened};
+use crate::{Event, EventKind, IDLE, Left, Tid};
 
 /// Events handed over at once.
 const BATCH: usize = 1024;
@@ -57,7 +57,7 @@ struct Waking {
 }
 
 /// Puts what is told into events.
-pub(super) struct Scribe<'a> {
+pub(super) struct EventBuilder<'a> {
     reading: Reading,
     sink: &'a mut dyn FnMut(&[Event]),
     batch: Vec<Event>,
@@ -68,7 +68,7 @@ pub(super) struct Scribe<'a> {
     switches: u64,
 }
 
-impl<'a> Scribe<'a> {
+impl<'a> EventBuilder<'a> {
     pub(super) fn new(reading: Reading, sink: &'a mut dyn FnMut(&[Event])) -> Self {
         Self {
             reading,
@@ -82,7 +82,7 @@ impl<'a> Scribe<'a> {
         }
     }
 
-    pub(super) fn tell(&mut self, told: &Told) {
+    pub(super) fn tell(&mut self, told: &RawEvent) {
         if let Some((thread, process)) = told.current {
             self.belongs(told, thread, process);
         }
@@ -119,7 +119,7 @@ impl<'a> Scribe<'a> {
         }
     }
 
-    fn push(&mut self, told: &Told, what: Happened) {
+    fn push(&mut self, told: &RawEvent, what: EventKind) {
         self.batch.push(Event {
             time_ns: told.time_ns,
             cpu: told.cpu,
@@ -134,44 +134,44 @@ impl<'a> Scribe<'a> {
         self.threads.entry(thread).or_default()
     }
 
-    fn put(&mut self, told: &Told) {
+    fn put(&mut self, told: &RawEvent) {
         match told.what {
-            What::Switch { prev, left, next } => self.switch(told, prev, left, next),
-            What::In { thread } => {
+            RawKind::Switch { prev, left, next } => self.switch(told, prev, left, next),
+            RawKind::In { thread } => {
                 self.switches += 1;
                 self.face(thread).is_on_cpu = true;
-                self.push(told, Happened::In { thread });
+                self.push(told, EventKind::In { thread });
             }
-            What::Out { thread, left } => self.out(told, thread, left),
-            What::Wakeup { who, target, .. } => {
+            RawKind::Out { thread, left } => self.out(told, thread, left),
+            RawKind::Wakeup { who, target, .. } => {
                 self.meet(told, who);
                 let thread = who.thread;
-                self.push(told, Happened::Wake { thread, target });
+                self.push(told, EventKind::Wake { thread, target });
             }
-            What::Waking { who, target } => self.waking(told, who, target),
-            What::Moved { who, target } => self.moved(told, who, target),
-            What::Fork {
+            RawKind::Waking { who, target } => self.waking(told, who, target),
+            RawKind::Moved { who, target } => self.moved(told, who, target),
+            RawKind::Fork {
                 parent,
                 child,
                 process,
             } => self.fork(told, parent, child, process),
-            What::New { who, is_thread } => self.announce(told, who, is_thread),
-            What::There { thread, process } => self.belongs(told, thread, process),
-            What::Exit { thread } => self.exit(told, thread),
-            What::Name {
+            RawKind::New { who, is_thread } => self.announce(told, who, is_thread),
+            RawKind::There { thread, process } => self.belongs(told, thread, process),
+            RawKind::Exit { thread } => self.exit(told, thread),
+            RawKind::Name {
                 who,
                 process,
                 is_exec,
             } => self.name(told, who, process, is_exec),
-            What::Lost { records } => {
+            RawKind::Lost { records } => {
                 self.lost = self.lost.saturating_add(records);
-                self.push(told, Happened::Lost { records });
+                self.push(told, EventKind::Lost { records });
             }
-            What::Nothing => {}
+            RawKind::Nothing => {}
         }
     }
 
-    fn switch(&mut self, told: &Told, prev: Named, left: Left, next: Named) {
+    fn switch(&mut self, told: &RawEvent, prev: Named, left: Left, next: Named) {
         self.switches += 1;
         self.meet(told, prev);
         self.meet(told, next);
@@ -185,7 +185,7 @@ impl<'a> Scribe<'a> {
         };
         self.push(
             told,
-            Happened::Switch {
+            EventKind::Switch {
                 prev: prev.thread,
                 left,
                 next: next.thread,
@@ -196,7 +196,7 @@ impl<'a> Scribe<'a> {
         }
     }
 
-    fn waking(&mut self, told: &Told, who: Named, target: u32) {
+    fn waking(&mut self, told: &RawEvent, who: Named, target: u32) {
         if self.reading.has_wakeups {
             return;
         }
@@ -207,12 +207,12 @@ impl<'a> Scribe<'a> {
             batch: self.batches,
             index: self.batch.len(),
         });
-        self.push(told, Happened::Wake { thread, target });
+        self.push(told, EventKind::Wake { thread, target });
     }
 
     /// A thread that is being woken is queued where its waker moves it, at
     /// once; that is no news but a correction.
-    fn moved(&mut self, told: &Told, who: Named, target: u32) {
+    fn moved(&mut self, told: &RawEvent, who: Named, target: u32) {
         self.meet(told, who);
         let batch = self.batches;
         let waking = self.face(who.thread).waking.take();
@@ -220,17 +220,17 @@ impl<'a> Scribe<'a> {
         let event = waking.and_then(|w| self.batch.get_mut(w.index));
         if let Some(event) = event {
             let thread = who.thread;
-            event.what = Happened::Wake { thread, target };
+            event.what = EventKind::Wake { thread, target };
         }
     }
 
-    fn out(&mut self, told: &Told, thread: Tid, left: Left) {
+    fn out(&mut self, told: &RawEvent, thread: Tid, left: Left) {
         self.switches += 1;
         self.face(thread).is_on_cpu = false;
-        self.push(told, Happened::Out { thread, left });
+        self.push(told, EventKind::Out { thread, left });
     }
 
-    fn fork(&mut self, told: &Told, parent: Tid, child: Named, process: Option<Tid>) {
+    fn fork(&mut self, told: &RawEvent, parent: Tid, child: Named, process: Option<Tid>) {
         let thread = child.thread;
         let announced = self.face(thread).announced.take();
         if announced.is_none() {
@@ -244,7 +244,7 @@ impl<'a> Scribe<'a> {
         self.face(thread).process = Some(process);
         self.push(
             told,
-            Happened::Fork {
+            EventKind::Fork {
                 parent,
                 child: thread,
                 process,
@@ -259,13 +259,13 @@ impl<'a> Scribe<'a> {
         self.meet(told, Named { thread, name });
     }
 
-    fn announce(&mut self, told: &Told, who: Named, is_thread: bool) {
+    fn announce(&mut self, told: &RawEvent, who: Named, is_thread: bool) {
         self.reuse(told, who.thread);
         self.face(who.thread).announced = Some(is_thread);
     }
 
     /// A number that comes again although its owner was not seen to end.
-    fn reuse(&mut self, told: &Told, thread: Tid) {
+    fn reuse(&mut self, told: &RawEvent, thread: Tid) {
         let known = self.threads.get(&thread);
         if known.is_some_and(|face| face.process.is_some() || !face.name.is_empty()) {
             self.gone(told, thread);
@@ -276,7 +276,7 @@ impl<'a> Scribe<'a> {
     /// thread that is gone cannot switch: where switches are all there, the
     /// end is told after it. Where perf looked at single threads, that last one
     /// is missing.
-    fn exit(&mut self, told: &Told, thread: Tid) {
+    fn exit(&mut self, told: &RawEvent, thread: Tid) {
         if self.reading.has_last_switch {
             self.face(thread).is_ending = true;
             return;
@@ -287,12 +287,12 @@ impl<'a> Scribe<'a> {
         self.gone(told, thread);
     }
 
-    fn gone(&mut self, told: &Told, thread: Tid) {
+    fn gone(&mut self, told: &RawEvent, thread: Tid) {
         self.threads.remove(&thread);
-        self.push(told, Happened::Exit { thread });
+        self.push(told, EventKind::Exit { thread });
     }
 
-    fn name(&mut self, told: &Told, who: Named, process: Option<Tid>, is_exec: bool) {
+    fn name(&mut self, told: &RawEvent, who: Named, process: Option<Tid>, is_exec: bool) {
         let was = self.face(who.thread).name.text();
         if let Some(process) = process {
             self.belongs(told, who.thread, process);
@@ -305,7 +305,7 @@ impl<'a> Scribe<'a> {
     }
 
     /// Tells a thread's name where it is another than before.
-    fn meet(&mut self, told: &Told, who: Named) {
+    fn meet(&mut self, told: &RawEvent, who: Named) {
         let thread = who.thread;
         if thread == IDLE {
             return;
@@ -317,35 +317,35 @@ impl<'a> Scribe<'a> {
         if !who.name.is_empty() && face.name != who.name {
             face.name = who.name;
             let name = who.name.text();
-            self.push(told, Happened::Name { thread, name });
+            self.push(told, EventKind::Name { thread, name });
         }
     }
 
     /// Tells a thread's process where it is news.
-    fn belongs(&mut self, told: &Told, thread: Tid, process: Tid) {
+    fn belongs(&mut self, told: &RawEvent, thread: Tid, process: Tid) {
         if thread == IDLE || process <= 0 {
             return;
         }
         let face = self.face(thread);
         if face.process != Some(process) {
             face.process = Some(process);
-            self.push(told, Happened::Known { thread, process });
+            self.push(told, EventKind::Known { thread, process });
             self.follow_if_asked(told, thread, process);
         }
     }
 
-    fn follow_if_asked(&mut self, told: &Told, thread: Tid, process: Tid) {
+    fn follow_if_asked(&mut self, told: &RawEvent, thread: Tid, process: Tid) {
         if self.reading.whom == Whom::Process(process) {
             self.follow(told, thread);
         }
     }
 
-    fn follow(&mut self, told: &Told, thread: Tid) {
+    fn follow(&mut self, told: &RawEvent, thread: Tid) {
         self.root.get_or_insert(thread);
         if self.face(thread).process.is_none() {
             self.belongs(told, thread, thread);
         }
-        self.push(told, Happened::Follow { thread });
+        self.push(told, EventKind::Follow { thread });
     }
 }
 

@@ -22,7 +22,7 @@ pub enum Crossed {
 
 /// Where a CPU stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seat {
+struct CpuState {
     core: usize,
     llc: Option<usize>,
     numa_node: Option<usize>,
@@ -31,20 +31,20 @@ struct Seat {
 
 /// A topology, indexed by CPU number.
 #[derive(Debug, Clone)]
-pub struct Ground {
-    seats: Vec<Option<Seat>>,
+pub struct CpuMap {
+    seats: Vec<Option<CpuState>>,
     cores: Vec<CpuSet>,
     online: CpuSet,
 }
 
-impl Ground {
+impl CpuMap {
     /// Reads a topology.
     #[must_use]
     pub fn new(topology: &Topology) -> Self {
         let length = topology.cpus.last().map_or(0, |cpu| cpu.id + 1);
         let mut seats = vec![None; length];
         for cpu in &topology.cpus {
-            seats[cpu.id] = cpu.core.map(|core| Seat {
+            seats[cpu.id] = cpu.core.map(|core| CpuState {
                 core,
                 llc: cpu.llc,
                 numa_node: cpu.numa_node,
@@ -58,11 +58,11 @@ impl Ground {
         }
     }
 
-    fn seat(&self, cpu: u32) -> Option<Seat> {
+    fn seat(&self, cpu: u32) -> Option<CpuState> {
         self.seats.get(cpu as usize).copied().flatten()
     }
 
-    /// The core of a CPU, as an index into [`Ground::cores`].
+    /// The core of a CPU, as an index into [`CpuMap::cores`].
     #[must_use]
     pub fn core(&self, cpu: u32) -> Option<usize> {
         self.seat(cpu).map(|seat| seat.core)
@@ -113,9 +113,9 @@ mod tests {
     #[track_caller]
     fn check(description: &str, from: u32, to: u32, expected: Crossed) {
         let topology = Topology::from_synthetic(description).unwrap();
-        let ground = Ground::new(&topology);
-        assert_eq!(ground.crossed(from, to), expected);
-        assert_eq!(ground.crossed(to, from), expected);
+        let cpu_map = CpuMap::new(&topology);
+        assert_eq!(cpu_map.crossed(from, to), expected);
+        assert_eq!(cpu_map.crossed(to, from), expected);
     }
 
     #[test]

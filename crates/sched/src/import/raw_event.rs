@@ -46,17 +46,17 @@ pub(super) struct Named {
 
 /// Something that was told.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Told {
+pub(super) struct RawEvent {
     /// ns of the trace's clock; 0: before the trace began.
     pub(super) time_ns: u64,
     pub(super) cpu: u32,
     /// The thread that ran on that CPU and its process, where they are told.
     pub(super) current: Option<(Tid, Tid)>,
-    pub(super) what: What,
+    pub(super) what: RawKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum What {
+pub(super) enum RawKind {
     Switch {
         prev: Named,
         left: Left,

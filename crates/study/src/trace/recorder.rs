@@ -13,7 +13,7 @@ use pinwise_topology::Topology;
 
 /// Events on their way to a record. What is kept of them is bounded.
 #[derive(Debug)]
-pub struct Book {
+pub struct TraceRecorder {
     analysis: Analysis,
     scope: Scope,
     /// CPUs of each core, as lists.
@@ -40,7 +40,7 @@ pub struct About {
     pub tags: Vec<String>,
 }
 
-impl Book {
+impl TraceRecorder {
     /// An empty book for events of this scope on this machine.
     #[must_use]
     pub fn new(topology: &Topology, scope: Scope) -> Self {
