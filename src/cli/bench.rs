@@ -17,7 +17,7 @@ use pinwise_kernels::work::{Isa, Kernel};
 use pinwise_machine::Machine;
 use pinwise_placement::Placement;
 use pinwise_record::{Bench, Comparison, Stopped};
-use pinwise_study::bench::{self, Conductor, Ground, Plan, Suite, Wanted, cache_fit, smt};
+use pinwise_study::bench::{self, Conductor, MachineFacts, Plan, Suite, Wanted, cache_fit, smt};
 use pinwise_study::compare as comparing;
 use pinwise_topology::Topology;
 
@@ -251,7 +251,7 @@ fn planned(
     let known = measured_before(global, topology, &machine.label());
     let siblings = smt::smt(topology, known.as_ref());
     let caches = cache_fit::caches(topology, known.as_ref());
-    let ground = Ground {
+    let ground = MachineFacts {
         topology,
         smt: &siblings,
         caches: &caches.0,

@@ -7,7 +7,7 @@ use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
 use super::report::Named;
 use super::terminal::Terminal;
 use super::{Exit, location, open_store_to_read, spool};
-use pinwise_record::{AnyRecord, Kind, Outline, SchemaName};
+use pinwise_record::{AnyRecord, Kind, SchemaName, Summary};
 use pinwise_report::{Line, page};
 use pinwise_store::{Filter, Listed, Store};
 
@@ -120,7 +120,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         Err(reason) => {
             terminal.print(&pinwise_report::partly(
                 &named.entry,
-                &Outline::of(&named.body),
+                &Summary::of(&named.body),
             ))?;
             let id = &named.entry.id;
             terminal.warn(&format!(

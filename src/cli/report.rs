@@ -12,14 +12,14 @@ use super::export::{read_file, write_file};
 use super::history::needed_store;
 use super::terminal::Terminal;
 use super::{Exit, diff};
-use pinwise_record::{AnyRecord, Entry, Kind, Outline, RecordError, StoredRecord, completed};
+use pinwise_record::{AnyRecord, Entry, Kind, RecordError, StoredRecord, Summary, completed};
 use pinwise_report::page::{Line, PAGE, Shown, ShownDiff, WITHOUT_PAGE, page};
 use pinwise_store::{StoreError, Stored};
 
 /// A record, its line of the history, and what lists say of it.
 pub(super) struct Reported {
     pub(super) entry: Entry,
-    pub(super) outline: Outline,
+    pub(super) outline: Summary,
     pub(super) record: Box<RawValue>,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn reported(global: &Global, id: &str) -> anyhow::Result<Reported> {
 pub(super) fn of_record<R: StoredRecord>(record: &R) -> anyhow::Result<String> {
     let reported = Reported {
         entry: record.entry(),
-        outline: Outline::read(&serde_json::to_value(record)?),
+        outline: Summary::read(&serde_json::to_value(record)?),
         record: to_raw_value(record)?,
     };
     written(&template()?, &[reported])
@@ -118,7 +118,7 @@ fn file_of(id: &str) -> Option<&Path> {
 pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<Reported> {
     Ok(Reported {
         entry: stored.entry.clone(),
-        outline: Outline::of(&stored.body),
+        outline: Summary::of(&stored.body),
         record: stored.completed()?,
     })
 }
@@ -129,7 +129,7 @@ fn of_file(path: &Path) -> anyhow::Result<Reported> {
     // The page shows what it finds of a record that lacks fields.
     Kind::of_text(&named.body).with_context(|| path.display().to_string())?;
     Ok(Reported {
-        outline: Outline::of(&named.body),
+        outline: Summary::of(&named.body),
         entry: named.entry,
         record: completed(&named.body)?,
     })

@@ -44,7 +44,7 @@ pub(super) fn reproduce(
         started,
         host: host_name(),
     };
-    let mut told = Told::new(terminal, args.simulated);
+    let mut told = ProgressReporter::new(terminal, args.simulated);
     let record = if args.simulated {
         if global.machine != "local" {
             bail!("--simulated brings the reports' own machines; leave --machine away");
@@ -83,14 +83,14 @@ fn host_name() -> String {
 }
 
 /// Shows how far it is; nothing of it is stored before its end.
-struct Told<'a> {
+struct ProgressReporter<'a> {
     /// There noise is part of the description: nobody can help it.
     simulated: bool,
     line: Option<ProgressLine>,
     terminal: &'a Terminal,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ProgressReporter<'a> {
     fn new(terminal: &'a Terminal, simulated: bool) -> Self {
         Self {
             simulated,
@@ -106,7 +106,7 @@ impl<'a> Told<'a> {
     }
 }
 
-impl Observer for Told<'_> {
+impl Observer for ProgressReporter<'_> {
     fn progress(&mut self, progress: &Progress<'_>) {
         if let Some(line) = &mut self.line {
             line.show(progress);

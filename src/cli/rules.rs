@@ -15,7 +15,7 @@ use pinwise_machine::linux::{
     writable_by_others,
 };
 use pinwise_record::RuleChange;
-use pinwise_study::rules::{Plan, RuleEnforcer, Told, keep, survey};
+use pinwise_study::rules::{Plan, RuleEnforcer, RuleEvent, keep, survey};
 use pinwise_workload::rules::{Position, RulesError};
 
 pub(super) fn rules(
@@ -141,7 +141,7 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut keeper = RuleEnforcer::new(LinuxProcesses::open(), journal, plan, before, own);
     let mut failed = None;
-    let mut tell = |told: Told| {
+    let mut tell = |told: RuleEvent| {
         let done = told_one(told, &mut log, args.dry_run, terminal);
         // The rules go on where nobody reads or the disk is full.
         if let Err(error) = done
@@ -157,7 +157,7 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
         finish(keeper);
         return Ok(Exit::Done);
     }
-    tell(Told::Note(format!(
+    tell(RuleEvent::Note(format!(
         "The rules are in force for {} processes. SIGHUP reads them again, Ctrl-C ends.",
         keeper.count()
     )));
@@ -175,11 +175,16 @@ fn finish(keeper: RuleEnforcer<LinuxProcesses, RulesJournal>) {
     }
 }
 
-fn told_one(told: Told, log: &mut Log, is_dry: bool, terminal: &Terminal) -> anyhow::Result<()> {
+fn told_one(
+    told: RuleEvent,
+    log: &mut Log,
+    is_dry: bool,
+    terminal: &Terminal,
+) -> anyhow::Result<()> {
     match told {
-        Told::Note(sentence) => terminal.note(&sentence),
-        Told::Warning(sentence) => terminal.warn(&sentence),
-        Told::Change(mut change) => {
+        RuleEvent::Note(sentence) => terminal.note(&sentence),
+        RuleEvent::Warning(sentence) => terminal.warn(&sentence),
+        RuleEvent::Change(mut change) => {
             change.dry_run = is_dry;
             change.time = linux::time_of_day();
             log.append(&change)?;

@@ -16,7 +16,7 @@ use super::args::{Global, ServeArgs};
 use super::terminal::Terminal;
 use super::{Exit, location, named_folder, temporary_folder};
 use pinwise_machine::linux::{Scratch, own_user, owner_of_peer, random_bytes};
-use pinwise_serve::{Server, Secret, Site};
+use pinwise_serve::{Secret, Server, Site};
 use pinwise_store::Location;
 
 /// What opens an address in the user's browser.

@@ -6,7 +6,7 @@ use super::Exit;
 use super::args::{Global, TagArgs};
 use super::history::changed_store;
 use super::terminal::Terminal;
-use pinwise_record::Outline;
+use pinwise_record::Summary;
 use pinwise_report::visible;
 use pinwise_store::{Retagged, Store};
 
@@ -36,7 +36,7 @@ pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyho
 fn retagged(store: &mut Store, id: &str, args: &TagArgs) -> anyhow::Result<Retagged> {
     if args.add.is_empty() && args.remove.is_empty() {
         let stored = store.load(id)?;
-        let tags = Outline::of(&stored.body).tags;
+        let tags = Summary::of(&stored.body).tags;
         return Ok(Retagged {
             id: stored.entry.id,
             before: tags.clone(),

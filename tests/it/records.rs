@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use pinwise_record::{AnyRecord, Kind, Outline};
+use pinwise_record::{AnyRecord, Kind, Summary};
 use serde_json::Value;
 
 use crate::support::{pinwise, root, texts, unpacked};
@@ -110,7 +110,7 @@ fn stored_records_are_shown_exported_and_reported() {
 fn stored_records_are_compared_with_their_like() {
     let (_folder, store) = store();
     let stored = ids(&store);
-    let subject = |id: &str| Outline::of(&succeed(&store, &["export", "--json", id])).subject;
+    let subject = |id: &str| Summary::of(&succeed(&store, &["export", "--json", id])).subject;
     let mut compared = HashSet::new();
     for (id, kind) in &stored {
         let is_like = |other: &str, of: &Kind| {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use pinwise_machine::Machine;
 use pinwise_placement::Placement;
-use pinwise_record::{ChangeVerdict, Comparison, DiffRecord, Outline, StoredRecord};
+use pinwise_record::{ChangeVerdict, Comparison, DiffRecord, StoredRecord, Summary};
 use pinwise_sim::SimulatedMachine;
 use pinwise_study::change::{ChangeError, Side, between};
 use pinwise_study::compare::{self, Plan, Tuning, Unwatched};
@@ -49,7 +49,7 @@ pub(crate) fn experiment(
 pub(crate) fn diff(a: &Comparison, b: &Comparison) -> Result<DiffRecord, ChangeError> {
     let parts = [a, b].map(|record| {
         let text = serde_json::to_string(record).expect("JSON");
-        (record.entry(), Outline::of(&text), text)
+        (record.entry(), Summary::of(&text), text)
     });
     let [a, b] = [&parts[0], &parts[1]].map(|(entry, outline, record)| Side {
         entry,

@@ -10,7 +10,7 @@ use pinwise_topology::{CpuSet, Level, Topology};
 
 /// A CPU that a thread may get.
 #[derive(Debug, Clone)]
-struct Seat {
+struct Candidate {
     cpu: usize,
     /// Position among the allowed CPUs of its core.
     sibling: usize,
@@ -74,7 +74,7 @@ fn smallest_that_fits(topology: &Topology, cores: &[CpuSet], threads: usize) -> 
     fitting.map_or_else(|| topology.allowed.clone(), |(_, unit)| unit)
 }
 
-fn seats(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Seat> {
+fn seats(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Candidate> {
     let mut turns: BTreeMap<([usize; 3], usize), usize> = BTreeMap::new();
     let mut caches: Numbering = Numbering::default();
     let mut nodes: Numbering = Numbering::default();
@@ -89,7 +89,7 @@ fn seats(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Seat> {
         let slowness = slowness(topology, cpu.id);
         let turn = turns.entry(([package, node, cache], slowness)).or_default();
         for (sibling, id) in core.iter().enumerate() {
-            seats.push(Seat {
+            seats.push(Candidate {
                 cpu: id,
                 sibling,
                 slowness,

@@ -14,7 +14,7 @@ use super::node_folder::{Begun, Ended, Failure, NodeFolder, NodeTale};
 use super::record_id;
 use super::trust::Users;
 use pinwise_record::{
-    FleetRecord, FleetStep, NodeFigure, Outline, StepState, id_of, with_id, with_tags,
+    FleetRecord, FleetStep, NodeFigure, StepState, Summary, id_of, with_id, with_tags,
 };
 
 /// Lines of standard error that are kept of a step that failed.
@@ -185,7 +185,7 @@ impl Attempt<'_> {
             return Err("what it printed is no record that can be stored".to_owned());
         }
         let id = record_id(&self.fleet.id, self.place.name(), &step.name);
-        let mut tags = Outline::of(&text).tags;
+        let mut tags = Summary::of(&text).tags;
         tags.extend(self.fleet.tags.iter().cloned());
         tags.push(FleetRecord::tag(&self.fleet.id));
         tags.sort_unstable();

@@ -106,7 +106,7 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     assert_eq!(found.record.ended.as_deref(), Some("2026-01-01T00:00:01Z"));
     let place = folder.make_node("n1").unwrap();
     let body = place.record("f", "a").unwrap().unwrap();
-    assert_eq!(Outline::of(&body).tags, ["fleet:f", "own", "t"]);
+    assert_eq!(Summary::of(&body).tags, ["fleet:f", "own", "t"]);
     let mut script = Script::new(&[]);
     assert_eq!(attempt(&folder, &record, &mut script), Outcome::Whole);
 }

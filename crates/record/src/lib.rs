@@ -30,7 +30,6 @@ mod kind;
 mod measured;
 mod metric;
 mod named;
-mod outline;
 mod placements;
 mod prediction;
 mod profile;
@@ -45,6 +44,7 @@ mod search;
 mod service;
 mod spin;
 mod stacks;
+mod summary;
 mod tags;
 mod tier;
 mod timeline;
@@ -89,7 +89,6 @@ pub use measured::{
     PauseRecord, PlateauRecord, SchedulingRecord, SurveyRecord,
 };
 pub use metric::{Direction, EffectRecord, HeadlineRecord, MetricRecord, words};
-pub use outline::{Figure, Outline, PER_UNIT, PER_UNIT_FACTS};
 pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPlacements};
 pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};
 pub use profile::{
@@ -131,6 +130,7 @@ pub use spin::{
     SpinThread, SpinUnit, TooLongRecord, TunableRecord, UnknownGaps, WaitEnd,
 };
 pub use stacks::{StackMethod, StacksRecord};
+pub use summary::{Figure, PER_UNIT, PER_UNIT_FACTS, Summary};
 pub use tags::{check_tag, id_of, with_id, with_tags};
 pub use tier::{TierRecord, TraceTier};
 pub use top::{

@@ -4,7 +4,7 @@
 use super::style::{Palette, paragraph, quantity, visible};
 use super::table::Table;
 use super::{ProfileShown, WIDTH, bench, export, search, top, trace_rows};
-use pinwise_record::{AnyRecord, Applied, Entry, Outline, PackedError};
+use pinwise_record::{AnyRecord, Applied, Entry, PackedError, Summary};
 
 /// Functions that the difference of two profiles shows.
 const MOST_FUNCTIONS: usize = 15;
@@ -81,7 +81,7 @@ pub fn picture(record: &AnyRecord) -> Option<String> {
 /// What is known of a record that could not be read whole: its line of the
 /// history and its headline figures.
 #[must_use]
-pub fn partly(entry: &Entry, outline: &Outline) -> String {
+pub fn partly(entry: &Entry, outline: &Summary) -> String {
     let mut text = format!("{}\n", visible(&entry.title));
     let where_and_when = [&entry.schema, &entry.host, &entry.time];
     let said = where_and_when.into_iter().filter(|text| !text.is_empty());

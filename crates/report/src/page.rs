@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use pinwise_record::{Entry, Outline};
+use pinwise_record::{Entry, Summary};
 
 /// The page as built by `cargo xtask web`; `None` in a binary built without.
 pub const PAGE: Option<&str> = EMBEDDED;
@@ -31,13 +31,13 @@ pub struct Line<'a> {
     verdict: &'a str,
     complete: bool,
     #[serde(flatten)]
-    outline: &'a Outline,
+    outline: &'a Summary,
 }
 
 impl<'a> Line<'a> {
     /// Of an entry and its record's outline.
     #[must_use]
-    pub fn new(entry: &'a Entry, outline: &'a Outline) -> Self {
+    pub fn new(entry: &'a Entry, outline: &'a Summary) -> Self {
         Self {
             id: &entry.id,
             schema: &entry.schema,
@@ -143,7 +143,7 @@ mod tests {
             verdict: String::new(),
             is_complete: true,
         };
-        let outline = Outline::default();
+        let outline = Summary::default();
         let record: Box<RawValue> = serde_json::from_str(body).unwrap();
         let shown = Shown {
             entry: Line::new(&entry, &outline),

@@ -18,7 +18,7 @@ use rand_chacha::ChaCha8Rng;
 use super::SimulatedMachine;
 use draw::{Drawn, Family};
 use pinwise_topology::Topology;
-use shapes::Ground;
+use shapes::Hardware;
 
 /// How a random machine and program behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,9 +116,9 @@ pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> S
     let family = Family::ALL[chance.random_range(0..Family::ALL.len())];
     let ground = Topology::from_synthetic(topology)
         .ok()
-        .map(|topology| Ground::new(&topology, threads));
+        .map(|topology| Hardware::new(&topology, threads));
     let Some(ground) = ground.filter(|ground| ground.masks.len() > 1) else {
-        let drawn = Drawn::new(world, family, &Ground::default(), threads, &mut chance);
+        let drawn = Drawn::new(world, family, &Hardware::default(), threads, &mut chance);
         return text(world, seed, topology, threads, &drawn);
     };
     // Placements shall differ by so much, as ln of the slowest over the

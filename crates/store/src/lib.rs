@@ -35,7 +35,7 @@ pub use told::{FileIdentity, Generation, Growth, Removed, Retagged};
 
 use prepared::{Prepared, is_of, words};
 
-use pinwise_record::{AnyRecord, Comparison, Kind, Outline, Record, RecordError, RunRecord};
+use pinwise_record::{AnyRecord, Comparison, Kind, Record, RecordError, RunRecord, Summary};
 
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -148,7 +148,7 @@ pub struct Filter {
     pub schema: Option<String>,
     /// With this tag.
     pub tag: Option<String>,
-    /// Of this question, see [`Outline::subject`].
+    /// Of this question, see [`Summary::subject`].
     pub subject: Option<String>,
     /// Words that all occur in id, title, host, verdict or tags, in any case.
     pub text: Option<String>,
@@ -164,7 +164,7 @@ pub struct Listed {
     /// The line.
     pub entry: Entry,
     /// Tags, subject, machine, headline figures.
-    pub outline: Outline,
+    pub outline: Summary,
 }
 
 /// What a filter finds.

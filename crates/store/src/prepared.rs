@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::StoreError;
 use pinwise_record::{
-    AnyRecord, Comparison, Entry, Outline, RecordError, SchemaName, StoredRecord,
+    AnyRecord, Comparison, Entry, RecordError, SchemaName, StoredRecord, Summary,
 };
 
 /// What is written of a record.
@@ -13,13 +13,13 @@ use pinwise_record::{
 pub(super) struct Prepared {
     pub(super) entry: Entry,
     pub(super) body: String,
-    pub(super) outline: Outline,
+    pub(super) outline: Summary,
 }
 
 impl Prepared {
     pub(super) fn new(entry: Entry, body: String) -> Self {
         Self {
-            outline: Outline::of(&body),
+            outline: Summary::of(&body),
             entry,
             body,
         }
@@ -80,7 +80,7 @@ fn json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-pub(super) fn words(entry: &Entry, outline: &Outline) -> String {
+pub(super) fn words(entry: &Entry, outline: &Summary) -> String {
     let parts = [&entry.id, &entry.title, &entry.host, &entry.verdict];
     let parts: Vec<&str> = parts
         .into_iter()

@@ -8,12 +8,12 @@ use crate::tests::{comparison, store};
 use pinwise_record::{Comparison, Stopped};
 use pinwise_study::compare::Observer;
 
-struct Keeper<'a> {
+struct StoringObserver<'a> {
     store: &'a mut Store,
     kill_after: usize,
 }
 
-impl Observer for Keeper<'_> {
+impl Observer for StoringObserver<'_> {
     fn begin(&mut self, record: &Comparison) {
         self.store.begin(record).unwrap();
     }
@@ -29,7 +29,7 @@ impl Observer for Keeper<'_> {
 #[test]
 fn a_killed_record_keeps_every_finished_run() {
     let (folder, mut store) = store();
-    let mut keeper = Keeper {
+    let mut keeper = StoringObserver {
         store: &mut store,
         kill_after: 9,
     };

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use pinwise_format::{count, percent};
 use pinwise_record::{
     BENCH_SCHEMA, COMPARISON_SCHEMA, ChangeVerdict, ComparedRecord, Comparison, DIFF_SCHEMA,
-    DiffRecord, Entry, Figure, FigureChange, MachineChange, MachineFact, Outline, RecordError,
-    SchemaName, read,
+    DiffRecord, Entry, Figure, FigureChange, MachineChange, MachineFact, RecordError, SchemaName,
+    Summary, read,
 };
 use pinwise_stats::normal;
 
@@ -27,7 +27,7 @@ pub struct Side<'a> {
     /// Its line of the history.
     pub entry: &'a Entry,
     /// What lists say of it.
-    pub outline: &'a Outline,
+    pub outline: &'a Summary,
     /// The record as JSON.
     pub record: &'a str,
 }
@@ -188,7 +188,7 @@ struct Surroundings {
 #[derive(Default, Deserialize)]
 #[serde(untagged)]
 enum Named {
-    Told(Box<Machine>),
+    ServiceState(Box<Machine>),
     #[default]
     Otherwise,
 }
@@ -206,7 +206,9 @@ fn machine_changes(a: Side<'_>, b: Side<'_>) -> Vec<MachineChange> {
     let facts = |side: Side<'_>| {
         let read: Surroundings = serde_json::from_str(side.record).unwrap_or_default();
         let machine = match (read.host, read.machine) {
-            (Some(Named::Told(machine)), _) | (_, Some(Named::Told(machine))) => *machine,
+            (Some(Named::ServiceState(machine)), _) | (_, Some(Named::ServiceState(machine))) => {
+                *machine
+            }
             _ => Machine::default(),
         };
         [

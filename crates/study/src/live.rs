@@ -6,7 +6,7 @@ use pinwise_record::{Comparison, Finding, ServiceRecord, Severity};
 
 /// What is known of the service after the last run.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct ServiceState {
     /// What should be told of its threads, as full sentences.
     pub notes: Vec<String>,
     /// The setting by which its program places its own threads, if known.
@@ -33,7 +33,7 @@ pub fn service_record(facts: TargetFacts) -> ServiceRecord {
 }
 
 /// Puts it into the record: findings, and advice that names the service.
-pub fn tell(record: &mut Comparison, told: &Told) {
+pub fn tell(record: &mut Comparison, told: &ServiceState) {
     for finding in &mut record.findings {
         match finding.check.as_str() {
             "arm_invalid" if told.has_ended => {

@@ -18,14 +18,14 @@ const BETWEEN: &str = "\n# pinwise: seconds until the next reading: ";
 /// What is asked of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    what: What,
+    what: Aggregation,
     name: String,
     labels: Vec<(String, String)>,
 }
 
 /// What is made of the series that a query selects.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum What {
+enum Aggregation {
     /// The value itself, of exactly one series.
     Value,
     /// What a counter grew by in a second, over all series.
@@ -102,10 +102,10 @@ impl Query {
         }
         let text = text.trim();
         let (what, selector) = match text.strip_suffix(')').and_then(|t| t.split_once('(')) {
-            Some(("rate", inside)) => (What::Rate, inside),
-            Some(("mean", inside)) => (What::Mean, inside),
-            Some((function, inside)) => (What::Quantile(quantile(function)?), inside),
-            None => (What::Value, text),
+            Some(("rate", inside)) => (Aggregation::Rate, inside),
+            Some(("mean", inside)) => (Aggregation::Mean, inside),
+            Some((function, inside)) => (Aggregation::Quantile(quantile(function)?), inside),
+            None => (Aggregation::Value, text),
         };
         let (name, rest) = name(selector.trim())?;
         let labels = match rest.trim() {
@@ -131,7 +131,7 @@ impl Query {
     /// Does it need two readings, some time apart?
     #[must_use]
     pub const fn needs_two_readings(&self) -> bool {
-        !matches!(self.what, What::Value)
+        !matches!(self.what, Aggregation::Value)
     }
 
     /// Reads the figure off a page, or off two readings of it.
@@ -140,22 +140,22 @@ impl Query {
     /// [`Missing`] says why there is none.
     pub fn read(&self, text: &str) -> Result<f64, Missing> {
         let (first, second) = readings(text);
-        if self.what == What::Value {
+        if self.what == Aggregation::Value {
             return self.value(second);
         }
         let (first, seconds) = first.ok_or_else(|| Missing::OneReading(self.to_string()))?;
         match self.what {
-            What::Value | What::Rate => {
+            Aggregation::Value | Aggregation::Rate => {
                 let grown = self.growth(&self.name, first, second)?;
                 self.grown(grown / seconds)
             }
-            What::Mean => {
+            Aggregation::Mean => {
                 let sum = self.growth(&format!("{}_sum", self.name), first, second)?;
                 let count = self.growth(&format!("{}_count", self.name), first, second)?;
                 self.grown(count)?;
                 Ok(sum / count)
             }
-            What::Quantile(share) => self.quantile(share, first, second),
+            Aggregation::Quantile(share) => self.quantile(share, first, second),
         }
     }
 
@@ -278,10 +278,10 @@ impl fmt::Display for Query {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let selector = self.selector();
         match self.what {
-            What::Value => out.write_str(&selector),
-            What::Rate => write!(out, "rate({selector})"),
-            What::Mean => write!(out, "mean({selector})"),
-            What::Quantile(share) => {
+            Aggregation::Value => out.write_str(&selector),
+            Aggregation::Rate => write!(out, "rate({selector})"),
+            Aggregation::Mean => write!(out, "mean({selector})"),
+            Aggregation::Quantile(share) => {
                 // 0.999 times 100 is no round number in binary.
                 let percent = (share * 1e8).round() / 1e6;
                 write!(out, "p{percent}({selector})")

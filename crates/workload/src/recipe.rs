@@ -37,7 +37,7 @@ pub struct Recipe {
     pub unit: String,
     /// Shell script that makes the input, once per experiment.
     generate: Option<String>,
-    what: What,
+    what: Measured,
     prepare: Option<String>,
     cleanup: Option<String>,
     verify: Option<String>,
@@ -50,7 +50,7 @@ pub struct Recipe {
 
 /// What is measured.
 #[derive(Debug, Clone)]
-enum What {
+enum Measured {
     /// A program with its arguments; no shell stands between.
     Command(Vec<String>),
     /// A shell script, started in the private folder.
@@ -260,10 +260,10 @@ impl Recipe {
     ) -> Result<Workload, CommandError> {
         let filling = Filling::new(chosen, folder, programs);
         let command = match &self.what {
-            What::Command(argv) => {
+            Measured::Command(argv) => {
                 Command::from_argv(argv.iter().map(|a| filling.plain(a)).collect())?
             }
-            What::Script(script) => Command::in_shell("sh", &filling.script(script))?,
+            Measured::Script(script) => Command::in_shell("sh", &filling.script(script))?,
         };
         let each_run = self.server.as_ref().filter(|server| server.is_per_run);
         let start = each_run.map(|server| server.start.clone());

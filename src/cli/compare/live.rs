@@ -15,7 +15,7 @@ use pinwise_machine::{Binding, Machine, MachineError};
 use pinwise_record::Comparison;
 use pinwise_report::visible;
 use pinwise_study::compare::{ArmPlan, Plan};
-use pinwise_study::live::{Told, service_record, tell};
+use pinwise_study::live::{ServiceState, service_record, tell};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::{Command, Metric, Workload};
 
@@ -84,7 +84,7 @@ pub(super) fn compare(
             target.name()
         ));
     }
-    let told = Told {
+    let told = ServiceState {
         notes,
         knob,
         aborted: machine.aborted(),
@@ -113,7 +113,7 @@ fn give_back(mut machine: LiveMachine, terminal: &Terminal) {
 }
 
 /// A limit that the user set is a gate; anything else that failed is an error.
-fn exit(record: &Comparison, told: &Told) -> Exit {
+fn exit(record: &Comparison, told: &ServiceState) -> Exit {
     // An arm that was rolled back, or that failed otherwise, does not run again.
     let failed = record.arms.iter().filter(|arm| arm.invalid.is_some());
     let is_limit = told.aborted > 0 && failed.count() == told.aborted;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entry, HostRecord, Outline, StoredRecord};
+use crate::{Entry, HostRecord, StoredRecord, Summary};
 
 /// Schema of [`FleetNode`].
 pub const FLEET_NODE_SCHEMA: &str = "pinwise.fleet-node/1";
@@ -105,7 +105,7 @@ impl NodeFigure {
     /// The figures of a record as stored, which a step of a node made.
     #[must_use]
     pub fn all_of(step: &str, body: &str) -> Vec<Self> {
-        let figures = Outline::of(body).figures.into_iter();
+        let figures = Summary::of(body).figures.into_iter();
         figures
             .map(|figure| Self {
                 step: step.to_owned(),

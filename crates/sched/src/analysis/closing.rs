@@ -5,7 +5,7 @@ use super::super::summary::{
 };
 use super::super::{Left, Migrations};
 use super::threads::{PartialWait, State};
-use super::{Analysis, Occupant, Seat};
+use super::{Analysis, CpuTotals, Occupant};
 
 pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summary {
     let (first, last) = span_ns.unwrap_or((analysis.now_ns, analysis.now_ns));
@@ -163,7 +163,7 @@ impl Analysis {
     fn by_cpu(&self, elapsed_ns: u64) -> Vec<CpuSummary> {
         let online = self.cpu_map.online();
         let numbered = (0u32..).zip(&self.seats);
-        let is_told = |cpu: u32, seat: &Seat| {
+        let is_told = |cpu: u32, seat: &CpuTotals| {
             online.contains(cpu as usize) || seat.own_ns + seat.foreign_ns + seat.idle_ns > 0
         };
         numbered

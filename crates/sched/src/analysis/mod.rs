@@ -42,7 +42,7 @@ enum Occupant {
 
 /// A CPU and its sums.
 #[derive(Debug, Clone, Default)]
-struct Seat {
+struct CpuTotals {
     occupant: Occupant,
     since_ns: u64,
     /// Its first event is still to come, and nothing was lost.
@@ -81,7 +81,7 @@ struct Counts {
 pub struct Analysis {
     cpu_map: CpuMap,
     scope: Scope,
-    seats: Vec<Seat>,
+    seats: Vec<CpuTotals>,
     threads: Threads,
     queues: Queues,
     cores: Cores,
@@ -177,11 +177,11 @@ impl Analysis {
         }
     }
 
-    fn seat(&mut self, cpu: u32) -> &mut Seat {
+    fn seat(&mut self, cpu: u32) -> &mut CpuTotals {
         let index = cpu as usize;
         if index >= self.seats.len() {
             let since_ns = self.from_ns.unwrap_or(0);
-            let seat = Seat {
+            let seat = CpuTotals {
                 since_ns,
                 last_event_ns: since_ns,
                 ..fresh_seat()
@@ -192,8 +192,8 @@ impl Analysis {
     }
 }
 
-const fn fresh_seat() -> Seat {
-    Seat {
+const fn fresh_seat() -> CpuTotals {
+    CpuTotals {
         occupant: Occupant::Unknown,
         since_ns: 0,
         is_fresh: true,

@@ -1,7 +1,7 @@
 //! How many threads are in each unit: what they have to share.
 
 use super::keys::Figures;
-use super::seats::{Seat, Seats};
+use super::seats::{CpuUnits, Seats};
 
 /// Threads per unit of each level.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Near {
     }
 
     /// One-way times from this seat to all others of so many, ns.
-    pub(super) fn sum_ns(&self, seat: &Seat, threads: usize, figures: &Figures) -> f64 {
+    pub(super) fn sum_ns(&self, seat: &CpuUnits, threads: usize, figures: &Figures) -> f64 {
         let core = self.cores[seat.core];
         let llc = self.llcs[seat.llc].max(core);
         let node = self.nodes[seat.node].max(llc);

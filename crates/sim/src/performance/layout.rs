@@ -1,7 +1,7 @@
 //! How the CPUs of a mask lie: an order and a number that are the same for
 //! masks that differ only by an exchange of equal units.
 
-use super::seats::{Seat, Seats};
+use super::seats::{CpuUnits, Seats};
 use pinwise_topology::CpuSet;
 
 /// The CPUs of a mask in an order that does not depend on how CPUs are
@@ -61,7 +61,7 @@ fn arrange(seats: &Seats, positions: &[usize], level: usize, order: &mut Vec<usi
 }
 
 /// What tells a unit from others beside the CPUs that are used in it.
-fn property(seats: &Seats, first: &Seat, level: usize) -> u64 {
+fn property(seats: &Seats, first: &CpuUnits, level: usize) -> u64 {
     match level {
         0 => seats.cores_of[first.package].to_bits(),
         2 => seats.llc_bytes[first.llc].to_bits(),

@@ -7,7 +7,7 @@ use pinwise_topology::{Cache, CacheType, CpuSet, Topology};
 
 /// A CPU's units, as indices into the tables.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seat {
+pub(super) struct CpuUnits {
     /// The operating system's number.
     pub(super) cpu: usize,
     pub(super) core: usize,
@@ -26,7 +26,7 @@ pub(super) struct Seat {
 /// All online CPUs, in the order of the tree.
 #[derive(Debug)]
 pub(super) struct Seats {
-    pub(super) seats: Vec<Seat>,
+    pub(super) seats: Vec<CpuUnits>,
     /// Position by CPU number.
     at: Vec<Option<usize>>,
     pub(super) cores: usize,
@@ -51,7 +51,7 @@ impl Seats {
         let fastest = speeds.iter().copied().fold(0.0, f64::max);
         let kind_of = |cpu: usize| reported.cpu(cpu).and_then(|cpu| cpu.kind);
         let mut llcs = Numbers::default();
-        let mut seats: Vec<Seat> = truth
+        let mut seats: Vec<CpuUnits> = truth
             .cpus
             .iter()
             .filter(|cpu| reported.online.contains(cpu.id))
@@ -62,7 +62,7 @@ impl Seats {
                 let llc = cpu.llc.map_or([0, package, node], |llc| [llc + 1, 0, 0]);
                 let llc = llcs.of(llc);
                 let kind = kind_of(cpu.id);
-                Seat {
+                CpuUnits {
                     cpu: cpu.id,
                     core: cpu.core.unwrap_or(0),
                     llc,
@@ -81,8 +81,8 @@ impl Seats {
         Self::tables(seats, truth, llcs.known.len(), keys)
     }
 
-    fn tables(seats: Vec<Seat>, truth: &Topology, llcs: usize, keys: &Keys) -> Self {
-        let most = |unit: fn(&Seat) -> usize| seats.iter().map(unit).max().map_or(1, |m| m + 1);
+    fn tables(seats: Vec<CpuUnits>, truth: &Topology, llcs: usize, keys: &Keys) -> Self {
+        let most = |unit: fn(&CpuUnits) -> usize| seats.iter().map(unit).max().map_or(1, |m| m + 1);
         let (cores, packages) = (most(|s| s.core), most(|s| s.package));
         let nodes = most(|s| s.node).max(truth.numa_nodes.len());
         let mut package_of = vec![None; cores];
@@ -162,7 +162,7 @@ impl Numbers {
 
 /// A cache may span nodes, or a node packages: numbers that combine a unit
 /// with all that it lies in do nest.
-fn nest(seats: &mut [Seat]) {
+fn nest(seats: &mut [CpuUnits]) {
     let (mut nodes, mut llcs, mut cores) =
         (Numbers::default(), Numbers::default(), Numbers::default());
     for seat in seats {

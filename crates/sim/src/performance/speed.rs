@@ -8,7 +8,7 @@
 use super::crowd::{Crowd, Near};
 use super::demand::{Demand, Pages};
 use super::keys::{Figures, Keys};
-use super::seats::{Seat, Seats};
+use super::seats::{CpuUnits, Seats};
 use pinwise_placement::{MemoryBinding, MemoryPolicy};
 
 /// Bytes of a page's traffic and where they come from.
@@ -266,7 +266,7 @@ impl Law<'_> {
     }
 
     /// Latency of this thread's memory over that of its own node.
-    fn latency_ratio(&self, seat: &Seat, thread: usize, homes: &Homes) -> f64 {
+    fn latency_ratio(&self, seat: &CpuUnits, thread: usize, homes: &Homes) -> f64 {
         let mut extra_ns = 0.0;
         homes.each(thread, |node, share| {
             extra_ns += share
@@ -405,7 +405,7 @@ struct Loaded {
 }
 
 impl Load {
-    fn of(&self, law: &Law<'_>, seat: &Seat, thread: usize, homes: &Homes) -> Loaded {
+    fn of(&self, law: &Law<'_>, seat: &CpuUnits, thread: usize, homes: &Homes) -> Loaded {
         let mut loaded = Loaded {
             core: self.cores[seat.core],
             node: 0.0,

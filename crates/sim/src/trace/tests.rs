@@ -217,7 +217,8 @@ fn poorer_tiers_leave_out_what_they_cannot_tell() {
     let wake = |what: &EventKind| matches!(what, EventKind::Wake { .. });
     let switch = |what: &EventKind| matches!(what, EventKind::Switch { .. });
     let half = |what: &EventKind| matches!(what, EventKind::In { .. } | EventKind::Out { .. });
-    let noise = |what: &EventKind| matches!(what, EventKind::Name { name, .. } if &**name == "noise");
+    let noise =
+        |what: &EventKind| matches!(what, EventKind::Name { name, .. } if &**name == "noise");
     assert!(tell(Tier::Bpf, wake) > 10 && tell(Tier::CpuWide, wake) == 0);
     assert!(tell(Tier::CpuWide, switch) > 10 && tell(Tier::Switch, switch) == 0);
     assert!(tell(Tier::Switch, half) > 10 && tell(Tier::Bpf, half) == 0);

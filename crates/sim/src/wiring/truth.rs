@@ -7,7 +7,7 @@ use pinwise_topology::{CacheType, CpuSet, Topology};
 /// Where a CPU sits, as numbers of units; CPUs in no such unit have one of
 /// their own.
 #[derive(Debug, Clone, Copy)]
-struct Seat {
+struct CpuUnits {
     thread: usize,
     core: usize,
     l2: usize,
@@ -36,7 +36,7 @@ pub(super) enum Shared {
 #[derive(Debug)]
 pub(super) struct Truth {
     pub(super) topology: Topology,
-    seats: Vec<Option<Seat>>,
+    seats: Vec<Option<CpuUnits>>,
     /// The farthest that two cores are apart on the mesh.
     span: f64,
 }
@@ -56,7 +56,7 @@ impl Truth {
             let own = most + cpu.id;
             let node = cpu.numa_node.unwrap_or(own);
             let package = cpu.package.unwrap_or(own);
-            truth.seats[cpu.id] = Some(Seat {
+            truth.seats[cpu.id] = Some(CpuUnits {
                 thread: threads[cpu.id].unwrap_or(own),
                 core: cpu.core.unwrap_or(own),
                 l2: l2s[cpu.id].unwrap_or(own),
@@ -72,7 +72,7 @@ impl Truth {
         truth
     }
 
-    fn seat(&self, cpu: usize) -> Option<Seat> {
+    fn seat(&self, cpu: usize) -> Option<CpuUnits> {
         self.seats.get(cpu).copied().flatten()
     }
 

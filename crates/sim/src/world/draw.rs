@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::World;
-use super::shapes::Ground;
+use super::shapes::Hardware;
 
 /// What a program spends its time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Drawn {
     pub(super) fn new(
         world: World,
         family: Family,
-        ground: &Ground,
+        ground: &Hardware,
         threads: usize,
         chance: &mut ChaCha8Rng,
     ) -> Self {

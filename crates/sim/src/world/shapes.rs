@@ -6,7 +6,7 @@ use pinwise_workload::{Command, Workload};
 
 /// What a program can be run on.
 #[derive(Debug, Default)]
-pub(super) struct Ground {
+pub(super) struct Hardware {
     /// Even placements of as many CPUs as there are threads.
     pub(super) masks: Vec<CpuSet>,
     /// Cores that share a NUMA node, and a last-level cache, 1 at least.
@@ -16,7 +16,7 @@ pub(super) struct Ground {
     pub(super) llc_bytes: u64,
 }
 
-impl Ground {
+impl Hardware {
     pub(super) fn new(topology: &Topology, threads: usize) -> Self {
         let cores = topology.cores.len().max(1);
         let per = |level: Level| cores / topology.units(level).len().max(1);

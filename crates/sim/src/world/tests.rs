@@ -5,12 +5,12 @@ use pinwise_topology::CpuSet;
 use pinwise_workload::{Command, Workload};
 
 /// A world with what its program can be run on.
-fn opened(world: World, seed: u64) -> (String, SimulatedMachine, Ground) {
+fn opened(world: World, seed: u64) -> (String, SimulatedMachine, Hardware) {
     let text = describe(world, seed);
     let mut machine = SimulatedMachine::from_text("w", &text, 1)
         .unwrap_or_else(|error| panic!("{error}\n{text}"));
     let (topology, _) = machine.topology().unwrap();
-    let ground = Ground::new(&topology, threads(&text));
+    let ground = Hardware::new(&topology, threads(&text));
     (text, machine, ground)
 }
 

@@ -6,7 +6,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::Postgres;
 use super::link::{Link, Trouble, text, value};
 use crate::{Entry, Filter, Found, Listed, StoreError, Stored, is_of, journal, matching, spool};
-use pinwise_record::Outline;
+use pinwise_record::Summary;
 
 /// Columns of [`entry`].
 const COLUMNS: &str =
@@ -177,7 +177,7 @@ fn found(link: &Link, filter: &Filter) -> Result<Found, Trouble> {
     let rows = link.query(&sql, &condition.values(&limit, &offset))?;
     let listed = |row: &Row| {
         let outline: Option<String> = value(row, 7)?;
-        let outline = outline.and_then(|json| serde_json::from_str::<Outline>(&json).ok());
+        let outline = outline.and_then(|json| serde_json::from_str::<Summary>(&json).ok());
         Ok(Listed {
             entry: entry(row)?,
             outline: outline.unwrap_or_default(),

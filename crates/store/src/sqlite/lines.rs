@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use crate::{Entry, Filter, Found, Listed, is_of, words};
-use pinwise_record::Outline;
+use pinwise_record::Summary;
 
 /// Columns of [`entry`].
 pub(super) const COLUMNS: &str =
@@ -27,7 +27,7 @@ pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
 pub(super) fn write(
     connection: &Connection,
     entry: &Entry,
-    outline: &Outline,
+    outline: &Summary,
 ) -> rusqlite::Result<()> {
     let number: i64 = connection
         .prepare_cached(
@@ -179,7 +179,7 @@ fn page(
         .collect()
 }
 
-fn read_outline(json: &str) -> Outline {
+fn read_outline(json: &str) -> Summary {
     serde_json::from_str(json).unwrap_or_default()
 }
 

@@ -7,7 +7,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 
 use super::lines;
-use pinwise_record::{Entry, Outline};
+use pinwise_record::{Entry, Summary};
 
 /// A step: what SQL does, and what only pinwise can.
 type Step = (&'static str, fn(&Transaction<'_>) -> rusqlite::Result<()>);
@@ -112,11 +112,11 @@ fn old_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-fn old_outline(body: ValueRef<'_>) -> Outline {
+fn old_outline(body: ValueRef<'_>) -> Summary {
     let text = body.as_bytes().ok().map(str::from_utf8);
     match text {
-        Some(Ok(text)) => Outline::of(text),
-        _ => Outline::default(),
+        Some(Ok(text)) => Summary::of(text),
+        _ => Summary::default(),
     }
 }
 

@@ -59,8 +59,8 @@ fn an_old_store_gets_its_lines() {
         .map(|line| line.entry.id.as_str())
         .collect();
     assert_eq!(ids, ["no text", "damaged", "whole"]);
-    assert_eq!(found.lines[0].outline, Outline::default());
-    assert_eq!(found.lines[1].outline, Outline::default());
+    assert_eq!(found.lines[0].outline, Summary::default());
+    assert_eq!(found.lines[1].outline, Summary::default());
     assert_eq!(found.lines[2].outline.figures.len(), 2);
     assert_eq!(found.tags, ["kept"]);
     assert!(store.load("whole").unwrap().comparison().is_ok());

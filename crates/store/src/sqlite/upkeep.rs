@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use super::Sqlite;
 use super::lines::{self, entry};
 use crate::{Entry, Removed, Retagged, StoreError, journal};
-use pinwise_record::{Outline, RecordError, with_tags};
+use pinwise_record::{RecordError, Summary, with_tags};
 
 impl Sqlite {
     /// Changes the tags of a record, in the record itself and in its line, or
@@ -45,7 +45,7 @@ impl Sqlite {
             transaction.query_row("SELECT body FROM record WHERE id = ?1", [id], |row| {
                 row.get(0)
             })?;
-        let mut outline = Outline::of(&body);
+        let mut outline = Summary::of(&body);
         let after = change(&outline.tags);
         let retagged = Retagged {
             id: id.to_owned(),

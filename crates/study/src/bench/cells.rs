@@ -76,7 +76,7 @@ pub struct Trial {
 
 /// What is known of the machine.
 #[derive(Debug, Clone, Copy)]
-pub struct Ground<'a> {
+pub struct MachineFacts<'a> {
     /// As it is reported.
     pub topology: &'a Topology,
     /// Its siblings.
@@ -123,7 +123,7 @@ impl Trial {
 /// [`RealiseError`] where a placement cannot be had on this machine.
 pub fn trials(
     wanted: &Wanted,
-    ground: Ground<'_>,
+    ground: MachineFacts<'_>,
 ) -> Result<(Vec<Trial>, Vec<String>), RealiseError> {
     let mut trials = Vec::new();
     let mut notes = Vec::new();
@@ -174,7 +174,7 @@ fn of_kernel(
     kernel: &'static Kernel,
     suite: Option<Suite>,
     wanted: &Wanted,
-    ground: Ground<'_>,
+    ground: MachineFacts<'_>,
 ) -> Result<Vec<Trial>, RealiseError> {
     let isa = wanted.isas.first().copied().unwrap_or(Isa::Native);
     let trial = |question: Question, cells: Vec<Cell>| Trial {
@@ -226,7 +226,7 @@ fn of_kernel(
 
 /// May there be siblings that nobody can name? Then one CPU against all tells
 /// at least what the others add at the moment.
-fn is_open(ground: Ground<'_>) -> bool {
+fn is_open(ground: MachineFacts<'_>) -> bool {
     let is_virtual = ground.topology.identity.hypervisor.is_some();
     ground.smt.record.state == SmtState::Unstable || is_virtual
 }
@@ -267,7 +267,7 @@ fn cell(threads: usize, wish: Wish, isa: Isa, topology: &Topology) -> Result<Cel
 type Asked = Vec<(Question, Vec<Cell>)>;
 
 /// One CPU of a core against all of them; one CPU of every core against all.
-fn smt_cells(ground: Ground<'_>, isa: Isa) -> Result<Asked, RealiseError> {
+fn smt_cells(ground: MachineFacts<'_>, isa: Isa) -> Result<Asked, RealiseError> {
     let Some(core) = ground.smt.shared_core() else {
         return Ok(Vec::new());
     };
@@ -301,7 +301,7 @@ fn smt_cells(ground: Ground<'_>, isa: Isa) -> Result<Asked, RealiseError> {
     Ok(asked)
 }
 
-fn one_and_all(ground: Ground<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseError> {
+fn one_and_all(ground: MachineFacts<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseError> {
     let all = ground.topology.allowed.len();
     let numbers = if all > 1 { vec![1, all] } else { vec![1] };
     numbers
@@ -312,7 +312,7 @@ fn one_and_all(ground: Ground<'_>, isa: Isa) -> Result<Vec<Cell>, RealiseError> 
 
 /// Every instruction set at every number of threads and placement; one thread
 /// under the scheduler where nothing else was asked for.
-fn builds(wanted: &Wanted, ground: Ground<'_>) -> Result<Vec<Cell>, RealiseError> {
+fn builds(wanted: &Wanted, ground: MachineFacts<'_>) -> Result<Vec<Cell>, RealiseError> {
     let places = if wanted.places.is_empty() {
         vec![Placement::os_default()]
     } else {
@@ -336,7 +336,7 @@ fn builds(wanted: &Wanted, ground: Ground<'_>) -> Result<Vec<Cell>, RealiseError
 fn grid(
     kernel: &Kernel,
     wanted: &Wanted,
-    ground: Ground<'_>,
+    ground: MachineFacts<'_>,
     isa: Isa,
 ) -> Result<Vec<Cell>, RealiseError> {
     let numbers = if wanted.threads.is_empty() {
@@ -473,7 +473,7 @@ fn within(kernel: &Kernel, bytes: u64) -> Option<u64> {
 fn sizes(
     kernel: &Kernel,
     wanted: &Wanted,
-    ground: Ground<'_>,
+    ground: MachineFacts<'_>,
     isa: Isa,
 ) -> Result<Vec<Cell>, RealiseError> {
     let halves = ground.caches.iter().map(|cache| cache.bytes / 2);

@@ -8,7 +8,7 @@ fn plan(machine: &str, wanted: &Wanted) -> Vec<Trial> {
     let topology = Topology::from_synthetic(machine).unwrap();
     let smt = smt(&topology, None);
     let (caches, _) = super::super::cache_fit::caches(&topology, None);
-    let ground = Ground {
+    let ground = MachineFacts {
         topology: &topology,
         smt: &smt,
         caches: &caches,

@@ -21,7 +21,7 @@ pub mod smt;
 
 use std::time::Duration;
 
-pub use cells::{Cell, Ground, Suite, Trial, Wanted, trials};
+pub use cells::{Cell, MachineFacts, Suite, Trial, Wanted, trials};
 
 use crate::compare::{self, ArmPlan, Tuning, host_record};
 use crate::is_interrupt;

@@ -38,7 +38,7 @@ fn rounded(step: f64) -> f64 {
 
 /// All that speaks against the verdict on an arm, or that it should be read with.
 pub(super) fn of_contrast(contrast: &ContrastRecord, record: &Comparison) -> Vec<Finding> {
-    let told = Told {
+    let told = LabelledContrast {
         contrast,
         metric: &record.metric,
     };
@@ -65,12 +65,12 @@ const fn severity(withholds: bool) -> Severity {
 }
 
 /// A contrast, and what it is of.
-struct Told<'a> {
+struct LabelledContrast<'a> {
     contrast: &'a ContrastRecord,
     metric: &'a MetricRecord,
 }
 
-impl Told<'_> {
+impl LabelledContrast<'_> {
     fn change(&self, ratio: f64) -> String {
         self.metric.effect(ratio, None, None).text
     }

@@ -7,7 +7,7 @@ use super::attributes::SHAPE;
 use super::groups::Group;
 use super::judgement::JudgedGroup;
 use super::nodes::Nodes;
-use super::population::What;
+use super::population::Criterion;
 use super::words::names;
 use pinwise_format::count;
 use pinwise_record::FleetCommon;
@@ -47,7 +47,7 @@ pub(super) fn common(
     group: &Group,
     place: usize,
     judged: &JudgedGroup,
-    label: impl Fn(What) -> String,
+    label: impl Fn(Criterion) -> String,
 ) -> Vec<FleetCommon> {
     let outliers: BTreeSet<usize> = judged.named.keys().map(|at| group.nodes[*at]).collect();
     let mut found: BTreeMap<(usize, u32, bool), Vec<(Best, Side)>> = BTreeMap::new();
@@ -67,8 +67,8 @@ pub(super) fn common(
     told
 }
 
-fn sides(group: &Group, judged: &JudgedGroup, label: impl Fn(What) -> String) -> Vec<Side> {
-    let mut sides: BTreeMap<(What, bool), Vec<usize>> = BTreeMap::new();
+fn sides(group: &Group, judged: &JudgedGroup, label: impl Fn(Criterion) -> String) -> Vec<Side> {
+    let mut sides: BTreeMap<(Criterion, bool), Vec<usize>> = BTreeMap::new();
     for (at, named) in &judged.named {
         for (what, _) in named {
             let z = judged.of(*what).map_or(0.0, |of| of.z[*at]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::groups::{Departure, Group, departures};
 use super::nodes::Nodes;
-use super::population::{Population, What};
+use super::population::{Criterion, Population};
 use pinwise_stats::discovery::{adjusted, adjusted_within, simes};
 use pinwise_stats::outliers::{FEWEST, Judged};
 
@@ -13,12 +13,12 @@ use pinwise_stats::outliers::{FEWEST, Judged};
 #[derive(Debug)]
 pub(super) struct JudgedGroup {
     pub(super) population: Population,
-    pub(super) judged: Vec<(What, Judged)>,
+    pub(super) judged: Vec<(Criterion, Judged)>,
     /// Settings of its nodes that are not the group's.
     pub(super) departures: Vec<Departure>,
     /// What of its nodes is named, by place in the group: what, and the rate
     /// of false discoveries at which it is just named.
-    pub(super) named: BTreeMap<usize, Vec<(What, f64)>>,
+    pub(super) named: BTreeMap<usize, Vec<(Criterion, f64)>>,
     /// Nodes that had anything to be judged.
     members: usize,
 }
@@ -58,13 +58,14 @@ impl JudgedGroup {
 
     /// Figures of nodes that were judged.
     pub(super) fn figures_judged(&self) -> usize {
-        let single = { self.judged.iter() }.filter(|(what, _)| matches!(what, What::Figure(_)));
+        let single =
+            { self.judged.iter() }.filter(|(what, _)| matches!(what, Criterion::Figure(_)));
         let told = |judged: &Judged| judged.z.iter().filter(|z| z.is_finite()).count();
         single.map(|(_, judged)| told(judged)).sum()
     }
 
     /// The judgement of a figure.
-    pub(super) fn of(&self, what: What) -> Option<&Judged> {
+    pub(super) fn of(&self, what: Criterion) -> Option<&Judged> {
         let mut all = self.judged.iter();
         all.find(|(known, _)| *known == what)
             .map(|(_, judged)| judged)
@@ -118,7 +119,7 @@ fn select(open: &mut [JudgedGroup], groups: &[Group], rate: f64) {
 }
 
 /// What of a node was judged, and the chances.
-fn chances_of(judged: &JudgedGroup, place: usize) -> impl Iterator<Item = (What, f64)> + '_ {
+fn chances_of(judged: &JudgedGroup, place: usize) -> impl Iterator<Item = (Criterion, f64)> + '_ {
     let all = judged.judged.iter();
     let all = all.filter_map(move |(what, judged)| Some((*what, *judged.p.get(place)?)));
     all.filter(|(_, p)| p.is_finite())
@@ -132,21 +133,21 @@ fn named_figures(
     selected: usize,
     members: usize,
     rate: f64,
-) -> Vec<(What, f64)> {
-    let (whats, p): (Vec<What>, Vec<f64>) = chances_of(judged, place).unzip();
+) -> Vec<(Criterion, f64)> {
+    let (whats, p): (Vec<Criterion>, Vec<f64>) = chances_of(judged, place).unzip();
     let within = adjusted_within(&p, selected, members);
     let named = whats.into_iter().zip(within).filter(|(_, p)| *p <= rate);
-    let named: Vec<(What, f64)> = named.collect();
+    let named: Vec<(Criterion, f64)> = named.collect();
     let is_alone = |figure: &usize| {
-        let what = What::Figure(*figure);
+        let what = Criterion::Figure(*figure);
         named.iter().any(|(known, _)| *known == what)
     };
-    let is_told = |what: &What| match what {
-        What::Together(family) => {
+    let is_told = |what: &Criterion| match what {
+        Criterion::Together(family) => {
             let family = &judged.population.families[*family];
             !family.figures.iter().any(&is_alone)
         }
-        What::Figure(_) | What::Widths(_) => true,
+        Criterion::Figure(_) | Criterion::Widths(_) => true,
     };
     named
         .iter()

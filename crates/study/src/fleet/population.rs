@@ -27,7 +27,7 @@ const HALF_WIDTH: f64 = 1.96;
 
 /// What is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum Criterion {
     /// A figure, by its place in `Nodes::figures`.
     Figure(usize),
     /// A family of figures, by its place in `Population::families`.
@@ -48,7 +48,7 @@ pub(super) struct Family {
 /// A figure of a group's nodes, ready to be judged.
 #[derive(Debug)]
 pub(super) struct Measure {
-    pub(super) what: What,
+    pub(super) what: Criterion,
     pub(super) is_log: bool,
     pub(super) column: Column,
 }
@@ -123,7 +123,7 @@ impl Population {
             };
             self.steps.push(step.clone());
             self.measures.push(Measure {
-                what: What::Widths(self.steps.len() - 1),
+                what: Criterion::Widths(self.steps.len() - 1),
                 is_log: true,
                 column,
             });
@@ -132,8 +132,8 @@ impl Population {
 
     /// Judges all; nodes `apart` (by place in the group) are not part of the
     /// bulk. Departures too small to be of interest have a chance of 1.
-    pub(super) fn judged(&self, apart: &[bool]) -> Vec<(What, Judged)> {
-        let is_width = |measure: &&Measure| matches!(measure.what, What::Widths(_));
+    pub(super) fn judged(&self, apart: &[bool]) -> Vec<(Criterion, Judged)> {
+        let is_width = |measure: &&Measure| matches!(measure.what, Criterion::Widths(_));
         let (widths, single): (Vec<&Measure>, Vec<&Measure>) =
             self.measures.iter().partition(is_width);
         let (mut found, is_loud) = judged(&single, apart, Noise::Wild);
@@ -156,10 +156,10 @@ impl Population {
         found
     }
 
-    fn together(&self, found: &[(What, Judged)]) -> Vec<(What, Column)> {
+    fn together(&self, found: &[(Criterion, Judged)]) -> Vec<(Criterion, Column)> {
         let families = self.families.iter().enumerate();
         let columns = families.filter_map(|(at, family)| {
-            let is_of = |what: &What| matches!(what, What::Figure(f) if family.figures.contains(f));
+            let is_of = |what: &Criterion| matches!(what, Criterion::Figure(f) if family.figures.contains(f));
             let of_family: Vec<&Judged> = { found.iter() }
                 .filter(|(what, _)| is_of(what))
                 .map(|(_, judged)| judged)
@@ -177,19 +177,23 @@ impl Population {
                 least_scale: 0.1,
                 is_one_sided: false,
             };
-            Some((What::Together(at), column))
+            Some((Criterion::Together(at), column))
         });
         columns.collect()
     }
 
     /// The measure of a figure or of widths.
-    pub(super) fn measure(&self, what: What) -> Option<&Measure> {
+    pub(super) fn measure(&self, what: Criterion) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.what == what)
     }
 }
 
 /// Measures judged, those that can be, and who is plainly otherwise.
-fn judged(measures: &[&Measure], apart: &[bool], noise: Noise) -> (Vec<(What, Judged)>, Vec<bool>) {
+fn judged(
+    measures: &[&Measure],
+    apart: &[bool],
+    noise: Noise,
+) -> (Vec<(Criterion, Judged)>, Vec<bool>) {
     let columns: Vec<&Column> = measures.iter().map(|m| &m.column).collect();
     let judgement = judge(&columns, apart, noise);
     let mut found = Vec::new();
@@ -205,9 +209,11 @@ fn judged(measures: &[&Measure], apart: &[bool], noise: Noise) -> (Vec<(What, Ju
 impl Measure {
     fn forgive(&self, judged: &mut Judged) {
         let least = match self.what {
-            What::Widths(_) => LEAST_WIDENING,
-            What::Figure(_) | What::Together(_) if self.is_log => LEAST_EFFECT.ln_1p(),
-            What::Figure(_) | What::Together(_) => LEAST_EFFECT * judged.bulk.centre.abs(),
+            Criterion::Widths(_) => LEAST_WIDENING,
+            Criterion::Figure(_) | Criterion::Together(_) if self.is_log => LEAST_EFFECT.ln_1p(),
+            Criterion::Figure(_) | Criterion::Together(_) => {
+                LEAST_EFFECT * judged.bulk.centre.abs()
+            }
         };
         let values = self.column.values.iter();
         for (p, value) in judged.p.iter_mut().zip(values) {
@@ -253,7 +259,7 @@ fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
     // more than nothing, tells nothing.
     bulk(&column.values)?;
     Some(Measure {
-        what: What::Figure(place),
+        what: Criterion::Figure(place),
         is_log,
         column,
     })

@@ -7,7 +7,7 @@ use super::groups::{Group, groups};
 use super::in_common::common;
 use super::judgement::{JudgedGroup, judge};
 use super::nodes::{Figure, Nodes};
-use super::population::{What, median};
+use super::population::{Criterion, median};
 use super::words::{beside, names};
 use pinwise_format::{count, quantity, round_percent};
 use pinwise_record::{
@@ -121,10 +121,10 @@ fn sentence(
 }
 
 /// How a figure is called in reports.
-fn label(nodes: &Nodes, judged: &JudgedGroup, what: What) -> String {
+fn label(nodes: &Nodes, judged: &JudgedGroup, what: Criterion) -> String {
     match what {
-        What::Figure(place) => nodes.figures[place].label(),
-        What::Together(place) => {
+        Criterion::Figure(place) => nodes.figures[place].label(),
+        Criterion::Together(place) => {
             let family = &judged.population.families[place];
             let unit = if family.unit.is_empty() {
                 String::new()
@@ -133,7 +133,7 @@ fn label(nodes: &Nodes, judged: &JudgedGroup, what: What) -> String {
             };
             format!("{} · all {}{unit}", family.step, family.figures.len())
         }
-        What::Widths(place) => {
+        Criterion::Widths(place) => {
             format!("{} · width of intervals", judged.population.steps[place])
         }
     }
@@ -188,14 +188,14 @@ fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<Flee
 fn figures_of(
     nodes: &Nodes,
     judged: &JudgedGroup,
-    (at, named): (usize, &[(What, f64)]),
+    (at, named): (usize, &[(Criterion, f64)]),
     (place, group): (usize, &Group),
 ) -> Vec<FleetOutlier> {
-    let size = |what: What| judged.of(what).map_or(0.0, |of| of.z[at].abs());
-    let kind = |what: What| match what {
-        What::Figure(_) => 0,
-        What::Together(_) => 1,
-        What::Widths(_) => 2,
+    let size = |what: Criterion| judged.of(what).map_or(0.0, |of| of.z[at].abs());
+    let kind = |what: Criterion| match what {
+        Criterion::Figure(_) => 0,
+        Criterion::Together(_) => 1,
+        Criterion::Widths(_) => 2,
     };
     let mut named = named.to_vec();
     named.sort_by(|(a, _), (b, _)| {
@@ -233,7 +233,7 @@ fn blank(nodes: &Nodes, node: usize, group: usize) -> FleetOutlier {
 fn figure_outlier(
     nodes: &Nodes,
     judged: &JudgedGroup,
-    (what, adjusted_p): (What, f64),
+    (what, adjusted_p): (Criterion, f64),
     at: usize,
     group: &Group,
 ) -> Option<FleetOutlier> {
@@ -247,7 +247,7 @@ fn figure_outlier(
     };
     let name = outlier.node.clone();
     let label = outlier.figure.clone();
-    if let What::Together(family) = what {
+    if let Criterion::Together(family) = what {
         let ratio = ratio_together(judged, family, at)?;
         outlier.ratio = Some(ratio);
         outlier.sentence = format!("{name}: {label} together are {}.", beside(ratio));
@@ -260,7 +260,7 @@ fn figure_outlier(
     outlier.value = Some(own);
     outlier.typical = Some(typical);
     outlier.ratio = ratio.is_finite().then_some(ratio);
-    if let What::Figure(place) = what {
+    if let Criterion::Figure(place) = what {
         outlier.unit.clone_from(&nodes.figures[place].unit);
     }
     let told = quantity(own, &outlier.unit);
@@ -278,7 +278,7 @@ fn ratio_together(judged: &JudgedGroup, family: usize, at: usize) -> Option<f64>
     let family = &judged.population.families[family];
     let ratios: Vec<f64> = { family.figures.iter() }
         .filter_map(|figure| {
-            let what = What::Figure(*figure);
+            let what = Criterion::Figure(*figure);
             let measure = judged.population.measure(what)?;
             let away = measure.column.values[at] - judged.of(what)?.bulk.centre;
             measure.is_log.then_some(away)

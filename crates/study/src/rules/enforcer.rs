@@ -16,7 +16,7 @@ const DEAD: usize = 256;
 
 /// What is told.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum RuleEvent {
     /// Something happened to a process.
     Change(RuleChange),
     /// A sentence.
@@ -87,7 +87,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     }
 
     /// Looks at all processes that there are.
-    pub fn look(&mut self, tell: &mut dyn FnMut(Told)) {
+    pub fn look(&mut self, tell: &mut dyn FnMut(RuleEvent)) {
         self.prune();
         for process in self.host.all() {
             self.consider(process, tell);
@@ -96,7 +96,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
 
     /// New rules: processes that they do not concern any more are given back.
     /// Children keep what they inherited from a parent that keeps it.
-    pub fn change_plan(&mut self, plan: Plan, tell: &mut dyn FnMut(Told)) {
+    pub fn change_plan(&mut self, plan: Plan, tell: &mut dyn FnMut(RuleEvent)) {
         self.plan = plan;
         self.refused.clear();
         self.review(tell);
@@ -104,7 +104,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     }
 
     /// Gives back what no rule asks for any more.
-    pub fn review(&mut self, tell: &mut dyn FnMut(Told)) {
+    pub fn review(&mut self, tell: &mut dyn FnMut(RuleEvent)) {
         self.prune();
         let mut kept: Vec<i32> = Vec::new();
         let all: Vec<Held> = self.held.values().cloned().collect();
@@ -123,7 +123,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     }
 
     /// Gives everybody everything back.
-    pub fn give_all_back(&mut self, tell: &mut dyn FnMut(Told)) {
+    pub fn give_all_back(&mut self, tell: &mut dyn FnMut(RuleEvent)) {
         if self.ledger.is_none() {
             return;
         }
@@ -133,7 +133,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
             let mut change = change(RuleChangeKind::Released, process, name);
             change.threads = threads;
             change.why = Some("the rules end".to_owned());
-            tell(Told::Change(change));
+            tell(RuleEvent::Change(change));
         }
         for held in all {
             self.forget(held.process);
@@ -146,7 +146,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     }
 
     /// Does for a process what its rule says.
-    pub fn consider(&mut self, process: i32, tell: &mut dyn FnMut(Told)) {
+    pub fn consider(&mut self, process: i32, tell: &mut dyn FnMut(RuleEvent)) {
         if process == self.own {
             return;
         }
@@ -164,7 +164,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         }
     }
 
-    fn apply(&mut self, process: i32, rule: usize, tell: &mut dyn FnMut(Told)) {
+    fn apply(&mut self, process: i32, rule: usize, tell: &mut dyn FnMut(RuleEvent)) {
         let Some(identity) = self.host.identity(process) else {
             return;
         };
@@ -220,7 +220,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         mut after: Held,
         (default, wanted, nice): (&CpuSet, &Wanted, Option<i32>),
         identity: &Identity,
-        tell: &mut dyn FnMut(Told),
+        tell: &mut dyn FnMut(RuleEvent),
     ) {
         // Told already, or looked at already without a ledger.
         let process = before.process;
@@ -263,7 +263,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         told.to = changed.granted.map(|cpus| cpus.to_string());
         told.from = changed.from.map(|cpus| cpus.to_string());
         told.nice = nice.filter(|_| changed.is_niced);
-        tell(Told::Change(told));
+        tell(RuleEvent::Change(told));
     }
 
     /// Changes the threads that may be touched.
@@ -323,7 +323,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         identity: &Identity,
         reason: &str,
         left: usize,
-        tell: &mut dyn FnMut(Told),
+        tell: &mut dyn FnMut(RuleEvent),
     ) {
         let known = self.refused.insert(before.process, before.start);
         if known == Some(before.start) {
@@ -336,11 +336,17 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         told.threads_left = left;
         told.from = self.host.mask(before.process).map(|mask| mask.to_string());
         told.why = Some(reason.to_owned());
-        tell(Told::Change(told));
+        tell(RuleEvent::Change(told));
     }
 
     /// Gives one process back what it has.
-    fn let_go(&mut self, held: &Held, rule: Option<usize>, why: &str, tell: &mut dyn FnMut(Told)) {
+    fn let_go(
+        &mut self,
+        held: &Held,
+        rule: Option<usize>,
+        why: &str,
+        tell: &mut dyn FnMut(RuleEvent),
+    ) {
         if self.ledger.is_none() {
             return;
         }
@@ -349,7 +355,13 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     }
 
     /// Sets back what is held here, and tells it.
-    fn give(&mut self, held: &Held, rule: Option<usize>, why: &str, tell: &mut dyn FnMut(Told)) {
+    fn give(
+        &mut self,
+        held: &Held,
+        rule: Option<usize>,
+        why: &str,
+        tell: &mut dyn FnMut(RuleEvent),
+    ) {
         let from = self.host.mask(held.process);
         let threads = release(&mut self.host, held.process, held);
         if threads == 0 {
@@ -362,7 +374,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         told.from = from.map(|mask| mask.to_string());
         told.to = self.host.mask(held.process).map(|mask| mask.to_string());
         told.why = Some(why.to_owned());
-        tell(Told::Change(told));
+        tell(RuleEvent::Change(told));
     }
 
     /// Writes down and remembers.

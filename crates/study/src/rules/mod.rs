@@ -13,7 +13,7 @@
 mod enforcer;
 mod plan;
 
-pub use enforcer::{RuleEnforcer, Told};
+pub use enforcer::{RuleEnforcer, RuleEvent};
 pub use plan::{Plan, Wanted};
 
 use pinwise_machine::processes::{Ledger, Processes, Watch};
@@ -27,7 +27,7 @@ pub fn keep<P: Processes, L: Ledger>(
     keeper: &mut RuleEnforcer<P, L>,
     watch: &mut dyn Watch,
     load: &mut dyn FnMut() -> Result<Plan, String>,
-    tell: &mut dyn FnMut(Told),
+    tell: &mut dyn FnMut(RuleEvent),
 ) -> anyhow::Result<()> {
     watch.tell_of_users(keeper.plan().rules.ask_for_users())?;
     loop {
@@ -39,10 +39,10 @@ pub fn keep<P: Processes, L: Ledger>(
             match load() {
                 Ok(plan) => {
                     watch.tell_of_users(plan.rules.ask_for_users())?;
-                    tell(Told::Note("the rules were read again".to_owned()));
+                    tell(RuleEvent::Note("the rules were read again".to_owned()));
                     keeper.change_plan(plan, tell);
                 }
-                Err(reason) => tell(Told::Warning(format!(
+                Err(reason) => tell(RuleEvent::Warning(format!(
                     "{reason}; the rules from before stay in force"
                 ))),
             }

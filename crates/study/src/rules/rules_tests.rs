@@ -180,10 +180,10 @@ fn kept(host: &Host, lines: &[(&str, &str)]) -> (RuleEnforcer<Host, Host>, Vec<R
     (keeper, told)
 }
 
-fn collect(act: impl FnOnce(&mut dyn FnMut(Told))) -> Vec<RuleChange> {
+fn collect(act: impl FnOnce(&mut dyn FnMut(RuleEvent))) -> Vec<RuleChange> {
     let mut all = Vec::new();
     act(&mut |told| {
-        if let Told::Change(change) = told {
+        if let RuleEvent::Change(change) = told {
             all.push(change);
         }
     });
@@ -471,6 +471,6 @@ fn a_bad_file_leaves_the_old_rules_in_force() {
         told.push(one)
     })
     .unwrap();
-    assert!(matches!(&told[0], Told::Warning(text) if text.contains("stay in force")));
+    assert!(matches!(&told[0], RuleEvent::Warning(text) if text.contains("stay in force")));
     assert_eq!(host.on(10), "1 5");
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{FOLDER, Parameter, Program, Recipe, Server, What};
+use super::{FOLDER, Measured, Parameter, Program, Recipe, Server};
 use crate::{Command, Metric, Pattern};
 
 /// Largest recipe, bytes: they are a page or two.
@@ -261,7 +261,7 @@ fn parameters(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<Parameter>, Re
     Ok(parameters)
 }
 
-fn what(source: &Source<'_>, raw: &RawRecipe) -> Result<What, RecipeError> {
+fn what(source: &Source<'_>, raw: &RawRecipe) -> Result<Measured, RecipeError> {
     match (&raw.command, &raw.script) {
         (Some(line), None) => {
             let text = source.text(line, "command")?;
@@ -271,9 +271,9 @@ fn what(source: &Source<'_>, raw: &RawRecipe) -> Result<What, RecipeError> {
                 let reason = format!("'{mark}' would reach the program as it is: use script");
                 return Err(source.error(line, "command", reason));
             }
-            Ok(What::Command(command.argv().to_vec()))
+            Ok(Measured::Command(command.argv().to_vec()))
         }
-        (None, Some(script)) => source.text(script, "script").map(What::Script),
+        (None, Some(script)) => source.text(script, "script").map(Measured::Script),
         (Some(_), Some(script)) => {
             Err(source.error(script, "script", "there is a command already: one of both"))
         }

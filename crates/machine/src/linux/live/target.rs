@@ -18,13 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Whose threads are placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    what: What,
+    what: TargetKind,
     /// What it is called in sentences.
     name: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum TargetKind {
     /// A process that was started then, and what it started.
     Process { pid: i32, start: u64 },
     /// Folders of one cgroup, and the path that they have in common.
@@ -81,7 +81,7 @@ impl Target {
         }
         Ok(Self {
             name: format!("{} ({pid})", stat.name),
-            what: What::Process {
+            what: TargetKind::Process {
                 pid,
                 start: stat.start,
             },
@@ -137,7 +137,7 @@ impl Target {
                 Some(unit) => format!("unit {unit}"),
                 None => format!("cgroup {path}"),
             },
-            what: What::Cgroup {
+            what: TargetKind::Cgroup {
                 path: path.to_owned(),
                 folders,
                 unit: unit.map(str::to_owned),
@@ -148,8 +148,8 @@ impl Target {
     /// For [`Target::from_line`], in another process.
     pub(super) fn to_line(&self) -> String {
         match &self.what {
-            What::Process { pid, start } => format!("process {pid} {start}"),
-            What::Cgroup { path, .. } => format!("cgroup {path}"),
+            TargetKind::Process { pid, start } => format!("process {pid} {start}"),
+            TargetKind::Cgroup { path, .. } => format!("cgroup {path}"),
         }
     }
 
@@ -160,7 +160,7 @@ impl Target {
             "process" => {
                 let (pid, start) = rest.split_once(' ')?;
                 Some(Self {
-                    what: What::Process {
+                    what: TargetKind::Process {
                         pid: pid.parse().ok()?,
                         start: start.parse().ok()?,
                     },
@@ -182,11 +182,11 @@ impl Target {
     #[must_use]
     pub fn option(&self) -> String {
         match &self.what {
-            What::Process { pid, .. } => format!("--pid {pid}"),
-            What::Cgroup {
+            TargetKind::Process { pid, .. } => format!("--pid {pid}"),
+            TargetKind::Cgroup {
                 unit: Some(unit), ..
             } => format!("--unit {unit}"),
-            What::Cgroup { path, .. } => format!("--cgroup {path}"),
+            TargetKind::Cgroup { path, .. } => format!("--cgroup {path}"),
         }
     }
 
@@ -200,12 +200,12 @@ impl Target {
             name: stat.map(|stat| stat.name).unwrap_or_default(),
             command: pid.map(command_line).unwrap_or_default(),
             unit: match &self.what {
-                What::Cgroup { unit, .. } => unit.clone(),
-                What::Process { .. } => None,
+                TargetKind::Cgroup { unit, .. } => unit.clone(),
+                TargetKind::Process { .. } => None,
             },
             cgroup: match &self.what {
-                What::Cgroup { path, .. } => Some(path.clone()),
-                What::Process { .. } => None,
+                TargetKind::Cgroup { path, .. } => Some(path.clone()),
+                TargetKind::Process { .. } => None,
             },
         }
     }
@@ -214,8 +214,8 @@ impl Target {
     #[must_use]
     pub fn first_process(&self) -> Option<i32> {
         match &self.what {
-            What::Process { pid, .. } => self.is_there().then_some(*pid),
-            What::Cgroup { .. } => self.threads().first().map(|thread| thread.process),
+            TargetKind::Process { pid, .. } => self.is_there().then_some(*pid),
+            TargetKind::Cgroup { .. } => self.threads().first().map(|thread| thread.process),
         }
     }
 
@@ -223,19 +223,21 @@ impl Target {
     #[must_use]
     pub fn is_there(&self) -> bool {
         match &self.what {
-            What::Process { pid, start } => {
+            TargetKind::Process { pid, start } => {
                 stat(*pid).is_some_and(|now| now.start == *start && !matches!(now.state, 'Z' | 'X'))
             }
-            What::Cgroup { .. } => !self.threads().is_empty(),
+            TargetKind::Cgroup { .. } => !self.threads().is_empty(),
         }
     }
 
     /// The processes that there are now, in the order of their numbers.
     pub(super) fn processes(&self) -> BTreeSet<i32> {
         match &self.what {
-            What::Process { pid, .. } if self.is_there() => tree(*pid),
-            What::Process { .. } => BTreeSet::new(),
-            What::Cgroup { .. } => self.threads().iter().map(|thread| thread.process).collect(),
+            TargetKind::Process { pid, .. } if self.is_there() => tree(*pid),
+            TargetKind::Process { .. } => BTreeSet::new(),
+            TargetKind::Cgroup { .. } => {
+                self.threads().iter().map(|thread| thread.process).collect()
+            }
         }
     }
 
@@ -243,7 +245,7 @@ impl Target {
     /// own and the kernel's.
     pub(super) fn threads(&self) -> Vec<Thread> {
         match &self.what {
-            What::Process { .. } => {
+            TargetKind::Process { .. } => {
                 let processes = self.processes().into_iter();
                 let threads = processes.flat_map(|process| {
                     let ids = threads_of(process).into_iter();
@@ -251,7 +253,7 @@ impl Target {
                 });
                 threads.collect()
             }
-            What::Cgroup { folders, .. } => {
+            TargetKind::Cgroup { folders, .. } => {
                 let mut is_other: BTreeMap<i32, bool> = BTreeMap::new();
                 let ids: BTreeSet<i32> = folders.iter().flat_map(|f| cgroup::threads(f)).collect();
                 let threads = ids.into_iter().filter_map(|id| {

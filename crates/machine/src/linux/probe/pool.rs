@@ -25,7 +25,7 @@ const STACK_BYTES: usize = 256 * 1024;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a thread is given to do.
-pub(super) type Job = Box<dyn FnOnce(&mut Seat) + Send>;
+pub(super) type Job = Box<dyn FnOnce(&mut PoolThread) + Send>;
 
 struct Worker {
     jobs: Sender<(Course, Job)>,
@@ -120,7 +120,7 @@ fn hire(cpu: usize) -> Result<Worker, MachineError> {
 }
 
 fn work(todo: &Receiver<(Course, Job)>, cpu: usize) {
-    let mut seat = Seat {
+    let mut seat = PoolThread {
         cpu,
         best_cycle_ns: f64::INFINITY,
     };
@@ -132,14 +132,14 @@ fn work(todo: &Receiver<(Course, Job)>, cpu: usize) {
 
 /// A thread's place.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct PoolThread {
     /// Where it is pinned.
     pub(super) cpu: usize,
     /// The shortest core cycle seen here.
     best_cycle_ns: f64,
 }
 
-impl Seat {
+impl PoolThread {
     /// Computes until the core's clock is about as fast as ever seen here: one
     /// that was idle takes up to some milliseconds to speed up. On a warm core
     /// this takes 10 µs.

@@ -1,14 +1,14 @@
 //! Processes that no rule asks for: what they keep of what was given here, and
 //! what they do not.
 
-use super::{RuleEnforcer, Told};
+use super::{RuleEnforcer, RuleEvent};
 use pinwise_machine::processes::{Held, Identity, Ledger, Processes};
 
 impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     /// A process without a rule keeps what its parent has, CPUs and a lowered
     /// priority, and is given it back with it. What it got for a program that it
     /// has left, and a raised priority, goes now: the program may be anybody's.
-    pub(super) fn consider_unasked(&mut self, process: i32, tell: &mut dyn FnMut(Told)) {
+    pub(super) fn consider_unasked(&mut self, process: i32, tell: &mut dyn FnMut(RuleEvent)) {
         if self.ledger.is_none() || !self.may_have_something(process) {
             return;
         }

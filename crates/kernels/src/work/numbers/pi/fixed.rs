@@ -79,12 +79,12 @@ pub(super) enum Goal {
 }
 
 /// Rows that Newton's method works in.
-pub(super) struct Desk {
+pub(super) struct Scratch {
     error: Vec<u32>,
     product: Vec<u32>,
 }
 
-impl Desk {
+impl Scratch {
     /// For numbers of so many limbs.
     pub(super) fn new(limbs: usize) -> Self {
         Self {

@@ -13,7 +13,7 @@ mod product;
 
 use super::folded;
 use crate::work::{Group, Job, Kernel, KernelError, Setup, Size, Worker, Wrong};
-use fixed::{Desk, Goal, add, distance, divide, leading_zeros, scale, subtract};
+use fixed::{Goal, Scratch, add, distance, divide, leading_zeros, scale, subtract};
 use product::{LIMB_DIGITS, Multiplier, Transforms};
 
 pub(in crate::work) const PI: Kernel = Kernel {
@@ -98,7 +98,7 @@ impl Pi {
         Circle {
             digits: self.digits,
             multiplier: self.transforms.multiplier(),
-            desk: Desk::new(limbs),
+            desk: Scratch::new(limbs),
             mean: row(),
             square: row(),
             geometric_square: row(),
@@ -113,7 +113,7 @@ impl Pi {
 struct Circle<'a> {
     digits: u64,
     multiplier: Multiplier<'a>,
-    desk: Desk,
+    desk: Scratch,
     /// The arithmetic mean.
     mean: Vec<u32>,
     /// Its square.

@@ -139,7 +139,10 @@ fn records_are_read_as_they_are_written() {
         |ring| ring.note(5, 5 | 12 << 5, None),
         &[EventKind::Lost { records: 12 }],
     );
-    check(|ring| ring.note(5, 7, None), &[EventKind::Lost { records: 1 }]);
+    check(
+        |ring| ring.note(5, 7, None),
+        &[EventKind::Lost { records: 1 }],
+    );
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub const PER_UNIT_FACTS: [&str; 3] = ["PAUSE", "core cycle", "memory load"];
 /// What a record is about, where it was made, and its headline figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Outline {
+pub struct Summary {
     /// Labels of the user's.
     #[serde(default)]
     pub tags: Vec<String>,
@@ -91,7 +91,7 @@ pub struct Figure {
     pub high: Option<f64>,
 }
 
-impl Outline {
+impl Summary {
     /// Of a record as stored; empty where it is no record.
     #[must_use]
     pub fn of(body: &str) -> Self {
@@ -421,7 +421,7 @@ mod tests {
                 {"name": "cpu:0", "command": ["xz", "-k"], "estimate": null},
             ],
         });
-        let outline = Outline::of(&record.to_string());
+        let outline = Summary::of(&record.to_string());
         assert_eq!(outline.tags, ["nightly"]);
         assert_eq!(
             outline.subject.as_deref(),
@@ -452,7 +452,7 @@ mod tests {
                 "pause": [{"cpu": 0, "pause_ns": {"value": 20.0}}],
             },
         });
-        let figures = Outline::read(&record).figures;
+        let figures = Summary::read(&record).figures;
         let told: Vec<(&str, f64)> = figures.iter().map(|f| (f.name.as_str(), f.value)).collect();
         assert_eq!(
             told,
@@ -470,7 +470,7 @@ mod tests {
     fn of_a_fleet_the_report_has_figures_and_nodes_have_none() {
         let report = json!({"schema": "pinwise.fleet-report/1", "host": "head", "complete": 7,
             "tags": ["fleet:f"], "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]});
-        let outline = Outline::read(&report);
+        let outline = Summary::read(&report);
         let told: Vec<(&str, f64)> = { outline.figures.iter() }
             .map(|f| (f.name.as_str(), f.value))
             .collect();
@@ -479,16 +479,16 @@ mod tests {
         assert_eq!(outline.machine, None);
         let node = json!({"schema": "pinwise.fleet-node/1", "host": {"cpu_model": "EPYC"},
             "figures": [{"step": "wiring", "name": "memory latency", "unit": "ns", "value": 90}]});
-        let outline = Outline::read(&node);
+        let outline = Summary::read(&node);
         assert!(outline.figures.is_empty());
         assert_eq!(outline.machine.as_deref(), Some("EPYC"));
     }
 
     #[test]
     fn what_is_no_record_has_an_empty_outline() {
-        assert_eq!(Outline::of("{\"schema\":"), Outline::default());
-        assert_eq!(Outline::of("[1]"), Outline::default());
-        let strange = Outline::of("{\"schema\":\"pinwise.trace/9\",\"totals\":[],\"tags\":3}");
+        assert_eq!(Summary::of("{\"schema\":"), Summary::default());
+        assert_eq!(Summary::of("[1]"), Summary::default());
+        let strange = Summary::of("{\"schema\":\"pinwise.trace/9\",\"totals\":[],\"tags\":3}");
         assert_eq!(strange.tags, Vec::<String>::new());
     }
 
@@ -512,8 +512,8 @@ mod tests {
                 "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]}),
         ];
         for record in records {
-            let outline = Outline::of(&record.to_string());
-            assert_eq!(outline, Outline::read(&record), "{record}");
+            let outline = Summary::of(&record.to_string());
+            assert_eq!(outline, Summary::read(&record), "{record}");
             assert!(!outline.figures.is_empty(), "{record}");
         }
     }
@@ -521,7 +521,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_text_is_outlined(text in "\\PC{0,60}") {
-            let _ = Outline::of(&text);
+            let _ = Summary::of(&text);
         }
     }
 }
