@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 
 use super::args::{BenchArgs, Global, Suite as SuiteChoice};
 use super::compare::carry_out;
-use super::kernel::found;
+use super::kernel::{found, isas, program};
 use super::maps::measured_before;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store, plan};
@@ -172,41 +172,6 @@ fn check_versions(kernels: &[&'static Kernel], isas: &[Isa]) -> anyhow::Result<(
     }
 }
 
-/// `v1,native` or `all`, oldest first. A machine that is only described has
-/// all of them.
-pub(super) fn isas(text: Option<&str>, is_local: bool) -> anyhow::Result<Vec<Isa>> {
-    let here = if is_local {
-        Isa::here()
-    } else {
-        Isa::ALL.to_vec()
-    };
-    isas_among(text, &here)
-}
-
-fn isas_among(text: Option<&str>, here: &[Isa]) -> anyhow::Result<Vec<Isa>> {
-    let Some(text) = text else {
-        return Ok(Vec::new());
-    };
-    if text == "all" {
-        return Ok(here.to_vec());
-    }
-    let mut found = Vec::new();
-    for word in text.split(',') {
-        let isa: Isa = word
-            .trim()
-            .parse()
-            .map_err(|error: String| anyhow::anyhow!("--isa: {error}"))?;
-        if !here.contains(&isa) {
-            let names: Vec<&str> = here.iter().map(|isa| isa.name()).collect();
-            bail!("--isa {isa}: this CPU has {} only", names.join(", "));
-        }
-        found.push(isa);
-    }
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
-}
-
 /// `1..4` or `1,2,4`, ascending.
 fn threads(text: &str) -> anyhow::Result<Vec<usize>> {
     let bad = || {
@@ -287,16 +252,6 @@ fn planned(
     })
 }
 
-/// The program whose `kernel` command is run: this executable, or its name
-/// where nothing is executed.
-pub(super) fn program(is_local: bool) -> anyhow::Result<String> {
-    if is_local {
-        super::own_program()
-    } else {
-        Ok("pinwise".to_owned())
-    }
-}
-
 /// Carries comparisons out on a machine, and keeps what has grown.
 struct Stage<'a> {
     global: &'a Global,
@@ -361,8 +316,8 @@ mod tests {
     #[test]
     fn instruction_sets() {
         let here = [Isa::V1, Isa::V2, Isa::Native];
-        let of = |text: &str| isas_among(Some(text), &here);
-        assert_eq!(isas_among(None, &here).unwrap(), []);
+        let of = |text: &str| crate::cli::kernel::isas_among(Some(text), &here);
+        assert_eq!(crate::cli::kernel::isas_among(None, &here).unwrap(), []);
         assert_eq!(of("native,v1").unwrap(), [Isa::V1, Isa::Native]);
         assert_eq!(of("all").unwrap(), here);
         assert_eq!(

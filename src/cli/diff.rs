@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::Exit;
 use super::args::{DiffArgs, Global};
-use super::report::{Reported, reported};
+use super::named::{self, Reported, reported};
 use super::terminal::Terminal;
 use pinwise_record::{AnyRecord, Kind, ProfileDiff, Record, TopologyDiff, read};
 use pinwise_store::Stored;
@@ -30,7 +30,7 @@ pub(super) fn for_page(a: &Reported, b: &Reported) -> Option<Box<RawValue>> {
 
 /// The same of two stored records, as JSON for the local site.
 pub(super) fn of_stored(a: &Stored, b: &Stored) -> anyhow::Result<String> {
-    let (a, b) = (super::report::of_stored(a)?, super::report::of_stored(b)?);
+    let (a, b) = (named::of_stored(a)?, named::of_stored(b)?);
     Ok(between(&a, &b)?.to_json()?.get().to_owned())
 }
 

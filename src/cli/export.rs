@@ -1,13 +1,13 @@
 //! Files in and out, and `export`.
 
-use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 
 use super::Exit;
 use super::args::{ExportArgs, Global, ResultArgs};
-use super::history::needed_store;
+use super::files::{write_bytes, write_file};
+use super::opening::needed_store;
 use super::terminal::Terminal;
 use pinwise_record::{AnyRecord, Bench, Comparison, StoredRecord};
 use pinwise_report::Table;
@@ -171,43 +171,4 @@ pub(super) fn check_files(files: &[(&'static str, &Path)]) -> anyhow::Result<()>
         }
     }
     Ok(())
-}
-
-/// A record as `--export-json` writes it, where a file was asked for.
-pub(super) fn write_json(
-    path: Option<&Path>,
-    record: &impl serde::Serialize,
-) -> anyhow::Result<()> {
-    match path {
-        Some(path) => write_file(path, &format!("{}\n", serde_json::to_string(record)?)),
-        None => Ok(()),
-    }
-}
-
-pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
-    write_bytes(path, text.as_bytes())
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "cli writes what the user asked for"
-)]
-fn write_bytes(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Longest file read: the largest captures and matrices have a few megabytes,
-/// and a device has no end.
-const LONGEST_FILE: u64 = 256 << 20;
-
-#[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
-pub(super) fn read_file(path: &Path) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?
-        .take(LONGEST_FILE + 1)
-        .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST_FILE {
-        anyhow::bail!("it is longer than {} MiB", LONGEST_FILE >> 20);
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 
 use super::Exit;
 use super::args::{Cli, GenerateArgs, Generated};
-use super::export::write_file;
+use super::files::write_file;
 
 pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&args.folder)?;

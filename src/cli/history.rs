@@ -3,28 +3,14 @@
 use anyhow::{Context, bail};
 use serde_json::json;
 
+use super::Exit;
 use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
-use super::report::Named;
+use super::named::Named;
+use super::opening::needed_store;
 use super::terminal::Terminal;
-use super::{Exit, location, open_store_to_read, spool};
 use pinwise_record::{AnyRecord, Kind, SchemaName, Summary};
 use pinwise_report::{Line, page};
-use pinwise_store::{Filter, Listed, Store};
-
-/// Why there is no store to be read.
-const NOTHING: &str = "--store none: there is nothing to read";
-
-/// The store, which these commands cannot do without, for reading.
-pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
-    open_store_to_read(global)?.with_context(|| NOTHING)
-}
-
-/// The same, to change what is in it.
-pub(super) fn changed_store(global: &Global) -> anyhow::Result<Store> {
-    let location = location(global)?;
-    let spool = spool(&location, Terminal::new(global))?;
-    Store::open_to_change(&location, &spool)?.with_context(|| NOTHING)
-}
+use pinwise_store::{Filter, Listed};
 
 /// The filter that options stand for.
 pub(super) fn filter(narrowing: &Narrowing) -> anyhow::Result<Filter> {

@@ -128,3 +128,48 @@ fn record(order: &Order, outcome: &Outcome) -> KernelRecord {
         cpus: (!order.cpus.is_empty()).then(|| order.cpus.clone()),
     }
 }
+
+/// `v1,native` or `all`, oldest first. A machine that is only described has
+/// all of them.
+pub(super) fn isas(text: Option<&str>, is_local: bool) -> anyhow::Result<Vec<Isa>> {
+    let here = if is_local {
+        Isa::here()
+    } else {
+        Isa::ALL.to_vec()
+    };
+    isas_among(text, &here)
+}
+
+pub(super) fn isas_among(text: Option<&str>, here: &[Isa]) -> anyhow::Result<Vec<Isa>> {
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
+    if text == "all" {
+        return Ok(here.to_vec());
+    }
+    let mut found = Vec::new();
+    for word in text.split(',') {
+        let isa: Isa = word
+            .trim()
+            .parse()
+            .map_err(|error: String| anyhow::anyhow!("--isa: {error}"))?;
+        if !here.contains(&isa) {
+            let names: Vec<&str> = here.iter().map(|isa| isa.name()).collect();
+            bail!("--isa {isa}: this CPU has {} only", names.join(", "));
+        }
+        found.push(isa);
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// The program whose `kernel` command is run: this executable, or its name
+/// where nothing is executed.
+pub(super) fn program(is_local: bool) -> anyhow::Result<String> {
+    if is_local {
+        super::own_program()
+    } else {
+        Ok("pinwise".to_owned())
+    }
+}

@@ -12,6 +12,7 @@ mod diff;
 mod ending;
 mod exit;
 mod export;
+mod files;
 mod fleet;
 mod generate;
 mod history;
@@ -20,6 +21,8 @@ mod idioms;
 mod input;
 mod kernel;
 mod maps;
+mod named;
+mod opening;
 mod password;
 mod plan;
 mod predict;
@@ -45,7 +48,6 @@ mod values;
 mod watch;
 
 use std::ffi::OsString;
-use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Parser;
@@ -54,10 +56,10 @@ pub use args::Cli;
 pub use exit::Exit;
 
 use args::{Command, Format, Global};
+use opening::{location, open_store, open_store_to_read, parse_location, spool};
 use pinwise_machine::Machine;
 use pinwise_machine::linux::{LinuxMachine, Pins};
 use pinwise_sim::SimulatedMachine;
-use pinwise_store::{Location, Spool, Store};
 use terminal::Terminal;
 
 /// Runs pinwise with these arguments, the program's name first.
@@ -231,66 +233,6 @@ fn simulated(global: &Global) -> anyhow::Result<&str> {
             global.machine
         )
     })
-}
-
-/// Opens the store, unless there shall be none.
-fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
-    let location = location(global)?;
-    let terminal = Terminal::new(global);
-    Ok(Store::open_at(&location, &spool(&location, terminal)?)?)
-}
-
-/// Opens the store for reading, unless there shall be none: nothing is made.
-fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store>> {
-    let location = location(global)?;
-    let spool = spool(&location, Terminal::new(global))?;
-    Ok(Store::open_to_read(&location, &spool)?)
-}
-
-/// Where a store puts by what it cannot deliver; a file needs none.
-fn spool(location: &Location, terminal: Terminal) -> anyhow::Result<Spool> {
-    let folder = match location {
-        Location::Postgres(_) => state_folder()?.join("pinwise/spool"),
-        Location::Sqlite(_) | Location::Nowhere => std::path::PathBuf::new(),
-    };
-    Ok(Spool {
-        folder,
-        warn: Arc::new(move |sentence| terminal.warn(sentence)),
-    })
-}
-
-/// Where records are kept.
-fn location(global: &Global) -> anyhow::Result<Location> {
-    match &global.store {
-        Some(text) => parse_location(text),
-        None => Ok(Location::Sqlite(default_store()?)),
-    }
-}
-
-/// A location as it is written, with the password that stands elsewhere.
-fn parse_location(text: &str) -> anyhow::Result<Location> {
-    let mut location = Location::parse(text)?;
-    if let Location::Postgres(server) = &mut location {
-        password::offer_security(server)?;
-        password::offer(server);
-    }
-    Ok(location)
-}
-
-fn default_store() -> anyhow::Result<std::path::PathBuf> {
-    let data = named_folder("XDG_DATA_HOME")
-        .or_else(|| named_folder("HOME").map(|home| home.join(".local/share")))
-        .context("neither XDG_DATA_HOME nor HOME is set: say where records go with --store")?;
-    Ok(data.join("pinwise/pinwise.db"))
-}
-
-/// Where what must outlast a command is kept that is no data of the user's.
-fn state_folder() -> anyhow::Result<std::path::PathBuf> {
-    named_folder("XDG_STATE_HOME")
-        .or_else(|| named_folder("HOME").map(|home| home.join(".local/state")))
-        .context(
-            "neither XDG_STATE_HOME nor HOME is set: records that a server cannot take would have nowhere to wait",
-        )
 }
 
 /// The folder that a variable names.

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 
 use super::args::{Global, PredictArgs};
-use super::history::needed_store;
+use super::opening::needed_store;
 use super::search::{begun, beyond, default_threads, workload_of};
 use super::terminal::Terminal;
 use super::{Exit, open_machine};

@@ -6,7 +6,8 @@ use anyhow::Context;
 use serde_json::json;
 
 use super::args::{Global, PruneArgs};
-use super::history::{changed_store, filter, line};
+use super::history::{filter, line};
+use super::opening::changed_store;
 use super::terminal::Terminal;
 use super::{Exit, location};
 use pinwise_format::{bytes, count};

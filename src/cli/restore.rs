@@ -1,14 +1,18 @@
 //! `restore`: what could not be put back is put back.
 
+use std::path::PathBuf;
+
+use super::Exit;
 use super::args::RestoreArgs;
 use super::terminal::Terminal;
-use super::{Exit, rules};
 use pinwise_format::count;
-use pinwise_machine::linux::{Leftover, LeftoverState, Outcome, journal_folders, leftovers};
+use pinwise_machine::linux::{
+    Leftover, LeftoverState, Outcome, journal_folders, leftovers, own_user_is_root,
+};
 
 pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let folders = journal_folders();
-    let of_rules = rules::default_state();
+    let of_rules = default_rules_state();
     let found = leftovers(&folders, of_rules.as_deref(), !args.dry_run);
     let mut text = String::new();
     for left in &found {
@@ -80,4 +84,14 @@ pub(super) fn offer(terminal: &Terminal) {
             count(left, "journal")
         ));
     }
+}
+
+/// Where rules write down what they change, unless told; `None`: nowhere.
+pub(super) fn default_rules_state() -> Option<PathBuf> {
+    if own_user_is_root() {
+        return Some("/run/pinwise-rules/rules".into());
+    }
+    #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+    let folder = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
+    Some(PathBuf::from(folder?).join("pinwise/rules"))
 }

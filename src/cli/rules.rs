@@ -11,8 +11,7 @@ use super::input::read_text;
 use super::terminal::Terminal;
 use super::{Exit, own_program, restore};
 use pinwise_machine::linux::{
-    self, LinuxProcesses, ProcessWatch, RulesJournal, may_set_any_nice, own_user_is_root, user_id,
-    writable_by_others,
+    self, LinuxProcesses, ProcessWatch, RulesJournal, may_set_any_nice, user_id, writable_by_others,
 };
 use pinwise_record::RuleChange;
 use pinwise_study::rules::{Plan, RuleEnforcer, RuleEvent, keep, survey};
@@ -227,16 +226,6 @@ fn state(args: &RulesRunArgs) -> anyhow::Result<PathBuf> {
     if let Some(path) = &args.state {
         return Ok(path.clone());
     }
-    default_state()
+    restore::default_rules_state()
         .context("XDG_RUNTIME_DIR is not set: say with --state where to write down who was changed")
-}
-
-/// The same where it is not said; `None`: nowhere.
-pub(super) fn default_state() -> Option<PathBuf> {
-    if own_user_is_root() {
-        return Some("/run/pinwise-rules/rules".into());
-    }
-    #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-    let folder = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
-    Some(PathBuf::from(folder?).join("pinwise/rules"))
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::{Global, TagArgs};
-use super::history::changed_store;
+use super::opening::changed_store;
 use super::terminal::Terminal;
 use pinwise_record::Summary;
 use pinwise_report::visible;

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 
 use super::args::{Format, Global, TopologyAction, TopologyArgs};
 use super::terminal::Terminal;
-use super::{Exit, export, simulated};
+use super::{Exit, files, simulated};
 use pinwise_machine::Machine;
 use pinwise_machine::linux::{self, capture_folder, capture_host};
 use pinwise_placement::Placement;
@@ -34,7 +34,7 @@ pub(super) fn topology(
     }
     if let Some(path) = &args.save {
         let capture = capture_host()?;
-        export::write_file(path, &capture.to_text())?;
+        files::write_file(path, &capture.to_text())?;
         terminal.note(&format!(
             "{} files saved to {}",
             capture.len(),
@@ -94,7 +94,7 @@ pub(super) fn read_named(argument: &str, path: &Path) -> anyhow::Result<(Topolog
         true => None,
         false => {
             let named = || format!("{argument} {}", path.display());
-            Some(export::read_file(path).with_context(named)?)
+            Some(files::read_file(path).with_context(named)?)
         }
     };
     read_machine(argument, path, text)

@@ -43,7 +43,7 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 30] = [
+const CIRCLES: [&str; 27] = [
     "affinity: bind host places",
     "code: aarch64 operation x86",
     "fleet: files folder node_folder",
@@ -53,9 +53,6 @@ const CIRCLES: [&str; 30] = [
     "machine::linux::ledger: guardian leftover rules writer",
     "machine::linux::live: http reading",
     "machine::linux::trace: attach perf",
-    "pinwise::cli: bench compare plan",
-    "pinwise::cli: diff export history report",
-    "pinwise::cli: restore rules",
     "pinwise::cli::fleet: launch nodes",
     "record: attribution profile stacks",
     "record: comparison trace",

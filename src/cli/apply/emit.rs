@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail};
 use serde_json::json;
 
 use super::super::args::{ApplyArgs, Global};
-use super::super::history::needed_store;
+use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
 use super::super::{Exit, open_machine};
 use super::answer::{Answer, of_record};

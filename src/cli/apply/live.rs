@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::super::args::{ApplyArgs, Global};
-use super::super::history::needed_store;
+use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
 use super::super::{Exit, live_host, restore};
 use super::answer::of_record;

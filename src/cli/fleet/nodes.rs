@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use super::launch::{self, Found, LAST};
 use crate::cli::args::Global;
-use crate::cli::history::needed_store;
+use crate::cli::opening::needed_store;
 use pinwise_fleet::folder::{FleetFolder, FolderError};
 use pinwise_machine::linux::effective_user;
 use pinwise_record::{FLEET_NODE_SCHEMA, FLEET_SCHEMA, FleetNode, FleetRecord, SchemaName, read};

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::nodes::{Loaded, loaded};
 use crate::cli::args::{FleetFailure, FleetReportArgs, Global};
 use crate::cli::ending::keep_and_show;
-use crate::cli::export::write_file;
+use crate::cli::files::write_file;
 use crate::cli::report::of_record;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_store};

@@ -6,8 +6,7 @@ use clap::Parser;
 
 use super::candidates::Candidate;
 use crate::cli::args::{CompareArgs, KernelArgs, SplitChoice};
-use crate::cli::bench::{isas, program};
-use crate::cli::kernel::found;
+use crate::cli::kernel::{found, isas, program};
 use crate::cli::one_line;
 use pinwise_kernels::work::Isa;
 use pinwise_machine::Machine;

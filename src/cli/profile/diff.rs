@@ -6,9 +6,9 @@ use anyhow::{Context, bail};
 
 use super::check_folder;
 use crate::cli::args::{Global, ProfileDiffArgs};
-use crate::cli::history::needed_store;
+use crate::cli::opening::needed_store;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, export};
+use crate::cli::{Exit, files};
 use pinwise_record::{PROFILE_SCHEMA, ProfileDiff, ProfileRecord};
 use pinwise_store::Store;
 
@@ -41,9 +41,9 @@ pub(super) fn diff(
         ))?;
     }
     if let Some(path) = &args.flame_graph {
-        export::write_file(path, &pinwise_report::flame_graph_diff(&record))?;
+        files::write_file(path, &pinwise_report::flame_graph_diff(&record))?;
     }
-    export::write_json(args.export_json.as_deref(), &record)?;
+    files::write_json(args.export_json.as_deref(), &record)?;
     Ok(Exit::Done)
 }
 
@@ -51,7 +51,7 @@ pub(super) fn diff(
 fn named(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
     let path = Path::new(text);
     if path.is_file() {
-        let content = export::read_file(path).with_context(|| text.to_owned())?;
+        let content = files::read_file(path).with_context(|| text.to_owned())?;
         return pinwise_record::read(&content).with_context(|| text.to_owned());
     }
     if path

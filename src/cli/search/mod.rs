@@ -5,7 +5,8 @@ mod plan;
 mod threads;
 
 use super::args::{Global, SearchArgs, SearchResultArgs};
-use super::history::needed_store;
+use super::files::{write_file, write_json};
+use super::opening::needed_store;
 use super::plan::seed_or_new;
 use super::terminal::Terminal;
 use super::watch::Watch;
@@ -162,11 +163,11 @@ fn finish(
         terminal.print(&pinwise_report::search(record, terminal.palette()))?;
     }
     if let Some(path) = &results.picture {
-        export::write_file(path, &pinwise_report::search_picture(record))?;
+        write_file(path, &pinwise_report::search_picture(record))?;
     }
-    export::write_json(results.export_json.as_deref(), record)?;
+    write_json(results.export_json.as_deref(), record)?;
     if let Some(path) = &results.export_csv {
-        export::write_file(path, &pinwise_report::search_rows(record).csv()?)?;
+        write_file(path, &pinwise_report::search_rows(record).csv()?)?;
     }
     export::page(record, results.report.as_deref())
 }

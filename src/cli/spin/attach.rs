@@ -9,7 +9,7 @@ use crate::cli::ending::{keep_and_show, unless_interrupted};
 use crate::cli::plan::name_and_time;
 use crate::cli::subject::{self, Started};
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, export, open_machine, open_store};
+use crate::cli::{Exit, files, open_machine, open_store};
 use pinwise_machine::{Machine, Subject};
 use pinwise_record::{SpinAttachRecord, TraceSource};
 use pinwise_study::spin::attach::{Plan, attach as watch};
@@ -35,7 +35,7 @@ pub(super) fn attach(
     (record.id, record.started) = name_and_time();
     let show = || {
         terminal.show(&record, pinwise_report::spin_attach)?;
-        export::write_json(args.sampling.export_json.as_deref(), &record)
+        files::write_json(args.sampling.export_json.as_deref(), &record)
     };
     match keep_and_show(store, &record, terminal, show, Exit::Done)? {
         Exit::Done => judged(args, &record, terminal),

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use super::read_machine;
 use crate::cli::args::Format;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, export};
+use crate::cli::{Exit, files};
 use pinwise_record::{TopologyDiff, TopologyRecord};
 
 pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
@@ -26,7 +26,7 @@ fn record_of(argument: &str, path: &Path) -> anyhow::Result<TopologyRecord> {
     let named = || format!("{argument} {}", path.display());
     let text = match path.is_dir() {
         true => None,
-        false => Some(export::read_file(path).with_context(named)?),
+        false => Some(files::read_file(path).with_context(named)?),
     };
     if let Some(text) = text
         .as_deref()

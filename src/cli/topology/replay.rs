@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 
 use crate::cli::args::Format;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, export};
+use crate::cli::{Exit, files};
 use pinwise_record::ReplayRecord;
 use pinwise_wiring::{Evidence, PairMatrix, infer};
 
@@ -15,7 +15,7 @@ pub(super) fn replay(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
         bail!("--format: replay prints text or json; it has a matrix, but no machine to draw");
     }
     let shown = file.display();
-    let text = export::read_file(file).with_context(|| format!("topology replay {shown}"))?;
+    let text = files::read_file(file).with_context(|| format!("topology replay {shown}"))?;
     let matrix = PairMatrix::from_csv(&text).with_context(|| format!("topology replay {shown}"))?;
     let cpus = matrix.len();
     let wiring = infer(&Evidence {

@@ -12,7 +12,7 @@ use super::args::{Global, TraceAction, TraceArgs, TraceFiles};
 use super::ending::{keep_and_show, unless_interrupted};
 use super::plan::name_and_time;
 use super::terminal::Terminal;
-use super::{Exit, export as export_text, open_machine, open_store};
+use super::{Exit, files as text_files, open_machine, open_store};
 use crate::cli::subject::{self, Started};
 use export::Sinks;
 use pinwise_machine::linux::random_seed;
@@ -66,7 +66,7 @@ fn finish(
     (record.id, record.started) = name_and_time();
     let show_and_write = || {
         show(&record, terminal)?;
-        export_text::write_json(files.export_json.as_deref(), &record)?;
+        text_files::write_json(files.export_json.as_deref(), &record)?;
         sinks.finish(Some(&record))
     };
     let exit = Exit::of_command(record.exit);

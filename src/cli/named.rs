@@ -1,0 +1,132 @@
+//! Records that a command is given by id, or as files.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::args::Global;
+use super::files::read_file;
+use super::opening::needed_store;
+use pinwise_record::{AnyRecord, Entry, Kind, RecordError, Summary, completed};
+use pinwise_store::{StoreError, Stored};
+
+/// A record, its line of the history, and what lists say of it.
+pub(super) struct Reported {
+    pub(super) entry: Entry,
+    pub(super) outline: Summary,
+    pub(super) record: Box<RawValue>,
+}
+
+/// The record that an argument names, stored or in a file.
+pub(super) fn reported(global: &Global, id: &str) -> anyhow::Result<Reported> {
+    match file_of(id) {
+        Some(path) => of_file(path),
+        None => of_stored(&needed_store(global)?.load(id)?),
+    }
+}
+
+/// A record is named by its id; a file by a path or its ending.
+fn file_of(id: &str) -> Option<&Path> {
+    let is_json = Path::new(id).extension().is_some_and(|end| end == "json");
+    (id.contains('/') || is_json).then(|| Path::new(id))
+}
+
+pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<Reported> {
+    Ok(Reported {
+        entry: stored.entry.clone(),
+        outline: Summary::of(&stored.body),
+        record: stored.completed()?,
+    })
+}
+
+/// A record that was exported, or printed with `--format json`.
+fn of_file(path: &Path) -> anyhow::Result<Reported> {
+    let named = Named::of_file(path)?;
+    // The page shows what it finds of a record that lacks fields.
+    Kind::of_text(&named.body).with_context(|| path.display().to_string())?;
+    Ok(Reported {
+        outline: Summary::of(&named.body),
+        entry: named.entry,
+        record: completed(&named.body)?,
+    })
+}
+
+/// A record that an argument names, which may be damaged or newer.
+pub(super) struct Named {
+    pub(super) entry: Entry,
+    /// As JSON.
+    pub(super) body: String,
+    pub(super) record: Result<AnyRecord, RecordError>,
+}
+
+impl Named {
+    pub(super) fn open(global: &Global, id: &str) -> anyhow::Result<Self> {
+        match file_of(id) {
+            Some(path) => Self::of_file(path),
+            None => Self::of_stored(needed_store(global)?.load(id)?),
+        }
+    }
+
+    fn of_stored(stored: Stored) -> anyhow::Result<Self> {
+        let record = match stored.record() {
+            Ok(record) => Ok(record),
+            Err(StoreError::Record { reason, .. }) => Err(reason),
+            Err(other) => return Err(other.into()),
+        };
+        let body = match stored.whole() {
+            Ok(whole) => whole.get().to_owned(),
+            Err(_) => stored.body,
+        };
+        Ok(Self {
+            entry: stored.entry,
+            body,
+            record,
+        })
+    }
+
+    fn of_file(path: &Path) -> anyhow::Result<Self> {
+        let named = || path.display().to_string();
+        let body = read_file(path).with_context(named)?;
+        let record = AnyRecord::read(&body);
+        let entry = record.as_ref().ok().and_then(AnyRecord::entry);
+        let mut entry = match entry {
+            Some(entry) => entry,
+            None => {
+                let value: Value = serde_json::from_str(&body)
+                    .map_err(RecordError::Damaged)
+                    .with_context(named)?;
+                entry_by_fields(&value)
+            }
+        };
+        for text in [&mut entry.id, &mut entry.title] {
+            if text.is_empty() {
+                *text = named();
+            }
+        }
+        Ok(Self {
+            entry,
+            body,
+            record,
+        })
+    }
+}
+
+/// The line of a record that is not read as its type, of what fields there are.
+fn entry_by_fields(value: &Value) -> Entry {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let host = match value["host"]["simulated"].as_bool() {
+        Some(true) => &value["host"]["machine_spec"],
+        _ => &value["host"]["hostname"],
+    };
+    Entry {
+        id: text(&value["id"]),
+        schema: text(&value["schema"]),
+        time: text(&value["started"]),
+        host: text(host),
+        title: String::new(),
+        verdict: text(&value["verdict"]["sentence"]),
+        is_complete: true,
+    }
+}

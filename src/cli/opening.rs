@@ -1,0 +1,85 @@
+//! The store that a command opens, and where it is.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+
+use super::args::Global;
+use super::terminal::Terminal;
+use super::{named_folder, password};
+use pinwise_store::{Location, Spool, Store};
+
+/// Why there is no store to be read.
+const NOTHING: &str = "--store none: there is nothing to read";
+
+/// The store, which these commands cannot do without, for reading.
+pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
+    open_store_to_read(global)?.with_context(|| NOTHING)
+}
+
+/// The same, to change what is in it.
+pub(super) fn changed_store(global: &Global) -> anyhow::Result<Store> {
+    let location = location(global)?;
+    let spool = spool(&location, Terminal::new(global))?;
+    Store::open_to_change(&location, &spool)?.with_context(|| NOTHING)
+}
+
+/// Opens the store, unless there shall be none.
+pub(super) fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
+    let location = location(global)?;
+    let terminal = Terminal::new(global);
+    Ok(Store::open_at(&location, &spool(&location, terminal)?)?)
+}
+
+/// Opens the store for reading, unless there shall be none: nothing is made.
+pub(super) fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store>> {
+    let location = location(global)?;
+    let spool = spool(&location, Terminal::new(global))?;
+    Ok(Store::open_to_read(&location, &spool)?)
+}
+
+/// Where a store puts by what it cannot deliver; a file needs none.
+pub(super) fn spool(location: &Location, terminal: Terminal) -> anyhow::Result<Spool> {
+    let folder = match location {
+        Location::Postgres(_) => state_folder()?.join("pinwise/spool"),
+        Location::Sqlite(_) | Location::Nowhere => std::path::PathBuf::new(),
+    };
+    Ok(Spool {
+        folder,
+        warn: Arc::new(move |sentence| terminal.warn(sentence)),
+    })
+}
+
+/// Where records are kept.
+pub(super) fn location(global: &Global) -> anyhow::Result<Location> {
+    match &global.store {
+        Some(text) => parse_location(text),
+        None => Ok(Location::Sqlite(default_store()?)),
+    }
+}
+
+/// A location as it is written, with the password that stands elsewhere.
+pub(super) fn parse_location(text: &str) -> anyhow::Result<Location> {
+    let mut location = Location::parse(text)?;
+    if let Location::Postgres(server) = &mut location {
+        password::offer_security(server)?;
+        password::offer(server);
+    }
+    Ok(location)
+}
+
+fn default_store() -> anyhow::Result<std::path::PathBuf> {
+    let data = named_folder("XDG_DATA_HOME")
+        .or_else(|| named_folder("HOME").map(|home| home.join(".local/share")))
+        .context("neither XDG_DATA_HOME nor HOME is set: say where records go with --store")?;
+    Ok(data.join("pinwise/pinwise.db"))
+}
+
+/// Where what must outlast a command is kept that is no data of the user's.
+fn state_folder() -> anyhow::Result<std::path::PathBuf> {
+    named_folder("XDG_STATE_HOME")
+        .or_else(|| named_folder("HOME").map(|home| home.join(".local/state")))
+        .context(
+            "neither XDG_STATE_HOME nor HOME is set: records that a server cannot take would have nowhere to wait",
+        )
+}
