@@ -43,7 +43,7 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 27] = [
+const CIRCLES: [&str; 22] = [
     "affinity: bind host places",
     "code: aarch64 operation x86",
     "fleet: files folder node_folder",
@@ -55,22 +55,17 @@ const CIRCLES: [&str; 27] = [
     "machine::linux::trace: attach perf",
     "pinwise::cli::fleet: launch nodes",
     "record: attribution profile stacks",
-    "record: comparison trace",
     "sched::live: cpus frame",
     "serve: answers live policy",
-    "sim: behaviour description mechanism noise performance series shape wiring workload",
     "sim::wiring: description truth",
     "stats: confirm doubts",
-    "stats: inversion paired",
     "stats: outliers tails",
     "store::postgres: secure tls",
     "study: compare trace",
-    "study::compare: assemble doubts engine findings traced",
     "study::fleet: attribution diff",
     "study::fleet: findings report",
     "study::probe: leaders pairs",
     "study::search: assemble confirm engine least other_cpus truth words",
-    "study::trace: book timeline",
 ];
 
 struct Source {

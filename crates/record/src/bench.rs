@@ -7,8 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::comparison::{Estimate, HostRecord, Stopped};
+use super::comparison::{Estimate, Stopped};
 use super::finding::Finding;
+use super::host::HostRecord;
 
 /// Schema of [`Bench`].
 pub const BENCH_SCHEMA: &str = "pinwise.bench/1";

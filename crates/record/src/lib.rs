@@ -25,6 +25,7 @@ mod coverage;
 mod diff;
 mod finding;
 mod fleet;
+mod host;
 mod kernel;
 mod kind;
 mod measured;
@@ -67,8 +68,8 @@ pub use change::{
 pub use command_line::{CommandRecord, again, shell_line};
 pub use comparison::{
     Arm, ArmTrace, BlockScore, COMPARISON_SCHEMA, Comparison, ComparisonStudy, Estimate,
-    HostRecord, PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped,
-    VerdictKind, VerdictRecord,
+    PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, VerdictKind,
+    VerdictRecord,
 };
 pub use contrast::{ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord};
 pub use coverage::{CoverageRecord, MoverRecord};
@@ -80,6 +81,7 @@ pub use fleet::{
     FleetNode, FleetOutlier, FleetRecord, FleetReport, FleetSettingChange, FleetSide, FleetStatus,
     FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
 };
+pub use host::HostRecord;
 pub use kernel::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
 pub use kind::{AnyRecord, Kind, Record, StoredRecord, completed, read};
 pub use measured::{

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::attribution::ProfileMachine;
-use super::comparison::HostRecord;
+use super::host::HostRecord;
 use super::named::named;
 use super::profile_parts::function;
 use super::stacks::StacksRecord;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::comparison::HostRecord;
 use super::finding::Finding;
+use super::host::HostRecord;
 use super::named::named;
 use super::tier::{TierRecord, TraceTier};
 use super::timeline::TimelineRecord;

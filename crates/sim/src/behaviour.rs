@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use rand::{Rng, RngExt};
 use serde::Deserialize;
 
-use super::description::{Checker, DescriptionError};
+use super::checker::{Checker, DescriptionError};
 use super::noise::{exponential, gaussian};
 use pinwise_topology::{CpuSet, Topology};
 

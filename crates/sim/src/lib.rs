@@ -16,6 +16,8 @@
 )]
 
 mod behaviour;
+mod checker;
+mod demand;
 mod description;
 mod mechanism;
 mod noise;
@@ -35,8 +37,8 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+pub use checker::DescriptionError;
 use description::Description;
-pub use description::DescriptionError;
 pub use mechanism::{Assumed, Given};
 use mechanism::{Kernel, Nobody, Played, Scheduler, Witness};
 use noise::{Draw, Noise};

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use lzma_rust2::XzReader;
 
-use super::description::DescriptionError;
+use super::checker::DescriptionError;
 
 /// One recorded run, relative to the series' median.
 #[derive(Debug, Clone, Copy)]

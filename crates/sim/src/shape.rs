@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::DescriptionError;
-use super::description::Checker;
+use super::checker::Checker;
 use pinwise_topology::{CpuSet, Facts, KindFacts, Restriction, SyntheticError, Topology};
 
 /// Slowest and fastest kind, over each other.

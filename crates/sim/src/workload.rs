@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::DescriptionError;
-use super::description::Checker;
-use super::performance::Demand;
+use super::checker::Checker;
+use super::demand::Demand;
 use pinwise_topology::{CpuSet, Topology};
 
 /// A command on the simulated machine.

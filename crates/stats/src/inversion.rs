@@ -15,7 +15,7 @@
 //! The set of shifts that are not rejected need not be connected where scores
 //! fall again far out. The interval reaches to the farthest that was found.
 
-use super::paired::Interval;
+use super::interval::Interval;
 use super::signflip;
 
 /// Resolution of interval ends and estimates, in units of `ln(ratio)`.

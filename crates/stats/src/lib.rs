@@ -40,6 +40,7 @@ pub mod doubts;
 mod golden;
 pub mod halving;
 pub mod interaction;
+mod interval;
 pub mod inversion;
 pub mod judge;
 pub mod normal;

@@ -17,6 +17,7 @@
 //! distribution; between light and heavy the two scores are mixed.
 
 use super::describe::{quantile, quantile_of_sorted};
+pub use super::interval::Interval;
 use super::inversion::{self, Family};
 
 /// Upper quartile of the distances over their median: of normal noise 1.7; of
@@ -37,41 +38,6 @@ pub struct Paired {
     sorted: Vec<(f64, f64, usize)>,
     /// Share of ranks in the scores; the rest redescends.
     share_of_ranks: f64,
-}
-
-/// An interval; the ends are infinite where too few pairs allow no bound.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Interval {
-    /// Nothing is known.
-    pub const UNBOUNDED: Self = Self {
-        low: f64::NEG_INFINITY,
-        high: f64::INFINITY,
-    };
-
-    /// Half of its width.
-    #[must_use]
-    pub fn half_width(self) -> f64 {
-        0.5 * (self.high - self.low)
-    }
-
-    /// Does it lie strictly between `−delta` and `+delta`?
-    #[must_use]
-    pub fn is_within(self, delta: f64) -> bool {
-        self.low > -delta && self.high < delta
-    }
-
-    /// Does it hold this shift, ends included?
-    #[must_use]
-    pub fn holds(self, shift: f64) -> bool {
-        self.low <= shift && shift <= self.high
-    }
 }
 
 impl Paired {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::HostRecord;
+use crate::host::HostRecord;
 use crate::named::named;
 use crate::{Entry, StoredRecord};
 use pinwise_spin::lateness::Seen;

@@ -21,7 +21,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
 use super::DescriptionError;
-use super::description::Checker;
+use super::checker::Checker;
 use super::workload::SimWorkload;
 use field::Field;
 pub(super) use neighbour::Neighbour;

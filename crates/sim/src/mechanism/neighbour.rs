@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::super::DescriptionError;
-use super::super::description::Checker;
+use super::super::checker::Checker;
 use pinwise_topology::{CpuSet, Topology};
 
 /// More threads of one neighbour show nothing new.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::description::{Checker, DescriptionError};
+use crate::checker::{Checker, DescriptionError};
 use crate::series::{self, Series};
 
 /// Noise as written; all parts multiply.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::super::DescriptionError;
-use super::super::description::Checker;
+use super::super::checker::Checker;
 use super::super::wiring::Wiring;
 
 /// How threads come to the CPUs of a mask that has more or fewer.

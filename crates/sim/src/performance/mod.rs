@@ -10,7 +10,6 @@
 
 mod assign;
 mod crowd;
-mod demand;
 mod keys;
 mod layout;
 mod seats;
@@ -22,15 +21,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::description::Checker;
+use super::checker::Checker;
+use super::demand::{Demand, Split};
 use super::noise::gaussian;
 use super::shape::listed;
 use super::wiring::Wiring;
 use super::workload::SimWorkload;
 use super::{DescriptionError, LONGEST_RUN_S};
 use assign::{assign, is_free};
-pub(super) use demand::Demand;
-use demand::Split;
 use keys::Figures;
 pub(super) use keys::Keys;
 use layout::{Layout, mixed};

@@ -6,9 +6,9 @@
 //! on top.
 
 use super::crowd::{Crowd, Near};
-use super::demand::{Demand, Pages};
 use super::keys::{Figures, Keys};
 use super::seats::{CpuUnits, Seats};
+use crate::demand::{Demand, Pages};
 use pinwise_placement::{MemoryBinding, MemoryPolicy};
 
 /// Bytes of a page's traffic and where they come from.

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 
 use super::truth::Truth;
-use crate::description::{Checker, DescriptionError};
+use crate::checker::{Checker, DescriptionError};
 use crate::shape::without;
 use pinwise_topology::{CpuSet, Topology};
 

@@ -1,10 +1,10 @@
 //! Puts the record together: at the start from the plan, at the end from what
 //! the engine found.
 
-use super::engine::Results;
 use super::findings;
 use super::outcome::ArmState;
 use super::plan::{ArmPlan, Plan};
+use super::results::Results;
 use super::steadiness;
 use pinwise_machine::Machine;
 use pinwise_placement::{Kind, Placement, Wish};

@@ -1,7 +1,7 @@
 //! What speaks against verdicts, as findings: load, order, time, tails, and
 //! figures that come in coarse steps.
 
-use super::engine::Results;
+use super::results::Results;
 use pinwise_format::percent;
 use pinwise_record::{
     Comparison, ContrastRecord, Finding, JudgedRecord, MetricRecord, Severity, SplitRecord,

@@ -17,8 +17,9 @@ use super::assemble;
 use super::budget::Budget;
 use super::outcome::{self, ArmState, Moment, RunFailure, Trial};
 use super::plan::{Plan, PlanError};
+use super::results::Results;
 use super::traced;
-use super::{Observer, Progress};
+use super::{Observer, PADDING, Progress};
 use pinwise_machine::{Machine, MachineError};
 use pinwise_record::{Comparison, Phase, RunRecord, Stopped};
 use pinwise_stats::Responses;
@@ -27,9 +28,6 @@ use pinwise_stats::describe::{mean, quantile};
 use pinwise_stats::doubts::Circumstances;
 use pinwise_stats::halving;
 
-/// Largest environment padding, bytes: one page, over which the stack's
-/// alignment repeats.
-pub(crate) const PADDING: usize = 4096;
 /// A first block this much slower than the second was still warming up.
 const WARMUP_EXCESS: f64 = 1.05;
 /// From so many blocks on the final precision can be foretold.
@@ -71,23 +69,6 @@ pub fn run(
     }
     observer.end(&record);
     Ok(record)
-}
-
-/// What the engine hands to the assembly of the record.
-pub(super) struct Results {
-    pub(super) arms: Vec<ArmState>,
-    /// Arms of the columns of `data` and of the look.
-    pub(super) columns: Vec<usize>,
-    pub(super) data: Responses,
-    /// What happened around the runs of the data's blocks.
-    pub(super) around: Circumstances,
-    pub(super) look: Option<Look>,
-    pub(super) confirmation_time: Duration,
-    pub(super) screened: usize,
-    pub(super) warmup_blocks: usize,
-    pub(super) throttled_blocks: usize,
-    pub(super) stopped: Stopped,
-    pub(super) elapsed: Duration,
 }
 
 struct Engine<'a> {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::doubts;
-use super::engine::Results;
 use super::plan::Plan;
+use super::results::Results;
 use super::steadiness;
 use pinwise_record::{Arm, Comparison, Finding, RunRecord, Severity, Stopped};
 use pinwise_stats::describe::{median, quantile};

@@ -14,11 +14,11 @@ mod engine;
 mod findings;
 mod outcome;
 mod plan;
+mod results;
 mod steadiness;
 mod traced;
 
 pub(crate) use assemble::{host as host_record, workload_record};
-pub(crate) use engine::PADDING;
 pub use engine::{CompareError, run};
 pub(crate) use findings::foreign_cpus;
 pub use findings::merged as merged_finding;
@@ -28,6 +28,10 @@ pub use plan::{ArmPlan, Plan, PlanError, Tuning};
 
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_stats::confirm::Look;
+
+/// Largest environment padding, bytes: one page, over which the stack's
+/// alignment repeats.
+pub(crate) const PADDING: usize = 4096;
 
 /// Who watches an experiment.
 pub trait Observer {

@@ -10,7 +10,7 @@ mod words;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::engine::PADDING;
+use super::PADDING;
 use super::outcome;
 use super::plan::{ArmPlan, Plan};
 use super::{Observer, Progress};

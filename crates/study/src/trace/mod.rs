@@ -231,3 +231,7 @@ pub struct Unheard;
 impl Listener for Unheard {
     fn events(&mut self, _events: &[Event]) {}
 }
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}

@@ -1,5 +1,6 @@
 //! Events to a record: the analysis's nanoseconds become the record's seconds.
 
+use super::seconds;
 use super::timeline;
 use pinwise_machine::Throttling;
 use pinwise_record::{
@@ -105,10 +106,6 @@ impl TraceRecorder {
         super::findings::judge(&mut record);
         record
     }
-}
-
-pub(super) fn seconds(ns: u64) -> f64 {
-    ns as f64 * 1e-9
 }
 
 fn share(part: f64, whole: f64) -> f64 {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::recorder::seconds;
+use super::seconds;
 use pinwise_record::{
     CpuSpans, LeftOutSpans, PackedCpuRecord, PackedSharingRecord, PackedSlicesRecord, PackedSpan,
     PackedWaitsRecord, SliceRecord, TimelineRecord,

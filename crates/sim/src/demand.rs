@@ -5,8 +5,8 @@
 
 use serde::Deserialize;
 
-use super::super::DescriptionError;
-use super::super::description::Checker;
+use super::DescriptionError;
+use super::checker::Checker;
 
 /// Where the pages of a program lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

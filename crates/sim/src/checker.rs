@@ -1,0 +1,129 @@
+//! What the parts of a description are checked by, and why one is refused.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pinwise_placement::Placement;
+use pinwise_topology::{CpuSet, Topology};
+
+/// Why a description was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum DescriptionError {
+    /// A file cannot be read.
+    #[error("{path}: {reason}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// The TOML is malformed, or has an unknown key or a value of the wrong
+    /// type.
+    #[error("{path}:{line}: {reason}")]
+    Toml {
+        /// The file.
+        path: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The synthetic topology that is the whole description.
+    #[error("{0}")]
+    Topology(String),
+    /// A value makes no sense.
+    #[error("{path}: {key}: {reason}")]
+    Value {
+        /// The file.
+        path: String,
+        /// The key.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl From<DescriptionError> for pinwise_machine::MachineError {
+    fn from(error: DescriptionError) -> Self {
+        Self::Description(Box::new(error))
+    }
+}
+
+/// Checks values of one description, and names the key of what is refused.
+pub(super) struct Checker<'a> {
+    /// The file, for messages.
+    pub(super) path: &'a str,
+}
+
+impl Checker<'_> {
+    pub(super) fn effects(
+        &self,
+        key: &str,
+        effects: &BTreeMap<String, f64>,
+        topology: &Topology,
+    ) -> Result<Vec<(CpuSet, f64)>, DescriptionError> {
+        effects
+            .iter()
+            .map(|(name, &effect)| {
+                let key = format!("{key}.\"{name}\"");
+                self.positive(&key, effect)?;
+                Ok((self.placed(&key, name, topology)?, effect))
+            })
+            .collect()
+    }
+
+    /// The CPUs of a placement.
+    pub(super) fn placed(
+        &self,
+        key: &str,
+        name: &str,
+        topology: &Topology,
+    ) -> Result<CpuSet, DescriptionError> {
+        let placement: Placement = name
+            .parse()
+            .map_err(|error| self.bad(key, &format!("{error}")))?;
+        let realised = placement
+            .realise(topology)
+            .map_err(|error| self.bad(key, &error.to_string()))?;
+        Ok(realised.cpus)
+    }
+
+    pub(super) fn positive(&self, key: &str, value: f64) -> Result<(), DescriptionError> {
+        if value > 0.0 && value.is_finite() {
+            return Ok(());
+        }
+        Err(self.bad(key, &format!("{value} must be above 0")))
+    }
+
+    pub(super) fn within(
+        &self,
+        key: &str,
+        value: f64,
+        low: f64,
+        high: f64,
+    ) -> Result<(), DescriptionError> {
+        if (low..=high).contains(&value) {
+            return Ok(());
+        }
+        Err(self.bad(key, &format!("{value} must be from {low} to {high}")))
+    }
+
+    pub(super) fn bad(&self, key: &str, reason: &str) -> DescriptionError {
+        DescriptionError::Value {
+            path: self.path.to_owned(),
+            key: key.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a simulated machine is made of its files; this is the Edge"
+)]
+pub(super) fn read_text(path: &Path) -> Result<String, DescriptionError> {
+    std::fs::read_to_string(path).map_err(|error| DescriptionError::Unreadable {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    })
+}
