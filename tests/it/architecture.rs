@@ -43,7 +43,7 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 22] = [
+const CIRCLES: [&str; 21] = [
     "affinity: bind host places",
     "code: aarch64 operation x86",
     "fleet: files folder node_folder",
@@ -61,7 +61,6 @@ const CIRCLES: [&str; 22] = [
     "stats: confirm doubts",
     "stats: outliers tails",
     "store::postgres: secure tls",
-    "study: compare trace",
     "study::fleet: attribution diff",
     "study::fleet: findings report",
     "study::probe: leaders pairs",

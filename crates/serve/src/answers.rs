@@ -42,9 +42,9 @@ pub(super) struct AppState {
     strangers: Mutex<BTreeSet<u32>>,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
     policy: Policy,
-    pub(super) shelf: Arc<StoreReader>,
+    pub(super) reader: Arc<StoreReader>,
     differ: Arc<Differ>,
-    pub(super) pulse: Arc<ChangePoller>,
+    pub(super) changes: Arc<ChangePoller>,
 }
 
 /// What opens the site once.
@@ -66,14 +66,14 @@ impl AppState {
             owner_of_peer: site.owner_of_peer,
             strangers: Mutex::default(),
             policy,
-            shelf: Arc::new(StoreReader::open(
+            reader: Arc::new(StoreReader::open(
                 site.store,
                 site.spool,
                 Arc::clone(&site.warn),
             )?),
             warn: site.warn,
             differ: site.differ.into(),
-            pulse: Arc::default(),
+            changes: Arc::default(),
         })
     }
 
@@ -134,8 +134,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The site's ways.
-pub(super) fn router(desk: Arc<AppState>) -> Router {
-    let at = |path: &str| format!("/{}{path}", desk.secret.word());
+pub(super) fn router(state: Arc<AppState>) -> Router {
+    let at = |path: &str| format!("/{}{path}", state.secret.word());
     Router::new()
         .route(&at("/"), get(page))
         .route(&at("/api/records"), get(records))
@@ -144,22 +144,22 @@ pub(super) fn router(desk: Arc<AppState>) -> Router {
         .route(&at("/api/live"), get(live::list))
         .route(&at("/api/live/{id}"), get(live::record))
         .fallback(async || StatusCode::NOT_FOUND)
-        .layer(from_fn_with_state(Arc::clone(&desk), guard))
-        .with_state(desk)
+        .layer(from_fn_with_state(Arc::clone(&state), guard))
+        .with_state(state)
 }
 
 /// Stands before all of them: nothing is told to those who do not know the
 /// secret, or whom another site sent.
-async fn guard(State(desk): State<Arc<AppState>>, request: Request, next: Next) -> Response {
+async fn guard(State(state): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    let mut response = match desk.policy.refusal(&parts) {
+    let mut response = match state.policy.refusal(&parts) {
         Some(StatusCode::METHOD_NOT_ALLOWED) => (
             StatusCode::METHOD_NOT_ALLOWED,
             [(header::ALLOW, "GET, HEAD")],
         )
             .into_response(),
         Some(refused) => refused.into_response(),
-        None if desk.secret.is(first_segment(&parts.uri)) => {
+        None if state.secret.is(first_segment(&parts.uri)) => {
             let guest = parts.extensions.get::<Guest>();
             if guest.is_some_and(Guest::enter) {
                 next.run(Request::from_parts(parts, body)).await
@@ -168,7 +168,9 @@ async fn guard(State(desk): State<Arc<AppState>>, request: Request, next: Next) 
                 (StatusCode::SERVICE_UNAVAILABLE, retry).into_response()
             }
         }
-        None if desk.takes_ticket(parts.uri.path()) => Html(welcome(&desk.secret)).into_response(),
+        None if state.takes_ticket(parts.uri.path()) => {
+            Html(welcome(&state.secret)).into_response()
+        }
         None => StatusCode::NOT_FOUND.into_response(),
     };
     protect(response.headers_mut());
@@ -189,15 +191,15 @@ fn first_segment(uri: &Uri) -> &str {
     path.split('/').next().unwrap_or_default()
 }
 
-async fn page(State(desk): State<Arc<AppState>>) -> Response {
+async fn page(State(state): State<Arc<AppState>>) -> Response {
     let headers = [
         (
             header::CONTENT_TYPE,
             HeaderValue::from_static("text/html; charset=utf-8"),
         ),
-        (header::CONTENT_SECURITY_POLICY, desk.page_policy.clone()),
+        (header::CONTENT_SECURITY_POLICY, state.page_policy.clone()),
     ];
-    (headers, desk.page.clone()).into_response()
+    (headers, state.page.clone()).into_response()
 }
 
 #[derive(Serialize)]
@@ -223,30 +225,30 @@ impl<'a> Listing<'a> {
 }
 
 async fn records(
-    State(desk): State<Arc<AppState>>,
+    State(state): State<Arc<AppState>>,
     RawQuery(asked): RawQuery,
 ) -> Result<Response, Problem> {
     let filter = query::filter(&asked.unwrap_or_default())?;
-    let found = desk.shelf.read(move |store| store.find(&filter)).await?;
+    let found = state.reader.read(move |store| store.find(&filter)).await?;
     written(&Listing::new(&found))
 }
 
 async fn record(
-    State(desk): State<Arc<AppState>>,
+    State(state): State<Arc<AppState>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    let read = desk.shelf.read(move |store| store.load(&id)?.completed());
+    let read = state.reader.read(move |store| store.load(&id)?.completed());
     Ok(json(String::from(Box::<str>::from(read.await?))))
 }
 
 async fn difference(
-    State(desk): State<Arc<AppState>>,
+    State(state): State<Arc<AppState>>,
     RawQuery(asked): RawQuery,
 ) -> Result<Response, Problem> {
     let (a, b) = query::pair(&asked.unwrap_or_default())?;
-    let differ = Arc::clone(&desk.differ);
-    let read = desk
-        .shelf
+    let differ = Arc::clone(&state.differ);
+    let read = state
+        .reader
         .read(move |store| Ok(differ(&store.load(&a)?, &store.load(&b)?)));
     read.await?.map(json).map_err(|why| {
         let hint = "Choose two records of the same kind that have something in common.";

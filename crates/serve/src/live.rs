@@ -44,13 +44,13 @@ impl ChangePoller {
 
     /// Looks at the store as long as anybody wants to know: an idle site
     /// disturbs no measurement.
-    pub(super) async fn poll(&self, shelf: &Arc<StoreReader>) {
+    pub(super) async fn poll(&self, reader: &Arc<StoreReader>) {
         loop {
             if self.seen.receiver_count() == 0 {
                 self.wanted.notified().await;
             }
             // A store that does not answer for now has not changed.
-            if let Ok(found) = shelf.read(Store::generation).await {
+            if let Ok(found) = reader.read(Store::generation).await {
                 self.seen.send_if_modified(|seen| {
                     let is_new = *seen != Some(found);
                     *seen = Some(found);
@@ -64,26 +64,26 @@ impl ChangePoller {
 
 /// `api/live`: an event whenever any record came, changed or went, and one at
 /// the start for what happened before the page listened.
-pub(super) async fn list(State(desk): State<Arc<AppState>>) -> Response {
-    let pulse = desk.pulse.subscribe();
-    events(unfold((pulse, true), async |(mut pulse, is_first)| {
+pub(super) async fn list(State(state): State<Arc<AppState>>) -> Response {
+    let changes = state.changes.subscribe();
+    events(unfold((changes, true), async |(mut changes, is_first)| {
         if is_first {
-            pulse.mark_unchanged();
+            changes.mark_unchanged();
         } else {
-            pulse.changed().await.ok()?;
+            changes.changed().await.ok()?;
         }
         let event = Event::default().event("list").data("changed");
-        Some((Ok(event), (pulse, false)))
+        Some((Ok(event), (changes, false)))
     }))
 }
 
 /// `api/live/ID`: the record at once and whenever it grew, until it ended.
 pub(super) async fn record(
-    State(desk): State<Arc<AppState>>,
+    State(state): State<Arc<AppState>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    let read = desk.shelf.read(move |store| Look::at(store, &id));
-    let watched = Watched::new(&desk, read.await?);
+    let read = state.reader.read(move |store| Look::at(store, &id));
+    let watched = Watched::new(&state, read.await?);
     Ok(events(unfold(watched, async |mut watched| {
         Some((Ok(watched.next().await?), watched))
     })))
@@ -114,8 +114,8 @@ impl Look {
 /// A record that a page watches.
 struct Watched {
     id: String,
-    shelf: Arc<StoreReader>,
-    pulse: watch::Receiver<Option<Generation>>,
+    reader: Arc<StoreReader>,
+    changes: watch::Receiver<Option<Generation>>,
     pace: Interval,
     /// Found before the page was answered.
     first: Option<Look>,
@@ -136,13 +136,13 @@ enum Stage {
 }
 
 impl Watched {
-    fn new(desk: &AppState, first: Look) -> Self {
+    fn new(state: &AppState, first: Look) -> Self {
         let mut pace = interval(PACE);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             id: first.id.clone(),
-            shelf: Arc::clone(&desk.shelf),
-            pulse: desk.pulse.subscribe(),
+            reader: Arc::clone(&state.reader),
+            changes: state.changes.subscribe(),
             pace,
             seen: (None, first.growth),
             first: Some(first),
@@ -187,14 +187,14 @@ impl Watched {
     /// The record, if anything can have changed.
     async fn look(&mut self) -> Result<Option<Look>, Problem> {
         let (id, seen) = (self.id.clone(), self.seen);
-        let generation = *self.pulse.borrow();
+        let generation = *self.changes.borrow();
         let read = move |store: &Store| {
             if (generation, store.growth(&id)) == seen {
                 return Ok(None);
             }
             Look::at(store, &id).map(Some)
         };
-        let found = self.shelf.read(read).await?;
+        let found = self.reader.read(read).await?;
         if let Some(look) = &found {
             self.seen = (generation, look.growth);
         }

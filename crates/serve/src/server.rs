@@ -53,7 +53,7 @@ const READERS: usize = 4;
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    desk: Arc<AppState>,
+    state: Arc<AppState>,
     runtime: Runtime,
     interrupt: Signal,
     terminate: Signal,
@@ -61,7 +61,7 @@ pub struct Server {
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Door")
+        f.debug_struct("Server")
             .field("address", &self.address)
             .finish_non_exhaustive()
     }
@@ -96,7 +96,7 @@ impl Server {
             )
         };
         Ok(Self {
-            desk: Arc::new(AppState::new(site, policy)?),
+            state: Arc::new(AppState::new(site, policy)?),
             listener,
             address,
             runtime,
@@ -120,8 +120,8 @@ impl Server {
         let ended = self.runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             tokio::select! {
-                () = answer(listener, &self.desk) => {}
-                () = self.desk.pulse.poll(&self.desk.shelf) => {}
+                () = answer(listener, &self.state) => {}
+                () = self.state.changes.poll(&self.state.reader) => {}
                 _ = self.interrupt.recv() => {}
                 _ = self.terminate.recv() => {}
             }
@@ -143,13 +143,13 @@ fn bind(address: SocketAddr) -> Result<TcpListener, WebError> {
     })
 }
 
-async fn answer(listener: tokio::net::TcpListener, desk: &Arc<AppState>) {
-    let site = router(Arc::clone(desk));
+async fn answer(listener: tokio::net::TcpListener, state: &Arc<AppState>) {
+    let site = router(Arc::clone(state));
     let stranger = Router::new().fallback(refuse);
     let places = Arc::new(Semaphore::new(PLACES));
     let refusals = Arc::new(Semaphore::new(REFUSALS));
     let mut waiting = WaitingRoom::default();
-    let burnt = Arc::clone(desk);
+    let burnt = Arc::clone(state);
     tokio::spawn(async move {
         sleep(TICKET_TIME).await;
         burnt.burn_ticket();
@@ -159,7 +159,7 @@ async fn answer(listener: tokio::net::TcpListener, desk: &Arc<AppState>) {
             sleep(REST).await;
             continue;
         };
-        if !desk.serves(&stream, peer) {
+        if !state.serves(&stream, peer) {
             if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
                 let router = stranger.clone();
                 tokio::spawn(async move {

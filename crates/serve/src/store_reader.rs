@@ -57,8 +57,8 @@ impl StoreReader {
         self: &Arc<Self>,
         read: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Problem> {
-        let shelf = Arc::clone(self);
-        let found = tokio::task::spawn_blocking(move || shelf.read_now(read)).await;
+        let reader = Arc::clone(self);
+        let found = tokio::task::spawn_blocking(move || reader.read_now(read)).await;
         let found = found.unwrap_or_else(|_| {
             Err(Problem::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
@@ -114,39 +114,39 @@ mod tests {
         let location = Location::Sqlite(path.clone());
         // Reading makes none.
         drop(Store::open_at(&location, &spool).unwrap());
-        let shelf = Arc::new(StoreReader::open(location, spool, warn).unwrap());
+        let reader = Arc::new(StoreReader::open(location, spool, warn).unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().unwrap();
-        runtime.block_on(read(shelf, path));
+        runtime.block_on(read(reader, path));
         told.lock().unwrap().clone()
     }
 
     #[test]
     fn a_store_that_is_gone_is_told_of_once_and_read_again_when_back() {
-        let told = check(async |shelf, path| {
-            assert_eq!(shelf.read(|store| store.list(9)).await.unwrap().len(), 0);
+        let told = check(async |reader, path| {
+            assert_eq!(reader.read(|store| store.list(9)).await.unwrap().len(), 0);
             let away = path.with_extension("away");
             std::fs::rename(&path, &away).unwrap();
             for _ in 0..3 {
-                let problem = shelf.read(|store| store.list(9)).await.unwrap_err();
+                let problem = reader.read(|store| store.list(9)).await.unwrap_err();
                 assert_eq!(problem.status, 503);
             }
             std::fs::rename(&away, &path).unwrap();
-            assert!(shelf.read(|store| store.list(9)).await.is_ok());
+            assert!(reader.read(|store| store.list(9)).await.is_ok());
         });
         assert_eq!(told.len(), 1, "{told:?}");
     }
 
     #[test]
     fn what_is_asked_in_vain_is_nobody_elses_affair() {
-        let told = check(async |shelf, _| {
-            let problem = shelf.read(|store| store.load("none")).await.unwrap_err();
+        let told = check(async |reader, _| {
+            let problem = reader.read(|store| store.load("none")).await.unwrap_err();
             assert_eq!(problem.status, 404);
-            let failed = shelf
+            let failed = reader
                 .read(|_| -> Result<(), _> { panic!("on purpose") })
                 .await;
             assert_eq!(failed.unwrap_err().status, 500);
-            assert!(shelf.read(|store| store.list(9)).await.is_ok());
+            assert!(reader.read(|store| store.list(9)).await.is_ok());
         });
         assert_eq!(told, Vec::<String>::new());
     }

@@ -23,7 +23,8 @@ use std::time::Duration;
 
 pub use cells::{Cell, MachineFacts, Suite, Trial, Wanted, trials};
 
-use crate::compare::{self, ArmPlan, Tuning, host_record};
+use crate::compare::{self, ArmPlan, Tuning};
+use crate::host::host_record;
 use crate::is_interrupt;
 use cache_fit::CacheSize;
 use command::Call;

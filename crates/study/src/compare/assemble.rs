@@ -6,13 +6,13 @@ use super::outcome::ArmState;
 use super::plan::{ArmPlan, Plan};
 use super::results::Results;
 use super::steadiness;
+use crate::host::host_record;
 use pinwise_machine::Machine;
 use pinwise_placement::{Kind, Placement, Wish};
 use pinwise_record::{
-    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, ContrastVerdict, Estimate, HostRecord,
-    JudgedRecord, MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, RunRecord,
-    SplitRecord, Spread, Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again,
-    words,
+    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, ContrastVerdict, Estimate, JudgedRecord,
+    MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, RunRecord, SplitRecord,
+    Spread, Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again, words,
 };
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
@@ -35,7 +35,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
         argv: plan.argv.clone(),
         again: again(&plan.argv, plan.study.as_str(), plan.seed),
         started: plan.started.clone(),
-        host: host(machine, topology),
+        host: host_record(machine, topology),
         seed: plan.seed,
         metric: MetricRecord::new(&plan.metric, &plan.unit),
         plan: plan_record(plan),
@@ -60,11 +60,6 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
         tags: plan.tags.clone(),
         service: plan.service.clone(),
     }
-}
-
-/// The machine, as it stands in records.
-pub(crate) fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
-    HostRecord::new(machine.label(), machine.is_simulated(), topology)
 }
 
 fn plan_record(plan: &Plan) -> PlanRecord {

@@ -18,7 +18,7 @@ mod results;
 mod steadiness;
 mod traced;
 
-pub(crate) use assemble::{host as host_record, workload_record};
+pub(crate) use assemble::workload_record;
 pub use engine::{CompareError, run};
 pub(crate) use findings::foreign_cpus;
 pub use findings::merged as merged_finding;

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::compare::{figures_of, host_record};
+use crate::compare::figures_of;
+use crate::host::host_record;
 use crate::trace::{exit_of, last_words, left_running};
 use pinwise_machine::{Machine, MachineError, Probe, Run, SampleOrder, Sampled, Subject};
 use pinwise_profile::{Amount, Bounds, Event, Profile, Samples, Stacks};

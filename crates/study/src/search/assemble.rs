@@ -4,7 +4,8 @@ use super::choice::DEFAULT;
 use super::engine::{ERROR, Engine, HEAVY_TAILS, TAIL};
 use super::features::FEATURES;
 use super::{truth, words};
-use crate::compare::{host_record, workload_record};
+use crate::compare::workload_record;
+use crate::host::host_record;
 use pinwise_machine::Output;
 use pinwise_placement::Placement;
 use pinwise_record::{

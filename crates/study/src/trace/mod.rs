@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub use recorder::{About, TraceRecorder};
 
-use crate::compare::host_record;
+use crate::host::host_record;
 use pinwise_machine::{End, Listener, Machine, MachineError, Run, Subject, TierCost, TraceOrder};
 use pinwise_record::{TierRecord, TraceCost, TraceRecord, TraceSource, TraceTier};
 use pinwise_sched::{Availability, Event, Tier};

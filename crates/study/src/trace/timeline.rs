@@ -110,7 +110,7 @@ fn sharing(told: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
 #[cfg(test)]
 mod tests {
     use super::super::{About, TraceRecorder};
-    use crate::compare::host_record;
+    use crate::host::host_record;
     use pinwise_record::{HostRecord, TraceRecord, TraceSource, TraceTier};
     use pinwise_sched::{Event, EventKind, IDLE, Left, MOST_SLICES, Tier};
     use pinwise_sim::SimulatedMachine;

@@ -24,7 +24,7 @@ use pinwise_record::{
     SpinPlace, SpinShares, SpinThread, TraceSource,
 };
 
-use crate::compare::host_record;
+use crate::host::host_record;
 use crate::profile::pause;
 use crate::trace::{exit_of, last_words, left_running};
 use idle::Idle;

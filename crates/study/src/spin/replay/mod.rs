@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::compare::host_record;
+use crate::host::host_record;
 use pinwise_machine::{HandOver, HandOverOrder, HandedOver, HintMade, Machine, Probe, Waiter};
 use pinwise_record::{ReplayHint, SPIN_REPLAY_SCHEMA, SpinReplayRecord};
 use pinwise_spin::algorithm::{Algorithm, Case, Setting, Wait};
