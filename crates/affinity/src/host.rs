@@ -152,7 +152,8 @@ impl Host {
     /// [`DiscoverError::NothingAllowed`] where it has no CPU to be used.
     ///
     /// ```
-    /// use pinwise::{threads::Host, topology::Topology};
+    /// use pinwise_affinity::Host;
+    /// use pinwise_topology::Topology;
     ///
     /// let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
     /// let host = Host::from_topology(topology)?;
@@ -237,7 +238,8 @@ impl Host {
     /// nothing, not a finding: measure with `pinwise compare`.
     ///
     /// ```
-    /// use pinwise::{threads::Host, topology::Topology};
+    /// use pinwise_affinity::Host;
+    /// use pinwise_topology::Topology;
     ///
     /// let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
     /// let places = Host::from_topology(topology)?.place(4);
@@ -262,7 +264,8 @@ impl Host {
     /// forbids it.
     ///
     /// ```
-    /// use pinwise::{threads::Host, topology::Topology};
+    /// use pinwise_affinity::Host;
+    /// use pinwise_topology::Topology;
     ///
     /// let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
     /// let host = Host::from_topology(topology)?;
@@ -291,7 +294,8 @@ impl Host {
     /// The units that a CPU belongs to; `None` where there is no such CPU.
     ///
     /// ```
-    /// use pinwise::{threads::Host, topology::Topology};
+    /// use pinwise_affinity::Host;
+    /// use pinwise_topology::Topology;
     ///
     /// let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
     /// let location = Host::from_topology(topology)?.locate(9).unwrap();

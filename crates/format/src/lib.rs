@@ -1,6 +1,11 @@
 //! Numbers as people read them: the only place that gives them digits, units,
 //! signs and plurals. The page has the same functions (`web/src/format.ts`);
-//! both are tested on `tests/data/formats.json`.
+//! both are tested on `tests/data/formats.json`. Nothing is rounded before it
+//! comes here.
+//!
+//! ```
+//! assert_eq!(pinwise_format::count(12_000, "block"), "12,000 blocks");
+//! ```
 
 use std::time::Duration;
 

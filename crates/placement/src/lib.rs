@@ -11,7 +11,18 @@
 //! turns it into CPUs of one machine as late as possible, never outside the
 //! CPUs that the process is allowed. A placement is *confined*, one mask for
 //! all threads of the program, unless it says `/bound`: one CPU for each
-//! thread, in the placement's order of CPUs.
+//! thread, in the placement's order of CPUs. Which of them is fast is not known
+//! here: that is measured.
+//!
+//! ```
+//! use pinwise_placement::Placement;
+//! use pinwise_topology::Topology;
+//!
+//! let machine = Topology::from_synthetic("package:2 core:4 pu:2")?;
+//! let placement: Placement = "one-per-core*4".parse()?;
+//! assert_eq!(placement.realise(&machine)?.cpus.to_string(), "0,2,4,6");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod branches;
 mod defaults;

@@ -12,6 +12,15 @@
 //! module opens no file and asks no operating system: a captured machine and
 //! the one at hand are read by the same code. It also refuses to believe:
 //! contradictions among the facts become warnings, never a panic.
+//!
+//! ```
+//! use pinwise_topology::{Level, Topology};
+//!
+//! let machine = Topology::from_synthetic("package:2 core:4 pu:2")?;
+//! assert_eq!(machine.units(Level::Core).len(), 8);
+//! assert!(machine.has_smt());
+//! # Ok::<(), pinwise_topology::SyntheticError>(())
+//! ```
 
 mod build;
 mod capture;
