@@ -2,7 +2,7 @@
 //! commands where it is told.
 //!
 //! Everything above this trait runs on a real Linux host ([`linux`]) and on a
-//! simulated machine ([`sim`]) alike; the method is tested on known truth
+//! simulated machine (`pinwise-sim`) alike; the method is tested on known truth
 //! through the same code that users run.
 
 #![cfg_attr(
