@@ -43,24 +43,20 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 21] = [
+const CIRCLES: [&str; 17] = [
     "affinity: bind host places",
     "code: aarch64 operation x86",
-    "fleet: files folder node_folder",
     "machine::linux: bind spawn start",
     "machine::linux: ledger pins",
     "machine::linux::ledger: file folder",
     "machine::linux::ledger: guardian leftover rules writer",
-    "machine::linux::live: http reading",
     "machine::linux::trace: attach perf",
     "pinwise::cli::fleet: launch nodes",
-    "record: attribution profile stacks",
-    "sched::live: cpus frame",
+    "record: attribution profile",
     "serve: answers live policy",
     "sim::wiring: description truth",
     "stats: confirm doubts",
     "stats: outliers tails",
-    "store::postgres: secure tls",
     "study::fleet: attribution diff",
     "study::fleet: findings report",
     "study::probe: leaders pairs",

@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::folder::FolderError;
+use super::error::FolderError;
 use super::trust::Users;
 use pinwise_record::RecordError;
 

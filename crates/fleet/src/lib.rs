@@ -14,6 +14,7 @@
     )
 )]
 
+mod error;
 mod files;
 #[cfg(test)]
 mod fixture;

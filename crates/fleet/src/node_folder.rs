@@ -9,8 +9,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::FolderError;
 use super::files::{Folder, How, Readers, json};
-use super::folder::FolderError;
 use super::record_id;
 use pinwise_record::{
     FLEET_NODE_SCHEMA, FleetNode, FleetRecord, HostRecord, NodeFigure, NodeStep, StepState, id_of,

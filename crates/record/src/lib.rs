@@ -13,6 +13,7 @@
     )
 )]
 
+mod amount;
 mod attribution;
 mod base64;
 mod bench;

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use super::amount::AmountRecord;
 use super::attribution::ProfileMachine;
 use super::host::HostRecord;
 use super::named::named;
@@ -184,18 +185,6 @@ pub struct ProfileFigures {
     pub instructions_left_out: AmountRecord,
     /// All stacks as a tree of calls.
     pub calls: CallsRecord,
-}
-
-/// Samples and the CPU time that they stand for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct AmountRecord {
-    /// Samples.
-    pub samples: u64,
-    /// CPU time, seconds.
-    pub cpu_s: f64,
-    /// CPU time per unit of work, seconds; `null` where no work is known of.
-    pub cpu_s_per_unit: Option<f64>,
 }
 
 /// What is not told one by one.

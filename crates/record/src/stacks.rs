@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::amount::AmountRecord;
 use super::named::named;
-use super::profile::AmountRecord;
 use pinwise_profile::{StackFigures, Stacks};
 
 named! {

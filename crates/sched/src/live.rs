@@ -9,6 +9,7 @@
 
 mod cpus;
 mod frame;
+mod occupant;
 mod threads;
 
 use std::collections::HashMap;
@@ -18,7 +19,8 @@ use cpus::Cpus;
 use pinwise_topology::Topology;
 use threads::{State, Thread};
 
-pub use frame::{CpuFrame, Doing, Frame, Occupant, Sharing, SharingBasis, ThreadFrame};
+pub use frame::{CpuFrame, Doing, Frame, Sharing, SharingBasis, ThreadFrame};
+pub use occupant::Occupant;
 
 /// Threads that are kept at most; beyond it those that did nothing since the
 /// last frame go first, and new ones are not taken in.

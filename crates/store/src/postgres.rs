@@ -7,6 +7,7 @@
 //! and fails no measurement.
 
 mod delivery;
+mod failure;
 mod growing;
 mod guard;
 mod link;

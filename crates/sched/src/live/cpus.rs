@@ -1,6 +1,6 @@
 //! CPUs and cores: who is on them, and for how long.
 
-use super::frame::Occupant;
+use super::occupant::Occupant;
 use super::{IDLE, Tid};
 use pinwise_topology::{CpuSet, Topology};
 

@@ -1,21 +1,11 @@
 //! What is to be seen at one moment, as plain figures.
 
+use super::occupant::Occupant;
 use std::collections::HashMap;
 
 use super::threads::{State, Thread};
 use super::{Live, Migrations, Scope, Tid};
 use pinwise_topology::CpuSet;
-
-/// What is on a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occupant {
-    /// The source does not tell, or has not yet.
-    Unknown,
-    /// Nothing.
-    Idle,
-    /// This thread.
-    Thread(Tid),
-}
 
 /// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

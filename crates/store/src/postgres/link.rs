@@ -21,8 +21,9 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 use tokio_postgres::{Client, Connection, Error, NoTls, Row};
 
+use super::failure::Failure;
 use super::guard::Ended;
-use super::secure::{Connector, Failure};
+use super::secure::Connector;
 use crate::StoreError;
 use crate::location::{PORT, Server, reason};
 

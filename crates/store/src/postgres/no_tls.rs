@@ -1,7 +1,7 @@
 //! What stands in the place of `tls` in a pinwise that is built without it:
 //! nobody who asks for TLS is connected without.
 
-use super::secure::{Failure, Insecure};
+use super::failure::{Failure, Insecure};
 use crate::sslmode::{Authorities, SslMode};
 
 /// Can connections be encrypted?

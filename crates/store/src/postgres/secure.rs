@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 
+use super::failure::{Failure, Insecure};
 use super::guard::Guarded;
 use super::tls::{Client, Encrypted, IS_SPOKEN};
 use crate::location::Server;
@@ -18,11 +19,6 @@ use crate::sslmode::SslMode;
 
 /// `SSLRequest`: its length and its code (PostgreSQL, "Message Formats").
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
-
-/// Why a connection is not as it was asked to be.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct Insecure(pub(super) String);
 
 /// How connections to a server are made.
 #[derive(Debug, Clone)]
@@ -93,15 +89,6 @@ impl Connector {
         let stream = Channel::Encrypted(Box::new(encrypted));
         Ok(Guarded::new(stream, gives_password, end_point))
     }
-}
-
-/// Why there is no connection.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    #[error(transparent)]
-    Insecure(#[from] Insecure),
 }
 
 impl<S> MakeTlsConnect<S> for Connector

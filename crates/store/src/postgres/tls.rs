@@ -28,7 +28,7 @@ use tokio_rustls::rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-use super::secure::{Failure, Insecure};
+use super::failure::{Failure, Insecure};
 use crate::sslmode::{Authorities, SslMode};
 
 /// Can connections be encrypted?

@@ -12,7 +12,7 @@ use hyper::header::{ACCEPT, CONNECTION, HOST, USER_AGENT};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::reading::Url;
+use super::url::Url;
 
 /// Largest page.
 const LARGEST: usize = 16 * 1024 * 1024;

@@ -16,12 +16,14 @@ mod reading;
 mod service;
 mod sweep;
 mod target;
+mod url;
 
 pub use measure::{Limit, LiveMachine, LiveOrder};
-pub use reading::{BadUrl, Source, Url};
+pub use reading::Source;
 pub use service::{Followed, POLL, Returned, Seen, Service, Wish};
 pub(super) use sweep::Known;
 pub use target::{Target, TargetFacts};
+pub use url::{BadUrl, Url};
 
 /// Why what runs cannot be placed.
 #[derive(Debug, thiserror::Error)]

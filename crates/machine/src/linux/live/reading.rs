@@ -1,10 +1,9 @@
 //! Where a service's figure is read: the output of a command, or a page.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use super::http;
+use super::url::Url;
 use crate::linux::LinuxMachine;
 use crate::{End, Machine, MachineError, Output, Request};
 use pinwise_topology::CpuSet;
@@ -23,92 +22,6 @@ pub enum Source {
     Command(Box<Workload>, CpuSet),
     /// A page.
     Page(Url),
-}
-
-/// The address of a page: `http://HOST[:PORT]/PATH`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Url {
-    host: String,
-    port: u16,
-    path: String,
-}
-
-/// Why an address cannot be asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}': {reason}")]
-pub struct BadUrl {
-    text: String,
-    reason: &'static str,
-}
-
-impl Url {
-    /// The host with its port, as a connection is made to it.
-    pub(super) fn address(&self) -> (&str, u16) {
-        let name = self
-            .host
-            .strip_prefix('[')
-            .and_then(|h| h.strip_suffix(']'));
-        (name.unwrap_or(&self.host), self.port)
-    }
-
-    /// As the header `Host` names it.
-    pub(super) fn host(&self) -> String {
-        format!("{}:{}", self.host, self.port)
-    }
-
-    /// What is asked for.
-    pub(super) fn path(&self) -> &str {
-        &self.path
-    }
-}
-
-impl FromStr for Url {
-    type Err = BadUrl;
-
-    fn from_str(text: &str) -> Result<Self, BadUrl> {
-        let bad = |reason| BadUrl {
-            text: text.to_owned(),
-            reason,
-        };
-        let form = "an address looks like http://127.0.0.1:9090/metrics";
-        if text.starts_with("https://") {
-            return Err(bad("only http:// is asked; use --metric-command with curl"));
-        }
-        let rest = text.strip_prefix("http://").ok_or_else(|| bad(form))?;
-        let end = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '#');
-        if !path.chars().all(is_plain) {
-            return Err(bad("write what is no plain letter of it as %20"));
-        }
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => {
-                (host, port.parse().ok().filter(|&port| port > 0))
-            }
-            _ => (authority, Some(80)),
-        };
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-        let is_address = |c: char| c.is_ascii_hexdigit() || matches!(c, ':' | '.');
-        let is_host = match host.strip_prefix('[').and_then(|h| h.strip_suffix(']')) {
-            Some(inside) => !inside.is_empty() && inside.chars().all(is_address),
-            None => !host.is_empty() && host.chars().all(is_name),
-        };
-        let port = port.filter(|_| is_host).ok_or_else(|| bad(form))?;
-        Ok(Self {
-            host: host.to_owned(),
-            port,
-            path: match path.starts_with('/') {
-                true => path.to_owned(),
-                false => format!("/{path}"),
-            },
-        })
-    }
-}
-
-impl fmt::Display for Url {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "http://{}:{}{}", self.host, self.port, self.path)
-    }
 }
 
 /// What a reading gave, and the CPU time that it took.

@@ -1,0 +1,15 @@
+//! Samples and time.
+
+use serde::{Deserialize, Serialize};
+
+/// Samples and the CPU time that they stand for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AmountRecord {
+    /// Samples.
+    pub samples: u64,
+    /// CPU time, seconds.
+    pub cpu_s: f64,
+    /// CPU time per unit of work, seconds; `null` where no work is known of.
+    pub cpu_s_per_unit: Option<f64>,
+}
