@@ -43,7 +43,7 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 17] = [
+const CIRCLES: [&str; 16] = [
     "affinity: bind host places",
     "code: aarch64 operation x86",
     "machine::linux: bind spawn start",
@@ -60,7 +60,6 @@ const CIRCLES: [&str; 17] = [
     "study::fleet: attribution diff",
     "study::fleet: findings report",
     "study::probe: leaders pairs",
-    "study::search: assemble confirm engine least other_cpus truth words",
 ];
 
 struct Source {

@@ -1,8 +1,8 @@
 //! Puts the record of a search together, while it runs and at its end.
 
 use super::choice::DEFAULT;
-use super::engine::{ERROR, Engine, HEAVY_TAILS, TAIL};
 use super::features::FEATURES;
+use super::state::{ERROR, Engine, HEAVY_TAILS, TAIL};
 use super::{truth, words};
 use crate::compare::workload_record;
 use crate::host::host_record;
@@ -153,7 +153,7 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
                 change: String::new(),
                 runs: own.len(),
                 measured: measured(&own),
-                foretold: engine.foretold[arm].map(super::engine::Foretold::record),
+                foretold: engine.foretold[arm].map(super::state::Foretold::record),
                 beats_best: standing.beats[arm],
                 truth: costs[arm],
             }

@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::choice::DEFAULT;
-use super::engine::{Engine, Foretold, Halt};
+use super::state::{Engine, Foretold, Halt};
 use super::{Progress, SearchError};
 use crate::compare::{Moment, PADDING, Trial, output_named};
 use pinwise_machine::MachineError;

@@ -8,22 +8,19 @@ use std::time::Duration;
 
 use super::candidates::{candidates, extremes};
 use super::choice::{
-    DEFAULT, Matters, Rule, Standing, beats_default, matters, next_block, next_survey, standing,
-    strangest, unseen,
+    DEFAULT, Matters, Rule, beats_default, matters, next_block, next_survey, standing, strangest,
+    unseen,
 };
-use super::confirm::Pairs;
 use super::features::{View, no_arms, usual_mean};
-use super::least::Proposal;
-use super::other_cpus::Others;
 use super::past::Past;
+use super::state::{ERROR, Engine, HEAVY_TAILS, Halt, TAIL};
 use super::{Candidate, Observer, Plan, SearchError, assemble};
 use pinwise_machine::Machine;
 use pinwise_placement::space::Space;
 use pinwise_record::{
-    ForetoldRecord, ProgressPoint, SearchArm, SearchRecord, SearchRun, SearchStep, SpaceRecord,
-    Stopped,
+    ProgressPoint, SearchArm, SearchRecord, SearchRun, SearchStep, SpaceRecord, Stopped,
 };
-use pinwise_stats::surrogate::{Belief, Reading, Surrogate, informative, interval};
+use pinwise_stats::surrogate::{Belief, Surrogate, informative, interval};
 use pinwise_topology::Topology;
 
 /// Runs that profile the program, `os-default` among them.
@@ -33,8 +30,6 @@ const LEAST_RUNS: usize = 2;
 /// Runs of `os-default` before it may win: where the scheduler puts threads by
 /// luck, a third of the runs may be far slower, and eight miss that with 4 %.
 const LEAST_RUNS_OF_DEFAULT: usize = 8;
-/// Doubt that may be left in the choice.
-pub(super) const ERROR: f64 = 0.05;
 /// Share of a time budget that is kept for the confirmation.
 const FOR_CONFIRMATION: f64 = 0.35;
 /// Blocks that tell whether placement matters at all, at most.
@@ -44,75 +39,6 @@ const MOST_SURVEYS: usize = 8;
 /// of that. What is smaller takes dozens of runs of each arm to see.
 const ZONE_OF_NOISE: f64 = 0.5;
 const MOST_ZONE_OF_NOISE: f64 = 0.03;
-/// What a 90 % interval leaves on either side.
-pub(super) const TAIL: f64 = 0.05;
-/// Deviate of a 90 % interval of Student's t with three degrees of freedom.
-/// Noise that was recorded comes in levels that last for several runs, so that
-/// few of them are worth less than their number: normal intervals held 67 to 86
-/// % of the truths there.
-const NINETY: f64 = 2.353;
-/// The same over that of the normal law, as a factor of variances.
-pub(super) const HEAVY_TAILS: f64 = (NINETY / 1.645) * (NINETY / 1.645);
-
-/// What was expected of an arm before its first run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Foretold {
-    pub(super) mean: f64,
-    pub(super) sd: f64,
-    /// ln(cost) of that run.
-    pub(super) y: f64,
-}
-
-/// A search on its way.
-pub(super) struct Engine<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) machine: &'a mut dyn Machine,
-    pub(super) observer: &'a mut dyn Observer,
-    pub(super) topology: &'a Topology,
-    pub(super) space: &'a Space,
-    pub(super) view: &'a View<'a>,
-    pub(super) past: Past,
-    pub(super) started: Duration,
-    pub(super) arms: Vec<Candidate>,
-    pub(super) refined_from: Vec<Option<usize>>,
-    pub(super) invalid: Vec<Option<String>>,
-    pub(super) foretold: Vec<Option<Foretold>>,
-    pub(super) model: Surrogate,
-    pub(super) readings: Vec<Reading>,
-    /// The same of the confirmation.
-    pub(super) fresh: Vec<Reading>,
-    pub(super) runs: Vec<SearchRun>,
-    pub(super) blocks: usize,
-    pub(super) belief: Option<Belief>,
-    pub(super) standing: Option<Standing>,
-    pub(super) progress: Vec<ProgressPoint>,
-    pub(super) pairs: Option<Pairs>,
-    pub(super) others: Option<Others>,
-    pub(super) proposal: Option<Proposal>,
-    pub(super) is_settled: bool,
-    /// Was the shape run that is least like those before it?
-    has_tried_strangest: bool,
-    /// Arms that cannot lead: moves that did not earn it, and CPUs that were
-    /// tried for the best shape.
-    pub(super) dropped: Vec<usize>,
-    /// How many placements there are.
-    pub(super) counts: Vec<SpaceRecord>,
-}
-
-/// Why the search goes no further.
-pub(super) enum Halt {
-    /// An ordinary end.
-    Stopped(Stopped),
-    /// No record.
-    Error(SearchError),
-}
-
-impl From<SearchError> for Halt {
-    fn from(error: SearchError) -> Self {
-        Self::Error(error)
-    }
-}
-
 /// Carries a plan out.
 pub(super) fn carry_out(
     plan: &Plan,
@@ -437,17 +363,6 @@ impl<'a> Engine<'a> {
         (0..self.arms.len())
             .map(|arm| assemble::arm(self, arm))
             .collect()
-    }
-}
-
-impl Foretold {
-    pub(super) fn record(self) -> ForetoldRecord {
-        ForetoldRecord {
-            predicted: self.mean.exp(),
-            low: (self.mean - NINETY * self.sd).exp(),
-            high: (self.mean + NINETY * self.sd).exp(),
-            measured: self.y.exp(),
-        }
     }
 }
 

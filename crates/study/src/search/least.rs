@@ -3,8 +3,8 @@
 //! answer: the model alone is wrong in one of nine.
 
 use super::choice::DEFAULT;
-use super::confirm::Pairs;
-use super::engine::{Engine, HEAVY_TAILS, Halt};
+use super::pairs::Pairs;
+use super::state::{Engine, HEAVY_TAILS, Halt, Proposal};
 use super::words;
 use pinwise_record::{LeastRecord, SearchStep, Stopped};
 use pinwise_stats::surrogate::{below, interval, mean_of};
@@ -15,28 +15,6 @@ const SURE: f64 = 0.9;
 const ALPHA: f64 = 0.1;
 /// Most pairs: what needs more lies at the limit.
 const MOST_PAIRS: usize = 20;
-
-/// A proposal beside the best.
-#[derive(Debug)]
-pub(super) struct Proposal {
-    arm: usize,
-    best: usize,
-    pairs: Pairs,
-}
-
-impl Proposal {
-    pub(super) fn take(&mut self, arm: usize, block: usize, y: f64) {
-        self.pairs.take(arm == self.best, block, y);
-    }
-
-    fn is_confirmed(&self, limit: f64) -> bool {
-        self.pairs.interval().is_some_and(|(_, high)| high < limit)
-    }
-
-    fn is_refuted(&self, limit: f64) -> bool {
-        self.pairs.interval().is_some_and(|(low, _)| low > limit)
-    }
-}
 
 impl Engine<'_> {
     /// Pairs of the best and the least resource that the model proposes.

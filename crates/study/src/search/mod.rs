@@ -20,9 +20,11 @@ mod engine;
 mod features;
 mod least;
 mod other_cpus;
+mod pairs;
 mod past;
 pub mod predict;
 mod refine;
+mod state;
 mod truth;
 mod words;
 

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use super::Candidate;
 use super::candidates::named;
 use super::choice::DEFAULT;
-use super::confirm::Pairs;
-use super::engine::{Engine, Halt};
+use super::pairs::Pairs;
+use super::state::{Engine, Halt, Others};
 use super::words::Outcome;
 use pinwise_format::percent;
 use pinwise_placement::Placement;
@@ -28,25 +28,6 @@ const OF_DEFAULT: f64 = 0.05;
 /// most machines have no bad core, and what costs much is seen at a glance.
 const GLANCE: usize = 2;
 const GLANCED: f64 = 2.0;
-
-/// Pairs of an arm and its shape on other CPUs.
-#[derive(Debug)]
-pub(super) struct Others {
-    against: usize,
-    tried: Vec<Pairs>,
-    /// Where `os-default` led: other CPUs that are faster, against it.
-    over_default: Option<Pairs>,
-}
-
-impl Others {
-    pub(super) fn take(&mut self, arm: usize, block: usize, y: f64) {
-        match (&mut self.over_default, self.tried.last_mut()) {
-            (Some(pairs), _) => pairs.take(arm == DEFAULT, block, y),
-            (None, Some(pairs)) => pairs.take(arm == self.against, block, y),
-            (None, None) => {}
-        }
-    }
-}
 
 impl Engine<'_> {
     /// Pairs of the best shape with itself on other CPUs: first on as many

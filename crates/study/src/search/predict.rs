@@ -1,8 +1,8 @@
 //! What a finished search says of placements that it never ran, here or on
 //! another machine.
 
-use super::engine::{HEAVY_TAILS, TAIL};
 use super::features::{FEATURES, View, no_arms, usual_mean};
+use super::state::{HEAVY_TAILS, TAIL};
 use pinwise_placement::space::Space;
 use pinwise_record::{SearchRecord, SearchRun};
 use pinwise_stats::surrogate::{Belief, Reading, Surrogate, interval, mean_of};

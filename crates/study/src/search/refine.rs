@@ -3,8 +3,8 @@
 use super::Candidate;
 use super::candidates::of_occupancy;
 use super::choice::{DEFAULT, RATHER};
-use super::engine::{Engine, Halt};
 use super::features::usual_mean;
+use super::state::{Engine, Halt};
 use pinwise_record::SearchStep;
 use pinwise_stats::surrogate::below;
 

@@ -1,6 +1,6 @@
 //! On a simulated machine: what every arm really costs.
 
-use super::engine::Engine;
+use super::state::Engine;
 use crate::compare::Trial;
 use pinwise_record::{PredictedArm, TruthRecord};
 use pinwise_stats::describe::median;

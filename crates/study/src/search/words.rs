@@ -1,7 +1,7 @@
 //! What a search comes to, in words.
 
 use super::choice::{DEFAULT, Matters, RARE, Standing, matters};
-use super::engine::{ERROR, Engine};
+use super::state::{ERROR, Engine};
 use pinwise_format::percent;
 use pinwise_record::{
     ConfirmationRecord, Finding, PairsVerdict, SearchAnswer, SearchStep, SearchVerdict, Severity,

@@ -1,0 +1,137 @@
+//! Where a search stands: what was run, what is believed, what is proposed.
+
+use std::time::Duration;
+
+use super::choice::{DEFAULT, Standing};
+use super::features::View;
+use super::pairs::Pairs;
+use super::past::Past;
+use super::{Candidate, Observer, Plan, SearchError};
+use pinwise_machine::Machine;
+use pinwise_placement::space::Space;
+use pinwise_record::{ForetoldRecord, ProgressPoint, SearchRun, SpaceRecord, Stopped};
+use pinwise_stats::surrogate::{Belief, Reading, Surrogate};
+use pinwise_topology::Topology;
+
+/// Doubt that may be left in the choice.
+pub(super) const ERROR: f64 = 0.05;
+/// What a 90 % interval leaves on either side.
+pub(super) const TAIL: f64 = 0.05;
+/// Deviate of a 90 % interval of Student's t with three degrees of freedom.
+/// Noise that was recorded comes in levels that last for several runs, so that
+/// few of them are worth less than their number: normal intervals held 67 to 86
+/// % of the truths there.
+const NINETY: f64 = 2.353;
+/// The same over that of the normal law, as a factor of variances.
+pub(super) const HEAVY_TAILS: f64 = (NINETY / 1.645) * (NINETY / 1.645);
+
+/// What was expected of an arm before its first run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Foretold {
+    pub(super) mean: f64,
+    pub(super) sd: f64,
+    /// ln(cost) of that run.
+    pub(super) y: f64,
+}
+
+impl Foretold {
+    pub(super) fn record(self) -> ForetoldRecord {
+        ForetoldRecord {
+            predicted: self.mean.exp(),
+            low: (self.mean - NINETY * self.sd).exp(),
+            high: (self.mean + NINETY * self.sd).exp(),
+            measured: self.y.exp(),
+        }
+    }
+}
+
+/// A search on its way.
+pub(super) struct Engine<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) machine: &'a mut dyn Machine,
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) topology: &'a Topology,
+    pub(super) space: &'a Space,
+    pub(super) view: &'a View<'a>,
+    pub(super) past: Past,
+    pub(super) started: Duration,
+    pub(super) arms: Vec<Candidate>,
+    pub(super) refined_from: Vec<Option<usize>>,
+    pub(super) invalid: Vec<Option<String>>,
+    pub(super) foretold: Vec<Option<Foretold>>,
+    pub(super) model: Surrogate,
+    pub(super) readings: Vec<Reading>,
+    /// The same of the confirmation.
+    pub(super) fresh: Vec<Reading>,
+    pub(super) runs: Vec<SearchRun>,
+    pub(super) blocks: usize,
+    pub(super) belief: Option<Belief>,
+    pub(super) standing: Option<Standing>,
+    pub(super) progress: Vec<ProgressPoint>,
+    pub(super) pairs: Option<Pairs>,
+    pub(super) others: Option<Others>,
+    pub(super) proposal: Option<Proposal>,
+    pub(super) is_settled: bool,
+    /// Was the shape run that is least like those before it?
+    pub(super) has_tried_strangest: bool,
+    /// Arms that cannot lead: moves that did not earn it, and CPUs that were
+    /// tried for the best shape.
+    pub(super) dropped: Vec<usize>,
+    /// How many placements there are.
+    pub(super) counts: Vec<SpaceRecord>,
+}
+
+/// Why the search goes no further.
+pub(super) enum Halt {
+    /// An ordinary end.
+    Stopped(Stopped),
+    /// No record.
+    Error(SearchError),
+}
+
+impl From<SearchError> for Halt {
+    fn from(error: SearchError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// A proposal beside the best.
+#[derive(Debug)]
+pub(super) struct Proposal {
+    pub(super) arm: usize,
+    pub(super) best: usize,
+    pub(super) pairs: Pairs,
+}
+
+impl Proposal {
+    pub(super) fn take(&mut self, arm: usize, block: usize, y: f64) {
+        self.pairs.take(arm == self.best, block, y);
+    }
+
+    pub(super) fn is_confirmed(&self, limit: f64) -> bool {
+        self.pairs.interval().is_some_and(|(_, high)| high < limit)
+    }
+
+    pub(super) fn is_refuted(&self, limit: f64) -> bool {
+        self.pairs.interval().is_some_and(|(low, _)| low > limit)
+    }
+}
+
+/// Pairs of an arm and its shape on other CPUs.
+#[derive(Debug)]
+pub(super) struct Others {
+    pub(super) against: usize,
+    pub(super) tried: Vec<Pairs>,
+    /// Where `os-default` led: other CPUs that are faster, against it.
+    pub(super) over_default: Option<Pairs>,
+}
+
+impl Others {
+    pub(super) fn take(&mut self, arm: usize, block: usize, y: f64) {
+        match (&mut self.over_default, self.tried.last_mut()) {
+            (Some(pairs), _) => pairs.take(arm == DEFAULT, block, y),
+            (None, Some(pairs)) => pairs.take(arm == self.against, block, y),
+            (None, None) => {}
+        }
+    }
+}
