@@ -2084,7 +2084,7 @@ export interface HomeLatency {
   value?: number | null;
 }
 
-/** The machine of a comparison. */
+/** The machine that a record was made on. */
 export interface HostRecord {
   /** CPUs that could be used, as a list. */
   allowed?: string | null;
