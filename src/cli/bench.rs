@@ -301,6 +301,7 @@ impl Conductor for Stage<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::kernel::isas_among;
 
     #[test]
     fn numbers_of_threads() {
@@ -316,8 +317,8 @@ mod tests {
     #[test]
     fn instruction_sets() {
         let here = [Isa::V1, Isa::V2, Isa::Native];
-        let of = |text: &str| crate::cli::kernel::isas_among(Some(text), &here);
-        assert_eq!(crate::cli::kernel::isas_among(None, &here).unwrap(), []);
+        let of = |text: &str| isas_among(Some(text), &here);
+        assert_eq!(isas_among(None, &here).unwrap(), []);
         assert_eq!(of("native,v1").unwrap(), [Isa::V1, Isa::Native]);
         assert_eq!(of("all").unwrap(), here);
         assert_eq!(

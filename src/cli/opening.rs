@@ -19,23 +19,27 @@ pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
 
 /// The same, to change what is in it.
 pub(super) fn changed_store(global: &Global) -> anyhow::Result<Store> {
-    let location = location(global)?;
-    let spool = spool(&location, Terminal::new(global))?;
+    let (location, spool) = place(global)?;
     Store::open_to_change(&location, &spool)?.with_context(|| NOTHING)
 }
 
 /// Opens the store, unless there shall be none.
 pub(super) fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
-    let location = location(global)?;
-    let terminal = Terminal::new(global);
-    Ok(Store::open_at(&location, &spool(&location, terminal)?)?)
+    let (location, spool) = place(global)?;
+    Ok(Store::open_at(&location, &spool)?)
 }
 
 /// Opens the store for reading, unless there shall be none: nothing is made.
 pub(super) fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store>> {
+    let (location, spool) = place(global)?;
+    Ok(Store::open_to_read(&location, &spool)?)
+}
+
+/// Where the store is, and where what it cannot deliver waits.
+fn place(global: &Global) -> anyhow::Result<(Location, Spool)> {
     let location = location(global)?;
     let spool = spool(&location, Terminal::new(global))?;
-    Ok(Store::open_to_read(&location, &spool)?)
+    Ok((location, spool))
 }
 
 /// Where a store puts by what it cannot deliver; a file needs none.

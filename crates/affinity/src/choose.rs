@@ -30,12 +30,15 @@ struct Candidate {
 pub(super) fn choose(topology: &Topology, threads: usize) -> Vec<usize> {
     let cores = topology.allowed_units(Level::Core);
     let within = smallest_that_fits(topology, &cores, threads);
-    let mut seats = seats(topology, &cores, &within);
+    let mut candidates = candidates(topology, &cores, &within);
     // Even first: a round of the machine's caches before the next.
-    seats.sort_by_key(|s| (s.sibling, s.slowness, s.turn, s.cache, s.node, s.path));
-    seats.truncate(threads);
-    seats.sort_by_key(|s| (s.sibling, s.slowness, s.path));
-    seats.into_iter().map(|seat| seat.cpu).collect()
+    candidates.sort_by_key(|s| (s.sibling, s.slowness, s.turn, s.cache, s.node, s.path));
+    candidates.truncate(threads);
+    candidates.sort_by_key(|s| (s.sibling, s.slowness, s.path));
+    candidates
+        .into_iter()
+        .map(|candidate| candidate.cpu)
+        .collect()
 }
 
 /// How much slower than the fastest kind that this process may use a CPU is.
@@ -74,11 +77,11 @@ fn smallest_that_fits(topology: &Topology, cores: &[CpuSet], threads: usize) -> 
     fitting.map_or_else(|| topology.allowed.clone(), |(_, unit)| unit)
 }
 
-fn seats(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Candidate> {
+fn candidates(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Candidate> {
     let mut turns: BTreeMap<([usize; 3], usize), usize> = BTreeMap::new();
     let mut caches: Numbering = Numbering::default();
     let mut nodes: Numbering = Numbering::default();
-    let mut seats = Vec::new();
+    let mut candidates = Vec::new();
     for core in cores {
         let core = core.intersection(within);
         let Some(cpu) = core.first().and_then(|first| topology.cpu(first)) else {
@@ -89,7 +92,7 @@ fn seats(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Candidat
         let slowness = slowness(topology, cpu.id);
         let turn = turns.entry(([package, node, cache], slowness)).or_default();
         for (sibling, id) in core.iter().enumerate() {
-            seats.push(Candidate {
+            candidates.push(Candidate {
                 cpu: id,
                 sibling,
                 slowness,
@@ -101,7 +104,7 @@ fn seats(topology: &Topology, cores: &[CpuSet], within: &CpuSet) -> Vec<Candidat
         }
         *turn += 1;
     }
-    seats
+    candidates
 }
 
 /// Numbers the units inside each unit around them, in the order of coming.

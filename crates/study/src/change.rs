@@ -188,7 +188,7 @@ struct Surroundings {
 #[derive(Default, Deserialize)]
 #[serde(untagged)]
 enum Named {
-    ServiceState(Box<Machine>),
+    Machine(Box<Machine>),
     #[default]
     Otherwise,
 }
@@ -206,9 +206,7 @@ fn machine_changes(a: Side<'_>, b: Side<'_>) -> Vec<MachineChange> {
     let facts = |side: Side<'_>| {
         let read: Surroundings = serde_json::from_str(side.record).unwrap_or_default();
         let machine = match (read.host, read.machine) {
-            (Some(Named::ServiceState(machine)), _) | (_, Some(Named::ServiceState(machine))) => {
-                *machine
-            }
+            (Some(Named::Machine(machine)), _) | (_, Some(Named::Machine(machine))) => *machine,
             _ => Machine::default(),
         };
         [
