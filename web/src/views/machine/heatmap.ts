@@ -17,23 +17,19 @@ import { orderOf, reportedGroups } from './shape';
 
 const MOST_IN_TABLE = 24;
 
-/** Least and greatest latency of the matrix. */
-export function range(measured: Measured): {
+/** The least latency, between CPUs a and b, and the greatest, between c and d. */
+interface Range {
   low: number;
   high: number;
   a: number;
   b: number;
   c: number;
   d: number;
-} | null {
-  let found: {
-    low: number;
-    high: number;
-    a: number;
-    b: number;
-    c: number;
-    d: number;
-  } | null = null;
+}
+
+/** Least and greatest latency of the matrix. */
+export function range(measured: Measured): Range | null {
+  let found: Range | null = null;
   measured.latency.forEach((row, i) =>
     row.forEach((ns, j) => {
       const a = measured.cpus[i];
@@ -189,8 +185,8 @@ function controls(
   const scale = h(
     'select',
     {},
-    h('option', { value: 'log' }, 'logarithmic'),
-    h('option', { value: 'linear' }, 'linear'),
+    option('log', 'logarithmic', shown.isLog ? 'log' : 'linear'),
+    option('linear', 'linear', shown.isLog ? 'log' : 'linear'),
   );
   scale.addEventListener('change', () => {
     shown.isLog = scale.value === 'log';
