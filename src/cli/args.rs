@@ -21,13 +21,13 @@ mod trace;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use pinwise_stats::judge::Judge;
 
 pub(super) use apply::{
-    ApplyArgs, LiveArgs, RestoreArgs, RulesAction, RulesArgs, RulesCheckArgs, RulesRunArgs,
-    WhatIfArgs,
+    ApplyAction, ApplyArgs, LiveArgs, RestoreArgs, RulesAction, RulesArgs, RulesCheckArgs,
+    RulesRunArgs, WhatIfArgs,
 };
 pub(super) use compare::CompareArgs;
 pub(super) use fleet::{
@@ -35,18 +35,20 @@ pub(super) use fleet::{
     FleetNodeArgs, FleetReportArgs, FleetResumeArgs, FleetSimulateArgs, FleetStatusArgs,
     FleetSubmitArgs,
 };
-pub(super) use generate::{GenerateArgs, Generated};
-pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
+pub(super) use generate::{CompletionsArgs, GenerateArgs, Generated};
+pub(super) use kernels::{
+    BenchAction, BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite,
+};
 pub(super) use profile::{ProfileAction, ProfileArgs, ProfileDiffArgs, ProfileView};
 pub(super) use run::RunArgs;
-pub(super) use search::{PredictArgs, SearchArgs, SearchResultArgs};
+pub(super) use search::{PredictArgs, SearchAction, SearchArgs, SearchResultArgs};
 pub(super) use spin::{
     ProcessorArgs, SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs,
     SpinPredictArgs, SpinReplayArgs, SpinScanArgs, UnknownGap,
 };
 pub(super) use stored::{
-    DiffArgs, ExportArgs, HistoryArgs, Narrowing, PruneArgs, ReportArgs, ServeArgs, ShowArgs,
-    StoreAction, StoreArgs, StoreCopyArgs, TagArgs,
+    CopyArgs, DiffArgs, ExportArgs, HistoryArgs, Narrowing, PruneArgs, RecordAction, RecordArgs,
+    ReportArgs, ServeArgs, ShowArgs, TagArgs,
 };
 pub(super) use topology::{TopologyAction, TopologyArgs};
 pub(super) use trace::{TopArgs, TopSort, TraceAction, TraceArgs, TraceFiles, TraceImportArgs};
@@ -144,8 +146,8 @@ pub enum Format {
     Text,
     /// Exactly the stored record.
     Json,
-    /// `topology`: a drawing of the machine and its latency matrix; `show` of
-    /// a search or a profile: its picture.
+    /// `topology`: a drawing of the machine and its latency matrix; `record
+    /// show` of a search or a profile: its picture.
     Svg,
     /// `topology` only: hwloc 2 XML, with what was measured as groups and
     /// distances.
@@ -166,9 +168,15 @@ pub enum ColorChoice {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Compare placements of a command, or commands, or parameters
+    Compare(Box<CompareArgs>),
+    /// Find the best of very many placements in few runs
+    Search(Box<SearchArgs>),
+    /// Measure built-in workloads over threads and placements: scaling, SMT
+    Bench(Box<BenchArgs>),
     /// Show how the CPUs are wired, as reported and as measured
     Topology(TopologyArgs),
-    /// Tell what on this machine would spoil a measurement
+    /// Check this machine for things that distort measurements
     #[command(after_help = "Examples:
   pinwise doctor
   pinwise doctor --format json
@@ -176,61 +184,66 @@ pub enum Command {
 Every check comes with its evidence, its weight and what to do about it; nothing
 is changed.")]
     Doctor,
-    /// Compare placements of a command, or commands, or parameters
-    Compare(Box<CompareArgs>),
-    /// Find the best of very many placements in few runs
-    Search(Box<SearchArgs>),
-    /// Predict the cost of placements that a search did not run
-    Predict(PredictArgs),
-    /// Run a command once, placed; signals and exit status pass through
-    Run(RunArgs),
-    /// Apply an answer: print it for other tools, or place what runs already
-    Apply(Box<ApplyArgs>),
-    /// Keep processes where a file of rules says
-    Rules(RulesArgs),
-    /// Put back what pinwise changed on this host and could not put back
-    Restore(RestoreArgs),
     /// Trace what the scheduler does with a program's threads
     Trace(Box<TraceArgs>),
     /// Watch threads on CPUs, live
     Top(TopArgs),
-    /// Find out whether spinning eats time: the spin-wait laboratory
-    Spin(Box<SpinArgs>),
     /// Find out where CPU time goes, down to the instruction, and what changed
     Profile(Box<ProfileArgs>),
-    /// Compare the default with itself: this machine's noise floor
-    Aa(Box<AaArgs>),
-    /// Measure built-in workloads over threads and placements: scaling, SMT
-    Bench(Box<BenchArgs>),
-    /// Run a built-in workload once
-    Kernel(KernelArgs),
-    /// List real programs as ready workloads for compare --recipe
-    Recipes(RecipesArgs),
-    /// Run the experiments of five field reports, here or on their machines
-    Reproduce(ReproduceArgs),
-    /// List stored records, newest first
-    History(HistoryArgs),
-    /// Show a stored record
-    Show(ShowArgs),
-    /// Write a stored record in another format
-    Export(ExportArgs),
-    /// Label stored records, or show their labels
-    Tag(TagArgs),
-    /// Compare two stored records of the same kind
-    Diff(DiffArgs),
-    /// Remove stored records that nobody needs any more
-    Prune(PruneArgs),
-    /// Write records as one HTML page that opens from disk
-    Report(ReportArgs),
+    /// Find out whether spinning eats time: the spin-wait laboratory
+    Spin(Box<SpinArgs>),
+    /// Run a command once, placed; signals and exit status pass through
+    Run(RunArgs),
+    /// Apply an answer: print it for other tools, or place what runs already
+    Apply(Box<ApplyArgs>),
+    /// List, show, compare, export and remove stored records
+    Record(RecordArgs),
     /// Show records in a browser, also while they grow
     Serve(ServeArgs),
-    /// The same studies over the nodes of a cluster, compared
+    /// Run the same study on the nodes of a cluster, and compare them
     Fleet(Box<FleetArgs>),
-    /// Copy records from one store to another
-    Store(StoreArgs),
+    /// Run the experiments of five field reports, here or on their machines
+    Reproduce(ReproduceArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
     /// Write man pages, completions or the command-line reference
     #[command(hide = true)]
     Generate(GenerateArgs),
+}
+
+/// The commands by what they are for, in the order of the help.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Ask", &["compare", "search", "bench"]),
+    (
+        "Look",
+        &["topology", "doctor", "trace", "top", "profile", "spin"],
+    ),
+    ("Do", &["run", "apply"]),
+    ("Keep", &["record", "serve"]),
+    ("Many machines", &["fleet"]),
+    ("More", &["reproduce", "completions"]),
+];
+
+/// The whole command line, its commands in groups.
+pub(super) fn command() -> clap::Command {
+    let command = Cli::command();
+    let mut groups = String::new();
+    for (heading, names) in GROUPS {
+        groups.push_str(heading);
+        groups.push_str(":\n");
+        for name in names {
+            let about = command
+                .find_subcommand(name)
+                .and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            groups.push_str(&format!("  {name:<12} {about}\n"));
+        }
+        groups.push('\n');
+    }
+    let usage = "{about-with-newline}\n{usage-heading} {usage}\n\n";
+    command.help_template(format!(
+        "{usage}{groups}Options:\n{{options}}{{after-help}}"
+    ))
 }
 
 /// How long, how precise, how often: shared by all experiments.
@@ -363,27 +376,4 @@ pub struct ExperimentArgs {
     /// The command with its arguments
     #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]
     pub argv: Vec<String>,
-}
-
-/// `pinwise aa`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  pinwise aa -- ./prog
-  pinwise aa --arms 5 --budget 2m -- ./prog
-
-Every arm is the same command at the same place: whatever differs is this
-machine's noise, and a verdict of faster or slower is a false alarm.")]
-pub struct AaArgs {
-    /// How many labelled arms
-    #[arg(long, value_name = "K", default_value_t = 2, value_parser = parse_count)]
-    pub arms: usize,
-    /// The figure to compare
-    #[arg(long, value_name = "METRIC", default_value = "wall")]
-    pub metric: String,
-    /// Where all arms run
-    #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
-    pub place: String,
-    /// What all experiments take.
-    #[command(flatten)]
-    pub experiment: ExperimentArgs,
 }

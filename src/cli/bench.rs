@@ -96,7 +96,7 @@ fn refuse_files_of_runs(args: &BenchArgs) -> anyhow::Result<()> {
     for (option, path) in refused {
         if path.is_some() {
             bail!(
-                "{option}: a bench is many comparisons; export each by its id (pinwise history), or take --export-json or --export-csv"
+                "{option}: a bench is many comparisons; export each by its id (pinwise record history), or take --export-json or --export-csv"
             );
         }
     }
@@ -110,7 +110,7 @@ fn wanted(args: &BenchArgs, is_local: bool) -> anyhow::Result<Wanted> {
     }
     if kernels.is_empty() && args.suite.is_none() {
         bail!(
-            "name kernels (pinwise kernel --list), or a suite: --suite smt, memory, caches, scaling or all"
+            "name kernels (pinwise bench kernel --list), or a suite: --suite smt, memory, caches, scaling or all"
         );
     }
     let suite = args.suite.map(|choice| match choice {
@@ -165,7 +165,7 @@ fn check_versions(kernels: &[&'static Kernel], isas: &[Isa]) -> anyhow::Result<(
     let lacking = kernels.iter().find(|kernel| !kernel.has_versions);
     match (asked, lacking) {
         (Some(isa), Some(kernel)) => bail!(
-            "--isa {isa}: {} is compiled for the baseline only; leave --isa away (pinwise kernel --list says which kernels have versions)",
+            "--isa {isa}: {} is compiled for the baseline only; leave --isa away (pinwise bench kernel --list says which kernels have versions)",
             kernel.name
         ),
         _ => Ok(()),

@@ -1,8 +1,8 @@
-//! `compare` and `aa`: plan, carry out, store, print, choose the exit status.
+//! `compare`: plan, carry out, store, print, choose the exit status.
 
 mod live;
 
-use super::args::{AaArgs, CompareArgs, Global, ResultArgs};
+use super::args::{CompareArgs, Global, ResultArgs};
 use super::maps::measured_before;
 use super::terminal::Terminal;
 use super::watch::Watch;
@@ -26,6 +26,9 @@ pub(super) fn compare(
     args: &CompareArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
+    if args.with_itself {
+        return with_itself(global, args, terminal);
+    }
     if args.live.pid.is_some() || args.live.unit.is_some() || args.live.cgroup.is_some() {
         return live::compare(global, args, terminal);
     }
@@ -148,19 +151,19 @@ fn emit_best(
     apply::print(&realised, &emissions, terminal)
 }
 
-pub(super) fn aa(global: &Global, args: &AaArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+/// `--self`: one command at one place under several names.
+fn with_itself(global: &Global, args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let seed = plan::seed(&args.experiment.effort);
     export::check_writable(&args.experiment.results)?;
-    let mut machine = open_machine(global, seed, wants_counters(&args.metric))?;
-    let mut plan = plan::aa(args, seed, machine.as_mut(), terminal)?;
-    plan.argv.clone_from(&global.argv);
-    let (_, exit) = conduct(
+    let mut machine = open_machine(
         global,
-        &plan,
-        machine.as_mut(),
-        &args.experiment.results,
-        terminal,
+        seed,
+        wants_counters(args.metric.as_deref().unwrap_or_default()),
     )?;
+    let mut plan = plan::with_itself(args, seed, machine.as_mut(), terminal)?;
+    plan.argv.clone_from(&global.argv);
+    let results = &args.experiment.results;
+    let (_, exit) = conduct(global, &plan, machine.as_mut(), results, terminal)?;
     Ok(exit)
 }
 

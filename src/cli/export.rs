@@ -96,7 +96,7 @@ impl Form {
             Self::Json => Ok(format!("{}\n", serde_json::to_string(record)?)),
             Self::Csv => Ok(pinwise_report::bench_rows(record).csv()?),
             Self::Markdown | Self::Hyperfine => bail!(
-                "record {} is a bench of many comparisons: --json or --csv, or export a comparison of it (pinwise history)",
+                "record {} is a bench of many comparisons: --json or --csv, or export a comparison of it (pinwise record history)",
                 record.id
             ),
         }

@@ -3,20 +3,27 @@
 
 use std::fmt::Write;
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::Exit;
-use super::args::{Cli, GenerateArgs, Generated};
+use super::args::{self, CompletionsArgs, GenerateArgs, Generated};
 use super::files::write_file;
+use super::terminal::Terminal;
+
+pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut args::command(), "pinwise", &mut text);
+    terminal.print(&String::from_utf8_lossy(&text))?;
+    Ok(Exit::Done)
+}
 
 pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&args.folder)?;
     match args.what {
-        Generated::Man => clap_mangen::generate_to(Cli::command(), &args.folder)?,
+        Generated::Man => clap_mangen::generate_to(args::command(), &args.folder)?,
         Generated::Completions => {
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-                clap_complete::generate_to(shell, &mut Cli::command(), "pinwise", &args.folder)?;
+                clap_complete::generate_to(shell, &mut args::command(), "pinwise", &args.folder)?;
             }
         }
         Generated::Reference => {
@@ -27,7 +34,7 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
 }
 
 fn reference() -> String {
-    let mut command = Cli::command().term_width(80);
+    let mut command = args::command().term_width(80);
     command.build();
     let mut text = String::from(
         "# Command line\n\nMade by `cargo xtask gen` from the definition of the command line.\n",
@@ -40,6 +47,10 @@ fn reference() -> String {
     for sub in command.get_subcommands_mut().filter(|s| !s.is_hide_set()) {
         let name = format!("pinwise {}", sub.get_name());
         section(&name, &sub.render_long_help().to_string());
+        for inner in sub.get_subcommands_mut().filter(|s| !s.is_hide_set()) {
+            let name = format!("{name} {}", inner.get_name());
+            section(&name, &inner.render_long_help().to_string());
+        }
     }
     text
 }

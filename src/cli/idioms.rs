@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, CommandFactory, Error};
+use clap::{Arg, Command, Error};
 
-use super::Cli;
+use super::args;
 
 /// Other tools, and words for what commands do: what to type instead.
 const COMMANDS: [(&[&str], &str); 8] = [
@@ -37,14 +37,14 @@ const COMMANDS: [(&[&str], &str); 8] = [
         "pinwise compare 'COMMAND A' 'COMMAND B'",
     ),
     (
-        &["perf", "record"],
+        &["perf"],
         "pinwise profile -- PROGRAM, or pinwise trace -- PROGRAM",
     ),
     (
         &["stat", "sched", "strace", "timehist"],
         "pinwise trace -- PROGRAM",
     ),
-    (&["list", "ls", "log", "records"], "pinwise history"),
+    (&["list", "ls", "log", "records"], "pinwise record history"),
     (
         &[
             "latency",
@@ -55,7 +55,10 @@ const COMMANDS: [(&[&str], &str); 8] = [
         ],
         "pinwise topology --measure",
     ),
-    (&["noise", "self"], "pinwise aa -- PROGRAM"),
+    (
+        &["noise", "self", "aa"],
+        "pinwise compare --self -- PROGRAM",
+    ),
 ];
 
 /// Options of other tools: the option here that does it, and how. It is said
@@ -122,13 +125,21 @@ pub(super) fn help_of(arguments: &[OsString]) -> String {
 }
 
 fn command_of(arguments: &[OsString]) -> Command {
-    let mut command = Cli::command();
+    let mut command = args::command();
     command.build();
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
         let inner = command.find_subcommand(word).cloned();
         command = inner.unwrap_or(command);
     }
     command
+}
+
+/// The command below another one that is called so, as it is typed.
+fn nested(word: &str) -> Option<String> {
+    let command = args::command();
+    let mut outer = command.get_subcommands();
+    let outer = outer.find(|outer| outer.find_subcommand(word).is_some())?;
+    Some(format!("pinwise {} {word}", outer.get_name()))
 }
 
 /// What to type instead of a command or an option that other tools have.
@@ -140,7 +151,11 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = word(ContextKind::InvalidSubcommand)?;
-            let (_, instead) = COMMANDS.iter().find(|(words, _)| words.contains(&word))?;
+            let instead = COMMANDS.iter().find(|(words, _)| words.contains(&word));
+            let instead = match instead {
+                Some((_, instead)) => (*instead).to_owned(),
+                None => nested(word)?,
+            };
             Some(format!("there is no command '{word}'; try {instead}"))
         }
         ErrorKind::UnknownArgument => {

@@ -63,7 +63,7 @@ pub(super) fn found(name: &str) -> anyhow::Result<&'static Kernel> {
             .iter()
             .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
         let nearest = nearest.map_or("", |kernel| kernel.name);
-        format!("'{name}' is not a kernel; did you mean {nearest}? (pinwise kernel --list)")
+        format!("'{name}' is not a kernel; did you mean {nearest}? (pinwise bench kernel --list)")
     })
 }
 

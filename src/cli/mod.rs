@@ -8,6 +8,7 @@ mod args;
 mod bench;
 mod bound;
 mod compare;
+mod config;
 mod diff;
 mod ending;
 mod exit;
@@ -50,12 +51,14 @@ mod watch;
 use std::ffi::OsString;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::FromArgMatches;
 
 pub use args::Cli;
 pub use exit::Exit;
 
-use args::{Command, Format, Global};
+use args::{
+    ApplyAction, BenchAction, Command, Format, Global, RecordAction, RecordArgs, SearchAction,
+};
 use opening::{location, open_store, open_store_to_read, parse_location, spool};
 use pinwise_machine::Machine;
 use pinwise_machine::linux::{LinuxMachine, Pins};
@@ -65,14 +68,32 @@ use terminal::Terminal;
 /// Runs pinwise with these arguments, the program's name first.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = idioms::with_help(arguments.into_iter().collect());
-    let mut cli = match Cli::try_parse_from(&arguments) {
+    let config = match config::Config::load() {
+        Ok(config) => config,
+        Err(error) => {
+            Terminal::plain().error(&format!("{error:#}"));
+            return Exit::Error;
+        }
+    };
+    let parsed = config
+        .apply(args::command())
+        .try_get_matches_from(&arguments);
+    let mut cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &arguments),
     };
     cli.global.argv = argv(arguments);
+    if let Command::Compare(compare) = &mut cli.command {
+        compare.usual_places = config.places();
+    }
     let terminal = Terminal::new(&cli.global);
     let is_drawing = matches!(cli.global.format, Format::Svg | Format::Xml);
-    if is_drawing && !matches!(cli.command, Command::Topology(_) | Command::Show(_)) {
+    let can_draw = match &cli.command {
+        Command::Topology(_) => true,
+        Command::Record(record) => matches!(record.action, RecordAction::Show(_)),
+        _ => false,
+    };
+    if is_drawing && !can_draw {
         terminal.error(
             "--format svg and xml draw machines: only topology takes them (text or json here)",
         );
@@ -148,35 +169,47 @@ fn one_line(error: &clap::Error) -> String {
 fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
     let global = &cli.global;
     match cli.command {
+        Command::Compare(args) => compare::compare(global, &args, terminal),
+        Command::Search(args) => match &args.action {
+            None => search::search(global, &args, terminal),
+            Some(SearchAction::Predict(args)) => predict::predict(global, args, terminal),
+        },
+        Command::Bench(args) => match &args.action {
+            None => bench::bench(global, &args, terminal),
+            Some(BenchAction::Kernel(args)) => kernel::kernel(global, args, terminal),
+            Some(BenchAction::Recipes(args)) => recipes::recipes(global, args, terminal),
+        },
         Command::Topology(args) => topology::topology(global, &args, terminal),
         Command::Doctor => host::doctor(global, terminal),
-        Command::Run(args) => host::run(global, &args, terminal),
-        Command::Compare(args) => compare::compare(global, &args, terminal),
-        Command::Search(args) => search::search(global, &args, terminal),
-        Command::Predict(args) => predict::predict(global, &args, terminal),
-        Command::Apply(args) => apply::apply(global, &args, terminal),
-        Command::Rules(args) => rules::rules(global, &args, terminal),
-        Command::Restore(args) => restore::restore(&args, terminal),
         Command::Trace(args) => trace::trace(global, &args, terminal),
-        Command::Spin(args) => spin::spin(global, &args, terminal),
-        Command::Profile(args) => profile::profile(global, &args, terminal),
         Command::Top(args) => top::top(global, &args, terminal),
-        Command::Aa(args) => compare::aa(global, &args, terminal),
-        Command::Bench(args) => bench::bench(global, &args, terminal),
-        Command::Kernel(args) => kernel::kernel(global, &args, terminal),
-        Command::Recipes(args) => recipes::recipes(global, &args, terminal),
-        Command::Reproduce(args) => reproduce::reproduce(global, &args, terminal),
-        Command::History(args) => history::history(global, &args, terminal),
-        Command::Show(args) => history::show(global, &args, terminal),
-        Command::Export(args) => export::stored(global, &args, terminal),
-        Command::Tag(args) => tag::tag(global, &args, terminal),
-        Command::Diff(args) => diff::diff(global, &args, terminal),
-        Command::Prune(args) => prune::prune(global, &args, terminal),
-        Command::Report(args) => report::report(global, &args, terminal),
+        Command::Profile(args) => profile::profile(global, &args, terminal),
+        Command::Spin(args) => spin::spin(global, &args, terminal),
+        Command::Run(args) => host::run(global, &args, terminal),
+        Command::Apply(args) => match &args.action {
+            None => apply::apply(global, &args, terminal),
+            Some(ApplyAction::Rules(args)) => rules::rules(global, args, terminal),
+            Some(ApplyAction::Restore(args)) => restore::restore(args, terminal),
+        },
+        Command::Record(args) => record(global, &args, terminal),
         Command::Serve(args) => serve::serve(global, &args, terminal),
         Command::Fleet(args) => fleet::fleet(global, &args, terminal),
-        Command::Store(args) => store::store(&args, terminal),
+        Command::Reproduce(args) => reproduce::reproduce(global, &args, terminal),
+        Command::Completions(args) => generate::completions(&args, terminal),
         Command::Generate(args) => generate::generate(&args),
+    }
+}
+
+fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    match &args.action {
+        RecordAction::History(args) => history::history(global, args, terminal),
+        RecordAction::Show(args) => history::show(global, args, terminal),
+        RecordAction::Diff(args) => diff::diff(global, args, terminal),
+        RecordAction::Report(args) => report::report(global, args, terminal),
+        RecordAction::Export(args) => export::stored(global, args, terminal),
+        RecordAction::Tag(args) => tag::tag(global, args, terminal),
+        RecordAction::Prune(args) => prune::prune(global, args, terminal),
+        RecordAction::Copy(args) => store::copy(args, terminal),
     }
 }
 

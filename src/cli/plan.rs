@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::args::{AaArgs, CompareArgs, EffortArgs, ScoreChoice};
+use super::args::{CompareArgs, EffortArgs, ScoreChoice};
 use super::bound;
 use super::recipes::Ready;
 use super::terminal::Terminal;
@@ -72,9 +72,11 @@ pub(super) fn compare(
         terminal.note(&warning);
     }
     let wanted = if !args.places.is_empty() {
-        named_placements(args)?
+        parsed(&args.places)?
     } else if candidates.len() > 1 || !args.what_if.machines.is_empty() {
         vec![Placement::os_default()]
+    } else if !args.usual_places.is_empty() {
+        parsed(&args.usual_places)?
     } else {
         let threads = match &kernel {
             Some(kernel) => {
@@ -166,21 +168,31 @@ fn what_runs(
     Ok((candidates, workloads))
 }
 
-/// Resolves `aa`'s arguments: one command at one place under several labels.
-pub(super) fn aa(
-    args: &AaArgs,
+/// Resolves `compare --self`: one command at one place under several labels.
+pub(super) fn with_itself(
+    args: &CompareArgs,
     seed: u64,
     machine: &mut dyn Machine,
     terminal: &Terminal,
 ) -> anyhow::Result<Plan> {
-    let metric: Metric = args.metric.parse().context("--metric")?;
+    let metric: Metric = args
+        .metric
+        .as_deref()
+        .unwrap_or("wall")
+        .parse()
+        .context("--metric")?;
     if !(2..=26).contains(&args.arms) {
         bail!("--arms {}: from 2 to 26 arms can be labelled", args.arms);
     }
     let output = output(&args.experiment.workload.output, &metric)?;
     let command = command_of(&args.experiment)?;
     warn_of_shell_characters(&command, &args.experiment.workload, terminal);
-    let placement: Placement = args.place.parse().context("--place")?;
+    let place = match args.places.as_slice() {
+        [] => "os-default",
+        [place] => place,
+        [_, second, ..] => bail!("--place {second}: --self runs at one place; give --place once"),
+    };
+    let placement: Placement = place.parse().context("--place")?;
     let (topology, _) = machine.topology()?;
     let place = placement.realise(&topology).context("--place")?;
     let workload = workload(&command, &args.experiment.workload)?;
@@ -253,11 +265,11 @@ pub(super) fn tuning(effort: &EffortArgs) -> Tuning {
     }
 }
 
-fn named_placements(args: &CompareArgs) -> anyhow::Result<Vec<Placement>> {
-    let places = args.places.iter();
-    places
+fn parsed(names: &[String]) -> anyhow::Result<Vec<Placement>> {
+    names
+        .iter()
         .map(|name| name.parse().context("--place"))
-        .collect::<anyhow::Result<_>>()
+        .collect()
 }
 
 /// The placements of a service that runs already: those named, beside what it

@@ -1,7 +1,8 @@
-//! The progress line: what runs, the interval so far, the time left.
+//! The progress line: the time so far, what runs, the intervals so far, the
+//! time left.
 //!
-//! Drawn between runs by the one thread there is; nothing is drawn while a
-//! command is measured.
+//! Its text changes between runs only. While a command is measured, the clock
+//! on it moves once a second: a thread that wakes for some microseconds.
 
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use pinwise_format::duration;
 use pinwise_report::visible;
+use pinwise_stats::confirm::{Contrast, Decision};
 use pinwise_stats::verdict::gain;
 use pinwise_study::compare::Progress;
 use pinwise_study::probe::Step;
@@ -18,6 +20,10 @@ use pinwise_study::search::Progress as Searching;
 const STEPS: u32 = 1000;
 /// Drawings per second at most.
 const RATE: u8 = 8;
+/// How often the clock moves.
+const TICK: Duration = Duration::from_secs(1);
+/// Arms whose intervals stand on the line.
+const SHOWN: usize = 3;
 
 /// One line on standard error.
 #[derive(Debug)]
@@ -29,9 +35,11 @@ impl ProgressLine {
     pub(super) fn new() -> Self {
         let target = ProgressDrawTarget::stderr_with_hz(RATE);
         let bar = ProgressBar::with_draw_target(Some(u64::from(STEPS)), target);
-        let style = ProgressStyle::with_template("{bar:20} {wide_msg}")
+        let style = ProgressStyle::with_template("{bar:20} {elapsed} · {wide_msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style);
+        bar.set_message("preparing");
+        bar.enable_steady_tick(TICK);
         Self { bar }
     }
 
@@ -92,13 +100,13 @@ fn message(progress: &Progress<'_>) -> String {
     if progress.phase == "trace" {
         return format!("tracing a run of {}", visible(progress.arm));
     }
-    let mut text = format!(
-        "{} block {}: {}",
-        progress.phase,
-        progress.blocks + 1,
-        visible(progress.arm)
-    );
-    if let Some(interval) = widest_interval(progress) {
+    let block = progress.blocks + 1;
+    let block = match progress.phase {
+        "confirmation" => format!("block {block}"),
+        phase => format!("{phase}, block {block}"),
+    };
+    let mut text = format!("{block}: {} runs", visible(progress.arm));
+    for interval in intervals(progress) {
         text.push_str(&format!(" · {interval}"));
     }
     if progress.left_s.is_finite()
@@ -126,19 +134,30 @@ fn of_search(progress: &Searching<'_>) -> String {
     text
 }
 
-/// The contrast that is farthest from an answer.
-fn widest_interval(progress: &Progress<'_>) -> Option<String> {
-    let widest = progress
-        .look?
-        .contrasts
+/// The intervals so far, those farthest from an answer first.
+fn intervals(progress: &Progress<'_>) -> Vec<String> {
+    let contrasts = progress.look.map_or(&[][..], |look| &look.contrasts);
+    let mut shown: Vec<_> = contrasts
         .iter()
-        .filter(|c| c.interval.half_width().is_finite())
-        .max_by(|a, b| a.interval.half_width().total_cmp(&b.interval.half_width()))?;
-    let name = progress.names.get(widest.arm)?;
-    Some(format!(
-        "{} {:+.1}…{:+.1} %",
-        visible(name),
-        100.0 * gain(widest.interval.low),
-        100.0 * gain(widest.interval.high)
-    ))
+        .filter(|contrast| contrast.interval.half_width().is_finite())
+        .collect();
+    shown.sort_by(|a, b| {
+        let is_settled = |contrast: &Contrast| contrast.decision != Decision::Undecided;
+        let widths = b.interval.half_width().total_cmp(&a.interval.half_width());
+        is_settled(a).cmp(&is_settled(b)).then(widths)
+    });
+    let texts = shown.into_iter().filter_map(|contrast| {
+        let name = progress.names.get(contrast.arm)?;
+        let settled = match contrast.decision {
+            Decision::Undecided => "",
+            _ => ", settled",
+        };
+        Some(format!(
+            "{} {:+.1}…{:+.1} %{settled}",
+            visible(name),
+            100.0 * gain(contrast.interval.low),
+            100.0 * gain(contrast.interval.high)
+        ))
+    });
+    texts.take(SHOWN).collect()
 }

@@ -141,7 +141,7 @@ fn text_of(name: &str) -> anyhow::Result<String> {
             .filter(|known| likeness(known) > 0.7);
         let hint = best.map_or(String::new(), |known| format!("; did you mean {known}?"));
         bail!(
-            "no recipe is called '{name}'{hint} (pinwise recipes lists them; a file is ./FILE.toml)"
+            "no recipe is called '{name}'{hint} (pinwise bench recipes lists them; a file is ./FILE.toml)"
         );
     }
     read_text(Path::new(name), LARGEST).with_context(|| format!("the recipe {name}"))

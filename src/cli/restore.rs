@@ -80,7 +80,7 @@ pub(super) fn offer(terminal: &Terminal) {
     let left = found.iter().filter(is_left).count();
     if left > 0 {
         terminal.note(&format!(
-            "{} of a pinwise that was ended before it could put everything back: pinwise restore finishes it (--dry-run shows what)",
+            "{} of a pinwise that was ended before it could put everything back: pinwise apply restore finishes it (--dry-run shows what)",
             count(left, "journal")
         ));
     }

@@ -1,11 +1,11 @@
-//! `store`: what concerns stores as a whole.
+//! `record copy`: records from one store to another.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::json;
 
-use super::args::{StoreAction, StoreArgs, StoreCopyArgs};
+use super::args::CopyArgs;
 use super::terminal::Terminal;
 use super::{Exit, parse_location, spool};
 use pinwise_format::count;
@@ -14,12 +14,6 @@ use pinwise_store::{Filter, Growth, Location, Spool, Store, StoreError, Stored};
 /// Records that are copied together, and their bytes.
 const MOST_RECORDS: usize = 250;
 const MOST_BYTES: usize = 16 << 20;
-
-pub(super) fn store(args: &StoreArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    match &args.action {
-        StoreAction::Copy(args) => copy(args, terminal),
-    }
-}
 
 /// What a copy came to.
 #[derive(Default)]
@@ -30,7 +24,7 @@ struct Copied {
     left: Vec<String>,
 }
 
-fn copy(args: &StoreCopyArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+pub(super) fn copy(args: &CopyArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let from = named(&args.from, "FROM")?;
     let to = named(&args.to, "TO")?;
     if from == to {

@@ -12,22 +12,29 @@ pub(super) struct Terminal {
     palette: Palette,
     error_palette: Palette,
     is_quiet: bool,
+    /// Is it a terminal that shows nothing but ASCII?
+    out_is_ascii: bool,
+    error_is_ascii: bool,
 }
 
 impl Terminal {
     pub(super) fn new(global: &Global) -> Self {
-        #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let no_color = is_set("NO_COLOR") || variable("TERM").is_some_and(|term| term == "dumb");
+        let is_forced = variable("CLICOLOR_FORCE").is_some_and(|value| value != "0");
         let is_colored = |is_terminal: bool| match global.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => is_terminal && !no_color,
+            ColorChoice::Auto if is_set("NO_COLOR") => false,
+            ColorChoice::Auto => is_forced || (is_terminal && !no_color),
         };
+        let knows_unicode = is_unicode();
         Self {
             format: global.format,
             palette: Palette::new(is_colored(io::stdout().is_terminal())),
             error_palette: Palette::new(is_colored(io::stderr().is_terminal())),
             is_quiet: global.quiet,
+            out_is_ascii: !knows_unicode && io::stdout().is_terminal(),
+            error_is_ascii: !knows_unicode && io::stderr().is_terminal(),
         }
     }
 
@@ -38,6 +45,8 @@ impl Terminal {
             palette: Palette::new(false),
             error_palette: Palette::new(false),
             is_quiet: false,
+            out_is_ascii: false,
+            error_is_ascii: false,
         }
     }
 
@@ -65,7 +74,10 @@ impl Terminal {
 
     /// Writes data. A reader that has gone away is no error.
     pub(super) fn print(self, text: &str) -> anyhow::Result<()> {
-        self.print_bytes(text.as_bytes())
+        match self.out_is_ascii {
+            true => self.print_bytes(ascii(text).as_bytes()),
+            false => self.print_bytes(text.as_bytes()),
+        }
     }
 
     /// The same of data that is no text.
@@ -125,8 +137,77 @@ impl Terminal {
     }
 
     fn to_stderr(self, text: &str) {
+        let text = match self.error_is_ascii {
+            true => ascii(text),
+            false => text.to_owned(),
+        };
         // Nobody is left to be told if this fails.
         let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+fn variable(name: &str) -> Option<String> {
+    let value = std::env::var(name).ok();
+    value.filter(|value| !value.is_empty())
+}
+
+fn is_set(name: &str) -> bool {
+    variable(name).is_some()
+}
+
+/// Does the locale say UTF-8? Where it says nothing, terminals of today are.
+fn is_unicode() -> bool {
+    let mut said = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(variable);
+    said.next().is_none_or(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+/// The nearest ASCII of what pinwise prints.
+fn ascii(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\u{0}'..='\u{7f}' => plain.push(character),
+            '−' | '–' | '·' | '─' | '━' | '╌' => plain.push('-'),
+            '±' => plain.push_str("+/-"),
+            '×' => plain.push('x'),
+            '…' => plain.push_str("..."),
+            '→' => plain.push_str("->"),
+            '≤' => plain.push_str("<="),
+            '≥' => plain.push_str(">="),
+            'µ' | 'μ' => plain.push('u'),
+            'δ' => plain.push('d'),
+            'α' => plain.push('a'),
+            '│' | '┃' => plain.push('|'),
+            '└' | '├' | '┌' | '┐' | '┘' | '┬' | '┴' | '┼' | '┤' => {
+                plain.push('+')
+            }
+            '█' | '▉' | '▊' | '▋' | '▌' => plain.push('#'),
+            '\u{a0}' | '\u{202f}' => plain.push(' '),
+            _ => plain.push('?'),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_for_plain_terminals_is_ascii() {
+        let text = "ratio −3.1…+2.0 % · ±1 % → Run: a × b, 3 µs │ ü";
+        let plain = ascii(text);
+        assert_eq!(
+            plain,
+            "ratio -3.1...+2.0 % - +/-1 % -> Run: a x b, 3 us | ?"
+        );
+        assert!(plain.is_ascii());
     }
 }
 

@@ -6,7 +6,7 @@ use pinwise_record::{Comparison, RunRecord, SearchRecord};
 use pinwise_store::{Store, StoreError};
 use pinwise_study::{compare, search};
 
-/// The observer of `compare`, `aa` and `search`.
+/// The observer of `compare` and `search`.
 pub(super) struct Watch<'a> {
     store: Option<Store>,
     /// A store that failed once is not written again before the end.

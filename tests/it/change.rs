@@ -1,4 +1,4 @@
-//! What `pinwise diff` says of two experiments whose truth is known: each is
+//! What `pinwise record diff` says of two experiments whose truth is known: each is
 //! simulated with a seed of its own, as two that ran on different days.
 
 use pinwise_record::{ChangeVerdict, Comparison};

@@ -153,7 +153,7 @@ impl Stage {
             return Some("tests/it/fleet_slurm.rs runs it on a cluster".to_owned());
         }
         let at = words.iter().position(|word| *word == "--recipe")?;
-        let all = self.run("pinwise recipes --format json");
+        let all = self.run("pinwise bench recipes --format json");
         let all: serde_json::Value = serde_json::from_str(&all).unwrap();
         let recipes = all["recipes"].as_array().unwrap();
         let recipe = recipes
@@ -242,19 +242,22 @@ fn quick(line: &str) -> String {
         let line = line.replace("--watch 60s", "--watch 500ms");
         return format!("{line} --wiring-only --budget 200ms");
     }
-    if line.starts_with("pinwise bench ") && !line.contains("--machine") {
+    let is_bench = line.starts_with("pinwise bench ") && !line.contains("bench recipes");
+    if is_bench && !line.contains("bench kernel") && !line.contains("--machine") {
         return format!("{line} --max-runs 1 --warmup 0 --work 1");
     }
     match line.split(' ').nth(1).unwrap_or_default() {
         "trace" | "top" => return quick_trace(line),
         "spin" | "profile" => return quick_spin(line),
         // Rules are kept until somebody ends them, and written down in /run.
-        "rules" if line.contains(" run ") => {
+        "apply" if line.contains(" rules run ") => {
             let line = line.replace(" --dry-run", "").replace(" --once", "");
             return format!("{line} --dry-run --once");
         }
         // What other tests leave behind is theirs.
-        "restore" if !line.contains("--dry-run") => return format!("{line} --dry-run"),
+        "apply" if line.contains(" restore") && !line.contains("--dry-run") => {
+            return format!("{line} --dry-run");
+        }
         _ => {}
     }
     // An example of a file of one's own, and of CPUs that may not be here.
@@ -277,15 +280,12 @@ fn quick(line: &str) -> String {
     let line = &line.replace("apply last", "apply last --machine sim:machine.toml");
     // One record is not two.
     let line = &line.replace("diff last last", "diff before.json after.json");
-    for command in ["compare", "aa"] {
-        let named = format!("pinwise {command} ");
-        if let Some(rest) = line.strip_prefix(&named)
-            && !line.contains("--machine")
-        {
-            return format!("pinwise {command} --max-runs 1 --warmup 0 {rest}");
+    match line.strip_prefix("pinwise compare ") {
+        Some(rest) if !line.contains("--machine") => {
+            format!("pinwise compare --max-runs 1 --warmup 0 {rest}")
         }
+        _ => line.to_owned(),
     }
-    line.to_owned()
 }
 
 #[test]
@@ -383,23 +383,23 @@ fn help_examples_run() {
         "",
         "topology",
         "search",
-        "predict",
+        "search predict",
         "compare",
         "trace",
         "trace import",
         "trace tiers",
         "top",
-        "aa",
         "run",
-        "show",
-        "export",
-        "history",
-        "tag",
-        "diff",
-        "report",
+        "completions",
+        "record show",
+        "record export",
+        "record history",
+        "record tag",
+        "record diff",
+        "record report",
         "serve",
-        "prune",
-        "store copy",
+        "record prune",
+        "record copy",
         "spin",
         "spin pause",
         "spin predict",
@@ -411,13 +411,13 @@ fn help_examples_run() {
         "profile diff",
         "profile",
         "bench",
-        "kernel",
-        "recipes",
+        "bench kernel",
+        "bench recipes",
         "reproduce",
-        "rules check",
-        "rules run",
-        "rules unit",
-        "restore",
+        "apply rules check",
+        "apply rules run",
+        "apply rules unit",
+        "apply restore",
         "fleet status",
         "fleet collect",
         "fleet resume",

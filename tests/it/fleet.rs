@@ -99,7 +99,9 @@ impl Site {
     /// Ids in the store of records of a fleet's steps, sorted.
     pub(crate) fn records(&self, id: &str) -> Vec<String> {
         let tag = format!("fleet:{id}");
-        let words = ["history", "--limit", "100000", "--format", "json", "--tag"];
+        let words = [
+            "record", "history", "--limit", "100000", "--format", "json", "--tag",
+        ];
         let out = self.well(&[&words[..], &[&tag]].concat());
         let listed: Value = serde_json::from_str(&out).unwrap();
         let records = listed["records"].as_array().unwrap().iter();
@@ -166,7 +168,7 @@ fn a_fleet_from_submission_to_store() {
         site.well(&["fleet", "resume", "f"]),
         "Fleet f: nothing is missing.\n"
     );
-    site.well(&["show", "f.local-1~quick-1"]);
+    site.well(&["record", "show", "f.local-1~quick-1"]);
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn what_a_server_missed_is_collected_once() {
     let out = well(folder.path(), &url, collect);
     assert_eq!(out, "Fleet away: 8 records of 2 nodes, 0 new.\n");
     // Eight steps, two nodes, the fleet.
-    let history = "history --tag fleet:away --limit 100 --format json";
+    let history = "record history --tag fleet:away --limit 100 --format json";
     let listed: Value = serde_json::from_str(&well(folder.path(), &url, history)).unwrap();
     assert_eq!(listed["total"], 11, "{listed:#}");
 }
@@ -74,7 +74,7 @@ fn nodes_deliver_to_a_server() {
     let url = server.database();
     let submit = "fleet submit --launcher local --nodes 2 --id here study.toml";
     well(folder.path(), &url, submit);
-    let history = "history --tag fleet:here --limit 100 --format json";
+    let history = "record history --tag fleet:here --limit 100 --format json";
     until("all is delivered", || {
         let listed = run(folder.path(), &url, history).stdout;
         let listed: Value = serde_json::from_slice(&listed).unwrap_or_default();

@@ -32,7 +32,7 @@ fn reported(folder: &Path) -> String {
 fn what_a_fleet_left_is_shown_as_text() {
     let folder = tempfile::tempdir().unwrap();
     let told = reported(folder.path());
-    let show = |id: &str| run(folder.path(), &["show", id]);
+    let show = |id: &str| run(folder.path(), &["record", "show", id]);
     assert_eq!(show(&format!("{FLEET}.report")), told);
     let plan = show(FLEET);
     assert!(plan.starts_with("Fleet sim-200-4: 200 nodes asked, by simulated\n"));
@@ -53,13 +53,16 @@ fn a_page_holds_the_report_that_the_store_has() {
     let folder = tempfile::tempdir().unwrap();
     reported(folder.path());
     let id = format!("{FLEET}.report");
-    run(folder.path(), &["report", &id, "-o", "again.html"]);
+    run(
+        folder.path(),
+        &["record", "report", &id, "-o", "again.html"],
+    );
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(read("told.html") == read("again.html"));
     assert!(read("told.html").contains("pinwise.fleet-report/1"));
     let history = run(
         folder.path(),
-        &["--format", "json", "history", "--limit", "3"],
+        &["--format", "json", "record", "history", "--limit", "3"],
     );
     let history: serde_json::Value = serde_json::from_str(&history).unwrap();
     let lines = history["records"].as_array().unwrap();
@@ -92,7 +95,12 @@ fn no_string_of_a_node_leaves_the_data_of_a_page() {
         r#"{"schema":"pinwise.fleet/1"}"#,
     )
     .unwrap();
-    let page = |inputs: &[&str]| run(folder.path(), &[&["report", "-o", "-"], inputs].concat());
+    let page = |inputs: &[&str]| {
+        run(
+            folder.path(),
+            &[&["record", "report", "-o", "-"], inputs].concat(),
+        )
+    };
     let (told, plain) = (page(&["report.json", "node.json"]), page(&["plain.json"]));
     assert!(told.contains("onerror=alert(1)"));
     for markup in ["</script", "<img", "\u{2028}", "\u{1b}"] {

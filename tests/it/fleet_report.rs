@@ -56,7 +56,7 @@ fn named_and_planted(fleet: &Fleet) -> (Vec<String>, Vec<String>) {
         all
     };
     let report = fleet.json(&["fleet", "report", "f"]);
-    let record = fleet.json(&["export", "f", "--json"]);
+    let record = fleet.json(&["record", "export", "f", "--json"]);
     (
         sorted(&report["outliers"], "node"),
         sorted(&record["planted"], "node"),
@@ -96,11 +96,11 @@ fn the_answer_comes_first_and_the_report_is_stored() {
     for line in out.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    let stored = fleet.json(&["export", "f.report", "--json"]);
+    let stored = fleet.json(&["record", "export", "f.report", "--json"]);
     assert_eq!(stored["schema"], "pinwise.fleet-report/1");
     // Again: the newest takes its place, and no node is among its own records.
     fleet.json(&["fleet", "report", "f"]);
-    let kept = fleet.json(&["history", "--kind", "fleet-report"]);
+    let kept = fleet.json(&["record", "history", "--kind", "fleet-report"]);
     assert_eq!(kept["total"], 1);
 }
 

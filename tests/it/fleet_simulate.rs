@@ -62,7 +62,7 @@ fn a_fleet_is_stored_with_what_was_planted() {
     assert_eq!(fleet["schema"], "pinwise.fleet/1");
     assert_eq!(fleet["planted"], told["planted"]);
     assert_eq!(fleet["asked"], 1000);
-    let history = json(&folder, &["history", "--tag", "fleet:sim-1000-7"]);
+    let history = json(&folder, &["record", "history", "--tag", "fleet:sim-1000-7"]);
     assert_eq!(history["total"], 1001);
     for planted in planted.iter().take(6) {
         let id = format!("sim-1000-7.{}", planted["node"].as_str().unwrap());
@@ -124,7 +124,7 @@ fn a_fleet_that_is_there_is_not_replaced() {
             "fleet", "simulate", "--nodes", "3", "--seed", "1", "--id", "b",
         ],
     );
-    assert_eq!(json(&folder, &["history"])["total"], 12);
+    assert_eq!(json(&folder, &["record", "history"])["total"], 12);
     assert_eq!(stored(&folder, "sim-3-1")["id"], "sim-3-1");
 }
 
@@ -160,7 +160,7 @@ fn what_cannot_be_is_refused() {
         );
         assert!(out.is_empty());
     }
-    assert_eq!(json(&folder, &["history"])["total"], 0);
+    assert_eq!(json(&folder, &["record", "history"])["total"], 0);
     let none = [
         "--store", "none", "fleet", "simulate", "--nodes", "2", "--seed", "1",
     ];

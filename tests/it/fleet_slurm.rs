@@ -223,7 +223,7 @@ fn finish(cluster: &Cluster, id: &str, folder: &str) {
 fn assert_whole(cluster: &Cluster, id: &str, steps: usize, told: &str) {
     let tag = format!("fleet:{id}");
     let out = cluster.pinwise(&[
-        "history", "--tag", &tag, "--limit", "10000", "--format", "json",
+        "record", "history", "--tag", &tag, "--limit", "10000", "--format", "json",
     ]);
     let listed: Value = serde_json::from_str(&out).unwrap();
     let ids: Vec<String> = ids_in(&listed);

@@ -147,7 +147,7 @@ fn templates_of_another_user_are_never_run() {
         assert!(told.contains(&belongs), "{told}");
         let told = trap.quiet(&["collect", name], 0);
         assert!(told.contains("1 record of 1 node"), "{told}");
-        trap.quiet(&["report", name], 0);
+        trap.quiet(&["record", "report", name], 0);
         for verb in ["cancel", "resume"] {
             let told = trap.quiet(&[verb, name], 2);
             assert!(told.contains(&belongs), "{verb}: {told}");

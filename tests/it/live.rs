@@ -475,7 +475,10 @@ fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
         findings.iter().any(|f| f["check"] == "service_ended"),
         "{record}"
     );
-    let stored = json(&run(&store, &["show", "last", "--format", "json"]));
+    let stored = json(&run(
+        &store,
+        &["record", "show", "last", "--format", "json"],
+    ));
     assert_eq!(stored["id"], record["id"]);
     for (name, status) in [("INT", Some(130)), ("TERM", Some(130)), ("KILL", None)] {
         let service = Running::sleeper();

@@ -300,11 +300,11 @@ topology = "package:1 l3:2(size=16MB) core:2 pu:2"
         &machine,
     ];
     stored(&store, &measure);
-    let (history, _) = stored(&store, &["history"]);
+    let (history, _) = stored(&store, &["record", "history"]);
     assert!(history.contains("contradicted: smt, llc"), "{history}");
-    let (shown, _) = stored(&store, &["show", "last"]);
+    let (shown, _) = stored(&store, &["record", "show", "last"]);
     assert!(shown.contains("CONTRADICTED"), "{shown}");
-    let (svg, _) = stored(&store, &["show", "last", "--format", "svg"]);
+    let (svg, _) = stored(&store, &["record", "show", "last", "--format", "svg"]);
     assert!(
         svg.trim_start().starts_with("<svg") || svg.starts_with("<?xml"),
         "{svg}"
@@ -353,7 +353,7 @@ fn maps_of_one_boot_that_differ_are_not_trusted() {
     let verdicts = other["measured"]["verdicts"].to_string();
     let told = "Of 3 maps of this boot 1 agrees with the report and 2 contradict it: trust neither";
     assert!(verdicts.contains(told), "{verdicts}");
-    let (shown, _) = stored(&store, &["show", "last"]);
+    let (shown, _) = stored(&store, &["record", "show", "last"]);
     assert!(
         shown.contains("last-level caches: unstable, trust neither"),
         "{shown}"

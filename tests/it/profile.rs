@@ -170,9 +170,12 @@ fn functions_and_hints_of_a_program() {
         serde_json::from_str(&std::fs::read_to_string(stage.path("a.json")).unwrap()).unwrap();
     assert_eq!(kept, record);
     // What was stored is the same, and enough for text and drawing.
-    assert_eq!(stage.json(&["show", "last"]), record);
-    assert_eq!(stage.text(&["show", "last", "--format", "svg"]), drawing);
-    let text = stage.text(&["show", "last"]);
+    assert_eq!(stage.json(&["record", "show", "last"]), record);
+    assert_eq!(
+        stage.text(&["record", "show", "last", "--format", "svg"]),
+        drawing
+    );
+    let text = stage.text(&["record", "show", "last"]);
     assert!(
         text.contains("waits in the hint") && text.contains("self/item"),
         "{text}"
@@ -181,7 +184,7 @@ fn functions_and_hints_of_a_program() {
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
-    let history = stage.text(&["history"]);
+    let history = stage.text(&["record", "history"]);
     assert!(
         history.contains("profile ./prog") && history.contains("waits in spin"),
         "{history}"
@@ -266,7 +269,7 @@ fn a_command_that_fails_is_told() {
         out.contains("exit status 3") && out.contains("1 of 3 runs"),
         "{out}"
     );
-    let stored = stage.json(&["show", "last"]);
+    let stored = stage.json(&["record", "show", "last"]);
     assert_eq!(stored["exit"], 3);
     assert_eq!(stored["runs"].as_array().unwrap().len(), 1);
     let (_, err, status) = stage.ended(&["profile", "--", "./nothing-there"]);
@@ -505,7 +508,15 @@ fn a_neighbour_makes_a_memory_bound_kernel_wait() {
         return;
     };
     let program = env!("CARGO_BIN_EXE_pinwise");
-    let kernel = ["--store", "none", "kernel", "chase", "--threads", "1"];
+    let kernel = [
+        "--store",
+        "none",
+        "bench",
+        "kernel",
+        "chase",
+        "--threads",
+        "1",
+    ];
     let profile = || {
         let command = ["profile", "--place", "cpu:0", "--", program];
         stage.json(&[&command, &kernel[..], &["--work", "10", "--size", "64MiB"]].concat())

@@ -39,7 +39,10 @@ fn succeed(store: &Path, arguments: &[&str]) -> String {
 }
 
 fn ids(store: &Path) -> Vec<(String, Kind)> {
-    let list = succeed(store, &["history", "--limit", "1000", "--format", "json"]);
+    let list = succeed(
+        store,
+        &["record", "history", "--limit", "1000", "--format", "json"],
+    );
     let list: Value = serde_json::from_str(&list).unwrap();
     let records = list["records"].as_array().unwrap().iter();
     let read = |record: &Value| {
@@ -66,14 +69,14 @@ fn files_of_every_kind_are_shown_and_reported() {
     let store = folder.path().join("none.db");
     for path in files() {
         let name = path.to_str().unwrap();
-        let text = succeed(&store, &["show", name]);
+        let text = succeed(&store, &["record", "show", name]);
         assert!(text.len() > 20, "{name}: {text}");
-        let json = succeed(&store, &["show", name, "--format", "json"]);
+        let json = succeed(&store, &["record", "show", name, "--format", "json"]);
         assert_eq!(
             json.trim_end(),
             std::fs::read_to_string(&path).unwrap().trim_end()
         );
-        let page = succeed(&store, &["report", name, "-o", "-"]);
+        let page = succeed(&store, &["record", "report", name, "-o", "-"]);
         assert!(page.contains("pinwise-data"), "{name}");
     }
 }
@@ -85,23 +88,26 @@ fn stored_records_are_shown_exported_and_reported() {
     let stored = ids(&store);
     assert!(stored.len() > 20, "{}", stored.len());
     for (id, kind) in &stored {
-        assert!(succeed(&store, &["show", id]).len() > 20, "{id}");
-        let json = succeed(&store, &["export", "--json", id]);
+        assert!(succeed(&store, &["record", "show", id]).len() > 20, "{id}");
+        let json = succeed(&store, &["record", "export", "--json", id]);
         let record = AnyRecord::read(&json).unwrap();
         assert_eq!(record.kind(), *kind);
         assert_eq!(&record.entry().unwrap().id, id);
         let _ = std::fs::remove_file(&page);
-        succeed(&store, &["report", id, "-o", page.to_str().unwrap()]);
+        succeed(
+            &store,
+            &["record", "report", id, "-o", page.to_str().unwrap()],
+        );
         if matches!(
             kind,
             Kind::Comparison | Kind::Bench | Kind::Search | Kind::Trace
         ) {
-            let rows = succeed(&store, &["export", "--csv", id]);
+            let rows = succeed(&store, &["record", "export", "--csv", id]);
             // A trace without slices, and arms that failed, have the header alone.
             assert!(rows.contains("cpu"), "{id}: {rows}");
         }
         if matches!(kind, Kind::Comparison) {
-            assert!(succeed(&store, &["export", "--markdown", id]).contains("| arm |"));
+            assert!(succeed(&store, &["record", "export", "--markdown", id]).contains("| arm |"));
         }
     }
 }
@@ -110,7 +116,8 @@ fn stored_records_are_shown_exported_and_reported() {
 fn stored_records_are_compared_with_their_like() {
     let (_folder, store) = store();
     let stored = ids(&store);
-    let subject = |id: &str| Summary::of(&succeed(&store, &["export", "--json", id])).subject;
+    let subject =
+        |id: &str| Summary::of(&succeed(&store, &["record", "export", "--json", id])).subject;
     let mut compared = HashSet::new();
     for (id, kind) in &stored {
         let is_like = |other: &str, of: &Kind| {
@@ -118,7 +125,10 @@ fn stored_records_are_compared_with_their_like() {
         };
         let like = stored.iter().find(|(other, of)| is_like(other, of));
         let Some((other, _)) = like else { continue };
-        let output = pinwise(&store).args(["diff", id, other]).output().unwrap();
+        let output = pinwise(&store)
+            .args(["record", "diff", id, other])
+            .output()
+            .unwrap();
         let (out, err) = texts(&output);
         if output.status.success() {
             assert!(out.len() > 20, "{id} {other}: {out}");
@@ -145,7 +155,11 @@ fn records_that_are_newer_or_lack_fields_are_shown_in_part() {
         change(&mut record);
         let path = folder.path().join("changed.json");
         std::fs::write(&path, record.to_string()).unwrap();
-        let output = pinwise(&store).arg("show").arg(&path).output().unwrap();
+        let output = pinwise(&store)
+            .args(["record", "show"])
+            .arg(&path)
+            .output()
+            .unwrap();
         let (out, err) = texts(&output);
         assert!(output.status.success(), "{err}");
         assert_eq!(err.lines().count(), 1, "{err}");

@@ -364,19 +364,19 @@ fn what_the_guardian_could_not_do_the_command_does() {
         assert!(output.status.success(), "{output:?}");
         texts(&output).0
     };
-    let told = command(&["restore", "--dry-run"]);
+    let told = command(&["apply", "restore", "--dry-run"]);
     assert!(
         told.contains(&format!("thread {id}: CPUs {cpus} (would be put back)")),
         "{told}"
     );
     assert_eq!(sleeper.status("Cpus_allowed_list:"), one);
-    let told = command(&["restore"]);
+    let told = command(&["apply", "restore"]);
     assert!(
         told.contains(&format!("thread {id}: CPUs {cpus} (put back)")),
         "{told}"
     );
     assert_eq!(sleeper.status("Cpus_allowed_list:"), cpus.to_string());
-    let told = command(&["restore"]);
+    let told = command(&["apply", "restore"]);
     let searched = format!(
         "Nothing to restore: no journal in {}",
         folder.path().display()

@@ -75,7 +75,7 @@ impl Stage {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = pinwise(&self.path("store.db"));
         command.current_dir(self.folder.path());
-        command.args(["rules", "run", "rules.toml", "--state", "state"]);
+        command.args(["apply", "rules", "run", "rules.toml", "--state", "state"]);
         command.args(["--log", "log"]).args(arguments);
         command
     }
@@ -333,7 +333,11 @@ fn a_new_start_of_rules_knows_its_own() {
     // One at a time writes a journal.
     let second = stage.command(&["--once"]).output().unwrap();
     assert_eq!(second.status.code(), Some(2));
-    assert!(texts(&second).1.contains("another pinwise rules uses it"));
+    assert!(
+        texts(&second)
+            .1
+            .contains("another pinwise apply rules uses it")
+    );
     assert!(stage.end("TERM").success());
     assert_eq!(cpus_of(process), all());
 }
@@ -420,7 +424,7 @@ fn rules_that_others_could_use_are_told() {
     };
     let shown = file.display().to_string();
     let warnings = || {
-        let output = run(&["rules", "check", &shown]);
+        let output = run(&["apply", "rules", "check", &shown]);
         assert!(output.status.success(), "{output:?}");
         texts(&output).1
     };
@@ -482,11 +486,11 @@ fn rules_are_checked() {
     stage.rule("place = \"cpu:0\"\nnice = 3");
     let process = stage.nap();
     let file = stage.path("rules.toml").display().to_string();
-    let record = crate::support::json(&["rules", "check", &file, "--format", "json"]);
+    let record = crate::support::json(&["apply", "rules", "check", &file, "--format", "json"]);
     let rule = &record["rules"][0];
     assert_eq!((&rule["cpus"], &rule["nice"]), (&"0".into(), &3.into()));
     assert_eq!(rule["processes"][0]["process"], process);
-    let (out, _) = texts(&run(&["rules", "check", &file]));
+    let (out, _) = texts(&run(&["apply", "rules", "check", &file]));
     assert!(out.contains("then  cpu:0 (CPUs 0), nice 3"), "{out}");
     assert!(
         out.contains(&format!("napper ({process}, on {})", all())),
@@ -516,7 +520,7 @@ fn bad_rules_are_refused_with_line_and_column() {
     ] {
         std::fs::write(&file, text).unwrap();
         for command in ["check", "run", "unit"] {
-            let output = run(&["rules", command, &shown]);
+            let output = run(&["apply", "rules", command, &shown]);
             let (out, err) = texts(&output);
             assert_eq!(output.status.code(), Some(2), "{text}: {err}");
             assert!(
@@ -526,7 +530,7 @@ fn bad_rules_are_refused_with_line_and_column() {
             assert_eq!((err.lines().count(), out.as_str()), (1, ""), "{err}");
         }
     }
-    let output = run(&["rules", "check", "/nowhere/rules.toml"]);
+    let output = run(&["apply", "rules", "check", "/nowhere/rules.toml"]);
     assert!(
         texts(&output)
             .1
@@ -534,15 +538,19 @@ fn bad_rules_are_refused_with_line_and_column() {
     );
     assert_eq!(output.status.code(), Some(2));
     // Neither a pipe nor zeros without end are waited for.
-    let output = run(&["rules", "check", "/dev/zero"]);
+    let output = run(&["apply", "rules", "check", "/dev/zero"]);
     let told = "/dev/zero: it is no regular file";
     assert!(texts(&output).1.contains(told), "{output:?}");
     std::fs::write(&file, vec![b'#'; (1 << 20) + 1]).unwrap();
     let told = "it is larger than 1024 KiB";
-    assert!(texts(&run(&["rules", "check", &shown])).1.contains(told));
+    assert!(
+        texts(&run(&["apply", "rules", "check", &shown]))
+            .1
+            .contains(told)
+    );
     std::fs::write(&file, [0xff, 0xfe]).unwrap();
     assert!(
-        texts(&run(&["rules", "check", &shown]))
+        texts(&run(&["apply", "rules", "check", &shown]))
             .1
             .contains("not UTF-8")
     );
@@ -573,7 +581,7 @@ fn the_unit_is_one_that_systemd_takes() {
     std::fs::create_dir(&inside).unwrap();
     let file = inside.join("rules.toml");
     std::fs::write(&file, "[[rule]]\nname = 'a'\nexecutable = 'x'\nnice = 1\n").unwrap();
-    let output = run(&["rules", "unit", file.to_str().unwrap()]);
+    let output = run(&["apply", "rules", "unit", file.to_str().unwrap()]);
     let (unit, err) = texts(&output);
     assert!(output.status.success(), "{err}");
     let line = unit

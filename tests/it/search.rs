@@ -113,7 +113,7 @@ fn arguments_that_make_no_sense_are_refused_by_name() {
     for (arguments, words) in refused {
         stage.refuse(&format!("search --machine '{MACHINE}' {arguments}"), words);
     }
-    let listed = stage.json("history");
+    let listed = stage.json("record history");
     assert_eq!(listed["records"], serde_json::json!([]));
 }
 
@@ -163,12 +163,15 @@ fn a_search_that_goes_on_takes_its_options_from_the_record() {
 #[test]
 fn predict_needs_a_search() {
     let stage = Stage::new();
-    stage.refuse("predict", &["there is no search yet", "pinwise search"]);
-    stage.refuse("predict last", &["the store is empty"]);
-    stage.refuse("predict 2026", &["no record has the id '2026'"]);
-    stage.refuse("predict --threads 0", &["--threads"]);
+    stage.refuse(
+        "search predict",
+        &["there is no search yet", "pinwise search"],
+    );
+    stage.refuse("search predict last", &["the store is empty"]);
+    stage.refuse("search predict 2026", &["no record has the id '2026'"]);
+    stage.refuse("search predict --threads 0", &["--threads"]);
     stage.print("compare --machine 'sim:core:2 pu:1' --seed 1 --max-runs 6 --place os-default --place cpu:0 -- prog");
-    stage.refuse("predict", &["there is no search yet"]);
-    stage.refuse("predict last", &["is a comparison, not a search"]);
+    stage.refuse("search predict", &["there is no search yet"]);
+    stage.refuse("search predict last", &["is a comparison, not a search"]);
     stage.refuse("search --resume last", &["not a search"]);
 }

@@ -265,7 +265,7 @@ fn page_list_and_records_are_answered() {
         ids[0].as_str()
     );
 
-    let exported = place.run(&["export", &ids[0], "--json"]);
+    let exported = place.run(&["record", "export", &ids[0], "--json"]);
     let (exported, _) = texts(&exported);
     let exported: Value = serde_json::from_str(&exported).unwrap();
     assert!(site.json(&format!("api/records/{}", ids[0])) == exported);
@@ -278,7 +278,7 @@ fn two_records_are_compared_as_diff_does() {
     let place = Place::new();
     let ids = [place.compare(&[]), place.compare(&[])];
     let site = place.serve();
-    let (printed, _) = texts(&place.run(&["--format", "json", "diff", &ids[0], &ids[1]]));
+    let (printed, _) = texts(&place.run(&["--format", "json", "record", "diff", &ids[0], &ids[1]]));
     let printed: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(printed["schema"], "pinwise.diff/1");
     assert!(site.json(&format!("api/diff?a={}&b={}", ids[0], ids[1])) == printed);

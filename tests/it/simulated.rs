@@ -107,7 +107,8 @@ fn more_threads_and_fewer_are_told_by_the_environment() {
     let machine = format!("sim:{}", example.display());
     let typical = |threads: &str| {
         let record = json(&[
-            "aa",
+            "compare",
+            "--self",
             "--machine",
             &machine,
             "--seed",

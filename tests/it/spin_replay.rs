@@ -72,11 +72,14 @@ fn a_simulated_replay_as_text() {
     assert!(output.status.success(), "{err}");
     assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
     let shown = support::pinwise(&store)
-        .args(["show", "last"])
+        .args(["record", "show", "last"])
         .output()
         .unwrap();
     assert_eq!(support::texts(&shown).0, out);
-    let history = support::pinwise(&store).arg("history").output().unwrap();
+    let history = support::pinwise(&store)
+        .args(["record", "history"])
+        .output()
+        .unwrap();
     let history = support::texts(&history).0;
     assert!(
         history.contains("spin replay producer-consumer"),

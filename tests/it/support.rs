@@ -17,6 +17,8 @@ pub(crate) fn pinwise(store: &Path) -> Command {
     command
         .env("PINWISE_STORE", format!("sqlite:{}", store.display()))
         .env("NO_COLOR", "1")
+        // The defaults of whoever runs the tests are not tested.
+        .env("PINWISE_CONFIG", "")
         .env_remove("PINWISE_RUN")
         .env_remove("PINWISE_PAGE");
     // What is tested is what goes into a page; its own tests see the real one.

@@ -397,7 +397,7 @@ fn imported_traces_are_exported() {
     // The record is stored, and its slices can be had as CSV.
     let id = record["id"].as_str().unwrap();
     let output = pinwise(&at("store.db"))
-        .args(["export", id, "--csv"])
+        .args(["record", "export", id, "--csv"])
         .output()
         .unwrap();
     let (out, err) = texts(&output);
@@ -409,7 +409,7 @@ fn imported_traces_are_exported() {
         "{out}"
     );
     let output = pinwise(&at("store.db"))
-        .args(["export", id, "--markdown"])
+        .args(["record", "export", id, "--markdown"])
         .output()
         .unwrap();
     let (_, err) = texts(&output);

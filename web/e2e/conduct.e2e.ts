@@ -633,14 +633,14 @@ describe('what cannot be shown', () => {
       data({ schema: 'pinwise.trace/1' }).slice(0, -9),
       '',
       'cut off or damaged',
-      'pinwise report',
+      'pinwise record report',
     ],
     [
       'data without records',
       '{"from":"file"}',
       '',
       'records are missing',
-      'pinwise report',
+      'pinwise record report',
     ],
     [
       'a missing record',
@@ -654,7 +654,7 @@ describe('what cannot be shown', () => {
       data({ schema: 'pinwise.trace/1' }),
       '#/diff/a/b',
       'does not compare',
-      'pinwise diff a b',
+      'pinwise record diff a b',
     ],
     [
       'an unknown place',

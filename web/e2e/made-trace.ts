@@ -204,7 +204,7 @@ function packedSharing(
   };
 }
 
-/** Writes a record into the page, as `pinwise report` does. */
+/** Writes a record into the page, as `pinwise record report` does. */
 export function writeReport(
   page: string,
   file: string,

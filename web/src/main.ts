@@ -74,7 +74,7 @@ function parse(text: string): unknown {
   } catch {
     throw new PageError(
       'The data of this page are cut off or damaged.',
-      'Write the report again with pinwise report.',
+      'Write the report again with pinwise record report.',
     );
   }
 }
@@ -204,7 +204,7 @@ async function diffPage(
       'footer',
       {},
       h('h2', {}, 'The same as text'),
-      commandLine(`pinwise diff ${shellWords([a, b])}`),
+      commandLine(`pinwise record diff ${shellWords([a, b])}`),
     ),
   );
   return { element, dispose: () => view.dispose() };
@@ -305,7 +305,7 @@ function asText(record: AnyRecord, id: string): HTMLElement | null {
     'footer',
     {},
     h('h2', {}, 'The same as text'),
-    commandLine(`pinwise show ${known}`),
+    commandLine(`pinwise record show ${known}`),
   );
 }
 
@@ -325,7 +325,7 @@ function problem(error: unknown): HTMLElement {
       ? error
       : new PageError(
           `The record cannot be drawn: ${error instanceof Error ? error.message : String(error)}.`,
-          'It may be damaged. pinwise show prints it as text.',
+          'It may be damaged. pinwise record show prints it as text.',
         );
   return h(
     'div',

@@ -109,7 +109,7 @@ export function openSource(data: unknown, base: string): Source {
   if (given?.from === 'file') return fileSource(data as Inlined);
   throw new PageError(
     'The data of this page are damaged.',
-    'Write the report again with pinwise report.',
+    'Write the report again with pinwise record report.',
   );
 }
 
@@ -135,7 +135,7 @@ function fileSource(data: Inlined): Source {
   ) {
     throw new PageError(
       'The data of this page are damaged: its records are missing.',
-      'Write the report again with pinwise report.',
+      'Write the report again with pinwise record report.',
     );
   }
   return inlinedSource(data, data.diffs ?? []);
@@ -177,7 +177,7 @@ function inlinedSource(
       if (!found)
         throw new PageError(
           `This report does not compare '${a}' with '${b}'.`,
-          `pinwise diff ${shellWords([a, b])} does, and so does the page of pinwise serve.`,
+          `pinwise record diff ${shellWords([a, b])} does, and so does the page of pinwise serve.`,
         );
       return found.record;
     },

@@ -6,7 +6,7 @@ use pinwise_record::{FLEET_SCHEMA, FleetRecord, FleetStep};
 pub(super) fn fleet(nodes: &[&str]) -> FleetRecord {
     let step = |name: &str| FleetStep {
         name: name.to_owned(),
-        arguments: vec!["aa".to_owned()],
+        arguments: vec!["bench".to_owned()],
         timeout_s: None,
     };
     FleetRecord {

@@ -15,7 +15,7 @@ const EMBEDDED: Option<&str> = Some(include_str!("../../../web/dist/page.html"))
 const EMBEDDED: Option<&str> = None;
 
 /// How a binary without the page says how to get it.
-pub const WITHOUT_PAGE: &str = "this pinwise was built without its page, which needs Node 20.19 or newer: in pinwise's source run 'cargo xtask web', then 'cargo install --path .', or set PINWISE_PAGE to a page.html that was built elsewhere (text works without it: pinwise show)";
+pub const WITHOUT_PAGE: &str = "this pinwise was built without its page, which needs Node 20.19 or newer: in pinwise's source run 'cargo xtask web', then 'cargo install --path .', or set PINWISE_PAGE to a page.html that was built elsewhere (text works without it: pinwise record show)";
 
 /// The element that holds the page's data, as the page is built.
 const DATA: &str = r#"<script type="application/json" id="pinwise-data">{"from":"site"}</script>"#;

@@ -26,7 +26,7 @@ pub fn recipes(list: &RecipeList, palette: Palette) -> String {
         paragraph(
             "",
             "",
-            "pinwise compare --recipe NAME runs one; pinwise recipes NAME shows it whole, to begin one of your own with."
+            "pinwise compare --recipe NAME runs one; pinwise bench recipes NAME shows it whole, to begin one of your own with."
         )
     ));
     text

@@ -89,7 +89,7 @@ const fn record_hint(reason: &RecordError) -> &'static str {
         RecordError::Damaged(_) => "It may have been cut off. Other records are not affected.",
         RecordError::Newer { .. } | RecordError::Unknown { .. } => "A newer pinwise shows it.",
         RecordError::OtherKind { .. } | RecordError::NotStored { .. } => {
-            "pinwise show prints it as text."
+            "pinwise record show prints it as text."
         }
     }
 }

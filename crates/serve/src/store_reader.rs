@@ -63,7 +63,7 @@ impl StoreReader {
             Err(Problem::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "The record could not be read.",
-                "pinwise show prints it as text.",
+                "pinwise record show prints it as text.",
             ))
         });
         self.tell(found.as_ref().err());

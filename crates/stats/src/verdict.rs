@@ -168,10 +168,8 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
     let half_width = contrast.interval.half_width();
     if !half_width.is_finite() {
         return format!(
-            "{arm} against {baseline} is undecided: {} no claim, about {} more for ±{}.",
-            blocks_allow(blocks),
-            duration(time_for_first_claim(blocks, setting)),
-            percent(gain(setting.delta))
+            "{arm} against {baseline} is undecided: {}.",
+            too_few(blocks, setting)
         );
     }
     let between = between(contrast, setting);
@@ -182,10 +180,27 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
         );
     }
     format!(
-        "{arm} against {baseline} is undecided: {between} ({blocks}); about {} more for ±{}.",
-        duration(time_needed(contrast, setting)),
-        percent(gain(wanted_half_width(contrast, setting.delta)))
+        "{arm} against {baseline} is undecided: {between} ({blocks}); ±{} takes {} more.",
+        percent(gain(wanted_half_width(contrast, setting.delta))),
+        spoken(time_needed(contrast, setting))
     )
+}
+
+/// `too few blocks for a verdict (4 of 6)`.
+fn too_few(blocks: usize, setting: &Setting<'_>) -> String {
+    let least = setting.least.max(blocks + 1);
+    format!("too few blocks for a verdict ({blocks} of at least {least})")
+}
+
+/// More than anybody waits for.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// A time that can be given, or that it is long.
+fn spoken(time: Duration) -> String {
+    match time > LONG {
+        true => "more than an hour".to_owned(),
+        false => format!("about {}", duration(time)),
+    }
 }
 
 /// `between −2.0 % and +3.0 % in the typical run`.
@@ -262,6 +277,80 @@ fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
     off_zero.max(delta - off_zero)
 }
 
+/// Half-widths that people ask for.
+const WIDTHS: [f64; 7] = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
+/// Half-widths that are offered at most.
+const OFFERED: usize = 3;
+
+/// What more time buys where the comparison is undecided: `about 20 s more for
+/// ±5.0 %, 2 min for ±2.0 %`, from the contrast that is farthest from an answer.
+/// `None` where nothing within an hour is of use.
+#[must_use]
+pub fn prices(look: &Look, setting: &Setting<'_>) -> Option<String> {
+    let Some(open) = farthest(look) else {
+        let first = time_for_first_claim(look.blocks, setting);
+        return (first <= LONG).then(|| format!("{} more for a first verdict", spoken(first)));
+    };
+    let width = open.interval.half_width();
+    let target = wanted_half_width(open, setting.delta);
+    let wanted = WIDTHS.into_iter().map(f64::ln_1p);
+    // What is hardly narrower than today's is no offer.
+    let wanted = wanted.filter(|wanted| (target * 1.1..width * 0.8).contains(wanted));
+    let offers = wanted.chain([target]).map(|wanted| {
+        let more = work_factor(width, wanted) - 1.0;
+        (wanted, scale(setting.spent, more.max(LEAST_MORE)))
+    });
+    let offers: Vec<_> = offers.filter(|(_, time)| *time <= LONG).collect();
+    let skipped = offers.len().saturating_sub(OFFERED);
+    let texts = offers.iter().skip(skipped).enumerate();
+    let texts = texts.map(|(at, (wanted, time))| {
+        let time = duration(*time);
+        let half_width = percent(gain(*wanted));
+        match at {
+            0 => format!("about {time} more for ±{half_width}"),
+            _ => format!("{time} for ±{half_width}"),
+        }
+    });
+    let texts: Vec<String> = texts.collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+/// The undecided contrast whose interval is widest, where it has one.
+fn farthest(look: &Look) -> Option<&Contrast> {
+    let open = look.contrasts.iter();
+    open.filter(|c| c.decision == Decision::Undecided)
+        .max_by(|a, b| {
+            let (a, b) = (a.interval.half_width(), b.interval.half_width());
+            a.total_cmp(&b)
+        })
+        .filter(|c| c.interval.half_width().is_finite())
+}
+
+/// Arms that are certain to be worse, those worst first: `one-core is slower by
+/// 71–104 %`. Empty where there is none.
+fn certain(look: &Look, setting: &Setting<'_>) -> String {
+    let mut worse: Vec<&Contrast> = look.contrasts.iter().collect();
+    worse.retain(|c| c.decision == Decision::Slower && c.interval.low > setting.delta);
+    worse.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
+    let words = setting.words;
+    let named = worse.iter().take(NAMED).enumerate().map(|(at, c)| {
+        let verb = match at {
+            0 => format!("is {} ", words.worse),
+            _ => String::new(),
+        };
+        let sizes = setting.sizes(c.interval.low, c.interval.high);
+        format!("{} {verb}by {sizes}", setting.names[c.arm])
+    });
+    let mut parts: Vec<String> = named.collect();
+    if worse.len() > NAMED {
+        parts.push(count(worse.len() - NAMED, "more arm"));
+    }
+    parts.join(", ")
+}
+
+/// Arms that a headline names as certainly worse.
+const NAMED: usize = 2;
+
 /// Without an interval there is nothing to project from: the time that a
 /// first claim needs at least.
 fn time_for_first_claim(blocks: usize, setting: &Setting<'_>) -> Duration {
@@ -286,40 +375,35 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
             setting.judge.phrase()
         ),
         Outcome::LeaveAlone => format!(
-            "Leave it alone: nothing confirmed beats {baseline} by {} or more {}.",
+            "Leave it alone: nothing confirmed beats {baseline} by {} or more {}{}.",
             percent(gain(setting.delta)),
-            setting.judge.phrase()
+            setting.judge.phrase(),
+            match certain(look, setting) {
+                certain if certain.is_empty() => certain,
+                certain => format!("; {certain}"),
+            }
         ),
         Outcome::Undecided => {
             if let Some(withheld) = withheld(look, setting) {
                 return withheld;
             }
-            let open = look
-                .contrasts
-                .iter()
-                .filter(|c| c.decision == Decision::Undecided)
-                .max_by(|a, b| {
-                    let (a, b) = (a.interval.half_width(), b.interval.half_width());
-                    a.total_cmp(&b)
-                });
+            let certain = match certain(look, setting) {
+                certain if certain.is_empty() => certain,
+                certain => format!(" Certain is: {certain}."),
+            };
+            if farthest(look).is_none() {
+                let blocks = too_few(look.blocks, setting);
+                return format!("Undecided: {blocks}.{certain}");
+            }
             let possible_gain = look
                 .contrasts
                 .iter()
                 .filter(|c| c.interval.low < 0.0)
                 .map(|c| setting.change(c.interval.low).abs())
                 .fold(0.0, f64::max);
-            let Some(open) = open.filter(|c| c.interval.half_width().is_finite()) else {
-                return format!(
-                    "Undecided: {} no claim; at least {} more.",
-                    blocks_allow(look.blocks),
-                    duration(time_for_first_claim(look.blocks, setting))
-                );
-            };
             format!(
-                "Undecided: a gain over {baseline} of up to {} is still possible; about {} more for ±{}.",
-                percent(possible_gain),
-                duration(time_needed(open, setting)),
-                percent(gain(wanted_half_width(open, setting.delta)))
+                "Undecided: a gain over {baseline} of up to {} is still possible.{certain}",
+                percent(possible_gain)
             )
         }
     }
@@ -386,11 +470,6 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
 /// A margin that would be printed as 0.00 %.
 const NO_MARGIN: f64 = 5e-5;
 
-fn blocks_allow(blocks: usize) -> String {
-    let verb = if blocks == 1 { "allows" } else { "allow" };
-    format!("{} {verb}", count(blocks, "block"))
-}
-
 /// `ln(ratio)` as a relative change: 0.02 is two per cent more.
 #[must_use]
 pub fn gain(log_ratio: f64) -> f64 {
@@ -453,7 +532,7 @@ mod tests {
         check(
             contrast(1, 0.69, 0.70, Decision::Slower),
             "cpu:0 is slower than os-default by 99.4–101 % in the typical run (40 blocks).",
-            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
+            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run; cpu:0 is slower by 99.4–101 %.",
         );
         check(
             contrast(1, -0.004, 0.006, Decision::Same),
@@ -462,8 +541,8 @@ mod tests {
         );
         check(
             contrast(1, -0.02, 0.03, Decision::Undecided),
-            "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % in the typical run (40 blocks); about 5 min more for ±1.0 %.",
-            "Undecided: a gain over os-default of up to 2.0 % is still possible; about 5 min more for ±1.0 %.",
+            "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % in the typical run (40 blocks); ±1.0 % takes about 5 min more.",
+            "Undecided: a gain over os-default of up to 2.0 % is still possible.",
         );
         // Certainly faster, but not by as much as anybody asked for.
         check(
@@ -474,13 +553,13 @@ mod tests {
         // As narrow as ±δ, but neither off 0 nor within ±δ.
         check(
             contrast(1, -0.002, 0.014, Decision::Undecided),
-            "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % in the typical run (40 blocks); about 47 s more for ±0.6 %.",
+            "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % in the typical run (40 blocks); ±0.6 % takes about 47 s more.",
             "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
         );
         check(
             contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),
-            "cpu:0 against os-default is undecided: 40 blocks allow no claim, about 18 s more for ±1.0 %.",
-            "Undecided: 40 blocks allow no claim; at least 18 s more.",
+            "cpu:0 against os-default is undecided: too few blocks for a verdict (40 of at least 41).",
+            "Undecided: too few blocks for a verdict (40 of at least 41).",
         );
     }
 

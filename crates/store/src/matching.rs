@@ -5,6 +5,15 @@ use super::{StoreError, Stored};
 /// Ids listed where the beginning of one fits several.
 pub(super) const SHOWN: usize = 3;
 
+/// How many records before the newest: 0 for `last`, 1 for `last~1`; `None` for
+/// an id.
+pub(super) fn back(id: &str) -> Option<u32> {
+    match id.strip_prefix("last")? {
+        "" => Some(0),
+        rest => rest.strip_prefix('~')?.parse().ok(),
+    }
+}
+
 /// The only one of those found for `id`, of which there may be one more than
 /// are shown.
 pub(super) fn only(id: &str, mut found: Vec<Stored>) -> Result<Stored, StoreError> {
@@ -24,7 +33,8 @@ pub(super) fn only(id: &str, mut found: Vec<Stored>) -> Result<Stored, StoreErro
     found.pop().ok_or_else(|| {
         StoreError::Id(match id {
             "last" => "the store is empty".to_owned(),
-            id => format!("no record has the id '{id}' (pinwise history lists them)"),
+            id if back(id).is_some() => format!("'{id}': the store has fewer records than that"),
+            id => format!("no record has the id '{id}' (pinwise record history lists them)"),
         })
     })
 }

@@ -96,7 +96,7 @@ impl Sqlite {
     /// [`StoreError`] where the store cannot be read.
     pub(super) fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
         let newest = "schema = ?1 AND host = ?2 AND complete";
-        self.select_newest(newest, &[&schema, &host])
+        self.select_newest(newest, &[&schema, &host], 0)
             .map_err(|error| self.explain(&error))
     }
 
@@ -105,7 +105,7 @@ impl Sqlite {
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
     pub(super) fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
-        self.select_newest("schema = ?1", &[&schema])
+        self.select_newest("schema = ?1", &[&schema], 0)
             .map_err(|error| self.explain(&error))
     }
 
@@ -252,15 +252,17 @@ impl Sqlite {
             .collect()
     }
 
-    /// The record written last whose line is so: clocks are set back and differ.
+    /// The record written last whose line is so, or so many before it: clocks are
+    /// set back and differ.
     fn select_newest(
         &self,
         condition: &str,
         values: &[&dyn rusqlite::ToSql],
+        back: u32,
     ) -> rusqlite::Result<Option<Stored>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM record WHERE id = (
-                SELECT id FROM line WHERE {condition} ORDER BY number DESC LIMIT 1
+                SELECT id FROM line WHERE {condition} ORDER BY number DESC LIMIT 1 OFFSET {back}
              )"
         );
         let found = self.connection.query_row(&sql, values, with_body);
@@ -273,8 +275,8 @@ impl Sqlite {
     }
 
     fn select_matching(&self, id: &str) -> rusqlite::Result<Vec<(Entry, String)>> {
-        if id == "last" {
-            let newest = self.select_newest("TRUE", &[])?;
+        if let Some(back) = matching::back(id) {
+            let newest = self.select_newest("TRUE", &[], back)?;
             let newest = newest.map(|stored| (stored.entry, stored.body));
             return Ok(newest.into_iter().collect());
         }

@@ -37,7 +37,7 @@ pub struct Side<'a> {
 pub enum ChangeError {
     /// They are of different kinds.
     #[error(
-        "{a} is a {of_a} and {b} a {of_b}: only records of the same kind can be compared (pinwise history --kind lists them)"
+        "{a} is a {of_a} and {b} a {of_b}: only records of the same kind can be compared (pinwise record history --kind lists them)"
     )]
     Kinds {
         /// Id of A.
@@ -257,7 +257,7 @@ fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureCh
     }
     let has_intervals = a.entry.schema == BENCH_SCHEMA;
     caveats.push(match has_intervals {
-        true => "A and B ran at different times, and each figure has an interval of its own: a change is told only where the two lie apart. pinwise diff of the comparisons that the bench is made of tells more.".to_owned(),
+        true => "A and B ran at different times, and each figure has an interval of its own: a change is told only where the two lie apart. pinwise record diff of the comparisons that the bench is made of tells more.".to_owned(),
         false => "Figures of such records have no interval between records: how much of a change is chance cannot be told.".to_owned(),
     });
     let named = |figures: &[Figure], name: &str| figures.iter().find(|f| f.name == name).cloned();

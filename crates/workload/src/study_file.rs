@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn steps_are_read_and_repeated() {
-        let text = "[[step]]\nname = \"a\"\nrun = [\"aa\"]\ntimeout = \"2m\"\n\
+        let text = "[[step]]\nname = \"a\"\nrun = [\"bench\"]\ntimeout = \"2m\"\n\
                     [[step]]\nname = \"b\"\nrun = [\"bench\", \"fft\"]\nrepeat = 2\n";
         let steps = parse(text).unwrap();
         let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
@@ -229,36 +229,44 @@ mod tests {
         };
         check("", "1:1", "no step");
         check("x", "1:", "");
-        check("[[step]]\nname = \"a/b\"\nrun = [\"aa\"]", "2:8", "letters");
-        check("[[step]]\nname = \"node\"\nrun = [\"aa\"]", "2:8", "taken");
         check(
-            "[[step]]\nname = \"begun-1\"\nrun = [\"aa\"]",
+            "[[step]]\nname = \"a/b\"\nrun = [\"bench\"]",
+            "2:8",
+            "letters",
+        );
+        check(
+            "[[step]]\nname = \"node\"\nrun = [\"bench\"]",
+            "2:8",
+            "taken",
+        );
+        check(
+            "[[step]]\nname = \"begun-1\"\nrun = [\"bench\"]",
             "2:8",
             "taken",
         );
         check("[[step]]\nname = \"a\"\nrun = []", "3:7", "empty");
         check(
-            "[[step]]\nname = \"a\"\nrun = [\"aa\"]\nwhen = 1",
+            "[[step]]\nname = \"a\"\nrun = [\"bench\"]\nwhen = 1",
             "4:1",
             "when",
         );
         check(
-            "[[step]]\nname = \"a\"\nrun = [\"aa\"]\ntimeout = \"5\"",
+            "[[step]]\nname = \"a\"\nrun = [\"bench\"]\ntimeout = \"5\"",
             "4:11",
             "timeout",
         );
         check(
-            "[[step]]\nname = \"a\"\nrun = [\"aa\"]\nrepeat = 0",
+            "[[step]]\nname = \"a\"\nrun = [\"bench\"]\nrepeat = 0",
             "4:10",
             "repeat",
         );
-        let twice = "[[step]]\nname = \"a-1\"\nrun = [\"aa\"]\n[[step]]\nname = \"a\"\nrun = [\"aa\"]\nrepeat = 1";
+        let twice = "[[step]]\nname = \"a-1\"\nrun = [\"bench\"]\n[[step]]\nname = \"a\"\nrun = [\"bench\"]\nrepeat = 1";
         check(twice, "5:8", "a-1");
     }
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(\\[\\[step\\]\\]\n|name = \"[a-z/]{0,3}\"\n|run = \\[\"aa\"\\]\n|repeat = [0-9]{0,4}\n|\\PC{0,6}){0,8}") {
+        fn any_text_is_read_or_refused(text in "(\\[\\[step\\]\\]\n|name = \"[a-z/]{0,3}\"\n|run = \\[\"bench\"\\]\n|repeat = [0-9]{0,4}\n|\\PC{0,6}){0,8}") {
             if let Ok(steps) = parse(&text) {
                 prop_assert!(steps.iter().all(|step| check_name(&step.name).is_ok()));
             }

@@ -122,7 +122,7 @@ fn of_bench(record: &Bench) -> anyhow::Result<Answer> {
     let [kernel] = &record.kernels[..] else {
         bail!(
             "record {} is a bench of {} comparisons, each with a best arm of its own: apply one of \
-             them (pinwise history lists them)",
+             them (pinwise record history lists them)",
             record.id,
             record.kernels.len()
         );
@@ -135,7 +135,9 @@ fn of_bench(record: &Bench) -> anyhow::Result<Answer> {
     Ok(Answer {
         placement: cell.placement.clone(),
         cpus: cell.cpus.clone(),
-        command: vec!["pinwise".into(), "kernel".into(), kernel.kernel.clone()],
+        command: ["pinwise", "bench", "kernel", &kernel.kernel]
+            .map(str::to_owned)
+            .to_vec(),
         threads: Some(cell.threads),
         ..answer(&record.id, &record.host)
     })

@@ -10,7 +10,8 @@ use super::super::values::{parse_duration, parse_share};
 
 /// `pinwise apply`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Examples:
   pinwise apply --place one-per-core --as taskset -- ./prog
   pinwise apply --place one-core/mem=bind --as systemd:redis.service
   pinwise apply last --as all
@@ -19,8 +20,13 @@ use super::super::values::{parse_duration, parse_share};
 With --as it prints what another tool needs for the same placement, what that
 tool cannot express and a command that verifies; nothing is changed. With --pid,
 --unit or --cgroup it places the threads of what runs already, and gives them
-their old CPUs again in the end, however it ends.")]
+their old CPUs again in the end, however it ends.",
+    args_conflicts_with_subcommands = true
+)]
 pub struct ApplyArgs {
+    /// What else to do.
+    #[command(subcommand)]
+    pub action: Option<ApplyAction>,
     /// A stored record whose best arm is applied: its id, a unique beginning
     /// of it, or last
     #[arg(value_name = "RECORD", conflicts_with = "place")]
@@ -52,7 +58,16 @@ pub struct ApplyArgs {
     pub argv: Vec<String>,
 }
 
-/// `pinwise rules`
+/// What else `pinwise apply` does.
+#[derive(Debug, Subcommand)]
+pub enum ApplyAction {
+    /// Keep processes where a file of rules says
+    Rules(RulesArgs),
+    /// Put back what pinwise changed on this host and could not put back
+    Restore(RestoreArgs),
+}
+
+/// `pinwise apply rules`
 #[derive(Debug, Args)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct RulesArgs {
@@ -66,17 +81,17 @@ pub struct RulesArgs {
 pub enum RulesAction {
     /// Check a file of rules, and show whom they would concern now
     #[command(after_help = "Examples:
-  pinwise rules check rules.toml
-  pinwise rules check rules.toml --format json
+  pinwise apply rules check rules.toml
+  pinwise apply rules check rules.toml --format json
 
 Nothing is changed. A mistake is told with its line and column, exit status 2.
 docs/rules.md says what may stand in the file.")]
     Check(RulesCheckArgs),
     /// Keep processes where the rules say, until interrupted
     #[command(after_help = "Examples:
-  pinwise rules run --dry-run --once rules.toml
-  pinwise rules run rules.toml
-  pinwise rules run --log changes.jsonl rules.toml
+  pinwise apply rules run --dry-run --once rules.toml
+  pinwise apply rules run rules.toml
+  pinwise apply rules run --log changes.jsonl rules.toml
 
 Processes that are there are placed at once, new ones when they begin a program.
 Nobody is touched whose CPUs somebody else set. SIGHUP reads the file again.
@@ -86,14 +101,14 @@ not (without CAP_NET_ADMIN) /proc is polled.")]
     Run(RulesRunArgs),
     /// Print a systemd unit that runs the rules
     #[command(after_help = "Examples:
-  pinwise rules unit rules.toml > pinwise-rules.service
+  pinwise apply rules unit rules.toml > pinwise-rules.service
 
 To install it: copy it to /etc/systemd/system, then systemctl daemon-reload and
 systemctl enable --now pinwise-rules. systemctl reload reads the rules again.")]
     Unit(RulesCheckArgs),
 }
 
-/// `pinwise rules check` and `unit`
+/// `pinwise apply rules check` and `unit`
 #[derive(Debug, Args)]
 pub struct RulesCheckArgs {
     /// The rules (TOML)
@@ -101,7 +116,7 @@ pub struct RulesCheckArgs {
     pub file: PathBuf,
 }
 
-/// `pinwise rules run`
+/// `pinwise apply rules run`
 #[derive(Debug, Args)]
 pub struct RulesRunArgs {
     /// The rules (TOML)
@@ -128,11 +143,11 @@ pub struct RulesRunArgs {
     pub state: Option<PathBuf>,
 }
 
-/// `pinwise restore`
+/// `pinwise apply restore`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise restore --dry-run
-  pinwise restore
+  pinwise apply restore --dry-run
+  pinwise apply restore
 
 pinwise writes down every value of the system before it changes it, and puts it
 back whatever happens. This finishes what even the guardian could not, such as

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Args;
 
 use super::{ExperimentArgs, LiveArgs, WhatIfArgs};
-use crate::cli::values::parse_share;
+use crate::cli::values::{parse_count, parse_share};
 use pinwise_workload::Sweep;
 
 /// `pinwise compare`
@@ -17,6 +17,7 @@ use pinwise_workload::Sweep;
   pinwise compare --kernel 'fft --threads 2' --isa v1,native
   pinwise compare --metric 'regex:([0-9.]+) req/s higher' -- ./bench
   pinwise compare --recipe redis --parameter places=together,split
+  pinwise compare --self --budget 2m -- ./prog
   pinwise compare --machine sim:machine.toml --seed 1 -- prog
 
 Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
@@ -39,7 +40,7 @@ pub struct CompareArgs {
     /// A command line as one arm; repeat for each
     #[arg(long = "command", value_name = "COMMAND", conflicts_with_all = ["lines", "argv"], help_heading = "What is compared")]
     pub commands: Vec<String>,
-    /// A real program as a ready workload: a name of `pinwise recipes`, or a
+    /// A real program as a ready workload: a name of `pinwise bench recipes`, or a
     /// file such as ./my.toml
     #[arg(
         long,
@@ -59,7 +60,7 @@ pub struct CompareArgs {
     )]
     pub names: Vec<String>,
     /// A built-in workload with its options in place of a command, such as
-    /// 'fft --size 65536 --threads 2'; pinwise kernel --list shows them
+    /// 'fft --size 65536 --threads 2'; pinwise bench kernel --list shows them
     #[arg(long, value_name = "KERNEL", conflicts_with_all = ["lines", "argv", "commands", "parameters", "recipe"], help_heading = "What is compared")]
     pub kernel: Option<String>,
     /// Instruction sets of the kernel as arms: v1,v3,native or all
@@ -98,6 +99,21 @@ pub struct CompareArgs {
     /// else the first]
     #[arg(long, value_name = "ARM", help_heading = "What is compared")]
     pub baseline: Option<String>,
+    /// Compare the command with itself: whatever differs is this machine's
+    /// noise, and a verdict of faster or slower is a false alarm
+    #[arg(
+        long = "self",
+        conflicts_with_all = [
+            "names", "commands", "recipe", "kernel", "parameters", "parameter_lists", "baseline",
+            "placebo", "fail_if_slower", "require_verdict", "trace", "emit", "pid", "unit",
+            "cgroup", "machines",
+        ],
+        help_heading = "What is compared"
+    )]
+    pub with_itself: bool,
+    /// How many labelled arms --self has
+    #[arg(long, value_name = "K", default_value_t = 2, value_parser = parse_count, requires = "with_itself", help_heading = "What is compared")]
+    pub arms: usize,
     /// Add a second baseline under another name: it must come out the same
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
@@ -122,6 +138,9 @@ pub struct CompareArgs {
     /// Options on smaller machines.
     #[command(flatten)]
     pub what_if: WhatIfArgs,
+    /// Placements that the user has set for where none is named.
+    #[arg(skip)]
+    pub usual_places: Vec<String>,
     /// What all experiments take.
     #[command(flatten)]
     pub experiment: ExperimentArgs,

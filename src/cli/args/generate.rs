@@ -3,6 +3,19 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use clap_complete::Shell;
+
+/// `pinwise completions`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise completions bash > /etc/bash_completion.d/pinwise
+  pinwise completions zsh > ~/.zfunc/_pinwise
+  pinwise completions fish > ~/.config/fish/completions/pinwise.fish")]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
 
 /// `pinwise generate`
 #[derive(Debug, Args)]

@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{EffortArgs, ResultArgs};
 use crate::cli::values::{parse_count, parse_duration, parse_number_or_bytes};
 
-/// `pinwise kernel`
+/// `pinwise bench kernel`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise kernel --list
-  pinwise kernel whetstone --threads 2 --work 100
-  pinwise kernel fft --seconds 2s --isa v3
-  pinwise kernel triad --threads 2 --size 1GiB --bind 0,1
+  pinwise bench kernel --list
+  pinwise bench kernel whetstone --threads 2 --work 100
+  pinwise bench kernel fft --seconds 2s --isa v3
+  pinwise bench kernel triad --threads 2 --size 1GiB --bind 0,1
 
 Work is counted in units of about 10 ms on one core of 2026. The same work gives
 the same checksum for every number of threads, split, instruction set and place.")]
@@ -65,7 +65,8 @@ pub enum SplitChoice {
 
 /// `pinwise bench`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Examples:
   pinwise bench whetstone fft
   pinwise bench --suite smt
   pinwise bench --suite memory --threads 1..4
@@ -75,9 +76,14 @@ pub enum SplitChoice {
 Every kernel is one randomised comparison of its cells (two more for SMT); the
 same work is shared by more threads. Without --budget there is time for about 12
 blocks of each, between 1 and 10 minutes in all; without --precision a
-comparison ends when all intervals are within ±0.5 %.")]
+comparison ends when all intervals are within ±0.5 %.",
+    args_conflicts_with_subcommands = true
+)]
 pub struct BenchArgs {
-    /// Kernels; `pinwise kernel --list` shows them
+    /// What else to do with workloads.
+    #[command(subcommand)]
+    pub action: Option<BenchAction>,
+    /// Kernels; `pinwise bench kernel --list` shows them
     #[arg(value_name = "KERNEL", conflicts_with = "suite")]
     pub kernels: Vec<String>,
     /// A set of kernels with the placements and threads that suit its question
@@ -104,6 +110,15 @@ pub struct BenchArgs {
     pub results: ResultArgs,
 }
 
+/// What else `pinwise bench` does.
+#[derive(Debug, Subcommand)]
+pub enum BenchAction {
+    /// Run a built-in workload once
+    Kernel(KernelArgs),
+    /// List real programs as ready workloads for compare --recipe
+    Recipes(RecipesArgs),
+}
+
 /// Sets of kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
@@ -119,11 +134,11 @@ pub enum Suite {
     All,
 }
 
-/// `pinwise recipes`
+/// `pinwise bench recipes`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise recipes
-  pinwise recipes compile
+  pinwise bench recipes
+  pinwise bench recipes compile
   pinwise compare --recipe compile
   pinwise compare --recipe ./my.toml")]
 pub struct RecipesArgs {

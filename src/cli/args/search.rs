@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::WorkloadArgs;
 use crate::cli::values::{
@@ -11,7 +11,8 @@ use crate::cli::values::{
 
 /// `pinwise search`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Examples:
   pinwise search -- ./prog
   pinwise search --threads 16 --budget 2m -- ./prog
   pinwise search --threads 1..max --picture found.svg -- ./prog -t {threads}
@@ -20,9 +21,14 @@ use crate::cli::values::{
 
 {threads} in the command stands for the number of threads; with --threads the
 variables of --threads-env are set, too. A search is stored as it grows: one
-that was interrupted or cut off goes on with --resume. `pinwise predict` then
-says what any other placement would cost.")]
+that was interrupted or cut off goes on with --resume. `pinwise search predict` then
+says what any other placement would cost.",
+    args_conflicts_with_subcommands = true
+)]
 pub struct SearchArgs {
+    /// What else to do with a search.
+    #[command(subcommand)]
+    pub action: Option<SearchAction>,
     /// Threads to run: a number, numbers such as 4,8,16, or a range such as
     /// 1..16 or 1..max, of which some are tried [default: counted in a run]
     #[arg(long, value_name = "THREADS", help_heading = "What is searched")]
@@ -83,6 +89,13 @@ pub struct SearchArgs {
     pub argv: Vec<String>,
 }
 
+/// What else `pinwise search` does.
+#[derive(Debug, Subcommand)]
+pub enum SearchAction {
+    /// Predict the cost of placements that a search did not run
+    Predict(PredictArgs),
+}
+
 /// Files to write beside what is printed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results as files")]
@@ -104,13 +117,13 @@ pub struct SearchResultArgs {
     pub tags: Vec<String>,
 }
 
-/// `pinwise predict`
+/// `pinwise search predict`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise predict
-  pinwise predict last --place spread --place compact
-  pinwise predict 20261121-2132 --threads 16
-  pinwise predict last --machine sim:machine.toml
+  pinwise search predict
+  pinwise search predict last --place spread --place compact
+  pinwise search predict 20261121-2132 --threads 16
+  pinwise search predict last --machine sim:machine.toml
 
 Nothing is run. Where a simulated machine knows the truth, the error of every
 prediction is told beside it.")]

@@ -23,16 +23,46 @@ pub struct Narrowing {
     pub tag: Option<String>,
 }
 
-/// `pinwise history`
+/// `pinwise record`
+#[derive(Debug, Args)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub struct RecordArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: RecordAction,
+}
+
+/// What `pinwise record` does.
+#[derive(Debug, Subcommand)]
+pub enum RecordAction {
+    /// List stored records, newest first
+    History(HistoryArgs),
+    /// Show a stored record
+    Show(ShowArgs),
+    /// Compare two stored records of the same kind
+    Diff(DiffArgs),
+    /// Write records as one HTML page that opens from disk
+    Report(ReportArgs),
+    /// Write a stored record in another format
+    Export(ExportArgs),
+    /// Label stored records, or show their labels
+    Tag(TagArgs),
+    /// Remove stored records that nobody needs any more
+    Prune(PruneArgs),
+    /// Copy the records that a store lacks from another
+    Copy(CopyArgs),
+}
+
+/// `pinwise record history`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise history
-  pinwise history --limit 5 --format json
-  pinwise history --kind comparison --tag nightly
-  pinwise history --text 'xz faster'
+  pinwise record history
+  pinwise record history --limit 5 --format json
+  pinwise record history --kind comparison --tag nightly
+  pinwise record history --text 'xz faster'
 
-`pinwise show ID` shows one of them again, `pinwise export ID` writes it in
-another format, `pinwise tag ID --add TAG` labels it.")]
+`pinwise record show ID` shows one of them again, `pinwise record export ID` writes it in
+another format, `pinwise record tag ID --add TAG` labels it.")]
 pub struct HistoryArgs {
     /// Which.
     #[command(flatten)]
@@ -46,17 +76,17 @@ pub struct HistoryArgs {
     pub limit: usize,
 }
 
-/// `pinwise tag`
+/// `pinwise record tag`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise tag last
-  pinwise tag last --add nightly --add before-upgrade
-  pinwise tag 20261121-2132 --remove nightly
+  pinwise record tag last
+  pinwise record tag last --add nightly --add before-upgrade
+  pinwise record tag 20261121-2132 --remove nightly
 
 Tags stand in the record itself and go with it where it is exported. Lists and
-pages find records by them: pinwise history --tag nightly.")]
+pages find records by them: pinwise record history --tag nightly.")]
 pub struct TagArgs {
-    /// Records: ids, their beginnings, or `last`
+    /// Records: ids, their beginnings, `last`, or `last~1` for the one before
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
     /// Add a tag
@@ -67,18 +97,18 @@ pub struct TagArgs {
     pub remove: Vec<String>,
 }
 
-/// `pinwise diff`
+/// `pinwise record diff`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise diff 20261121-2132 last
-  pinwise diff before.json after.json --format json
+  pinwise record diff last~1 last
+  pinwise record diff before.json after.json --format json
 
 The two were made at different times, so that a change of the machine in
 between looks like one of the program. To be sure, let both take turns:
 pinwise compare --command ./old --command ./new")]
 pub struct DiffArgs {
-    /// The record before: an id, its beginning, `last`, or a file of exported
-    /// JSON
+    /// The record before: an id, its beginning, `last~1` (`last` is the newest),
+    /// or a file of exported JSON
     #[arg(value_name = "A")]
     pub a: String,
     /// The record after
@@ -86,15 +116,15 @@ pub struct DiffArgs {
     pub b: String,
 }
 
-/// `pinwise prune`
+/// `pinwise record prune`
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "pinwise prune [OPTIONS]",
+    override_usage = "pinwise record prune [OPTIONS]",
     group(clap::ArgGroup::new("which").required(true).multiple(true)
         .args(["older_than", "keep", "host", "kind", "tag", "untagged"])),
     after_help = "Examples:
-  pinwise prune --older-than 90d --untagged
-  pinwise prune --kind trace --keep 20 --yes
+  pinwise record prune --older-than 90d --untagged
+  pinwise record prune --kind trace --keep 20 --yes
 
 Without --yes it only says what would go. Conditions narrow one another: a
 record goes where all of them fit. One that is still being written stays.")]
@@ -116,27 +146,27 @@ pub struct PruneArgs {
     pub yes: bool,
 }
 
-/// `pinwise show`
+/// `pinwise record show`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise show last
-  pinwise show 20261121-2132 --format json")]
+  pinwise record show last
+  pinwise record show 20261121-2132 --format json")]
 pub struct ShowArgs {
-    /// The record's id, its beginning, or `last`
+    /// The record's id, its beginning, `last`, or `last~1` for the one before
     pub id: String,
 }
 
-/// `pinwise export`
+/// `pinwise record export`
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "pinwise export [OPTIONS] <FORMAT> <ID>",
+    override_usage = "pinwise record export [OPTIONS] <FORMAT> <ID>",
     after_help = "Examples:
-  pinwise export last --csv
-  pinwise export last --hyperfine -o runs.json
-  pinwise export last --parquet -o runs.parquet"
+  pinwise record export last --csv
+  pinwise record export last --hyperfine -o runs.json
+  pinwise record export last --parquet -o runs.parquet"
 )]
 pub struct ExportArgs {
-    /// The record's id, its beginning, or `last`
+    /// The record's id, its beginning, `last`, or `last~1` for the one before
     pub id: String,
     /// The format.
     #[command(flatten)]
@@ -172,14 +202,14 @@ pub struct ExportFormat {
     pub parquet: bool,
 }
 
-/// `pinwise report`
+/// `pinwise record report`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise report last
-  pinwise report 20261121-2132 20261122 -o both.html
+  pinwise record report last
+  pinwise record report 20261121-2132 20261122 -o both.html
 
 The page opens from disk, asks nothing of a network, and holds the records
-whole: `pinwise export` writes them without the drawing.")]
+whole: `pinwise record export` writes them without the drawing.")]
 pub struct ReportArgs {
     /// Records: ids, their beginnings, `last`, or files of exported JSON
     #[arg(required = true, value_name = "ID")]
@@ -213,31 +243,16 @@ pub struct ServeArgs {
     pub listen: Option<IpAddr>,
 }
 
-/// `pinwise store`
-#[derive(Debug, Args)]
-pub struct StoreArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub action: StoreAction,
-}
-
-/// What `pinwise store` does.
-#[derive(Debug, Subcommand)]
-pub enum StoreAction {
-    /// Copy the records that a store lacks from another
-    Copy(StoreCopyArgs),
-}
-
-/// `pinwise store copy`
+/// `pinwise record copy`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise store copy store.db sqlite:copy.db
-  pinwise store copy store.db postgres://bench@db.example/pinwise
+  pinwise record copy store.db sqlite:copy.db
+  pinwise record copy store.db postgres://bench@db.example/pinwise
 
 Records that are there already stay as they are. A copy that was interrupted
 goes on where it stopped when it is made again. The password of a PostgreSQL
 database is taken from PGPASSWORD or ~/.pgpass where the URL has none.")]
-pub struct StoreCopyArgs {
+pub struct CopyArgs {
     /// Where records come from: `sqlite:PATH` or `postgres://…`
     #[arg(value_name = "FROM")]
     pub from: String,

@@ -77,7 +77,7 @@ fn keep(store: &mut Store, fleet: &SimulatedFleet) -> anyhow::Result<()> {
     if !store.create(fleet.record())? {
         bail!(
             "the store has a record '{id}' already: choose another --id, or remove that fleet \
-             with 'pinwise prune --tag {} --yes'",
+             with 'pinwise record prune --tag {} --yes'",
             FleetRecord::tag(id)
         );
     }

@@ -8,7 +8,7 @@ use clap::Parser;
 
 use super::launch::read_text;
 use crate::cli::Cli;
-use crate::cli::args::{Command, Format, SpinAction};
+use crate::cli::args::{BenchAction, Command, Format, SpinAction};
 use pinwise_record::FleetStep;
 use pinwise_sim::SimulatedMachine;
 use pinwise_workload::study_file::{MOST_STEPS, StudyStep, parse};
@@ -106,12 +106,15 @@ pub(super) const FOLDER: &str = "{folder}";
 /// Only records can be gathered.
 fn makes_a_record(command: &Command) -> anyhow::Result<()> {
     let name = match command {
-        Command::Compare(_)
-        | Command::Search(_)
-        | Command::Aa(_)
-        | Command::Bench(_)
-        | Command::Trace(_)
-        | Command::Profile(_) => return Ok(()),
+        Command::Compare(_) | Command::Trace(_) | Command::Profile(_) => return Ok(()),
+        Command::Search(args) if args.action.is_none() => return Ok(()),
+        Command::Bench(args) => match &args.action {
+            None => return Ok(()),
+            Some(BenchAction::Kernel(_)) => {
+                bail!("run: bench kernel makes no record; bench NAME measures a kernel")
+            }
+            Some(BenchAction::Recipes(_)) => "bench recipes",
+        },
         Command::Topology(args) if args.measure => return Ok(()),
         Command::Topology(_) => {
             bail!("run: topology makes a record with --measure only; add it")
@@ -120,10 +123,9 @@ fn makes_a_record(command: &Command) -> anyhow::Result<()> {
             SpinAction::Pause(_) | SpinAction::Replay(_) => return Ok(()),
             _ => "this spin command",
         },
-        Command::Kernel(_) => bail!("run: kernel makes no record; bench measures kernels"),
         _ => "this command",
     };
     bail!(
-        "run: {name} makes no record that nodes could hand in (topology --measure, compare, search, aa, bench, trace, profile, spin pause and spin replay do)"
+        "run: {name} makes no record that nodes could hand in (topology --measure, compare, search, bench, trace, profile, spin pause and spin replay do)"
     );
 }

@@ -20,7 +20,7 @@ use pinwise_workload::Workload;
 /// Units of work a thread without `--work`: about 100 ms.
 const WORK_A_THREAD: usize = 10;
 
-/// What stands in quotes after `--kernel`: the arguments of `pinwise kernel`.
+/// What stands in quotes after `--kernel`: the arguments of `pinwise bench kernel`.
 #[derive(Debug, Parser)]
 #[command(name = "--kernel", disable_help_flag = true)]
 struct Line {
@@ -67,7 +67,7 @@ pub(super) fn asked(args: &CompareArgs, is_local: bool) -> anyhow::Result<Option
         .filter(|_| !kernel.has_versions)
     {
         bail!(
-            "--isa {isa}: {} is compiled for the baseline only; leave --isa away (pinwise kernel --list says which kernels have versions)",
+            "--isa {isa}: {} is compiled for the baseline only; leave --isa away (pinwise bench kernel --list says which kernels have versions)",
             kernel.name
         );
     }
@@ -86,10 +86,10 @@ pub(super) fn asked(args: &CompareArgs, is_local: bool) -> anyhow::Result<Option
     }))
 }
 
-/// Options of `pinwise kernel` that make no sense here.
+/// Options of `pinwise bench kernel` that make no sense here.
 fn refuse(options: &KernelArgs, args: &CompareArgs) -> anyhow::Result<()> {
     if options.list {
-        bail!("--kernel: --list lists kernels; name one here (pinwise kernel --list)");
+        bail!("--kernel: --list lists kernels; name one here (pinwise bench kernel --list)");
     }
     if options.seconds.is_some() {
         bail!("--kernel: with --seconds every arm takes the same time; give --work instead");

@@ -242,10 +242,10 @@ fn check_goes_on(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Re
             bail!("--resume {id}: that search used up its time; give it more with --budget")
         }
         Some(Stopped::Precision) => bail!(
-            "--resume {id}: that search found its answer (pinwise show {id}); begin another without --resume"
+            "--resume {id}: that search found its answer (pinwise record show {id}); begin another without --resume"
         ),
         Some(Stopped::Failed) => bail!(
-            "--resume {id}: the command of that search failed (pinwise show {id}); begin another without --resume"
+            "--resume {id}: the command of that search failed (pinwise record show {id}); begin another without --resume"
         ),
     }
 }

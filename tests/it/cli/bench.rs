@@ -87,22 +87,22 @@ fn a_bench_is_stored_shown_and_exported() {
     let stage = stage();
     let line = "bench fibonacci --machine sim:plain.toml --seed 1 --max-runs 8";
     let shown = stage.succeed(line);
-    assert_eq!(stage.succeed("show last").out, shown.out);
-    let record = stage.json("show last");
+    assert_eq!(stage.succeed("record show last").out, shown.out);
+    let record = stage.json("record show last");
     assert_eq!(record["schema"], "pinwise.bench/1");
-    let exported = stage.json("export last --json");
+    let exported = stage.json("record export last --json");
     assert_eq!(exported, record);
-    let csv = stage.succeed("export last --csv").out;
+    let csv = stage.succeed("record export last --csv").out;
     let cells = record["kernels"][0]["cells"].as_array().unwrap().len();
     assert_eq!(csv.lines().count(), 1 + cells, "{csv}");
     // What it is made of is there under the names that it gives.
     let part = record["kernels"][0]["comparison"].as_str().unwrap();
-    let part = stage.json(&format!("show {part}"));
+    let part = stage.json(&format!("record show {part}"));
     assert_eq!(part["study"], "bench");
-    let history = stage.json("history");
+    let history = stage.json("record history");
     assert_eq!(history["records"][0]["title"], "bench fibonacci");
     assert_eq!(history["records"][1]["title"], "part of a bench: fibonacci");
-    assert_eq!(stage.run("export last --hyperfine").status, 2);
+    assert_eq!(stage.run("record export last --hyperfine").status, 2);
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn kernels_as_arms_of_compare() {
     let words: Vec<&str> = words.iter().map(|word| word.as_str().unwrap()).collect();
     assert_eq!(
         words.join(" "),
-        "pinwise kernel fibonacci --threads 2 --work 30 --isa native --split dynamic --format json"
+        "pinwise bench kernel fibonacci --threads 2 --work 30 --isa native --split dynamic --format json"
     );
 }
 
@@ -177,7 +177,7 @@ fn what_bench_and_kernels_refuse() {
         None => line,
     });
     super::refusals::refused(&stage, "bench", lines);
-    let kept = stage.json("history");
+    let kept = stage.json("record history");
     assert!(kept["records"].as_array().unwrap().is_empty());
 }
 

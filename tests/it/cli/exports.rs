@@ -16,8 +16,8 @@ fn the_record_is_the_same_wherever_it_is_read() {
     let stage = Stage::new();
     let printed = stage.json(&format!("{LINE} --export-json record.json -- prog"));
     assert_eq!(parse(&stage.read("record.json")), printed);
-    assert_eq!(stage.json("show last"), printed);
-    stage.succeed("export last --json -o exported.json");
+    assert_eq!(stage.json("record show last"), printed);
+    stage.succeed("record export last --json -o exported.json");
     assert_eq!(parse(&stage.read("exported.json")), printed);
 }
 
@@ -62,7 +62,7 @@ fn every_export_is_written_and_can_be_written_again() {
         ("--markdown", "r.md"),
         ("--hyperfine", "h.json"),
     ] {
-        stage.succeed(&format!("export last {flag} -o again"));
+        stage.succeed(&format!("record export last {flag} -o again"));
         assert_eq!(stage.read("again"), stage.read(file), "{flag}");
     }
     check("export-markdown", &stage.read("r.md"));

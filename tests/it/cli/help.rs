@@ -2,18 +2,43 @@
 
 use super::{Stage, WIDTH};
 
-const COMMANDS: [&str; 15] = [
-    "topology", "doctor", "compare", "search", "predict", "run", "aa", "history", "show", "export",
-    "tag", "diff", "prune", "apply", "restore",
+const COMMANDS: [&str; 18] = [
+    "compare",
+    "search",
+    "search predict",
+    "bench",
+    "bench kernel",
+    "topology",
+    "doctor",
+    "run",
+    "apply",
+    "apply restore",
+    "record history",
+    "record show",
+    "record export",
+    "record tag",
+    "record diff",
+    "record prune",
+    "record copy",
+    "serve",
 ];
 
+// What each command's help says stands in docs/cli.md, which a test compares.
 #[test]
-fn help_of_the_program_and_of_every_command() {
+fn help_shows_the_commands_in_groups() {
+    Stage::new().snapshot("help", "--help");
+}
+
+#[test]
+fn completions_of_a_shell_are_printed() {
     let stage = Stage::new();
-    stage.snapshot("help", "--help");
-    for command in COMMANDS {
-        let ran = stage.snapshot(&format!("help-{command}"), &format!("{command} --help"));
-        assert!(ran.err.is_empty(), "{ran}");
+    for (shell, words) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef pinwise"),
+        ("fish", "complete -c pinwise"),
+    ] {
+        let ran = stage.succeed(&format!("completions {shell}"));
+        assert!(ran.out.contains(words), "{shell}");
     }
 }
 
@@ -53,7 +78,7 @@ fn help_uses_no_more_than_the_terminal() {
     let stage = Stage::new();
     for (columns, most) in [("60", 60), ("200", WIDTH)] {
         let output = stage
-            .command("history -h")
+            .command("record history -h")
             .env("COLUMNS", columns)
             .output()
             .unwrap();
@@ -95,7 +120,7 @@ fn help_is_asked_for_as_elsewhere() {
 #[test]
 fn a_command_of_commands_alone_prints_its_own_help() {
     let stage = Stage::new();
-    for command in ["spin", "fleet", "rules", "store"] {
+    for command in ["spin", "fleet", "record", "apply rules"] {
         let ran = stage.run(command);
         assert_eq!(ran.status, 2, "{ran}");
         let usage = format!("Usage: pinwise {command}");
@@ -114,10 +139,14 @@ fn words_of_other_tools_lead_to_the_command() {
         ("numactl --cpunodebind=0 prog", "pinwise run --place"),
         ("hyperfine a b", "pinwise compare"),
         ("time prog", "pinwise compare"),
-        ("record prog", "pinwise profile"),
+        ("show last", "pinwise record show"),
+        ("restore", "pinwise apply restore"),
+        ("kernel fft", "pinwise bench kernel"),
+        ("predict", "pinwise search predict"),
+        ("aa -- prog", "pinwise compare --self"),
         ("perf stat prog", "pinwise trace"),
         ("stat prog", "pinwise trace"),
-        ("list", "pinwise history"),
+        ("list", "pinwise record history"),
         ("latency", "pinwise topology --measure"),
         ("compare -m 10 a b", "-r N"),
         ("compare -M 10 a b", "-r N"),
@@ -139,7 +168,7 @@ fn words_of_other_tools_lead_to_the_command() {
         assert_eq!(ran.err.lines().count(), 1, "{ran}");
     }
     // Not where the command lacks what would be advised.
-    for line in ["topology -c 0", "history -s x"] {
+    for line in ["topology -c 0", "record history -s x"] {
         let ran = stage.run(line);
         assert_eq!(ran.status, 2, "{ran}");
         assert!(ran.err.contains("unexpected argument"), "{ran}");

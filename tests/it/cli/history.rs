@@ -8,7 +8,7 @@ fn filled() -> Stage {
     for line in [
         "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12 -- prog",
         "compare --machine sim:programs.toml --seed 3 --max-runs 20 --command './old --input big.dat' --command './new --input big.dat --with-many-more-options'",
-        "aa --machine sim:same.toml --seed 1 -- prog",
+        "compare --self --machine sim:same.toml --seed 1 -- prog",
     ] {
         stage.succeed(line);
     }
@@ -18,13 +18,13 @@ fn filled() -> Stage {
 #[test]
 fn the_newest_comes_first() {
     let stage = filled();
-    stage.snapshot("history", "history");
-    let all = stage.json("history");
+    stage.snapshot("history", "record history");
+    let all = stage.json("record history");
     assert_eq!(all["records"].as_array().unwrap().len(), 3);
     assert_eq!(all["records"][0]["title"], "A/A: prog");
     assert_eq!(all["records"][0]["schema"], "pinwise.comparison/1");
     assert_eq!(all["records"][0]["complete"], true);
-    let one = stage.json("history --limit 1");
+    let one = stage.json("record history --limit 1");
     assert_eq!(one["records"].as_array().unwrap().len(), 1);
     assert_eq!(one["records"][0], all["records"][0]);
 }
@@ -34,7 +34,7 @@ fn a_record_is_shown_as_it_was_printed() {
     let stage = Stage::new();
     let line = "compare --machine sim:share.toml --seed 1 --max-runs 12 -- prog";
     let printed = stage.succeed(line);
-    let shown = stage.succeed("show last");
+    let shown = stage.succeed("record show last");
     assert_eq!(printed.out, shown.out);
     assert!(shown.err.is_empty(), "{shown}");
 }
@@ -45,29 +45,31 @@ fn a_failed_experiment_is_kept_and_shown_as_failed() {
     let failed =
         stage.run("compare --machine sim:programs.toml --seed 3 --command old --command broken");
     assert_eq!(failed.status, 2, "{failed}");
-    stage.snapshot("history-failed", "history");
-    stage.snapshot("show-failed", "show last");
+    stage.snapshot("history-failed", "record history");
+    stage.snapshot("show-failed", "record show last");
 }
 
 #[test]
 fn records_are_found_by_their_beginning() {
     let stage = filled();
-    let history = stage.json("history");
+    let history = stage.json("record history");
     let id = history["records"][1]["id"].as_str().unwrap();
-    let shown = stage.succeed(&format!("show {id}"));
+    let shown = stage.succeed(&format!("record show {id}"));
     assert!(shown.out.starts_with("./old --input big.dat"), "{shown}");
     assert_eq!(
-        stage.succeed(&format!("show {}", &id[..id.len() - 2])).out,
+        stage
+            .succeed(&format!("record show {}", &id[..id.len() - 2]))
+            .out,
         shown.out
     );
-    let several = stage.run("show 2");
+    let several = stage.run("record show 2");
     assert_eq!(several.status, 2);
     assert_eq!(
         several.err,
         "error: '2' could be any of YYYYMMDD-HHMMSS-xxxxxxxx, YYYYMMDD-HHMMSS-xxxxxxxx, YYYYMMDD-HHMMSS-xxxxxxxx\n"
     );
-    stage.succeed("aa --machine sim:same.toml --seed 1 --max-runs 6 -- prog");
-    let many = stage.run("show 2");
+    stage.succeed("compare --self --machine sim:same.toml --seed 1 --max-runs 6 -- prog");
+    let many = stage.run("record show 2");
     assert!(many.err.ends_with("xxxxxxxx and others\n"), "{many}");
 }
 
@@ -75,12 +77,13 @@ fn records_are_found_by_their_beginning() {
 fn an_empty_store_and_no_store() {
     let stage = Stage::new();
     let all: String = [
+        "record",
         "history",
-        "history --format json",
-        "show last",
-        "show nothing",
-        "export last --csv",
-        "history --store none",
+        "record history --format json",
+        "record show last",
+        "record show nothing",
+        "record export last --csv",
+        "record history --store none",
     ]
     .iter()
     .map(|line| {
@@ -94,7 +97,7 @@ fn an_empty_store_and_no_store() {
     let line = "compare --machine sim:slow.toml --seed 1 --max-runs 8 --store none -- prog";
     stage.succeed(line);
     assert!(
-        stage.json("history")["records"]
+        stage.json("record history")["records"]
             .as_array()
             .unwrap()
             .is_empty()

@@ -58,7 +58,7 @@ fn left(folder: &std::path::Path) -> Vec<PathBuf> {
 #[test]
 fn recipes_are_listed_and_shown_whole() {
     let stage = Stage::new();
-    let list = stage.json("recipes");
+    let list = stage.json("bench recipes");
     let names: Vec<&str> = list["recipes"]
         .as_array()
         .unwrap()
@@ -72,11 +72,11 @@ fn recipes_are_listed_and_shown_whole() {
         let missing = recipe["missing"].as_array().unwrap();
         assert_eq!(recipe["available"], missing.is_empty(), "{recipe}");
     }
-    let text = stage.succeed("recipes");
+    let text = stage.succeed("bench recipes");
     text.check_form();
-    let shown = stage.succeed("recipes xz");
+    let shown = stage.succeed("bench recipes xz");
     stage.write("mine.toml", &shown.out);
-    let again = stage.succeed("recipes ./mine.toml");
+    let again = stage.succeed("bench recipes ./mine.toml");
     assert_eq!(again.out, shown.out);
 }
 
@@ -93,19 +93,19 @@ fn what_is_wrong_is_told_in_one_line() {
     let places = "--place os-default --place cpu:0 --max-runs 2";
     for (line, expected) in [
         (
-            "recipes xzz",
-            "no recipe is called 'xzz'; did you mean xz? (pinwise recipes lists them; a file is ./FILE.toml)",
+            "bench recipes xzz",
+            "no recipe is called 'xzz'; did you mean xz? (pinwise bench recipes lists them; a file is ./FILE.toml)",
         ),
         (
-            "recipes ./none.toml",
+            "bench recipes ./none.toml",
             "the recipe ./none.toml: No such file or directory",
         ),
         (
-            "recipes ./binary.toml",
+            "bench recipes ./binary.toml",
             "the recipe ./binary.toml: it is not UTF-8: invalid utf-8 sequence of 1 bytes from index 0",
         ),
         (
-            "recipes ./tmp/.",
+            "bench recipes ./tmp/.",
             "the recipe ./tmp/.: it is no regular file",
         ),
         (
@@ -133,7 +133,7 @@ fn what_is_wrong_is_told_in_one_line() {
             "the argument '--recipe <RECIPE>' cannot be used with",
         ),
         (
-            "recipes --machine sim:pu:2",
+            "bench recipes --machine sim:pu:2",
             "recipes looks for programs on this machine; it needs --machine local",
         ),
     ] {
@@ -287,7 +287,7 @@ fn on_a_simulated_machine_the_recipe_is_a_workload_by_name() {
 #[test]
 fn the_recipes_that_pinwise_brings_run_here() {
     let stage = stage();
-    let list = stage.json("recipes");
+    let list = stage.json("bench recipes");
     for recipe in list["recipes"].as_array().unwrap() {
         let name = recipe["name"].as_str().unwrap();
         if recipe["available"] != true {

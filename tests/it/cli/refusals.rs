@@ -145,7 +145,7 @@ fn commands_and_parameters() {
     let stage = Stage::new();
     refused(&stage, "commands", lines);
     assert!(
-        stage.json("history")["records"]
+        stage.json("record history")["records"]
             .as_array()
             .unwrap()
             .is_empty()
@@ -159,7 +159,7 @@ fn options_and_subcommands() {
         "compaer -- prog",
         "compare --frobnicate -- prog",
         "compare --place -- prog",
-        "aa prog argument",
+        "compare --self prog argument",
         "compare --score best -- prog",
         "--format yaml topology",
         "--format svg doctor",
@@ -174,18 +174,18 @@ fn options_and_subcommands() {
         "--machine sim:pu:4 topology --placements 5",
         "--machine sim:pu:4 topology --placements x",
         "--machine sim:pu:4 --format svg topology --placements",
-        "history --limit 0",
-        "show",
-        "export last",
-        "export last --csv --json",
+        "record history --limit 0",
+        "record show",
+        "record export last",
+        "record export last --csv --json",
         "run",
         "run --machine sim:pu:2 -- true",
         "run --place nowhere -- true",
         "doctor --machine sim:pu:2",
-        "aa --machine sim:pu:2",
-        "aa --machine sim:pu:2 --arms 1 -- prog",
-        "aa --machine sim:pu:2 --arms 27 -- prog",
-        "aa --machine sim:pu:2 --place cpu:7 -- prog",
+        "compare --self --machine sim:pu:2",
+        "compare --self --machine sim:pu:2 --arms 1 -- prog",
+        "compare --self --machine sim:pu:2 --arms 27 -- prog",
+        "compare --self --machine sim:pu:2 --place cpu:7 -- prog",
     ]
     .map(str::to_owned);
     refused(&Stage::new(), "options", lines);
@@ -267,15 +267,15 @@ fn stores() {
     let stage = Stage::new();
     std::fs::create_dir(stage.folder.path().join("folder")).unwrap();
     let lines = [
-        "history --store postgres://127.0.0.1:1/db",
-        "history --store sqlite:",
-        "history --store none",
-        "history --store same.toml",
-        "history --store folder",
-        "history --store same.toml/pinwise.db",
-        "show last",
-        "show missing",
-        "export missing --csv",
+        "record history --store postgres://127.0.0.1:1/db",
+        "record history --store sqlite:",
+        "record history --store none",
+        "record history --store same.toml",
+        "record history --store folder",
+        "record history --store same.toml/pinwise.db",
+        "record show last",
+        "record show missing",
+        "record export missing --csv",
     ]
     .map(str::to_owned);
     refused(&stage, "stores", lines);

@@ -19,7 +19,7 @@ fn data_of(page: &str) -> Value {
 fn a_report_holds_the_record_whole() {
     let stage = Stage::new();
     let record = stage.json(&format!("{LINE} --tag night --report at-once.html -- prog"));
-    let ran = stage.succeed("report last -o later.html");
+    let ran = stage.succeed("record report last -o later.html");
     assert_eq!(ran.out, "later.html\n");
     for name in ["at-once.html", "later.html"] {
         let data = data_of(&stage.read(name));
@@ -47,7 +47,7 @@ fn every_experiment_writes_its_report() {
             "pinwise.search/1",
         ),
         (
-            "aa --machine sim:same.toml --max-runs 6 -- prog",
+            "compare --self --machine sim:same.toml --max-runs 6 -- prog",
             "pinwise.comparison/1",
         ),
     ] {
@@ -66,12 +66,12 @@ fn several_records_and_files_go_into_one_report() {
     let second = stage.json("topology --machine sim:slow.toml");
     stage.write("machine.json", &second.to_string());
     let id = first["id"].as_str().unwrap();
-    stage.succeed(&format!("report {id} machine.json -o both.html"));
+    stage.succeed(&format!("record report {id} machine.json -o both.html"));
     let data = data_of(&stage.read("both.html"));
     assert_eq!(data["records"][0]["record"], first);
     assert_eq!(data["records"][1]["record"], second);
     assert_eq!(data["records"][1]["entry"]["id"], "machine.json");
-    let printed = stage.succeed("report machine.json -o -").out;
+    let printed = stage.succeed("record report machine.json -o -").out;
     assert_eq!(data_of(&printed)["records"][0]["record"], second);
 }
 
@@ -80,11 +80,11 @@ fn without_a_name_a_report_replaces_nothing() {
     let stage = Stage::new();
     let id = stage.json(&format!("{LINE} -- prog"))["id"].clone();
     let name = format!("pinwise-{}.html", id.as_str().unwrap());
-    let ran = stage.succeed("report last");
+    let ran = stage.succeed("record report last");
     assert_eq!(ran.out, "pinwise-YYYYMMDD-HHMMSS-xxxxxxxx.html\n");
     assert_eq!(data_of(&stage.read(&name))["records"][0]["entry"]["id"], id);
     stage.write(&name, "mine");
-    let ran = stage.run("report last");
+    let ran = stage.run("record report last");
     assert_eq!(ran.status, 2);
     assert!(ran.err.contains("is there already"), "{}", ran.err);
     assert_eq!(stage.read(&name), "mine");
@@ -98,7 +98,7 @@ fn strings_of_a_record_do_not_become_markup() {
     record["arms"][1]["name"] = hostile.into();
     record["tags"] = serde_json::json!([hostile]);
     stage.write("hostile.json", &record.to_string());
-    stage.succeed("report hostile.json -o hostile.html");
+    stage.succeed("record report hostile.json -o hostile.html");
     let page = stage.read("hostile.html");
     assert!(!page.contains("<img"));
     let data = data_of(&page);
@@ -114,12 +114,15 @@ fn what_cannot_be_reported_is_refused() {
     stage.write("cut.json", "{\"schema\":\"pinwise.compar");
     stage.write("other.json", "{\"results\":[]}");
     for (line, words) in [
-        ("report nosuch", "no record has the id 'nosuch'"),
-        ("report newer.json", "a newer pinwise reads it"),
-        ("report cut.json", "damaged"),
-        ("report other.json", "unknown schema"),
-        ("report missing.json", "missing.json"),
-        ("report last -o no/such/folder.html", "no/such/folder.html"),
+        ("record report nosuch", "no record has the id 'nosuch'"),
+        ("record report newer.json", "a newer pinwise reads it"),
+        ("record report cut.json", "damaged"),
+        ("record report other.json", "unknown schema"),
+        ("record report missing.json", "missing.json"),
+        (
+            "record report last -o no/such/folder.html",
+            "no/such/folder.html",
+        ),
         (
             "compare --machine sim:slow.toml --report no/such.html -- prog",
             "--report",

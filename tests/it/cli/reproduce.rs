@@ -13,12 +13,15 @@ fn a_report_is_simulated_stored_and_shown_again() {
     let line = "reproduce hyperthread-fill --simulated --seed 1";
     stage.snapshot("reproduce_hyperthread_fill", line);
     let printed = stage.succeed(line);
-    assert_eq!(printed.out, stage.succeed("show last").out);
-    let history = stage.json("history --limit 1");
+    assert_eq!(printed.out, stage.succeed("record show last").out);
+    let history = stage.json("record history --limit 1");
     assert_eq!(history["records"][0]["schema"], "pinwise.reproduction/1");
-    let exported = stage.succeed("export last --json");
-    assert_eq!(exported.out, stage.succeed("show last --format json").out);
-    let csv = stage.run("export last --csv");
+    let exported = stage.succeed("record export last --json");
+    assert_eq!(
+        exported.out,
+        stage.succeed("record show last --format json").out
+    );
+    let csv = stage.run("record export last --csv");
     assert!(csv.err.contains("--json only"), "{csv}");
 }
 

@@ -30,8 +30,8 @@ fn pause_is_measured_stored_and_shown_again() {
     let line = "--machine sim:levels.toml spin pause --seed 3";
     stage.snapshot("spin_pause", line);
     let printed = stage.succeed(line);
-    assert_eq!(printed.out, stage.succeed("show last").out);
-    let history = stage.json("history --limit 1");
+    assert_eq!(printed.out, stage.succeed("record show last").out);
+    let history = stage.json("record history --limit 1");
     assert_eq!(history["records"][0]["schema"], "pinwise.spin-pause/1");
     assert_eq!(history["records"][0]["title"], "spin pause");
     let record = stage.json(line);

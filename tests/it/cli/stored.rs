@@ -28,7 +28,7 @@ fn ids(stage: &Stage, line: &str) -> Vec<String> {
 #[test]
 fn the_history_is_narrowed() {
     let stage = filled();
-    let all = ids(&stage, "history");
+    let all = ids(&stage, "record history");
     assert_eq!(all.len(), 3);
     for (options, wanted) in [
         ("--kind search", vec![&all[0]]),
@@ -41,22 +41,22 @@ fn the_history_is_narrowed() {
         ("--text other --kind comparison", vec![]),
     ] {
         assert_eq!(
-            ids(&stage, &format!("history {options}"))
+            ids(&stage, &format!("record history {options}"))
                 .iter()
                 .collect::<Vec<_>>(),
             wanted,
             "{options}"
         );
     }
-    let tagged = &stage.json("history --tag nightly")["records"][0];
+    let tagged = &stage.json("record history --tag nightly")["records"][0];
     assert_eq!(tagged["tags"], serde_json::json!(["nightly"]));
     assert_eq!(tagged["figures"][1]["name"], "cpu:0");
     assert_eq!(tagged["subject"], "comparison · prog --fast · wall");
     let text: String = [
-        "history --tag nightly",
-        "history --limit 1",
-        "history --text no-such-word",
-        "history --kind comparision",
+        "record history --tag nightly",
+        "record history --limit 1",
+        "record history --text no-such-word",
+        "record history --kind comparision",
     ]
     .iter()
     .map(|line| {
@@ -69,17 +69,57 @@ fn the_history_is_narrowed() {
 }
 
 #[test]
+fn records_before_the_last_have_names() {
+    let stage = filled();
+    let all = ids(&stage, "record history");
+    for (name, id) in ["last", "last~1", "last~2"].iter().zip(&all) {
+        assert_eq!(stage.json(&format!("record show {name}"))["id"], **id);
+    }
+    for (name, words) in [
+        ("last~3", "the store has fewer records than that"),
+        ("last~", "no record has the id 'last~'"),
+    ] {
+        let ran = stage.run(&format!("record show {name}"));
+        assert_eq!(ran.status, 2, "{ran}");
+        assert!(ran.err.contains(words), "{ran}");
+    }
+    let diff = stage.run("record diff last~2 last~1");
+    assert_eq!(diff.status, 0, "{diff}");
+}
+
+#[test]
+fn defaults_of_the_user_are_read_from_a_file() {
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.folder.path().join("config/pinwise")).unwrap();
+    let file = stage.folder.path().join("config/pinwise/config.toml");
+    let run = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let mut command = stage.command("compare --machine sim:slow.toml --max-runs 8 -- prog");
+        command.env("XDG_CONFIG_HOME", stage.folder.path().join("config"));
+        command.env_remove("PINWISE_CONFIG").output().unwrap()
+    };
+    let output = run("places = [\"os-default\", \"cpu:0\", \"cpu:1\"]\n");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("cpu:1") && text.contains("cpu:0"), "{text}");
+    let output = run("\nplaces = [\"nowhere\"]\n");
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("config.toml:2: 'nowhere': "), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+}
+
+#[test]
 fn tags_are_changed_and_told() {
     let stage = filled();
     let text: String = [
-        "tag last",
-        "tag last --add nightly --add 'before upgrade'",
-        "tag last --add nightly --remove no-such",
-        "tag last --remove nightly",
-        "tag last --add ''",
-        "tag last --add \"a\tb\"",
-        "tag none --add x",
-        "tag",
+        "record tag last",
+        "record tag last --add nightly --add 'before upgrade'",
+        "record tag last --add nightly --remove no-such",
+        "record tag last --remove nightly",
+        "record tag last --add ''",
+        "record tag last --add \"a\tb\"",
+        "record tag none --add x",
+        "record tag",
     ]
     .iter()
     .map(|line| {
@@ -89,14 +129,17 @@ fn tags_are_changed_and_told() {
     })
     .collect();
     check("tag", &text);
-    assert_eq!(ids(&stage, "history --tag 'before upgrade'").len(), 1);
     assert_eq!(
-        stage.json("show last")["tags"],
+        ids(&stage, "record history --tag 'before upgrade'").len(),
+        1
+    );
+    assert_eq!(
+        stage.json("record show last")["tags"],
         serde_json::json!(["before upgrade"])
     );
-    let long = stage.run(&format!("tag last --add {}", "x".repeat(65)));
+    let long = stage.run(&format!("record tag last --add {}", "x".repeat(65)));
     assert_eq!(long.status, 2, "{long}");
-    let told = stage.json("tag last --add y");
+    let told = stage.json("record tag last --add y");
     assert_eq!(
         told["records"][0]["before"],
         serde_json::json!(["before upgrade"])
@@ -117,12 +160,12 @@ fn two_comparisons_are_held_against_each_other() {
         );
         stage.succeed(&format!("compare --machine sim:{name} --seed 1 --place os-default --place cpu:0 --max-runs 24 --precision 0.01% -- prog"));
     }
-    let all = ids(&stage, "history");
+    let all = ids(&stage, "record history");
     let (a, b) = (&all[1], &all[0]);
-    let told = stage.succeed(&format!("diff {a} {b}"));
+    let told = stage.succeed(&format!("record diff {a} {b}"));
     told.check_form();
     check("diff", &told.out);
-    let record = stage.json(&format!("diff {a} {b}"));
+    let record = stage.json(&format!("record diff {a} {b}"));
     assert_eq!(record["schema"], "pinwise.diff/1");
     assert_eq!(record["a"]["id"], a.as_str());
     let figure = &record["figures"][0];
@@ -137,11 +180,11 @@ fn two_comparisons_are_held_against_each_other() {
     assert_eq!(itself["verdict"], "cannot_tell", "{itself}");
     assert!(itself["low"].is_null() && itself["ratio"].as_f64().unwrap() > 1.05);
     assert_eq!(record["machine_changes"][0]["what"], "host");
-    let back = stage.json(&format!("diff {b} {a}"));
+    let back = stage.json(&format!("record diff {b} {a}"));
     assert_eq!(back["figures"][0]["verdict"], "lower");
     // A file of exported JSON stands for its record.
-    stage.succeed(&format!("export {a} --json -o a.json"));
-    let of_file = stage.json(&format!("diff a.json {b}"));
+    stage.succeed(&format!("record export {a} --json -o a.json"));
+    let of_file = stage.json(&format!("record diff a.json {b}"));
     assert_eq!(of_file["figures"], record["figures"]);
 }
 
@@ -149,13 +192,13 @@ fn two_comparisons_are_held_against_each_other() {
 fn what_has_no_difference_is_refused() {
     let stage = filled();
     stage.succeed(&format!("{SAME} --seed 2 --metric user -- prog"));
-    let all = ids(&stage, "history");
+    let all = ids(&stage, "record history");
     let text: String = [
-        format!("diff {} {}", all[1], all[2]),
-        format!("diff {} {}", all[0], all[2]),
-        "diff last last".to_owned(),
-        "diff last".to_owned(),
-        "diff last none".to_owned(),
+        format!("record diff {} {}", all[1], all[2]),
+        format!("record diff {} {}", all[0], all[2]),
+        "record diff last last".to_owned(),
+        "record diff last".to_owned(),
+        "record diff last none".to_owned(),
     ]
     .iter()
     .map(|line| {
@@ -180,8 +223,8 @@ fn other_kinds_have_figures_without_a_verdict() {
         ));
     }
     let of = |kind: &str| {
-        let all = ids(&stage, &format!("history --kind {kind}"));
-        stage.json(&format!("diff {} {}", all[1], all[0]))
+        let all = ids(&stage, &format!("record history --kind {kind}"));
+        stage.json(&format!("record diff {} {}", all[1], all[0]))
     };
     let searches = of("search");
     assert_eq!(searches["schema"], "pinwise.diff/1");
@@ -197,15 +240,16 @@ fn other_kinds_have_figures_without_a_verdict() {
 #[test]
 fn records_are_removed_only_when_told_to() {
     let stage = filled();
-    let all = ids(&stage, "history");
-    stage.snapshot("prune", "prune --kind comparison --keep 1");
-    assert_eq!(ids(&stage, "history"), all);
+    let all = ids(&stage, "record history");
+    stage.snapshot("prune", "record prune --kind comparison --keep 1");
+    assert_eq!(ids(&stage, "record history"), all);
     let text: String = [
+        "record",
         "prune",
-        "prune --yes",
-        "prune --older-than 12w",
-        "prune --older-than old",
-        "prune --untagged --tag x",
+        "record prune --yes",
+        "record prune --older-than 12w",
+        "record prune --older-than old",
+        "record prune --untagged --tag x",
     ]
     .iter()
     .map(|line| {
@@ -215,32 +259,32 @@ fn records_are_removed_only_when_told_to() {
     })
     .collect();
     check("prune-refused", &text);
-    let would = stage.json("prune --kind comparison --keep 1");
+    let would = stage.json("record prune --kind comparison --keep 1");
     assert_eq!(would["records"], serde_json::json!([all[2]]));
     assert_eq!(would["removed"], false);
-    let gone = stage.json("prune --kind comparison --keep 1 --yes");
+    let gone = stage.json("record prune --kind comparison --keep 1 --yes");
     assert_eq!(gone["records"], serde_json::json!([all[2]]));
-    assert_eq!(ids(&stage, "history"), all[..2]);
-    stage.succeed("prune --untagged --yes");
-    assert!(ids(&stage, "history").is_empty());
+    assert_eq!(ids(&stage, "record history"), all[..2]);
+    stage.succeed("record prune --untagged --yes");
+    assert!(ids(&stage, "record history").is_empty());
 }
 
 #[test]
 fn runs_are_written_as_parquet() {
     let stage = filled();
-    let id = ids(&stage, "history --kind comparison").remove(0);
-    stage.succeed(&format!("export {id} --parquet -o runs.parquet"));
+    let id = ids(&stage, "record history --kind comparison").remove(0);
+    stage.succeed(&format!("record export {id} --parquet -o runs.parquet"));
     let path = stage.folder.path().join("runs.parquet");
     let bytes = std::fs::read(path).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     let piped = stage
-        .command(&format!("export {id} --parquet"))
+        .command(&format!("record export {id} --parquet"))
         .output()
         .unwrap();
     assert!(piped.status.success());
     assert_eq!(piped.stdout, bytes);
     stage.succeed("topology --measure --machine sim:share.toml --wiring-only");
-    let machine = stage.run("export last --parquet -o x.parquet");
+    let machine = stage.run("record export last --parquet -o x.parquet");
     assert_eq!(machine.status, 2, "{machine}");
     assert!(machine.err.contains("--json only"), "{machine}");
 }

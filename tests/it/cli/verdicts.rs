@@ -175,10 +175,13 @@ fn placements_that_are_the_same_here_are_merged() {
 #[test]
 fn the_noise_floor() {
     let stage = Stage::new();
-    stage.snapshot("aa", "aa --machine sim:same.toml --seed 1 -- prog");
+    stage.snapshot(
+        "aa",
+        "compare --self --machine sim:same.toml --seed 1 -- prog",
+    );
     stage.snapshot(
         "aa-noisy",
-        "aa --machine sim:noisy.toml --seed 1 --arms 4 --max-runs 50 -- prog",
+        "compare --self --machine sim:noisy.toml --seed 1 --arms 4 --max-runs 50 -- prog",
     );
 }
 
@@ -186,7 +189,7 @@ fn the_noise_floor() {
 fn a_false_alarm_is_called_one() {
     let ran = Stage::new().snapshot(
         "aa-false-alarm",
-        "aa --machine sim:same.toml --seed 141 -- prog",
+        "compare --self --machine sim:same.toml --seed 141 -- prog",
     );
     assert!(ran.out.contains("False alarm"), "{ran}");
 }

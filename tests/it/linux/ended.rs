@@ -90,7 +90,7 @@ fn a_signal_ends_an_experiment_with_what_it_has() {
         assert_eq!(record["blocks"], 4, "{name}");
         // The ninth run has no partner: kept, but beside the others.
         assert_eq!(runs_of(&record).len(), 9, "{name}");
-        let history = trial.run(&["history"]);
+        let history = trial.run(&["record", "history"]);
         assert!(!history.out.contains("cut off"), "{}", history.out);
         assert_eq!(trial.files(), ["hanging", "started"], "{name}");
     }

@@ -28,7 +28,9 @@ fn programs_that_cannot_be_started() {
             126
         };
         trial.run(&["run", program]).ends_with(status, words);
-        trial.run(&["aa", "--", program]).is_refused(words);
+        trial
+            .run(&["compare", "--self", "--", program])
+            .is_refused(words);
         trial.run(&["compare", "--", program]).is_refused(words);
     }
     let line = "ls -l";
@@ -68,7 +70,7 @@ fn a_command_that_always_fails() {
     // What failed is kept, and told as what it is.
     assert_eq!(
         trial
-            .run(&["history"])
+            .run(&["record", "history"])
             .out
             .matches("No arm could be measured")
             .count(),

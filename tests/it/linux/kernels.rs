@@ -23,36 +23,55 @@ fn check_refused(arguments: &[&str], told: &[&str]) {
 #[test]
 fn what_cannot_be_is_refused_in_one_line() {
     check_refused(
-        &["kernel", "read", "--size", "1000000GiB"],
+        &["bench", "kernel", "read", "--size", "1000000GiB"],
         &["--size", "read would need", "MiB are available"],
     );
     check_refused(
-        &["kernel", "chase", "--size", "100GiB", "--threads", "4096"],
+        &[
+            "bench",
+            "kernel",
+            "chase",
+            "--size",
+            "100GiB",
+            "--threads",
+            "4096",
+        ],
         &["--size", "are available"],
     );
     check_refused(
-        &["kernel", "cache-l1", "--size", "1"],
+        &["bench", "kernel", "cache-l1", "--size", "1"],
         &["--size 1:", "from 4096"],
     );
     check_refused(
-        &["kernel", "triad", "--size", "1MiB", "--threads", "200"],
+        &[
+            "bench",
+            "kernel",
+            "triad",
+            "--size",
+            "1MiB",
+            "--threads",
+            "200",
+        ],
         &["--size 1048576", "200 threads"],
     );
     check_refused(
-        &["kernel", "producer-consumer", "--threads", "3"],
+        &["bench", "kernel", "producer-consumer", "--threads", "3"],
         &["--threads 3", "multiple of 2"],
     );
-    check_refused(&["kernel", "copy", "--threads", "0"], &["--threads"]);
     check_refused(
-        &["kernel", "chase", "--isa", "v3"],
+        &["bench", "kernel", "copy", "--threads", "0"],
+        &["--threads"],
+    );
+    check_refused(
+        &["bench", "kernel", "chase", "--isa", "v3"],
         &["--isa v3", "baseline only"],
     );
     check_refused(
-        &["kernel", "tree", "--folder", "/proc/nothing"],
+        &["bench", "kernel", "tree", "--folder", "/proc/nothing"],
         &["/proc/nothing", "No such file"],
     );
     check_refused(
-        &["kernel", "tree", "--size", "15TiB", "--work", "1"],
+        &["bench", "kernel", "tree", "--size", "15TiB", "--work", "1"],
         &["--size"],
     );
 }
@@ -60,7 +79,7 @@ fn what_cannot_be_is_refused_in_one_line() {
 #[test]
 fn bytes_are_counted_and_the_loop_is_named() {
     let arguments = [
-        "kernel", "copy", "--work", "1", "--size", "4MiB", "--format", "json",
+        "bench", "kernel", "copy", "--work", "1", "--size", "4MiB", "--format", "json",
     ];
     let record = json(&arguments);
     let bytes = record["bytes"].as_u64().unwrap();
@@ -69,7 +88,7 @@ fn bytes_are_counted_and_the_loop_is_named() {
     assert_eq!(record["working_set_bytes"], 4 << 20);
     assert!(!record["chosen"].as_str().unwrap().is_empty());
     let tree = json(&[
-        "kernel", "tree", "--size", "64KiB", "--work", "1", "--format", "json",
+        "bench", "kernel", "tree", "--size", "64KiB", "--work", "1", "--format", "json",
     ]);
     assert!(tree["bytes"].is_null() && tree["chosen"].is_null());
 }
@@ -125,7 +144,7 @@ fn a_full_disk_is_told_and_cleaned_up() {
 /// Starts a copy that goes on for a minute, and waits until it copies.
 fn copying(folder: &Path) -> Child {
     let mut child = pinwise(&folder.join("store.db"))
-        .args(["kernel", "tree", "--seconds", "60s", "--folder"])
+        .args(["bench", "kernel", "tree", "--seconds", "60s", "--folder"])
         .arg(folder)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -175,7 +194,7 @@ fn what_a_killed_copy_left_is_removed_by_the_next() {
     assert_eq!(entries(folder.path()).len(), 2, "a folder and its lock");
     let path = folder.path().to_str().unwrap();
     let arguments = [
-        "kernel", "tree", "--size", "64KiB", "--work", "2", "--folder", path,
+        "bench", "kernel", "tree", "--size", "64KiB", "--work", "2", "--folder", path,
     ];
     let (_, err) = texts(&run(&arguments));
     assert_eq!(entries(folder.path()), Vec::<String>::new(), "{err}");

@@ -62,7 +62,7 @@ fn killed_at(seed: u64) -> usize {
     trial.leaves_no_process();
 
     let (begun, ended) = (trial.lines("started"), trial.lines("done"));
-    let history = trial.run(&["history", "--format", "json"]);
+    let history = trial.run(&["record", "history", "--format", "json"]);
     history.succeeded();
     let history: serde_json::Value = serde_json::from_str(&history.out).unwrap();
     let records = history["records"].as_array().unwrap();
@@ -73,8 +73,8 @@ fn killed_at(seed: u64) -> usize {
         return 0;
     };
     assert_eq!(entry["complete"], false, "seed {seed}");
-    assert!(trial.run(&["history"]).out.contains("cut off"));
-    trial.run(&["show", "last"]).succeeded();
+    assert!(trial.run(&["record", "history"]).out.contains("cut off"));
+    trial.run(&["record", "show", "last"]).succeeded();
     let record = trial.stored();
     assert!(record["stopped"].is_null(), "seed {seed}");
     let runs = runs_of(&record);
@@ -89,7 +89,9 @@ fn killed_at(seed: u64) -> usize {
         assert!(run["metric"]["cost"].as_f64().unwrap() > 0.0, "seed {seed}");
     }
     // Reading leaves the journal where it is; the next to write takes it in.
-    trial.run(&["tag", "last", "--add", "kept"]).succeeded();
+    trial
+        .run(&["record", "tag", "last", "--add", "kept"])
+        .succeeded();
     assert_eq!(runs_of(&trial.stored()), runs, "seed {seed}");
     let leftovers: Vec<String> = trial.files();
     let is_journal = |name: &&String| name.ends_with(".runs");
@@ -114,11 +116,11 @@ fn the_next_experiment_uses_the_same_store() {
     trial.wait_for_lines("started", 6, &mut child);
     // While it runs another pinwise may read and write the store.
     trial.compare(&["--", "true"]).succeeded();
-    assert!(trial.run(&["history"]).out.contains("cut off"));
+    assert!(trial.run(&["record", "history"]).out.contains("cut off"));
     signal(&child, "KILL");
     finish(child);
     trial.compare(&["--", "true"]).succeeded();
-    let listed = trial.run(&["history", "--format", "json"]);
+    let listed = trial.run(&["record", "history", "--format", "json"]);
     let listed: serde_json::Value = serde_json::from_str(&listed.out).unwrap();
     let complete: Vec<bool> = listed["records"]
         .as_array()
@@ -131,7 +133,7 @@ fn the_next_experiment_uses_the_same_store() {
     let mut records = listed["records"].as_array().unwrap().iter();
     let cut_off = records.find(|record| record["complete"] == false);
     let id = cut_off.unwrap()["id"].as_str().unwrap().to_owned();
-    let export = trial.run(&["export", &id, "--json"]);
+    let export = trial.run(&["record", "export", &id, "--json"]);
     let record: serde_json::Value = serde_json::from_str(&export.out).unwrap();
     assert_eq!(runs_of(&record).len(), 5);
     trial.leaves_no_process();

@@ -159,7 +159,8 @@ fn an_a_a_comparison_blames_no_arm_for_its_threads() {
     let line =
         "echo >> n; if [ $(wc -l < n) = 3 ]; then sleep 0.1 & sleep 0.1 & fi; sleep 0.1; wait";
     let arguments = [
-        "aa",
+        "compare",
+        "--self",
         "--format",
         "json",
         "--warmup",

@@ -19,11 +19,13 @@ fn compare_into(trial: &Trial, store: &str) -> Ended {
 fn is_refused(trial: &Trial, store: &str, words: &[&str]) {
     compare_into(trial, store).is_refused(words);
     trial
-        .run(&["aa", "--store", store, "--", "touch", "ran"])
+        .run(&["compare", "--self", "--store", store, "--", "touch", "ran"])
         .is_refused(words);
-    trial.run(&["history", "--store", store]).is_refused(words);
     trial
-        .run(&["show", "last", "--store", store])
+        .run(&["record", "history", "--store", store])
+        .is_refused(words);
+    trial
+        .run(&["record", "show", "last", "--store", store])
         .is_refused(words);
     assert!(!trial.path("ran").exists(), "{store}: the command was run");
 }
@@ -42,7 +44,7 @@ fn stores_that_cannot_be_opened() {
     let nowhere = "/proc/no/store.db";
     compare_into(&trial, nowhere).is_refused(&[nowhere, "--store none"]);
     trial
-        .run(&["show", "last", "--store", nowhere])
+        .run(&["record", "show", "last", "--store", nowhere])
         .is_refused(&["the store is empty"]);
     std::fs::write(trial.path("file"), "").unwrap();
     is_refused(&trial, "file/store.db", &["file/store.db cannot be opened"]);
@@ -80,7 +82,7 @@ fn no_store_is_a_store() {
     compare_into(&trial, "none").succeeded();
     assert_eq!(trial.files(), ["ran"]);
     trial
-        .run(&["history", "--store", "none"])
+        .run(&["record", "history", "--store", "none"])
         .is_refused(&["--store none"]);
 }
 
@@ -112,7 +114,7 @@ fn damaged_and_newer_stores() {
         last.starts_with("error: the store trampled is damaged"),
         "{last}"
     );
-    let history = trial.run(&["history", "--store", "trampled"]);
+    let history = trial.run(&["record", "history", "--store", "trampled"]);
     history.is_refused(&["the store trampled is damaged", "move it away"]);
     std::fs::remove_file(trial.path("ran")).unwrap();
 
@@ -151,7 +153,7 @@ fn a_store_that_another_process_writes_to() {
     trial.compare(&["--", "true"]).succeeded();
     let other = Connection::open(trial.path("store.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    trial.run(&["history"]).succeeded();
+    trial.run(&["record", "history"]).succeeded();
     let ended = trial.compare(&["--export-json", "kept.json", "--", "true"]);
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
     assert!(ended.out.contains("Undecided"), "{}", ended.out);
@@ -253,10 +255,10 @@ fn a_disk_that_fills_up() {
     assert!(last.contains("results below are complete"), "{last}");
 
     let runs_kept = || {
-        let listed = trial.run(&[&["history"][..], &store].concat());
+        let listed = trial.run(&[&["record", "history"][..], &store].concat());
         listed.succeeded();
         assert!(listed.out.contains("cut off"), "{}", listed.out);
-        let export = trial.run(&[&["export", "last", "--json"][..], &store].concat());
+        let export = trial.run(&[&["record", "export", "last", "--json"][..], &store].concat());
         export.succeeded();
         runs_of(&serde_json::from_str(&export.out).unwrap()).len()
     };
@@ -267,7 +269,7 @@ fn a_disk_that_fills_up() {
     disk.resize("8m");
     assert_eq!(runs_kept(), before);
     // The next to write takes them in.
-    let tag = [&["tag", "last", "--add", "kept"][..], &store].concat();
+    let tag = [&["record", "tag", "last", "--add", "kept"][..], &store].concat();
     trial.run(&tag).succeeded();
     assert_eq!(runs_kept(), before);
     assert_eq!(journals(&at), 0);

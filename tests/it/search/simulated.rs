@@ -91,7 +91,7 @@ fn the_best_placement_is_found_and_applied() {
     );
     assert_eq!(record["confirmation"]["verdict"], "faster");
     assert_eq!(record["plan"]["threads"], json!([4]));
-    let text = stage.print("show last");
+    let text = stage.print("record show last");
     assert!(
         text.lines()
             .all(|l| l.starts_with("→ Run:") || l.chars().count() <= 80),
@@ -115,7 +115,7 @@ fn files_are_written_and_hold_what_is_printed() {
         1 + record["runs"].as_array().unwrap().len()
     );
     roxmltree::Document::parse(&read("x.svg")).unwrap();
-    assert_eq!(read("x.svg"), stage.print("show last --format svg"));
+    assert_eq!(read("x.svg"), stage.print("record show last --format svg"));
 }
 
 #[test]
@@ -171,7 +171,10 @@ fn a_search_goes_on_where_it_ended() {
     assert!(runs(&whole).len() > searched.len());
     assert_eq!(runs(&whole)[..searched.len()], searched[..]);
     assert_eq!(
-        stage.json("history")["records"].as_array().unwrap().len(),
+        stage.json("record history")["records"]
+            .as_array()
+            .unwrap()
+            .len(),
         1
     );
 }
@@ -207,7 +210,7 @@ fn an_undecided_search_says_so_where_a_verdict_is_required() {
 fn predictions_are_checked_on_a_simulated_machine() {
     let stage = stage();
     stage.print("search --machine sim:share.toml --threads 4 --seed 1 -- prog");
-    let all = stage.json("predict");
+    let all = stage.json("search predict");
     assert_eq!(all["schema"], "pinwise.prediction/1");
     assert_eq!(all["is_searched_machine"], true);
     let placements = all["placements"].as_array().unwrap();
@@ -226,15 +229,15 @@ fn predictions_are_checked_on_a_simulated_machine() {
         ratios.windows(2).all(|pair| pair[0] <= pair[1]),
         "{ratios:?}"
     );
-    let one = stage.json("predict last --place compact --place os-default");
+    let one = stage.json("search predict last --place compact --place os-default");
     assert_eq!(one["placements"][0]["place"], "compact*4");
     assert_eq!(one["placements"][1]["cpus"], "0-31");
-    let text = stage.print("predict");
+    let text = stage.print("search predict");
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
-    let other = stage.json("predict --machine sim:flat.toml --place compact");
+    let other = stage.json("search predict --machine sim:flat.toml --place compact");
     assert_eq!(other["is_searched_machine"], false);
 }
 
@@ -249,10 +252,10 @@ impl Running {
         let running = Self(command.spawn().unwrap());
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(30) {
-            let listed = stage.json("history");
+            let listed = stage.json("record history");
             let id = listed["records"][0]["id"].clone();
             if let Some(id) = id.as_str() {
-                let runs = stage.json(&format!("show {id}"))["runs"].clone();
+                let runs = stage.json(&format!("record show {id}"))["runs"].clone();
                 if runs.as_array().is_some_and(|runs| runs.len() >= 3) {
                     return running;
                 }
@@ -299,13 +302,13 @@ fn a_killed_search_shows_as_cut_off_and_goes_on() {
     let mut running = Running::start(&stage);
     running.0.kill().unwrap();
     running.0.wait().unwrap();
-    assert!(stage.print("history").contains("cut off"));
+    assert!(stage.print("record history").contains("cut off"));
     goes_on(&stage, "");
 }
 
 #[track_caller]
 fn goes_on(stage: &Stage, stopped: &str) {
-    let before = stage.json("show last");
+    let before = stage.json("record show last");
     assert_eq!(before["stopped"].as_str().unwrap_or_default(), stopped);
     let made = before["runs"].as_array().unwrap().len();
     let most = before["runs_used"].as_u64().unwrap() + 6;

@@ -34,39 +34,42 @@ impl Stage {
 fn a_stored_search_is_listed_shown_drawn_and_exported() {
     let stage = Stage::new();
     let id = stage.keep(|_| ());
-    let listed = stage.json("history");
+    let listed = stage.json("record history");
     assert_eq!(listed["records"][0]["schema"], "pinwise.search/1");
     assert_eq!(listed["records"][0]["title"], "search: ./prog -t {threads}");
     assert_eq!(listed["records"][0]["complete"], true);
-    let text = stage.print(&format!("show {id}"));
+    let text = stage.print(&format!("record show {id}"));
     assert!(text.starts_with("search: ./prog"), "{text}");
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
-    let svg = stage.print("show last --format svg");
+    let svg = stage.print("record show last --format svg");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-    let shown = stage.json("show last");
+    let shown = stage.json("record show last");
     assert_eq!(shown["schema"], "pinwise.search/1");
-    assert_eq!(stage.json("export last --json"), shown);
-    let csv = stage.print("export last --csv");
+    assert_eq!(stage.json("record export last --json"), shown);
+    let csv = stage.print("record export last --csv");
     let runs = shown["runs"].as_array().unwrap().len();
     assert_eq!(csv.lines().count(), 1 + runs);
     for form in ["--markdown", "--hyperfine"] {
-        stage.refuse(&format!("export last {form}"), &["is a search", "--csv"]);
+        stage.refuse(
+            &format!("record export last {form}"),
+            &["is a search", "--csv"],
+        );
     }
-    stage.refuse("show last --format xml", &["is a search"]);
+    stage.refuse("record show last --format xml", &["is a search"]);
 }
 
 #[test]
 fn one_that_was_cut_off_is_shown_as_such() {
     let stage = Stage::new();
     stage.keep(|record| record["stopped"] = Value::Null);
-    let listed = stage.json("history");
+    let listed = stage.json("record history");
     assert_eq!(listed["records"][0]["complete"], false);
     assert_eq!(listed["records"][0]["verdict"], "");
-    assert!(stage.print("history").contains("cut off"));
-    let text = stage.print("show last");
+    assert!(stage.print("record history").contains("cut off"));
+    let text = stage.print("record show last");
     assert!(text.contains("Cut off before it came to an end."), "{text}");
 }
 
@@ -82,11 +85,16 @@ fn hostile_strings_are_shown_safely() {
         record["predictions"][1]["arm"] = json!(hostile);
         record["tags"] = json!([hostile]);
     });
-    for line in ["history", "show last", "show last --format svg"] {
+    for line in [
+        "record",
+        "history",
+        "record show last",
+        "record show last --format svg",
+    ] {
         let text = stage.print(line);
         assert!(!text.contains(['\u{1b}', '\r']), "{line}: {text}");
     }
-    let svg = stage.print("show last --format svg");
+    let svg = stage.print("record show last --format svg");
     roxmltree::Document::parse(&svg).unwrap();
 }
 
@@ -94,7 +102,11 @@ fn hostile_strings_are_shown_safely() {
 fn a_newer_search_is_refused_where_its_figures_are_needed() {
     let stage = Stage::new();
     stage.keep(|record| record["schema"] = json!("pinwise.search/2"));
-    for line in ["search --resume last", "predict last", "export last --csv"] {
+    for line in [
+        "search --resume last",
+        "search predict last",
+        "record export last --csv",
+    ] {
         stage.refuse(line, &["a newer pinwise reads it"]);
     }
 }
@@ -130,7 +142,7 @@ fn a_search_that_has_ended_goes_on_only_with_more() {
     let stage = Stage::new();
     let resume = format!("search --machine '{MACHINE}' --resume last");
     stage.keep(|record| record["stopped"] = json!("precision"));
-    stage.refuse(&resume, &["found its answer", "pinwise show"]);
+    stage.refuse(&resume, &["found its answer", "pinwise record show"]);
     stage.refuse(&format!("{resume} --max-runs 900"), &["found its answer"]);
     stage.keep(|record| record["stopped"] = json!("failed"));
     stage.refuse(&resume, &["failed"]);
@@ -150,17 +162,18 @@ fn predict_refuses_what_cannot_be_had() {
     let stage = Stage::new();
     stage.keep(|_| ());
     stage.refuse(
-        "predict --threads 9",
+        "search predict --threads 9",
         &["--threads 9", "8 CPUs are allowed"],
     );
-    let place =
-        |text: &str, words: &[&str]| stage.refuse(&format!("predict --place '{text}'"), words);
+    let place = |text: &str, words: &[&str]| {
+        stage.refuse(&format!("search predict --place '{text}'"), words)
+    };
     place("one-coar", &["--place", "one-coar"]);
     place("one-core:7", &["--place"]);
     place("one-core", &["--place one-core", "2 CPUs, for 4 threads"]);
     place("spread*9", &["--place"]);
     place("compact/mem=bind", &["memory"]);
-    let machine = "predict --machine sim:nowhere.toml --place compact";
+    let machine = "search predict --machine sim:nowhere.toml --place compact";
     stage.refuse(machine, &["--machine", "nowhere.toml"]);
 }
 
@@ -168,7 +181,7 @@ fn predict_refuses_what_cannot_be_had() {
 fn a_machine_whose_description_has_gone_is_told() {
     let stage = Stage::new();
     stage.keep(|record| record["host"]["machine_spec"] = json!("sim:gone.toml"));
-    let output = stage.run("predict --place compact");
+    let output = stage.run("search predict --place compact");
     let (_, err) = texts(&output);
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert!(

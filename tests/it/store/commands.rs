@@ -111,7 +111,11 @@ fn a_store_on_read_only_media_is_read() {
         let (_, err) = texts(&probe);
         return crate::support::skipped(test, &format!("no read-only mount: {}", err.trim()));
     }
-    let reading: [&[&str]; 3] = [&["history"], &["show", "last"], &["export", &id, "--json"]];
+    let reading: [&[&str]; 3] = [
+        &["record", "history"],
+        &["record", "show", "last"],
+        &["record", "export", &id, "--json"],
+    ];
     for arguments in reading {
         let output = read(arguments);
         let (out, err) = texts(&output);
@@ -120,7 +124,7 @@ fn a_store_on_read_only_media_is_read() {
             "{arguments:?}: {err}"
         );
     }
-    let (_, err) = texts(&read(&["tag", &id, "--add", "x"]));
+    let (_, err) = texts(&read(&["record", "tag", &id, "--add", "x"]));
     assert!(
         err.contains("cannot be opened") && err.lines().count() == 1,
         "{err}"
@@ -130,7 +134,7 @@ fn a_store_on_read_only_media_is_read() {
     writer
         .execute_batch("UPDATE record SET verdict = verdict; UPDATE line SET title = 'changed'")
         .unwrap();
-    let (out, err) = texts(&read(&["history"]));
+    let (out, err) = texts(&read(&["record", "history"]));
     assert!(out.contains("changed"), "{out}{err}");
 }
 
@@ -140,12 +144,12 @@ fn reading_commands_make_no_store() {
     let store = folder.path().join("below/store.db");
     let stage = Stage::new(format!("sqlite:{}", store.display()));
     let reading: [(&[&str], i32); 8] = [
-        (&["history"], 0),
-        (&["show", "last"], 2),
-        (&["export", "last", "--json"], 2),
-        (&["diff", "a", "b"], 2),
-        (&["tag", "last", "--add", "x"], 2),
-        (&["prune", "--older-than", "1h", "--yes"], 0),
+        (&["record", "history"], 0),
+        (&["record", "show", "last"], 2),
+        (&["record", "export", "last", "--json"], 2),
+        (&["record", "diff", "a", "b"], 2),
+        (&["record", "tag", "last", "--add", "x"], 2),
+        (&["record", "prune", "--older-than", "1h", "--yes"], 0),
         (&["profile", "diff", "last~1", "last"], 2),
         (&["apply", "last", "--as", "all"], 2),
     ];
@@ -166,32 +170,33 @@ fn records_are_stored_listed_shown_tagged_compared_and_removed() {
     let stage = Stage::new(url);
     let first = stage.compare();
     let id = first["id"].as_str().unwrap();
-    assert_eq!(stage.json(&["show", id]), first);
+    assert_eq!(stage.json(&["record", "show", id]), first);
     let second = stage.compare();
-    let listed = stage.json(&["history"]);
+    let listed = stage.json(&["record", "history"]);
     assert_eq!(listed["records"].as_array().unwrap().len(), 2);
     assert_eq!(listed["records"][0]["id"], second["id"]);
-    assert!(stage.print(&["show", "last"]).contains("prog"));
-    let tagged = stage.json(&["tag", id, "--add", "good"]);
+    assert!(stage.print(&["record", "show", "last"]).contains("prog"));
+    assert_eq!(stage.json(&["record", "show", "last~1"]), first);
+    let tagged = stage.json(&["record", "tag", id, "--add", "good"]);
     assert_eq!(tagged["records"][0]["tags"][0], "good");
     assert_eq!(
-        stage.json(&["history", "--tag", "good"])["records"][0]["id"],
+        stage.json(&["record", "history", "--tag", "good"])["records"][0]["id"],
         first["id"]
     );
-    let diff = stage.json(&["diff", id, second["id"].as_str().unwrap()]);
+    let diff = stage.json(&["record", "diff", id, second["id"].as_str().unwrap()]);
     assert_eq!(diff["schema"], "pinwise.diff/1");
-    let csv = stage.print(&["export", "last", "--csv"]);
+    let csv = stage.print(&["record", "export", "last", "--csv"]);
     assert!(csv.lines().count() > 2);
-    let pruned = stage.json(&["prune", "--untagged", "--yes"]);
+    let pruned = stage.json(&["record", "prune", "--untagged", "--yes"]);
     assert_eq!(pruned["records"][0], second["id"]);
     assert_eq!(pruned["freed_bytes"], 0);
     stage.compare();
-    let told = stage.print(&["prune", "--untagged", "--yes"]);
+    let told = stage.print(&["record", "prune", "--untagged", "--yes"]);
     assert_eq!(
         told,
         "Removed 1 record; the server gives their space back when it vacuums.\n"
     );
-    assert_eq!(stage.json(&["history"])["total"], 1);
+    assert_eq!(stage.json(&["record", "history"])["total"], 1);
     assert!(!stage.folder.path().join("unused.db").exists());
     assert_eq!(stage.waiting(), 0);
 }
@@ -278,7 +283,7 @@ fn a_measurement_outlives_its_server() {
     }
     // On another host it is seen growing.
     let other = Stage::new(stage.url.clone());
-    let refused = other.run(&["tag", "last", "--add", "x"]);
+    let refused = other.run(&["record", "tag", "last", "--add", "x"]);
     let (_, err) = texts(&refused);
     assert!(err.contains("is still being written"), "{err}");
     server.stop();
@@ -295,7 +300,7 @@ fn a_measurement_outlives_its_server() {
     let record: Value = serde_json::from_str(&out).unwrap();
     assert!(stage.waiting() > 0);
     // Who reads is told, and nothing that waits is lost by it.
-    let output = stage.run(&["history"]);
+    let output = stage.run(&["record", "history"]);
     let (_, err) = texts(&output);
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -304,10 +309,10 @@ fn a_measurement_outlives_its_server() {
     );
     server.start();
     assert_eq!(
-        stage.json(&["show", record["id"].as_str().unwrap()]),
+        stage.json(&["record", "show", record["id"].as_str().unwrap()]),
         record
     );
-    assert_eq!(stage.json(&["history"])["total"], 2);
+    assert_eq!(stage.json(&["record", "history"])["total"], 2);
     assert_eq!(stage.waiting(), 0);
 }
 
@@ -335,11 +340,14 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
         std::thread::sleep(Duration::from_millis(10));
     }
     let other = Stage::new(url);
-    assert_eq!(other.json(&["history"])["records"][0]["complete"], false);
+    assert_eq!(
+        other.json(&["record", "history"])["records"][0]["complete"],
+        false
+    );
     comparing.kill().unwrap();
     comparing.wait().unwrap();
     let runs = |stage: &Stage| {
-        let record = stage.json(&["show", "last"]);
+        let record = stage.json(&["record", "show", "last"]);
         let arms = record["arms"].as_array().unwrap().clone();
         let of = |arm: &Value, key: &str| arm[key].as_array().map_or(0, Vec::len);
         let counts = arms
@@ -352,7 +360,11 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
     assert_eq!(stage.waiting(), 0);
     // Nobody writes it any more, which other hosts see, too.
     let deadline = Instant::now() + Duration::from_secs(30);
-    while !other.run(&["tag", "last", "--add", "x"]).status.success() {
+    while !other
+        .run(&["record", "tag", "last", "--add", "x"])
+        .status
+        .success()
+    {
         assert!(Instant::now() < deadline);
     }
 }
@@ -365,7 +377,7 @@ fn stores_are_copied() {
     let stage = Stage::new(url.clone());
     let records = [stage.compare(), stage.compare()];
     let file = format!("sqlite:{}", stage.folder.path().join("copy.db").display());
-    let copy = |from: &str, to: &str| stage.print(&["store", "copy", from, to]);
+    let copy = |from: &str, to: &str| stage.print(&["record", "copy", from, to]);
     assert_eq!(copy(&url, &file), "Copied 2 records.\n");
     let new = "Copied 0 records; 2 of 2 were there already.\n";
     assert_eq!(copy(&url, &file), new);
@@ -373,7 +385,7 @@ fn stores_are_copied() {
     let Some(second) = database("store::stores_are_copied") else {
         return;
     };
-    let told = stage.json(&["store", "copy", &file, &second]);
+    let told = stage.json(&["record", "copy", &file, &second]);
     assert_eq!(
         (told["copied"].as_u64(), told["already_there"].as_u64()),
         (Some(2), Some(0))
@@ -381,12 +393,12 @@ fn stores_are_copied() {
     let there = Stage::new(second);
     for record in &records {
         assert_eq!(
-            &there.json(&["show", record["id"].as_str().unwrap()]),
+            &there.json(&["record", "show", record["id"].as_str().unwrap()]),
             record
         );
     }
     let refused = |arguments: &[&str], words: &str| {
-        let output = stage.run(&[&["store", "copy"], arguments].concat());
+        let output = stage.run(&[&["record", "copy"], arguments].concat());
         let (_, err) = texts(&output);
         assert_eq!(output.status.code(), Some(2), "{err}");
         assert!(err.contains(words) && err.lines().count() == 1, "{err}");

@@ -201,7 +201,12 @@ fn the_command_says_it_in_a_line(stage: &Stage) {
     let check = |mode: &str, roots: &str, word: Option<&str>| {
         let folder = stage.server.folder();
         let output = pinwise(&folder.join("unused.db"))
-            .args(["--store", &stage.url("postgres@localhost", ""), "history"])
+            .args([
+                "--store",
+                &stage.url("postgres@localhost", ""),
+                "record",
+                "history",
+            ])
             .env_remove("PINWISE_STORE")
             .env("HOME", folder)
             .env("XDG_STATE_HOME", folder.join("state"))

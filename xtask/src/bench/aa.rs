@@ -71,7 +71,7 @@ fn ours(setting: &Setting, command: &str, runs: usize, alarms: &mut Alarms) -> R
     let runs = runs.to_string();
     measure(
         Command::new(&setting.pinwise)
-            .args(["--store", "none", "aa", "--max-runs", &runs])
+            .args(["--store", "none", "compare", "--self", "--max-runs", &runs])
             .arg("--export-json")
             .arg(&file)
             .arg(command),

@@ -1,4 +1,4 @@
-/* The work of `pinwise kernel fft` in C: units of sequences that are
+/* The work of `pinwise bench kernel fft` in C: units of sequences that are
  * correlated with themselves. Stockham's transform of radix 4 with tables, real
  * and imaginary parts in arrays of their own, so that a compiler can vectorise
  * it. Prints the seconds and the same checksum. Lengths are powers of two.

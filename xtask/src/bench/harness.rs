@@ -94,7 +94,8 @@ fn pinwise(setting: &Setting, runs: usize, store: &str) -> Result<f64> {
     command.args([
         "--store",
         store,
-        "aa",
+        "compare",
+        "--self",
         "--warmup",
         "1",
         "--precision",

@@ -21,21 +21,24 @@ const LARGE: u64 = 5;
 
 /// What is measured: its name, and its options.
 const LISTS: [(&str, &[&str]); 6] = [
-    ("`pinwise history`", &["history"]),
-    ("`history --limit 200`", &["history", "--limit", "200"]),
+    ("`pinwise record history`", &["record", "history"]),
     (
-        "`history --host node-7 --tag nightly`",
-        &["history", "--host", "node-7", "--tag", "nightly"],
+        "`record history --limit 200`",
+        &["record", "history", "--limit", "200"],
     ),
     (
-        "`history --text 'prog-3 node-11'`",
-        &["history", "--text", "prog-3 node-11"],
+        "`record history --host node-7 --tag nightly`",
+        &["record", "history", "--host", "node-7", "--tag", "nightly"],
     ),
     (
-        "`history --limit 100000 --format json`",
-        &["history", "--limit", "100000", "--format", "json"],
+        "`record history --text 'prog-3 node-11'`",
+        &["record", "history", "--text", "prog-3 node-11"],
     ),
-    ("`show last`", &["show", "last"]),
+    (
+        "`record history --limit 100000 --format json`",
+        &["record", "history", "--limit", "100000", "--format", "json"],
+    ),
+    ("`record show last`", &["record", "show", "last"]),
 ];
 
 pub(super) fn run(setting: &Setting) -> Result<String> {
@@ -119,7 +122,7 @@ fn fill(setting: &Setting, path: &Path) -> Result<()> {
     let mut first = Command::new(&setting.pinwise);
     first
         .args(["--store", &format!("sqlite:{}", path.display())])
-        .args(["history", "--limit", "1", "--format", "json"]);
+        .args(["record", "history", "--limit", "1", "--format", "json"]);
     let listed: Value = serde_json::from_str(&output(&mut first)?)?;
     if listed["total"] != RECORDS {
         bail!("the store has {} records, not {RECORDS}", listed["total"]);

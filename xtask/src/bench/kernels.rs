@@ -78,7 +78,7 @@ fn kernel(
 ) -> Result<(f64, String)> {
     let mut command = Command::new(pinwise);
     command
-        .args(["kernel", name, "--isa", isa, "--format", "json"])
+        .args(["bench", "kernel", name, "--isa", isa, "--format", "json"])
         .args(["--work", &units.to_string()]);
     if let Some(size) = size {
         command.args(["--size", &size.to_string()]);

@@ -86,7 +86,7 @@ fn kill_once(
         .lines()
         .count();
     let mut history = Command::new(&setting.pinwise);
-    history.args(["--store", &store, "history", "--format", "json"]);
+    history.args(["--store", &store, "record", "history", "--format", "json"]);
     let Ok(text) = output(&mut history) else {
         left.unreadable += 1;
         return Ok(());
@@ -109,7 +109,9 @@ fn kill_once(
 
 fn stored_runs(setting: &Setting, store: &str) -> Result<usize> {
     let mut show = Command::new(&setting.pinwise);
-    show.args(["--store", store, "show", "last", "--format", "json"]);
+    show.args([
+        "--store", store, "record", "show", "last", "--format", "json",
+    ]);
     let record: Value = serde_json::from_str(&output(&mut show)?)?;
     let arms = record["arms"].as_array().context("no arms")?;
     let runs = |arm: &Value, key: &str| arm[key].as_array().map_or(0, Vec::len);

@@ -1,4 +1,4 @@
-/* The work of `pinwise kernel mandelbrot` in C, by the same method: chunks of
+/* The work of `pinwise bench kernel mandelbrot` in C, by the same method: chunks of
  * points in arrays, blocks of steps without looking, blocks in which a point
  * leaves made again. Prints the seconds, how many points are inside, and the
  * points of a picture. The compiler may fuse multiplications and additions, so

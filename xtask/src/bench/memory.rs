@@ -95,7 +95,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
 GB/s (1e9 bytes, counted as STREAM does) of arrays of {} MB, threads on CPUs 0
 and 1, all at normal priority; medians of {ROUNDS} rounds in which all take
 turns. probe: `topology --measure`'s, median of {BATCHES} batches. kernel:
-`pinwise kernel NAME`, the best of {KERNEL_RUNS} runs of {KERNEL_WORK} units a thread. STREAM: the four STREAM loops
+`pinwise bench kernel NAME`, the best of {KERNEL_RUNS} runs of {KERNEL_WORK} units a thread. STREAM: the four STREAM loops
 written anew (`xtask/src/bench/stream.c`, `gcc -O3 -march=native -fopenmp`), the
 *best* of {PASSES} passes, as STREAM reports. likwid-bench: the fastest of its
 kernels, named. The ratios are probe and kernel over the best of the others in
@@ -209,7 +209,7 @@ fn kernels(pinwise: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result
         for _ in 0..KERNEL_RUNS {
             let mut command = Command::new(pinwise);
             command
-                .args(["kernel", name, "--format", "json"])
+                .args(["bench", "kernel", name, "--format", "json"])
                 .args(["--threads", &threads.to_string()])
                 .args(["--bind", &cpu_list(threads)])
                 .args(["--size", &(arrays * ARRAY).to_string()])

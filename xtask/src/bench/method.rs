@@ -31,7 +31,7 @@ means that one arm's standard deviation is five times the other's around the sam
 centre; *leaves 5 %* that whatever runs after the arm takes 5 % longer. *Faster*,
 *slower*: verdicts on the second arm, false where the centres are the same. *By
 order, time, load*: the finding says that the difference depends on it. The fourth
-and the fifth count what `diff` and `fleet diff` claim where nothing changed (the
+and the fifth count what `record diff` and `fleet diff` claim where nothing changed (the
 second session is 3 % slower as a whole).
 
 {}",

@@ -27,8 +27,8 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
         command.arg("-o").arg(setting.folder.path().join(to));
         command
     };
-    let mut export = pinwise(&["export", "last", "--json"], "r.json");
-    let mut report = pinwise(&["report", "last"], "r.html");
+    let mut export = pinwise(&["record", "export", "last", "--json"], "r.json");
+    let mut report = pinwise(&["record", "report", "last"], "r.html");
     let mut times = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let exported = 1e3 * measure(&mut export)?.wall.as_secs_f64();
@@ -47,8 +47,8 @@ alternately.
 
 | | ms | kB |
 |---|---|---|
-| `pinwise export --json`: reads the record and writes it | {:.1} | {:.0} |
-| `pinwise report`: the same as one page | {:.1} | {:.0} |
+| `pinwise record export --json`: reads the record and writes it | {:.1} | {:.0} |
+| `pinwise record report`: the same as one page | {:.1} | {:.0} |
 | difference, pair by pair | {:.1} | |
 
 In headless Chromium, without a GPU; the page is a file on disk:

@@ -20,7 +20,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     };
     let show = || {
         let mut command = Command::new(&setting.pinwise);
-        command.args(["--store", &store, "show", "last"]);
+        command.args(["--store", &store, "record", "show", "last"]);
         command
     };
     measure(&mut compare(&store))?;
@@ -28,7 +28,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     for (name, command) in [
         ("simulate, analyse at every look, print", compare("none")),
         ("the same, and store every run", compare(&store)),
-        ("`pinwise show` of the record", show()),
+        ("`pinwise record show` of the record", show()),
     ] {
         let mut command = command;
         let taken = (0..ROUNDS)

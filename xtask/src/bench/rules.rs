@@ -51,7 +51,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     Ok(format!(
         "## Rules: what they cost, how soon they act
 
-`pinwise rules run` with two rules by executable while {RATE} processes a second
+`pinwise apply rules run` with two rules by executable while {RATE} processes a second
 (`/bin/true`, matching none) are started for {SECONDS} s: CPU time of pinwise as a
 share of one CPU, by the scheduler's clock and by that of `/proc/PID/stat`. Then
 {PLACED} processes that match, at random moments, each reading its own mask every
@@ -142,7 +142,7 @@ impl Kept {
     fn start(setting: &Setting, rules: &Path, options: &[&str]) -> Result<Self> {
         let state = setting.folder.path().join("state");
         let mut command = Command::new(&setting.pinwise);
-        command.args(["rules", "run", "--state"]);
+        command.args(["apply", "rules", "run", "--state"]);
         command.arg(&state).arg(rules).args(options);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let kept = Self(command.spawn()?);
@@ -154,7 +154,7 @@ impl Kept {
     /// CPU time so far: ns of the scheduler's, ticks of 10 ms.
     fn used(&mut self) -> Result<(u64, u64)> {
         if let Some(status) = self.0.try_wait()? {
-            bail!("pinwise rules ended: {status}");
+            bail!("pinwise apply rules ended: {status}");
         }
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{}/{name}", self.0.id()));
         let clock = read("schedstat")?;

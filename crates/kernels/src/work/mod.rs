@@ -1,5 +1,5 @@
 //! Built-in workloads: whetstone to file copies, each a command
-//! (`pinwise kernel NAME`) that does a fixed amount of work and proves it.
+//! (`pinwise bench kernel NAME`) that does a fixed amount of work and proves it.
 //!
 //! ```text
 //! Kernel ──prepare──► Job ──worker──► Worker, one per thread

@@ -51,7 +51,7 @@ impl LinuxMachine {
         if let Some((entry, outcome)) = failed {
             return Err(MachineError::System {
                 action: format!("{entry} {outcome}"),
-                reason: "pinwise restore tries again".to_owned(),
+                reason: "pinwise apply restore tries again".to_owned(),
             });
         }
         let run = run?;

@@ -177,11 +177,11 @@ pub(super) fn play(
 /// A kernel's command line as a workload: so many units of 10 ms on so many
 /// threads. `None` for any other command.
 pub(super) fn kernel(arguments: &[String]) -> Option<Kernel> {
-    let [program, word, name, rest @ ..] = arguments else {
+    let [program, group, command, name, rest @ ..] = arguments else {
         return None;
     };
     let is_pinwise = program.rsplit('/').next()?.starts_with("pinwise");
-    if !is_pinwise || word != "kernel" {
+    if !is_pinwise || (group.as_str(), command.as_str()) != ("bench", "kernel") {
         return None;
     }
     let options: BTreeMap<&str, &str> = rest

@@ -152,12 +152,13 @@ fn one_cache_is_filled_before_the_next() {
 #[test]
 fn kernels_are_known_by_their_command_line() {
     let line = |text: &str| kernel(&shell_words::split(text).unwrap());
-    let found = line("/usr/bin/pinwise kernel fft --threads 4 --work 50 --format json").unwrap();
+    let found =
+        line("/usr/bin/pinwise bench kernel fft --threads 4 --work 50 --format json").unwrap();
     assert_eq!(
         (found.name.as_str(), found.threads, found.units),
         ("fft", 4, 50)
     );
-    assert_eq!(line("pinwise kernel pi").unwrap().units, 100);
+    assert_eq!(line("pinwise bench kernel pi").unwrap().units, 100);
     assert!(line("pinwise compare x").is_none() && line("xz kernel y").is_none());
     let printed: serde_json::Value = serde_json::from_str(&found.printed(2.0)).unwrap();
     assert_eq!(printed["seconds"], 2.0);

@@ -284,14 +284,17 @@ fn the_number_of_threads_is_the_runs_own() {
     assert_eq!(threads("prog --threads 4", Some("3")), Some(4));
     assert_eq!(threads("prog --threads=1", None), Some(1));
     assert_eq!(threads("prog --threadsafe 4", None), Some(2));
-    assert_eq!(threads("pinwise kernel pi --threads 3", Some("4")), Some(3));
+    assert_eq!(
+        threads("pinwise bench kernel pi --threads 3", Some("4")),
+        Some(3)
+    );
 }
 
 #[test]
 fn kernels_run_here_too() {
     let machine = open(&text("", ""));
     let workload = Workload::new(
-        Command::from_line("pinwise kernel pi --threads 4 --work 200 --format json").unwrap(),
+        Command::from_line("pinwise bench kernel pi --threads 4 --work 200 --format json").unwrap(),
     );
     let truth = machine
         .true_cost(&request(&workload, &set("0,2,4,6")))

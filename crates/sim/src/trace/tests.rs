@@ -360,8 +360,8 @@ fn what_is_not_played_is_refused_but_for_kernels() {
     };
     let told = refused("prog", None);
     assert!(told.contains("[scheduler]"), "{told}");
-    assert_eq!(refused("pinwise kernel pi --threads 2", None), "");
-    let told = refused("pinwise kernel pi", Some(Tier::Proc));
+    assert_eq!(refused("pinwise bench kernel pi --threads 2", None), "");
+    let told = refused("pinwise bench kernel pi", Some(Tier::Proc));
     assert!(told.starts_with("tier proc cannot be had"), "{told}");
     let process = plain.trace(&order(Subject::Process(1)), &mut Recorder::default());
     assert!(process.is_err_and(|error| error.to_string().starts_with("process 1: ")));

@@ -24,13 +24,13 @@ impl Postgres {
         let condition = "line.schema = $1 AND line.host = $2 AND line.complete";
         let values: [(&(dyn ToSql + Sync), Type); 2] =
             [(&text(schema), Type::TEXT), (&text(host), Type::TEXT)];
-        let newest = self.select_newest(condition, &values);
+        let newest = self.select_newest(condition, &values, 0);
         newest.map_err(|trouble| self.explain(trouble))
     }
 
     /// The newest record of this schema, complete or not, of whatever host.
     pub(crate) fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
-        self.select_newest("line.schema = $1", &[(&text(schema), Type::TEXT)])
+        self.select_newest("line.schema = $1", &[(&text(schema), Type::TEXT)], 0)
             .map_err(|trouble| self.explain(trouble))
     }
 
@@ -101,20 +101,21 @@ impl Postgres {
         &self,
         condition: &str,
         values: &[(&(dyn ToSql + Sync), Type)],
+        back: u32,
     ) -> Result<Option<Stored>, Trouble> {
         let sql = format!(
             "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id
-             WHERE {condition} ORDER BY line.number DESC LIMIT 1"
+             WHERE {condition} ORDER BY line.number DESC LIMIT 1 OFFSET {back}"
         );
         let rows = self.link.query(&sql, values)?;
         rows.first().map(stored).transpose()
     }
 
     fn select_matching(&self, id: &str) -> Result<Vec<Stored>, Trouble> {
-        if id == "last" {
-            return Ok(self.select_newest("TRUE", &[])?.into_iter().collect());
+        if let Some(back) = matching::back(id) {
+            return Ok(self.select_newest("TRUE", &[], back)?.into_iter().collect());
         }
-        let same = self.select_newest("line.id = $1", &[(&text(id), Type::TEXT)])?;
+        let same = self.select_newest("line.id = $1", &[(&text(id), Type::TEXT)], 0)?;
         if let Some(same) = same {
             return Ok(vec![same]);
         }

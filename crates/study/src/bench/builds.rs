@@ -37,7 +37,7 @@ fn worth(record: &Comparison) -> Option<Finding> {
 
 /// The instruction set of a kernel's command line.
 fn isa(arm: &Arm) -> Option<&str> {
-    let is_kernel = arm.command.get(1).is_some_and(|word| word == "kernel");
+    let is_kernel = arm.command.get(2).is_some_and(|word| word == "kernel");
     let at = arm.command.iter().position(|word| word == "--isa")?;
     arm.command
         .get(at + 1)
@@ -89,19 +89,18 @@ mod tests {
     #[test]
     fn the_newest_build_is_told_in_the_words_of_its_contrast() {
         let found = told(&[
-            "pinwise kernel fft --work 10 --isa v1",
-            "pinwise kernel fft --work 10 --isa v3",
-            "pinwise kernel fft --work 10 --isa native",
+            "pinwise bench kernel fft --work 10 --isa v1",
+            "pinwise bench kernel fft --work 10 --isa v3",
+            "pinwise bench kernel fft --work 10 --isa native",
         ]);
         assert_eq!(found.len(), 1);
-        let start =
-            "What a build for this processor is worth: pinwise kernel fft --work 10 --isa native ";
+        let start = "What a build for this processor is worth: pinwise bench kernel fft --work 10 --isa native ";
         assert!(found[0].starts_with(start), "{found:?}");
     }
 
     #[test]
     fn other_arms_are_no_builds() {
-        let same = "pinwise kernel fft --work 10 --isa v1";
-        assert!(told(&[same, "pinwise kernel fft --work 9 --isa v1"]).is_empty());
+        let same = "pinwise bench kernel fft --work 10 --isa v1";
+        assert!(told(&[same, "pinwise bench kernel fft --work 9 --isa v1"]).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! A built-in workload as a command: `pinwise kernel …`, and what one run of
+//! A built-in workload as a command: `pinwise bench kernel …`, and what one run of
 //! it tells of the kernel itself.
 //!
 //! Measured runs are commands like any other; nothing is timed in this process.
@@ -37,6 +37,7 @@ impl Call {
     pub fn command(&self) -> Result<Command, CommandError> {
         let mut words = vec![
             self.program.clone(),
+            "bench".to_owned(),
             "kernel".to_owned(),
             self.kernel.name.to_owned(),
             "--threads".to_owned(),

@@ -335,7 +335,7 @@ fn conclude(
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let advice = withheld_advice(record, best)
         .or_else(|| doubted_advice(outcome, &choice, setting))
-        .or_else(|| advice(plan, outcome, best));
+        .or_else(|| advice(plan, outcome, best, verdict::prices(&choice, setting)));
     let commands = match (&advice, best) {
         (None, Some(arm)) => record.commands_of(&record.arms[arm]),
         _ => Vec::new(),
@@ -403,7 +403,12 @@ fn withheld_advice(record: &Comparison, best: Option<usize>) -> Option<String> {
 }
 
 /// What to do, unless it is to run the best arm's commands.
-fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> Option<String> {
+fn advice(
+    plan: &Plan,
+    outcome: Outcome,
+    best: Option<usize>,
+    prices: Option<String>,
+) -> Option<String> {
     let text = match (outcome, best) {
         (Outcome::Best(_), Some(arm)) => {
             let arm = &plan.arms[arm];
@@ -423,10 +428,13 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> Option<String> 
             "Choose by other reasons than speed.".to_owned()
         }
         (Outcome::Same, _) => "Choose by other reasons than this metric.".to_owned(),
-        _ => format!(
-            "Give it {}, or accept a larger --min-effect.",
-            plan.more_effort()
-        ),
+        _ => match prices {
+            Some(prices) => format!(
+                "Give it {}: {prices}; or accept a larger smallest effect (--min-effect).",
+                plan.more_effort()
+            ),
+            None => "A verdict takes more than an hour here. Make the machine quieter (pinwise doctor says how), or accept a larger smallest effect (--min-effect).".to_owned(),
+        },
     };
     Some(text)
 }

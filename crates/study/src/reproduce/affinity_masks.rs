@@ -301,7 +301,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             );
             continue;
         }
-        let command = format!("pinwise kernel {kernel} --threads 4");
+        let command = format!("pinwise bench kernel {kernel} --threads 4");
         let answer = here.compare(&[
             here.arm("four cores", &command, "one-per-core*4"),
             here.arm("two cores", &command, "compact*4"),

@@ -119,7 +119,7 @@ const SLIGHT: f64 = 1.0;
 const WORK: usize = 100;
 
 fn kernel(threads: usize) -> String {
-    format!("pinwise kernel whetstone --threads {threads} --work {WORK} --format json")
+    format!("pinwise bench kernel whetstone --threads {threads} --work {WORK} --format json")
 }
 
 fn whetstone(stage: &mut Stage<'_>) -> Result<Vec<ClaimRecord>> {
@@ -183,8 +183,8 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         Claim::new("on two cores about double", "about double"),
     );
     let no_smt = "this machine reports one CPU for each core";
-    let one = "pinwise kernel whetstone --threads 1";
-    let two = "pinwise kernel whetstone --threads 2";
+    let one = "pinwise bench kernel whetstone --threads 1";
+    let two = "pinwise bench kernel whetstone --threads 2";
     let mut arms = vec![here.arm("1 thread", one, "os-default")];
     if smt > 1 {
         arms.push(here.arm("siblings", two, "one-core"));

@@ -160,7 +160,7 @@ impl Here<'_> {
         self.stage.machine()
     }
 
-    /// An arm that runs a kernel, written as `pinwise kernel …`.
+    /// An arm that runs a kernel, written as `pinwise bench kernel …`.
     fn arm(&self, name: &'static str, command: &str, place: &str) -> Arm {
         let mut arm = Arm::new(name, command, place);
         self.program.clone_into(&mut arm.command[0]);

@@ -95,7 +95,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         let claim = saves.not_here("there is one CPU only");
         return Ok(vec![experiment(vec![claim])]);
     };
-    let command = format!("pinwise kernel pi --work 1 --size {DIGITS}");
+    let command = format!("pinwise bench kernel pi --work 1 --size {DIGITS}");
     let answer = here.compare(&[
         here.arm("default", &command, "os-default"),
         here.arm("pinned", &command, &format!("cpu:{cpu}")),

@@ -119,7 +119,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             );
             continue;
         };
-        let command = |isa| format!("pinwise kernel {kernel} --work 8 --isa {isa}");
+        let command = |isa| format!("pinwise bench kernel {kernel} --work 8 --isa {isa}");
         let answer = here.compare(&[
             here.arm("generic", &command("v1"), "os-default"),
             here.arm("native", &command("native"), "os-default"),

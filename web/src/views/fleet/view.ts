@@ -148,7 +148,7 @@ const tooFew = (fleet: Fleet): HTMLElement =>
       'the command that measures a node',
     ),
     commandLine(
-      'pinwise report NODE1.json NODE2.json -o fleet.html',
+      'pinwise record report NODE1.json NODE2.json -o fleet.html',
       'the command that writes the report',
     ),
   );

@@ -2,7 +2,7 @@
 //!
 //! Every value is written to a journal before it is changed, and told to a second
 //! process, the guardian, which undoes what is in force when pinwise ends, SIGKILL
-//! included. What even the guardian could not do, `pinwise restore` does: the
+//! included. What even the guardian could not do, `pinwise apply restore` does: the
 //! journal stays until all is put back. A value that is no longer what pinwise
 //! made it is left alone: who changed it since meant it. Where the journal
 //! cannot be written or the guardian has gone, nothing is changed; one whose

@@ -39,7 +39,7 @@ pub enum RulesJournalError {
     )]
     Foreign(PathBuf),
     /// Somebody writes it.
-    #[error("{}: another pinwise rules uses it; end that, or name another with --state", .0.display())]
+    #[error("{}: another pinwise apply rules uses it; end that, or name another with --state", .0.display())]
     InUse(PathBuf),
     /// It cannot be begun.
     #[error(transparent)]
@@ -103,7 +103,7 @@ impl RulesJournal {
             place.make_folder()?;
             let again = folder::lock(&place.path, Duration::ZERO)?;
             *lock = again.ok_or_else(|| {
-                io::Error::other("its lock was removed, and another pinwise rules has begun")
+                io::Error::other("its lock was removed, and another pinwise apply rules has begun")
             })?;
         }
         Ok(())

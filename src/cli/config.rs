@@ -1,0 +1,204 @@
+//! The user's own defaults, from `pinwise/config.toml` in the folder of
+//! configurations.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::builder::ArgPredicate;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::named_folder;
+use super::values::{parse_duration, parse_margin};
+use pinwise_placement::Placement;
+use pinwise_store::Location;
+
+/// What the file may hold; everything may be absent.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Config {
+    /// `--store`
+    store: Option<Spanned<String>>,
+    /// `--color`
+    color: Option<Spanned<String>>,
+    /// `--budget` of `compare` and `search`
+    budget: Option<Spanned<String>>,
+    /// `--min-effect` of `compare` and `bench`
+    min_effect: Option<Spanned<String>>,
+    /// What `compare` tries of one command where no `--place` is given
+    #[serde(default)]
+    places: Vec<Spanned<String>>,
+}
+
+impl Config {
+    /// Reads the file; none is as good as an empty one.
+    ///
+    /// # Errors
+    /// `FILE:LINE: reason` where it cannot be read or a value is none.
+    pub(super) fn load() -> anyhow::Result<Self> {
+        let Some(path) = path() else {
+            return Ok(Self::default());
+        };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(error).context(path.display().to_string()),
+        };
+        Self::parse(&text)
+            .map_err(|(line, reason)| anyhow::anyhow!("{}:{line}: {reason}", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self, (usize, String)> {
+        let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+        let config: Self = toml::from_str(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            (line(at), error.message().to_owned())
+        })?;
+        let checks = [
+            (&config.store, check_store as Check),
+            (&config.color, check_color),
+            (&config.budget, |text| parse_duration(text).map(drop)),
+            (&config.min_effect, |text| parse_margin(text).map(drop)),
+        ];
+        let places = config
+            .places
+            .iter()
+            .map(|place| (place, check_place as Check));
+        let values = checks.into_iter();
+        let values = values.filter_map(|(value, check)| Some((value.as_ref()?, check)));
+        for (value, check) in values.chain(places) {
+            let text = value.get_ref();
+            check(text).map_err(|why| (line(value.span().start), format!("'{text}': {why}")))?;
+        }
+        Ok(config)
+    }
+
+    /// The command line with these defaults.
+    pub(super) fn apply(&self, mut command: clap::Command) -> clap::Command {
+        let default = |value: &Option<Spanned<String>>| {
+            let value = value.as_ref()?.get_ref();
+            Some(value.clone())
+        };
+        for (name, value) in [("store", &self.store), ("color", &self.color)] {
+            if let Some(value) = default(value) {
+                command = command.mut_arg(name, |arg| arg.default_value(value));
+            }
+        }
+        if let Some(budget) = default(&self.budget) {
+            for name in ["compare", "search"] {
+                // A number of runs is a limit of its own.
+                let unless = ("max_runs", ArgPredicate::IsPresent, None::<&'static str>);
+                command = command.mut_subcommand(name, |command| {
+                    command.mut_arg("budget", |arg| {
+                        arg.default_value_ifs([unless])
+                            .default_value(budget.clone())
+                    })
+                });
+            }
+        }
+        if let Some(effect) = default(&self.min_effect) {
+            for name in ["compare", "bench"] {
+                command = command.mut_subcommand(name, |command| {
+                    command.mut_arg("min_effect", |arg| arg.default_value(effect.clone()))
+                });
+            }
+        }
+        command
+    }
+
+    /// Placements that are tried where none is named.
+    pub(super) fn places(&self) -> Vec<String> {
+        self.places
+            .iter()
+            .map(|place| place.get_ref().clone())
+            .collect()
+    }
+}
+
+/// Says what is wrong with a value.
+type Check = fn(&str) -> Result<(), String>;
+
+fn check_store(text: &str) -> Result<(), String> {
+    Location::parse(text)
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+fn check_color(text: &str) -> Result<(), String> {
+    match text {
+        "auto" | "always" | "never" => Ok(()),
+        _ => Err("write auto, always or never".to_owned()),
+    }
+}
+
+fn check_place(text: &str) -> Result<(), String> {
+    let place: Result<Placement, _> = text.parse();
+    place.map(drop).map_err(|error| error.to_string())
+}
+
+/// `PINWISE_CONFIG`, else the user's own; empty for none.
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+fn path() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("PINWISE_CONFIG") {
+        return Some(PathBuf::from(path)).filter(|path| !path.as_os_str().is_empty());
+    }
+    let folder = named_folder("XDG_CONFIG_HOME")
+        .or_else(|| named_folder("HOME").map(|home| home.join(".config")))?;
+    Some(folder.join("pinwise/config.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args;
+
+    fn refused(text: &str) -> String {
+        let (line, reason) = Config::parse(text).unwrap_err();
+        format!("{line}: {reason}")
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        assert_eq!(
+            refused("# mine\nbudget = \"5\"\n"),
+            "2: '5': write a time with its unit, such as 500ms, 30s or 2m"
+        );
+        assert!(
+            refused("store = \"sqlite:x\"\nbudgets = \"5s\"\n")
+                .starts_with("2: unknown field `budgets`")
+        );
+        assert_eq!(
+            refused("color = \"pink\""),
+            "1: 'pink': write auto, always or never"
+        );
+        assert!(
+            refused("places = [\"os-default\",\n  \"everywhere\"]").starts_with("2: 'everywhere'")
+        );
+        assert!(refused("store = 1").starts_with("1: "));
+    }
+
+    #[test]
+    fn defaults_give_way_to_options() {
+        let text =
+            "budget = \"2m\"\nmin-effect = \"3%\"\nstore = \"sqlite:mine.db\"\ncolor = \"never\"";
+        let config = Config::parse(text).unwrap();
+        let budget = |line: &str| {
+            let command = config.apply(args::command());
+            let matches = command.try_get_matches_from(line.split(' ')).unwrap();
+            let (_, compare) = matches.subcommand().unwrap();
+            let budget: Option<&std::time::Duration> = compare.get_one("budget");
+            let effect: Option<&f64> = compare.get_one("min_effect");
+            (budget.map(std::time::Duration::as_secs), effect.copied())
+        };
+        assert_eq!(budget("pinwise compare prog"), (Some(120), Some(0.03)));
+        assert_eq!(
+            budget("pinwise compare --budget 5s prog"),
+            (Some(5), Some(0.03))
+        );
+        assert_eq!(
+            budget("pinwise compare --max-runs 9 --min-effect 1% prog"),
+            (None, Some(0.01))
+        );
+    }
+}
