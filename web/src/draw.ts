@@ -50,8 +50,8 @@ const BOTTOM = 48;
 const TICK = 5;
 /** Half of the last label. */
 const SIDE = 30;
-/** Names at the left take at most this share of the width. */
-const NAMES = 0.3;
+/** Names and words at either side take at most this share of the width. */
+const ASIDE = 0.3;
 /** A text that is cut where it is wider; tooltips and the table have it whole. */
 function cut(text: string, width: number, measure: Measure): string {
   if (measure(text) <= width) return text;
@@ -72,8 +72,11 @@ interface Frame {
 }
 
 function frameOf(panel: Panel, width: number, measure: Measure): Frame {
-  const widest = (labels: readonly string[]): number =>
-    Math.ceil(Math.max(0, ...labels.map((label) => measure(visible(label)))));
+  const aside = (labels: readonly string[]): number =>
+    Math.min(
+      Math.round(width * ASIDE),
+      Math.ceil(Math.max(0, ...labels.map((label) => measure(visible(label))))),
+    );
   const x = endsOf(panel.x, valuesOf(panel, 'x'));
   if (isRows(panel.y)) {
     const { names, words = [] } = panel.y;
@@ -85,8 +88,8 @@ function frameOf(panel: Panel, width: number, measure: Measure): Frame {
       y: [names.length - 0.5, -0.5],
       yTicks: names.map((_, at) => at),
       words: told,
-      left: Math.min(widest(names), Math.round(width * NAMES)) + 12,
-      right: told.length > 0 ? widest(told) + 16 : SIDE,
+      left: aside(names) + 12,
+      right: told.length > 0 ? aside(told) + 16 : SIDE,
     };
   }
   const axis = panel.y;
@@ -98,7 +101,7 @@ function frameOf(panel: Panel, width: number, measure: Measure): Frame {
     y,
     yTicks,
     words: [],
-    left: widest(yTicks.map((tick) => labelOf(axis, tick))) + TICK + 8,
+    left: aside(yTicks.map((tick) => labelOf(axis, tick))) + TICK + 8,
     right: SIDE,
   };
 }
@@ -130,7 +133,7 @@ export function drawPanels(
         domain: frame.y,
       },
       marks: [
-        ...backMarks(frame, left, width - left - right, measure),
+        ...backMarks(frame, { width, left, right }, measure),
         ...panel.series.flatMap(seriesMarks),
         ...(panel.rules ?? []).map((rule) => ruleLabel(rule, isRows(panel.y))),
       ],
@@ -152,13 +155,13 @@ function bare(made: Element): SVGElement {
 /** Grid, axes, rules and what is behind the data. */
 function backMarks(
   { panel, x, yTicks, words }: Frame,
-  left: number,
-  width: number,
+  room: { width: number; left: number; right: number },
   measure: Measure,
 ): Markish[] {
   const { x: xAxis, y: yAxis, band } = panel;
   const isTime = xAxis.type === 'utc';
-  const xTicks = isTime ? null : ticksThatFit(xAxis, x, width, measure);
+  const inner = room.width - room.left - room.right;
+  const xTicks = isTime ? null : ticksThatFit(xAxis, x, inner, measure);
   const grid = { stroke: 'var(--line)', strokeOpacity: 0.7 };
   // Not as its format: d3 drops some labels of logarithmic axes.
   const shared = { labelArrow: 'none', color: COLOURS.muted } as const;
@@ -190,7 +193,7 @@ function backMarks(
           label: visible(yAxis.title) || null,
           ticks: yTicks,
           text: (at: number) =>
-            cut(visible(yAxis.names[at] ?? ''), left - 12, measure),
+            cut(visible(yAxis.names[at] ?? ''), room.left - 12, measure),
           tickSize: 0,
           tickPadding: 8,
         })
@@ -198,13 +201,14 @@ function backMarks(
           ...shared,
           label: visible(yAxis.title),
           ticks: yTicks,
-          text: (v: number) => labelOf(yAxis, v),
+          text: (v: number) =>
+            cut(labelOf(yAxis, v), room.left - TICK - 6, measure),
           tickSize: TICK,
         }),
     words.length > 0
       ? text(words, {
           y: (_: string, at: number) => at,
-          text: (word: string) => visible(word),
+          text: (word: string) => cut(visible(word), room.right - 12, measure),
           frameAnchor: 'right',
           textAnchor: 'start',
           dx: 10,
