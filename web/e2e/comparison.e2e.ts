@@ -1,13 +1,13 @@
 // Reports of experiments, opened from disk: what they say is what the records say.
 
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { Bench, PINWISE, SHARE } from './pinwise';
+import { Bench, OUTPUT, PINWISE, SHARE } from './pinwise';
 
 useBrowser();
 
@@ -114,7 +114,7 @@ test('the experiment that is copied gives the same record again', async () => {
 test('the figures of a chart open by keyboard', async () => {
   const { report } = comparison();
   const { page, close } = await open(report);
-  const figures = chart(page, 'Change against os-default').locator('details');
+  const figures = chart(page, 'Change against os-default').locator('.figures');
   expect(await figures.locator('table').isVisible()).toBe(false);
   await figures.locator('summary').focus();
   await page.keyboard.press('Enter');
@@ -188,6 +188,40 @@ test('a series of the legend is hidden and shown', async () => {
   expect(await lines.count()).toBe(before - 1);
   await key.press('Enter');
   expect(await lines.count()).toBe(before);
+  await close();
+});
+
+test('a chart is saved as SVG, PNG and CSV', async () => {
+  const { report, record } = comparison();
+  const { page, errors, close } = await open(report);
+  const figure = chart(page, 'Every run');
+  await figure.locator('svg').first().waitFor();
+  await figure.getByText('Save', { exact: true }).click();
+  const saved = async (kind: string): Promise<Buffer> => {
+    const coming = page.waitForEvent('download');
+    await figure.getByRole('button', { name: `Save as ${kind}` }).click();
+    const file = await coming;
+    expect(file.suggestedFilename()).toBe(
+      `pinwise-every-run.${kind.toLowerCase()}`,
+    );
+    return readFileSync(await file.path());
+  };
+  const runs = record.arms.reduce((sum, arm) => sum + arm.runs.length, 0);
+  const csv = (await saved('CSV')).toString().trim().split('\r\n');
+  expect(csv.length).toBe(1 + runs);
+  const drawing = (await saved('SVG')).toString();
+  writeFileSync(path.join(OUTPUT, 'every-run.svg'), drawing);
+  expect(drawing).toMatch(/^<svg /);
+  expect(drawing).toContain('one-llc');
+  expect(drawing).not.toContain('var(');
+  const picture = await saved('PNG');
+  writeFileSync(path.join(OUTPUT, 'every-run.png'), picture);
+  expect(picture.subarray(1, 4).toString()).toBe('PNG');
+  // Twice the pixels of the page.
+  expect(picture.readUInt32BE(16)).toBe(
+    2 * (await figure.locator('.stage').evaluate((stage) => stage.clientWidth)),
+  );
+  expect(errors).toEqual([]);
   await close();
 });
 

@@ -5,6 +5,7 @@ import { h, visible } from './dom';
 import type { Drawing, Stop } from './draw';
 import { drawPanels, swatch } from './draw';
 import type { Panel, Series } from './plot';
+import { saveMenu } from './save';
 import type { Table } from './table';
 import { tableElement } from './table';
 import type { Part } from './view';
@@ -41,6 +42,16 @@ export function chart(
   const legend = h('div', { class: 'legend' });
   const details = h('details', { class: 'figures' });
   const pointer = pointAt(stage);
+  let shown: { panels: readonly Panel[]; svgs: readonly SVGElement[] } = {
+    panels: [],
+    svgs: [],
+  };
+  const save = saveMenu(() => ({
+    name: now.name,
+    summary: now.summary,
+    ...shown,
+    measure: measureIn(stage),
+  }));
   const element = h(
     'figure',
     { class: 'chart', data: { chart: plan.name } },
@@ -48,7 +59,7 @@ export function chart(
     legend,
     stage,
     pointer.said,
-    details,
+    h('div', { class: 'below' }, details, save),
   );
 
   const figures = h('div');
@@ -67,16 +78,14 @@ export function chart(
   };
   const draw = (pixels = width): void => {
     if (pixels === 0) return;
-    const panels = now.panels(pixels);
-    keys.show(panels.flatMap((panel) => panel.series));
-    const drawn = drawPanels(
-      panels.map((panel) => ({
-        ...panel,
-        series: panel.series.filter((s) => !s.name || !isHidden(s.name)),
-      })),
-      pixels,
-      measureIn(stage),
-    );
+    const all = now.panels(pixels);
+    keys.show(all.flatMap((panel) => panel.series));
+    const panels = all.map((panel) => ({
+      ...panel,
+      series: panel.series.filter((s) => !s.name || !isHidden(s.name)),
+    }));
+    const drawn = drawPanels(panels, pixels, measureIn(stage));
+    shown = { panels, svgs: drawn.svgs };
     pointer.show(drawn);
   };
   const keys = legendIn(legend, isHidden, (name) => {

@@ -38,6 +38,8 @@ export interface Point extends Look {
   y: number | null;
   low?: number | null;
   high?: number | null;
+  /** What its colour stands for. */
+  value?: number;
   /** What a tooltip says; points without it are not stops for the keyboard. */
   told?: string;
   /** What a click or Enter does; the table must offer the same. */

@@ -186,6 +186,7 @@ function mapPanels(
             x,
             y,
             colour: colourAt(LIGHT.scale, shareOf(spin, low, high)),
+            value: spin,
             told: `${known[y]}\n${count(cpus, 'CPU')}: ${ms(spin)}`,
           })),
         },
