@@ -146,7 +146,7 @@ export function drawPanels(
 }
 
 /** Without the style element that Plot adds: the page's policy forbids it, its own style has the rules. */
-function bare(made: Element): SVGElement {
+export function bare(made: Element): SVGElement {
   made.querySelector('style')?.remove();
   made.setAttribute('aria-hidden', 'true');
   return made as SVGElement;
