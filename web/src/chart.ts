@@ -142,37 +142,38 @@ function legendIn(
   toggle: (name: string) => void,
 ): { show(series: readonly Series[]): void } {
   let shown = '';
+  const buttons = new Map<string, HTMLElement>();
   return {
     show(all) {
       const named = new Map<string, Series>();
       for (const one of all)
         if (one.name && !named.has(one.name)) named.set(one.name, one);
-      const series = [...named.values()];
-      element.hidden = series.length < 2;
-      const next = JSON.stringify(series.map((s) => ({ ...s, points: [] })));
-      if (next === shown) return;
-      shown = next;
-      element.replaceChildren(
-        ...series.map((one) => {
-          const name = one.name!;
-          const button = h(
-            'button',
-            {
-              type: 'button',
-              class: 'key',
-              title: name,
-              aria: { pressed: String(!isHidden(name)) },
-              onclick: () => {
-                toggle(name);
-                button.setAttribute('aria-pressed', String(!isHidden(name)));
-              },
-            },
-            swatch(one),
-            h('span', {}, visible(name)),
-          );
-          return button;
-        }),
+      element.hidden = named.size < 2;
+      const next = JSON.stringify(
+        [...named.values()].map((s) => ({ ...s, points: [] })),
       );
+      if (next !== shown) {
+        buttons.clear();
+        for (const [name, one] of named)
+          buttons.set(
+            name,
+            h(
+              'button',
+              {
+                type: 'button',
+                class: 'key',
+                title: name,
+                onclick: () => toggle(name),
+              },
+              swatch(one),
+              h('span', {}, visible(name)),
+            ),
+          );
+        element.replaceChildren(...buttons.values());
+      }
+      shown = next;
+      for (const [name, button] of buttons)
+        button.setAttribute('aria-pressed', String(!isHidden(name)));
     },
   };
 }
@@ -226,7 +227,7 @@ function pointAt(stage: HTMLElement): {
       Math.max(0, stop.y - tip.offsetHeight - 10),
     );
   };
-  stage.addEventListener('pointermove', (event) => {
+  const follow = (event: PointerEvent): void => {
     const box = stage.getBoundingClientRect();
     const next = nearest(
       stops,
@@ -234,8 +235,13 @@ function pointAt(stage: HTMLElement): {
       event.clientY - box.top,
     );
     if (next !== at) go(next);
+  };
+  stage.addEventListener('pointermove', follow);
+  stage.addEventListener('pointerdown', follow);
+  // A finger leaves at once; what it touched stays until another place is.
+  stage.addEventListener('pointerleave', (event) => {
+    if (event.pointerType === 'mouse') go(null);
   });
-  stage.addEventListener('pointerleave', () => go(null));
   stage.addEventListener('blur', () => go(null));
   stage.addEventListener('click', () => {
     if (at !== null) stops[at]?.pick?.();
