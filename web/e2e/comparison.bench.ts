@@ -69,7 +69,7 @@ test('a comparison of 10 arms and 100 runs each', async () => {
         );
         return (
           stages.length > 0 &&
-          stages.every((stage) => stage.querySelector('canvas')) &&
+          stages.every((stage) => stage.querySelector('svg')) &&
           performance.now()
         );
       },

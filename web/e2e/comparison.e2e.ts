@@ -1,13 +1,13 @@
 // Reports of experiments, opened from disk: what they say is what the records say.
 
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { Bench, PINWISE, SHARE } from './pinwise';
+import { Bench, OUTPUT, PINWISE, SHARE } from './pinwise';
 
 useBrowser();
 
@@ -77,7 +77,7 @@ test('the verdict, and as many dots as the record has runs', async () => {
   expect(new Map(rows as [string, string][])).toEqual(
     new Map(record.arms.map((arm) => [arm.name, String(arm.runs.length)])),
   );
-  expect(await dots.locator('canvas').count()).toBeGreaterThan(0);
+  expect(await dots.locator('[aria-label="dot"] path').count()).toBe(runs);
   expect(errors).toEqual([]);
   await close();
 });
@@ -114,7 +114,7 @@ test('the experiment that is copied gives the same record again', async () => {
 test('the figures of a chart open by keyboard', async () => {
   const { report } = comparison();
   const { page, close } = await open(report);
-  const figures = chart(page, 'Change against os-default').locator('details');
+  const figures = chart(page, 'Change against os-default').locator('.figures');
   expect(await figures.locator('table').isVisible()).toBe(false);
   await figures.locator('summary').focus();
   await page.keyboard.press('Enter');
@@ -123,11 +123,129 @@ test('the figures of a chart open by keyboard', async () => {
   await close();
 });
 
+test('a row tells its figures, by pointer and by keyboard', async () => {
+  const { report, record } = comparison();
+  const { page, errors, close } = await open(report);
+  const figure = chart(page, 'Change against os-default');
+  const stage = figure.locator('.stage');
+  const tip = stage.locator('.tip');
+  await stage.locator('svg').first().waitFor();
+  const box = (await stage.boundingBox())!;
+  // The first row, far from its point.
+  await page.mouse.move(box.x + box.width - 20, box.y + 40);
+  expect(await tip.textContent()).toContain(record.best);
+  await page.mouse.move(0, 0);
+  expect(await tip.isVisible()).toBe(false);
+  await stage.focus();
+  await page.keyboard.press('Home');
+  expect(await tip.isVisible()).toBe(true);
+  expect(await tip.textContent()).toContain(record.best);
+  expect(await figure.locator('[role=status]').textContent()).toBe(
+    await tip.textContent(),
+  );
+  await page.keyboard.press('End');
+  expect(await tip.textContent()).toContain('slower');
+  await page.keyboard.press('Escape');
+  expect(await tip.isVisible()).toBe(false);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('axes have titles, and text that can be read', async () => {
+  const { report } = comparison();
+  const { page, close } = await open(report);
+  const figures = page.locator('figure.chart', { has: page.locator('.stage') });
+  await figures.locator('svg').first().waitFor();
+  for (const figure of await figures.all()) {
+    for (const axis of ['x', 'y'])
+      expect(
+        await figure
+          .locator(`[aria-label="${axis}-axis label"]`)
+          .first()
+          .textContent(),
+      ).toMatch(/\w/);
+    const sizes = await figure
+      .locator('.stage text')
+      .evaluateAll((all) =>
+        all.map((one) => parseFloat(getComputedStyle(one).fontSize)),
+      );
+    expect(sizes.length).toBeGreaterThan(3);
+    expect(Math.min(...sizes)).toBeGreaterThanOrEqual(12);
+  }
+  await close();
+});
+
+test('a series of the legend is hidden and shown', async () => {
+  const { report } = comparison();
+  const { page, close } = await open(report);
+  const figure = chart(page, 'Runs in time order');
+  const key = figure.getByRole('button', { name: 'running median' });
+  const lines = figure.locator('[aria-label="line"] path');
+  await key.waitFor();
+  const before = await lines.count();
+  await key.press('Enter');
+  expect(await key.getAttribute('aria-pressed')).toBe('false');
+  expect(await lines.count()).toBe(before - 1);
+  await key.press('Enter');
+  expect(await lines.count()).toBe(before);
+  await close();
+});
+
+test('a chart is saved as SVG, PNG and CSV', async () => {
+  const { report, record } = comparison();
+  const { page, errors, close } = await open(report);
+  const figure = chart(page, 'Every run');
+  await figure.locator('svg').first().waitFor();
+  await figure.getByText('Save', { exact: true }).click();
+  const saved = async (kind: string): Promise<Buffer> => {
+    const coming = page.waitForEvent('download');
+    await figure.getByRole('button', { name: `Save as ${kind}` }).click();
+    const file = await coming;
+    expect(file.suggestedFilename()).toBe(
+      `pinwise-every-run.${kind.toLowerCase()}`,
+    );
+    return readFileSync(await file.path());
+  };
+  const runs = record.arms.reduce((sum, arm) => sum + arm.runs.length, 0);
+  const csv = (await saved('CSV')).toString().trim().split('\r\n');
+  expect(csv.length).toBe(1 + runs);
+  const drawing = (await saved('SVG')).toString();
+  writeFileSync(path.join(OUTPUT, 'every-run.svg'), drawing);
+  expect(drawing).toMatch(/^<svg /);
+  expect(drawing).toContain('one-llc');
+  expect(drawing).not.toContain('var(');
+  const picture = await saved('PNG');
+  writeFileSync(path.join(OUTPUT, 'every-run.png'), picture);
+  expect(picture.subarray(1, 4).toString()).toBe('PNG');
+  // Twice the pixels of the page.
+  expect(picture.readUInt32BE(16)).toBe(
+    2 * (await figure.locator('.stage').evaluate((stage) => stage.clientWidth)),
+  );
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('a wide window prints charts whole, as vectors', async () => {
+  const { report } = comparison();
+  const { page, close } = await open(report, { width: 1900 });
+  const svg = chart(page, 'Every run').locator('.stage svg').first();
+  await svg.waitFor();
+  const width = (): Promise<number> =>
+    svg.evaluate((one) => Number(one.getAttribute('width')));
+  const onScreen = await width();
+  await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+  expect(await width()).toBeLessThan(700);
+  expect(await svg.getAttribute('viewBox')).toMatch(/^0 0 6\d\d /);
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+  expect(await width()).toBe(onScreen);
+  await close();
+});
+
 test('an arm is highlighted over time', async () => {
   const { report } = comparison();
   const { page, errors, close } = await open(report);
   const stage = chart(page, 'Runs in time order').locator('.stage');
-  await stage.locator('canvas').waitFor();
+  await stage.locator('svg').first().waitFor();
   const alike = await stage.screenshot();
   await page.getByLabel('highlight the runs of').selectOption('one-llc');
   expect((await stage.screenshot()).equals(alike)).toBe(false);
@@ -135,11 +253,11 @@ test('an arm is highlighted over time', async () => {
   await close();
 });
 
-test('dark mode draws charts anew', async () => {
+test('dark mode changes the colours of charts', async () => {
   const { report } = comparison();
   const { page, close } = await open(report);
   const stage = chart(page, 'Every run').locator('.stage');
-  await stage.locator('canvas').waitFor();
+  await stage.locator('svg').first().waitFor();
   const light = await stage.screenshot();
   const background = (): Promise<string> =>
     page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -156,7 +274,7 @@ test('nothing runs over the edge of a narrow screen', async () => {
     width: 360,
     height: 740,
   });
-  await chart(page, 'Every run').locator('canvas').waitFor();
+  await chart(page, 'Every run').locator('svg').first().waitFor();
   expect(await overflow(page)).toBeLessThanOrEqual(0);
   expect(errors).toEqual([]);
   await close();
@@ -212,8 +330,8 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
   expect(await page.locator('.headline').count()).toBe(0);
   expect(await chart(page, 'Change against').count()).toBe(0);
   expect(
-    await chart(page, 'Every run').locator('canvas').count(),
-  ).toBeGreaterThan(0);
+    await chart(page, 'Every run').locator('[aria-label="dot"] path').count(),
+  ).toBe(5 * record.arms.length);
   expect(errors).toEqual([]);
   await close();
 });

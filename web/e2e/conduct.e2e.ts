@@ -530,7 +530,7 @@ describe('the keyboard', () => {
       'a.name',
       'select.',
       'g.cpu',
-      'canvas.matrix',
+      'div.matrix',
       'div.stage',
       'button.copy',
     ]) {
@@ -554,7 +554,7 @@ describe('the keyboard', () => {
     expect(await told.textContent()).toContain('CPU 1,');
     await page.keyboard.press('End');
     expect(await told.textContent()).toContain('CPU 7,');
-    await page.locator('canvas.matrix').focus();
+    await page.locator('.matrix').focus();
     await page.keyboard.press('ArrowRight');
     expect(await page.locator('.matrix-frame + .told').textContent()).toMatch(
       /^CPUs \d+ and \d+: [\d.]+ ns/,

@@ -12,9 +12,8 @@ import { recordOf, reportOf } from './records';
 useBrowser();
 
 /** A report of a simulated machine that is as it is reported. */
-function agreeing(): string {
+function agreeing(machine = 'sim:package:2 l3:2 core:2 pu:2'): string {
   const bench = new Bench();
-  const machine = 'sim:package:2 l3:2 core:2 pu:2';
   const words = ['topology', '--measure', '--seed', '1', '--format', 'json'];
   const record = bench.run('--machine', machine, ...words);
   const report = path.join(bench.folder, 'topology.html');
@@ -24,11 +23,9 @@ function agreeing(): string {
 
 const contradicted = (): string => reportOf([recordOf('topology')!]);
 
-/** What the matrix shows, as a picture's bytes. */
+/** What the matrix shows, as its elements. */
 const picture = (page: Page): Promise<string> =>
-  page
-    .locator('canvas.matrix')
-    .evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+  page.locator('.matrix').evaluate((matrix) => matrix.innerHTML);
 
 const linked = (page: Page): Promise<string[]> =>
   page
@@ -45,7 +42,7 @@ test.each([
   async (width, isBeside) => {
     const { page, errors, close } = await open(agreeing(), { width });
     const drawn = (await page.locator('.drawing').boundingBox())!;
-    const matrix = (await page.locator('canvas.matrix').boundingBox())!;
+    const matrix = (await page.locator('.matrix').boundingBox())!;
     expect(matrix.x > drawn.x + drawn.width - 1).toBe(isBeside);
     expect(matrix.y > drawn.y + drawn.height).toBe(!isBeside);
     expect(
@@ -76,7 +73,7 @@ test('a CPU of the drawing marks its row and column, and a cell its two CPUs', a
   for (let step = 0; step < 3; step += 1)
     await page.keyboard.press('ArrowRight');
   await expect.poll(() => picture(page)).toBe(third);
-  await page.locator('canvas.matrix').focus();
+  await page.locator('.matrix').focus();
   await page.keyboard.press('ArrowDown');
   const told = await page.locator('.matrix-frame + .told').innerText();
   const pair = /^CPUs? (\d+)(?: and (\d+))?/.exec(told)!;
@@ -125,4 +122,23 @@ test('a machine that is as reported is drawn once, and its matrix has either sca
   await expect.poll(() => picture(page)).toBe(logarithmic);
   expect(errors).toEqual([]);
   await close();
+});
+
+test('a small matrix is drawn as vectors, a large one on a canvas', async () => {
+  const small = await open(agreeing(), { width: 1280 });
+  const figures = small.page.locator('.matrix [aria-label="text"] text');
+  await figures.first().waitFor();
+  // Each pair twice, no CPU with itself.
+  expect(await figures.count()).toBe(16 * 15);
+  expect(await small.page.locator('.matrix canvas').count()).toBe(0);
+  await small.close();
+  const large = await open(agreeing('sim:package:2 l3:4 core:5 pu:2'));
+  await large.page.locator('.matrix canvas').waitFor();
+  await large.page.locator('.matrix').focus();
+  await large.page.keyboard.press('ArrowRight');
+  expect(await large.page.locator('.matrix-frame + .told').innerText()).toMatch(
+    /^CPUs \d+ and \d+: [\d.]+ ns/,
+  );
+  expect([...small.errors, ...large.errors]).toEqual([]);
+  await large.close();
 });

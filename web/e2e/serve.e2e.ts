@@ -29,9 +29,9 @@ const runs = (page: Page): Promise<number> =>
 
 const picture = (page: Page): Promise<string> =>
   page
-    .locator(`${RUNS} canvas`)
+    .locator(`${RUNS} .stage svg`)
     .first()
-    .evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+    .evaluate((svg) => svg.outerHTML);
 
 /** Waits until `look` finds something. */
 async function until<T>(
@@ -68,7 +68,7 @@ test('a comparison that runs is drawn as it grows', async () => {
   // The list learns of the record by itself.
   await page.getByRole('link', { name: /sleep/ }).first().click();
   await page.getByText('Running: this page grows with it.').waitFor();
-  await page.locator(`${RUNS} canvas`).first().waitFor();
+  await page.locator(`${RUNS} .stage svg`).first().waitFor();
   const [first, before] = [await runs(page), await picture(page)];
   const later = await until(async () => {
     const now = await runs(page);

@@ -1,78 +1,65 @@
-// Charts by Apache ECharts, each with a name for screen readers, a sentence
-// that says what it shows, and the same figures as a table.
-
-import {
-  BarChart,
-  CustomChart,
-  HeatmapChart,
-  LineChart,
-  ScatterChart,
-} from 'echarts/charts';
-import {
-  GridComponent,
-  LegendComponent,
-  MarkAreaComponent,
-  MarkLineComponent,
-  TooltipComponent,
-  VisualMapComponent,
-} from 'echarts/components';
-import type { EChartsCoreOption } from 'echarts/core';
-import { init, use } from 'echarts/core';
-import { CanvasRenderer } from 'echarts/renderers';
+// Charts: each with a name for screen readers, a sentence that says what it
+// shows, tooltips by pointer and keyboard, and the same figures as a table.
 
 import { h, visible } from './dom';
+import type { Drawing, Stop } from './draw';
+import { drawPanels, swatch } from './draw';
+import type { Panel, Series } from './plot';
+import { saveMenu } from './save';
 import type { Table } from './table';
 import { tableElement } from './table';
-import type { Theme } from './theme';
-import { onTheme, theme } from './theme';
 import type { Part } from './view';
-
-use([
-  BarChart,
-  CustomChart,
-  HeatmapChart,
-  LineChart,
-  ScatterChart,
-  GridComponent,
-  LegendComponent,
-  MarkAreaComponent,
-  MarkLineComponent,
-  TooltipComponent,
-  VisualMapComponent,
-  CanvasRenderer,
-]);
 
 export interface ChartPlan {
   /** What screen readers call it, and its caption: "Ratio to os-default". */
   name: string;
   /** What it shows, as a sentence; what a sighted reader sees at a glance. */
   summary: string;
-  /** Height in CSS pixels. */
-  height: number;
-  /** ECharts' option in these colours. Tooltips are drawn as text, never as markup. */
-  option: (theme: Theme) => EChartsCoreOption;
+  /** What is drawn below each other in that many pixels. */
+  panels: (width: number) => readonly Panel[];
+  /** Series of the legend that are not drawn at first. */
+  hidden?: readonly string[];
   /** The figures in words. */
   table?: Table;
-  /** What a click on a point does; the table must offer the same. */
-  pick?: (point: { seriesIndex?: number; dataIndex: number }) => void;
 }
 
+/** The width that charts have on paper, pixels: A4 and Letter within usual margins. */
+const PAPER = 680;
+/** A pointer this close to a point is at it, pixels; in a row it always is. */
+const NEAR = 60;
+
 /** A chart as a figure; call `dispose` when it goes. */
-export function chart(plan: ChartPlan): Part & {
-  redraw(next: ChartPlan): void;
-  instance(): ReturnType<typeof init> | null;
-} {
+export function chart(
+  plan: ChartPlan,
+): Part & { redraw(next: ChartPlan): void } {
   let now = plan;
-  let instance: ReturnType<typeof init> | null = null;
+  let width = 0;
+  const chosen = new Map<string, boolean>();
+  const isHidden = (name: string): boolean =>
+    chosen.get(name) ?? now.hidden?.includes(name) ?? false;
   const stage = h('div', { class: 'stage', role: 'img', tabIndex: 0 });
   const caption = h('figcaption');
+  const legend = h('div', { class: 'legend' });
   const details = h('details', { class: 'figures' });
+  const pointer = pointAt(stage);
+  let shown: { panels: readonly Panel[]; svgs: readonly SVGElement[] } = {
+    panels: [],
+    svgs: [],
+  };
+  const save = saveMenu(() => ({
+    name: now.name,
+    summary: now.summary,
+    ...shown,
+    measure: measureIn(stage),
+  }));
   const element = h(
     'figure',
     { class: 'chart', data: { chart: plan.name } },
     caption,
+    legend,
     stage,
-    details,
+    pointer.said,
+    h('div', { class: 'below' }, details, save),
   );
 
   const figures = h('div');
@@ -80,7 +67,6 @@ export function chart(plan: ChartPlan): Part & {
   const describe = (): void => {
     const [name, summary] = [visible(now.name), visible(now.summary)];
     stage.setAttribute('aria-label', `${name}. ${summary}`);
-    stage.style.height = `${now.height}px`;
     caption.replaceChildren(
       h('strong', {}, name),
       ' ',
@@ -90,88 +76,214 @@ export function chart(plan: ChartPlan): Part & {
     // The summary stays, so that a redraw takes no reader's focus from it.
     figures.replaceChildren(...(now.table ? [tableElement(now.table)] : []));
   };
-  const draw = (): void => {
-    if (!instance || stage.clientWidth === 0) return;
-    const colours = theme();
-    instance.setOption(
-      { ...base(colours), ...now.option(colours) },
-      { notMerge: true },
-    );
+  const draw = (pixels = width): void => {
+    if (pixels === 0) return;
+    const all = now.panels(pixels);
+    keys.show(all.flatMap((panel) => panel.series));
+    const panels = all.map((panel) => ({
+      ...panel,
+      series: panel.series.filter((s) => !s.name || !isHidden(s.name)),
+    }));
+    const drawn = drawPanels(panels, pixels, measureIn(stage));
+    shown = { panels, svgs: drawn.svgs };
+    pointer.show(drawn);
   };
+  const keys = legendIn(legend, isHidden, (name) => {
+    chosen.set(name, !isHidden(name));
+    draw();
+  });
   const size = new ResizeObserver(() => {
-    if (stage.clientWidth === 0) return;
-    if (instance) instance.resize();
-    else {
-      instance = init(stage, null, { renderer: 'canvas' });
-      instance.on('click', (point) => now.pick?.(point));
-    }
+    const next = Math.floor(stage.clientWidth);
+    if (next === 0 || next === width) return;
+    width = next;
     draw();
   });
   size.observe(stage);
+  const stop = onPrint((isPrinting) => draw(isPrinting ? PAPER : width));
   describe();
-  const stop = onTheme(draw);
   return {
     element,
-    instance: () => instance,
     redraw(next) {
       now = next;
       describe();
-      instance?.resize();
       draw();
     },
     dispose() {
       stop();
       size.disconnect();
-      instance?.dispose();
     },
   };
 }
 
-/** What all charts share. */
-function base(colours: Theme): EChartsCoreOption {
+/** Tells of paper, whose width is not the window's, before it is laid out. */
+function onPrint(draw: (isPrinting: boolean) => void): () => void {
+  const [before, after] = [() => draw(true), () => draw(false)];
+  addEventListener('beforeprint', before);
+  addEventListener('afterprint', after);
+  return () => {
+    removeEventListener('beforeprint', before);
+    removeEventListener('afterprint', after);
+  };
+}
+
+const ruler = document.createElement('canvas').getContext('2d');
+
+/** Widths of texts in an element's font. */
+function measureIn(element: HTMLElement): (text: string) => number {
+  const style = getComputedStyle(element);
+  if (ruler) ruler.font = `${style.fontSize} ${style.fontFamily}`;
+  return (text) => ruler?.measureText(text).width ?? text.length * 7;
+}
+
+/** The names of series, each a button that shows and hides it. */
+function legendIn(
+  element: HTMLElement,
+  isHidden: (name: string) => boolean,
+  toggle: (name: string) => void,
+): { show(series: readonly Series[]): void } {
+  let shown = '';
+  const buttons = new Map<string, HTMLElement>();
   return {
-    animation: false,
-    backgroundColor: 'transparent',
-    color: [...colours.series],
-    textStyle: { color: colours.text, fontFamily: 'inherit' },
-    tooltip: tooltip(colours),
-    grid: {
-      left: 8,
-      right: 16,
-      top: 16,
-      bottom: 8,
-      outerBoundsMode: 'same',
-      outerBoundsContain: 'axisLabel',
+    show(all) {
+      const named = new Map<string, Series>();
+      for (const one of all)
+        if (one.name && !named.has(one.name)) named.set(one.name, one);
+      element.hidden = named.size < 2;
+      const next = JSON.stringify(
+        [...named.values()].map((s) => ({ ...s, points: [] })),
+      );
+      if (next !== shown) {
+        buttons.clear();
+        for (const [name, one] of named)
+          buttons.set(
+            name,
+            h(
+              'button',
+              {
+                type: 'button',
+                class: 'key',
+                title: name,
+                onclick: () => toggle(name),
+              },
+              swatch(one),
+              h('span', {}, visible(name)),
+            ),
+          );
+        element.replaceChildren(...buttons.values());
+      }
+      shown = next;
+      for (const [name, button] of buttons)
+        button.setAttribute('aria-pressed', String(!isHidden(name)));
     },
   };
 }
 
-/** A tooltip that is drawn, so that no string of a record can become markup. */
-export function tooltip(
-  colours: Theme,
-  more: Record<string, unknown> = {},
-): Record<string, unknown> {
+/** The nearest stop to a place: in a row that row's, else one close by. */
+function nearest(stops: readonly Stop[], x: number, y: number): number | null {
+  let [best, least] = [null as number | null, Infinity];
+  stops.forEach((stop, at) => {
+    if (stop.row && (y < stop.row[0] || y > stop.row[1])) return;
+    const far = Math.hypot(stop.x - x, stop.y - y);
+    if (far < least && (stop.row || far < NEAR)) [best, least] = [at, far];
+  });
+  return best;
+}
+
+/** A drawing's tooltip and what is marked; arrow keys go from stop to stop. */
+function pointAt(stage: HTMLElement): {
+  /** The tooltip's text for screen readers. */
+  said: HTMLElement;
+  show(drawing: Drawing): void;
+} {
+  const said = h('p', {
+    class: 'offscreen',
+    role: 'status',
+    aria: { live: 'polite' },
+  });
+  const [tip, row, ring] = [
+    h('div', { class: 'tip', hidden: true }),
+    h('div', { class: 'tip-row', hidden: true }),
+    h('div', { class: 'tip-ring', hidden: true }),
+  ];
+  let stops: readonly Stop[] = [];
+  let at: number | null = null;
+  const go = (next: number | null): void => {
+    at = next;
+    const stop = next === null ? undefined : stops[next];
+    tip.hidden = ring.hidden = !stop;
+    row.hidden = !stop?.row;
+    stage.classList.toggle('can-pick', Boolean(stop?.pick));
+    if (!stop) return;
+    tip.textContent = stop.told;
+    place(ring, stop.x, stop.y);
+    if (stop.row) {
+      place(row, 0, stop.row[0]);
+      row.style.height = `${stop.row[1] - stop.row[0]}px`;
+    }
+    const left = stop.x + 14 + tip.offsetWidth > stage.clientWidth;
+    place(
+      tip,
+      Math.max(0, left ? stop.x - 14 - tip.offsetWidth : stop.x + 14),
+      Math.max(0, stop.y - tip.offsetHeight - 10),
+    );
+  };
+  const follow = (event: PointerEvent): void => {
+    const box = stage.getBoundingClientRect();
+    const next = nearest(
+      stops,
+      event.clientX - box.left,
+      event.clientY - box.top,
+    );
+    if (next !== at) go(next);
+  };
+  stage.addEventListener('pointermove', follow);
+  stage.addEventListener('pointerdown', follow);
+  // A finger leaves at once; what it touched stays until another place is.
+  stage.addEventListener('pointerleave', (event) => {
+    if (event.pointerType === 'mouse') go(null);
+  });
+  stage.addEventListener('blur', () => go(null));
+  stage.addEventListener('click', () => {
+    if (at !== null) stops[at]?.pick?.();
+  });
+  stage.addEventListener('keydown', (event) => {
+    const next = stepped(event.key, at, stops.length);
+    if (next === undefined) {
+      if (event.key === 'Enter' && at !== null) stops[at]?.pick?.();
+      return;
+    }
+    event.preventDefault();
+    go(next);
+    said.textContent = next === null ? '' : (stops[next]?.told ?? '');
+  });
   return {
-    renderMode: 'richText',
-    confine: true,
-    backgroundColor: colours.background,
-    borderColor: colours.line,
-    textStyle: { color: colours.text, fontSize: 12 },
-    ...more,
+    said,
+    show(drawing) {
+      stops = drawing.stops;
+      stage.replaceChildren(row, ...drawing.svgs, ring, tip);
+      go(at !== null && at < stops.length ? at : null);
+    },
   };
 }
 
-/** An axis in the page's colours. */
-export function axis(
-  colours: Theme,
-  more: Record<string, unknown>,
-): Record<string, unknown> {
-  return {
-    axisLine: { onZero: false, lineStyle: { color: colours.line } },
-    axisTick: { lineStyle: { color: colours.line } },
-    axisLabel: { color: colours.muted, hideOverlap: true },
-    nameTextStyle: { color: colours.muted },
-    splitLine: { lineStyle: { color: colours.line, opacity: 0.6 } },
-    ...more,
-  };
+function place(element: HTMLElement, x: number, y: number): void {
+  element.style.left = `${x}px`;
+  element.style.top = `${y}px`;
+}
+
+/** Where a key leads among so many stops; undefined where it leads nowhere. */
+function stepped(
+  key: string,
+  at: number | null,
+  many: number,
+): number | null | undefined {
+  const last = many - 1;
+  if (last < 0) return undefined;
+  if (key === 'ArrowRight' || key === 'ArrowDown')
+    return at === null ? 0 : Math.min(last, at + 1);
+  if (key === 'ArrowLeft' || key === 'ArrowUp')
+    return at === null ? last : Math.max(0, at - 1);
+  if (key === 'Home') return 0;
+  if (key === 'End') return last;
+  return key === 'Escape' ? null : undefined;
 }

@@ -45,3 +45,13 @@ export function shareOf(value: number, low: number, high: number): number {
     return Math.log(value / low) / Math.log(high / low);
   return high > low ? (value - low) / (high - low) : 0.5;
 }
+
+/** Where a value lies between the ends of the scale, 0 to 1. */
+export function shareIn(
+  value: number,
+  { low, high }: { low: number; high: number },
+  isLog: boolean,
+): number {
+  if (isLog) return shareOf(value, low, high);
+  return high > low ? (value - low) / (high - low) : 0.5;
+}

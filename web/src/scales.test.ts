@@ -2,7 +2,14 @@
 
 import { expect, test } from 'vitest';
 
-import { decadeTicks, ratioLabel, ratioRange, ratioTicks } from './scales';
+import {
+  decadeTicks,
+  evenTicks,
+  ratioLabel,
+  ratioRange,
+  ratioTicks,
+  wholeTicks,
+} from './scales';
 
 test('ratios near 1 are labelled in round per cent, as many as fit', () => {
   expect(ratioTicks(0.93, 1.12, 6).map(ratioLabel)).toEqual([
@@ -50,4 +57,15 @@ test('decades are divided where there is room', () => {
   expect(decadeTicks(0.9, 60, 10)).toEqual([1, 2, 5, 10, 20, 50]);
   expect(decadeTicks(1e-9, 1e3, 6).length).toBeLessThanOrEqual(6);
   expect(decadeTicks(3, 4, 5)).toEqual([3.5]);
+});
+
+test('even ticks are round, within the ends, and about as many as asked', () => {
+  expect(evenTicks(0, 0.7, 4)).toEqual([0, 0.2, 0.4, 0.6]);
+  expect(evenTicks(-3, 12, 3)).toEqual([0, 5, 10]);
+  expect(evenTicks(2, 2, 5)).toEqual([2]);
+});
+
+test('things that come whole are labelled with whole numbers only', () => {
+  expect(wholeTicks(0, 2.08, 10)).toEqual([0, 1, 2]);
+  expect(wholeTicks(0, 24, 5)).toEqual([0, 5, 10, 15, 20]);
 });

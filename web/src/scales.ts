@@ -1,5 +1,5 @@
-// Axes that ECharts has no good ticks for: ratios as changes, and stretches of
-// a logarithmic axis that hold no power of ten. Positions are natural logs.
+// Values to label on axes: round ones, ratios as changes, and stretches of a
+// logarithmic axis that hold no power of ten.
 
 const PERCENT_STEPS = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,
@@ -53,6 +53,25 @@ export function ratioRange(
   const margin = (high / low) ** 0.06;
   return [low / margin, high * margin];
 }
+
+/** Round values at even distances, at most so many and one. */
+export function evenTicks(low: number, high: number, most: number): number[] {
+  const raw = (high - low) / Math.max(1, most);
+  if (!(raw > 0)) return [low];
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10]
+    .map((digit) => digit * power)
+    .find((one) => one >= raw * (1 - 1e-9))!;
+  const first = Math.ceil(low / step - 1e-9);
+  const last = Math.floor(high / step + 1e-9);
+  return Array.from({ length: last - first + 1 }, (_, at) =>
+    Number(((first + at) * step).toPrecision(12)),
+  );
+}
+
+/** Whole numbers only: there is no half a thread. */
+export const wholeTicks = (low: number, high: number, most: number): number[] =>
+  evenTicks(low, high, Math.min(most, high - low)).filter(Number.isInteger);
 
 /** Values to label on a logarithmic axis: 1, 2, 5 of each decade, or decades. */
 export function decadeTicks(low: number, high: number, most: number): number[] {

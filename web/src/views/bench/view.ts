@@ -3,12 +3,13 @@
 import './style.css';
 
 import type { ChartPlan } from '../../chart';
-import { axis, chart, tooltip } from '../../chart';
+import { chart } from '../../chart';
 import { h, visible } from '../../dom';
-import { percent, seconds } from '../../format';
-import { intervalSeries, look, marker } from '../../intervals';
+import { count, percent, seconds } from '../../format';
+import type { Look, Panel } from '../../plot';
+import { COLOURS, look } from '../../plot';
 import type { Bench, BenchKernel } from '../../records';
-import { rowAxis, ticksThatFit } from '../../rows';
+import { wholeTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import type { Page, Part, View } from '../../view';
@@ -111,89 +112,41 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
   return {
     name: `Scaling of ${kernel.kernel}`,
     summary: scalingSummary(kernel),
-    height: 320,
-    option: (colours) => ({
-      tooltip: tooltip(colours, {
-        trigger: 'item',
-        formatter: (p: { seriesName: string; value: number[] }) =>
-          `${p.seriesName}\n${p.value[0]} threads: ×${p.value[1]!.toFixed(2)}`,
-      }),
-      legend: {
-        type: 'scroll',
-        top: 0,
-        left: 0,
-        right: 0,
-        textStyle: { color: colours.text },
-        pageTextStyle: { color: colours.muted },
-        pageIconColor: colours.text,
-        inactiveColor: colours.line,
+    panels: (): Panel[] => [
+      {
+        height: 240,
+        x: { title: 'threads', ends: [0, most * 1.04], ticks: wholeTicks },
+        y: { title: 'speed-up', hasZero: true, label: (y) => `×${y}` },
+        series: [
+          {
+            name: 'ideal',
+            line: 'straight',
+            dash: '4 3',
+            width: 1,
+            size: 0,
+            colour: COLOURS.muted,
+            points: [
+              { x: 0, y: 0 },
+              { x: most, y: most },
+            ],
+          },
+          ...all.map((c, at) => ({
+            name: c.family,
+            ...look(at),
+            line: 'straight' as const,
+            interval: 'y' as const,
+            thickness: 1.5,
+            points: c.points.map((p) => ({
+              x: p.threads,
+              y: p.value,
+              low: p.low,
+              high: p.high,
+              told: `${c.family}\n${count(p.threads, 'thread')}: ×${p.value.toFixed(2)}`,
+            })),
+          })),
+        ],
       },
-      grid: {
-        left: 8,
-        right: 16,
-        top: 40,
-        bottom: 26,
-        outerBoundsMode: 'same',
-        outerBoundsContain: 'axisLabel',
-      },
-      xAxis: axis(colours, {
-        type: 'value',
-        min: 0,
-        max: most,
-        minInterval: 1,
-        name: 'threads',
-        nameLocation: 'middle',
-        nameGap: 26,
-      }),
-      yAxis: axis(colours, {
-        type: 'value',
-        min: 0,
-        axisLabel: { color: colours.muted, formatter: (y: number) => `×${y}` },
-      }),
-      series: [
-        {
-          type: 'line',
-          name: 'ideal',
-          silent: true,
-          symbol: 'none',
-          lineStyle: { color: colours.muted, type: 'dashed', width: 1 },
-          itemStyle: { color: colours.muted },
-          data: [
-            [0, 0],
-            [most, most],
-          ],
-        },
-        ...all.flatMap((c, at) => {
-          const { colour, symbol, dash } = look(at, colours);
-          return [
-            {
-              type: 'line',
-              name: visible(c.family),
-              ...marker(symbol, colour, colours),
-              symbolSize: 8,
-              lineStyle: { color: colour, width: 2, type: dash },
-              data: c.points.map((p) => [p.threads, p.value]),
-            },
-            intervalSeries(
-              c.points.flatMap((p) =>
-                p.low !== null && p.high !== null
-                  ? [
-                      {
-                        at: p.threads,
-                        low: p.low,
-                        high: p.high,
-                        colour,
-                        thickness: 1.5,
-                      },
-                    ]
-                  : [],
-              ),
-              'y',
-            ),
-          ];
-        }),
-      ],
-    }),
+    ],
     table: scalingTable(kernel),
   };
 }
@@ -223,104 +176,58 @@ function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
 function yieldPlan(record: Bench): ChartPlan | null {
   const rows = yields(record);
   if (rows.length === 0) return null;
-  const ends = rows.flatMap((r) => [
-    r.value,
-    r.low ?? r.value,
-    r.high ?? r.value,
-    0,
-  ]);
   return {
     name: 'SMT yield',
     summary: `What the other CPUs of a core add: ${rows
       .slice(0, 4)
       .map((r) => `${r.kernel} ${percent(r.value, 0)}`)
       .join(', ')}${rows.length > 4 ? ' …' : '.'} Right of the line it adds.`,
-    height: 56 + 26 * rows.length,
-    option: (colours) => {
-      const colour = (r: (typeof rows)[number]): string =>
-        r.low === null
-          ? colours.neutral
-          : r.low > 0
-            ? colours.better
-            : r.high! < 0
-              ? colours.worse
-              : colours.neutral;
-      return {
-        tooltip: tooltip(colours, {
-          trigger: 'item',
-          formatter: (p: { dataIndex: number }) => {
-            const r = rows[p.dataIndex];
-            return r ? `${visible(r.kernel)}\n${percent(r.value)}` : '';
-          },
-        }),
-        xAxis: axis(colours, {
-          type: 'value',
-          min: Math.min(...ends) - 0.05,
-          max: Math.max(...ends) + 0.05,
-          splitNumber: ticksThatFit(90),
-          axisLabel: {
-            color: colours.muted,
-            hideOverlap: true,
-            showMinLabel: false,
-            showMaxLabel: false,
-            formatter: (x: number) => percent(x, 0),
-          },
-        }),
-        yAxis: [
-          rowAxis(
-            colours,
-            rows.map((r) => r.kernel),
-          ),
-          rowAxis(
-            colours,
-            rows.map((r) =>
-              r.low === null
-                ? 'undecided'
-                : r.low > 0
-                  ? 'adds'
-                  : r.high! < 0
-                    ? 'costs'
-                    : 'undecided',
-            ),
-            { position: 'right' },
-          ),
-        ],
+    panels: (): Panel[] => [
+      {
+        height: 28 * rows.length,
+        x: {
+          title: 'throughput added by SMT siblings',
+          hasZero: true,
+          label: (x) => percent(x, 0),
+        },
+        y: {
+          title: 'Kernel',
+          names: rows.map((r) => r.kernel),
+          words: rows.map((r) => {
+            const { word } = yieldLook(r);
+            return [word, word];
+          }),
+        },
+        rules: [{ x: 0 }],
         series: [
-          intervalSeries(
-            rows.flatMap((r, at) =>
-              r.low !== null && r.high !== null
-                ? [{ at, low: r.low, high: r.high, colour: colour(r) }]
-                : [],
-            ),
-            'x',
-          ),
           {
-            type: 'scatter',
-            symbolSize: 10,
-            z: 4,
-            data: rows.map((r, at) => ({
-              value: [r.value, at],
-              ...marker(
-                r.low === null || (r.low <= 0 && r.high! >= 0)
-                  ? 'emptyCircle'
-                  : 'circle',
-                colour(r),
-                colours,
-              ),
+            interval: 'x',
+            points: rows.map((r, y) => ({
+              ...yieldLook(r).look,
+              x: r.value,
+              y,
+              low: r.low,
+              high: r.high,
+              told: `${r.kernel}\n${percent(r.value)}`,
             })),
-            markLine: {
-              silent: true,
-              symbol: 'none',
-              label: { show: false },
-              lineStyle: { color: colours.text, type: 'solid' },
-              data: [{ xAxis: 0 }],
-            },
           },
         ],
-      };
-    },
+      },
+    ],
     table: yieldTable(rows),
   };
+}
+
+/** How a yield looks, and the word for it. */
+function yieldLook(row: ReturnType<typeof yields>[number]): {
+  word: string;
+  look: Look;
+} {
+  if (row.low !== null && row.low > 0)
+    return { word: 'adds', look: { colour: COLOURS.better } };
+  if (row.high !== null && row.high < 0)
+    return { word: 'costs', look: { colour: COLOURS.worse, shape: 'square' } };
+  return { word: 'undecided', look: { isHollow: true } };
 }
 
 function yieldTable(

@@ -1,14 +1,12 @@
 // The drawings of a comparison.
 
 import type { ChartPlan } from '../../chart';
-import { axis, tooltip } from '../../chart';
-import { visible } from '../../dom';
 import { quantity } from '../../format';
-import { intervalSeries, marker } from '../../intervals';
+import { finite } from '../../numbers';
+import type { Axis, Look, Panel, Series } from '../../plot';
+import { COLOURS, ratioAxis } from '../../plot';
 import type { Comparison } from '../../records';
-import { nameWidth, rowAxis, ticksThatFit } from '../../rows';
-import { decadeTicks, ratioLabel, ratioRange, ratioTicks } from '../../scales';
-import type { Theme } from '../../theme';
+import { ratioRange } from '../../scales';
 import type { ArmLine, RatioLine, Standing } from './shape';
 import {
   contrastRows,
@@ -20,23 +18,21 @@ import {
   swarm,
 } from './shape';
 
-/** Symbol and turn by standing: position, shape and word say the same. */
-const SHAPES: Readonly<Record<Standing, [symbol: string, turned: number]>> = {
-  baseline: ['diamond', 0],
-  faster: ['triangle', 90],
-  slower: ['triangle', -90],
-  same: ['rect', 0],
-  undecided: ['emptyCircle', 0],
-  eliminated: ['emptyRect', 0],
-  invalid: ['emptyDiamond', 0],
-  unknown: ['emptyCircle', 0],
+/** How a point looks by standing: position, shape and word say the same. */
+const LOOKS: Readonly<Record<Standing, Look>> = {
+  baseline: { shape: 'diamond' },
+  faster: { shape: 'triangle', turn: -90, colour: COLOURS.better },
+  slower: { shape: 'triangle', turn: 90, colour: COLOURS.worse },
+  same: { shape: 'square' },
+  undecided: { isHollow: true },
+  eliminated: { shape: 'square', isHollow: true },
+  invalid: { shape: 'diamond', isHollow: true },
+  unknown: { isHollow: true },
 };
 
-/** Better, worse, neither. */
-export function standingColour(standing: Standing, colours: Theme): string {
-  if (standing === 'faster') return colours.better;
-  return standing === 'slower' ? colours.worse : colours.neutral;
-}
+/** What is measured, in the record's words. */
+export const metricName = (record: Comparison): string =>
+  record.metric?.label || record.metric?.name || 'the metric';
 
 /** Every arm over the baseline; null without contrasts. */
 export function ratioPlan(
@@ -48,70 +44,33 @@ export function ratioPlan(
   if (rows.length === 0) return null;
   const effect = record.plan?.min_effect ?? 0;
   const baseline = record.baseline ?? 'the baseline';
-  const label = record.metric?.label || 'the metric';
-  const [low, high] = ratioRange(
+  const label = metricName(record);
+  const ends = ratioRange(
     rows.flatMap((r) => [r.ratio, r.low ?? r.ratio, r.high ?? r.ratio]),
     Math.max(0.01, effect * 1.5),
   );
   return {
     name: `Change against ${baseline}`,
     summary: `${ratioSummary(rows, `${label} against ${baseline}, ${isUp ? 'right' : 'left'} is better`)}${effect > 0 ? ` The band is ±${(effect * 100).toFixed(effect < 0.001 ? 2 : 1)} %: within it, arms are the same.` : ''}`,
-    height: 88 + 30 * rows.length,
-    option: (colours) => ({
-      grid: {
-        left: 8,
-        right: 8,
-        top: 24,
-        bottom: 26,
-        outerBoundsMode: 'same',
-        outerBoundsContain: 'axisLabel',
+    panels: () => [
+      {
+        height: 30 * rows.length,
+        x: ratioAxis(
+          isUp
+            ? `← worse      ${label}      better →`
+            : `← better      ${label}      worse →`,
+          ends,
+        ),
+        y: {
+          title: 'Arm',
+          names: rows.map((r) => starred(r)),
+          words: rows.map((r) => [`${r.change}  ${r.word}`, r.word]),
+        },
+        series: [ratioSeries(rows, isUp)],
+        rules: [{ x: 1, label: baseline }],
+        ...(effect > 0 ? { band: [1 / (1 + effect), 1 + effect] } : {}),
       },
-      tooltip: tooltip(colours, {
-        trigger: 'item',
-        formatter: (p: { dataIndex: number }) => ratioTold(rows[p.dataIndex]),
-      }),
-      xAxis: ratioAxis(
-        colours,
-        low,
-        high,
-        isUp
-          ? `← worse      ${visible(label)}      better →`
-          : `← better      ${visible(label)}      worse →`,
-      ),
-      yAxis: [
-        rowAxis(
-          colours,
-          rows.map((r) => (r.isBest ? `${r.name} ★` : r.name)),
-        ),
-        rowAxis(
-          colours,
-          // On a phone there is room for the word only.
-          rows.map((r) =>
-            ticksThatFit() > 4 ? `${r.change}  ${r.word}` : r.word,
-          ),
-          { position: 'right' },
-        ),
-      ],
-      series: [
-        intervalSeries(
-          rows.flatMap((r, at) =>
-            r.low !== null && r.high !== null
-              ? [
-                  {
-                    at,
-                    low: Math.log(r.low),
-                    high: Math.log(r.high),
-                    colour: standingColour(r.standing, colours),
-                    thickness: 3,
-                  },
-                ]
-              : [],
-          ),
-          'x',
-        ),
-        ratioPoints(rows, isUp, effect, baseline, colours),
-      ],
-    }),
+    ],
     table: {
       caption: `${label} against ${baseline}`,
       columns: [
@@ -145,95 +104,34 @@ export const contrastTable = (
   rows: contrastRows(lines),
 });
 
-function ratioAxis(
-  colours: Theme,
-  low: number,
-  high: number,
-  name: string,
-): Record<string, unknown> {
-  const ticks = ratioTicks(low, high, ticksThatFit(76)).map(Math.log);
-  return axis(colours, {
-    type: 'value',
-    min: Math.log(low),
-    max: Math.log(high),
-    name,
-    nameLocation: 'middle',
-    nameGap: 28,
-    axisTick: { customValues: ticks },
-    axisLabel: {
-      color: colours.muted,
-      customValues: ticks,
-      formatter: (x: number) => ratioLabel(Math.exp(x)),
-    },
-  });
-}
+const starred = (line: { name: string; isBest: boolean }): string =>
+  line.isBest ? `${line.name} ★` : line.name;
 
-function ratioPoints(
-  rows: readonly RatioLine[],
-  isUp: boolean,
-  effect: number,
-  baseline: string,
-  colours: Theme,
-): Record<string, unknown> {
+function ratioSeries(rows: readonly RatioLine[], isUp: boolean): Series {
   return {
-    type: 'scatter',
-    z: 4,
-    data: rows.map((r, at) => {
-      const [symbol, symbolRotate] = SHAPES[r.standing];
+    interval: 'x',
+    size: 6,
+    points: rows.map((r, at) => {
+      const { turn = 0, ...look } = LOOKS[r.standing];
       return {
-        value: [Math.log(r.ratio), at],
-        ...marker(symbol, standingColour(r.standing, colours), colours),
-        symbolRotate: isUp ? -symbolRotate : symbolRotate,
-        symbolSize: 13,
+        ...look,
+        turn: isUp ? -turn : turn,
+        x: r.ratio,
+        y: at,
+        low: r.low,
+        high: r.high,
+        told: `${r.name}\n${r.change}${r.interval ? ` (${r.interval})` : ''}\n${r.word}`,
       };
     }),
-    markLine: {
-      silent: true,
-      symbol: 'none',
-      label: {
-        show: true,
-        position: 'start',
-        formatter: visible(baseline),
-        color: colours.text,
-        width: nameWidth(),
-        overflow: 'truncate',
-      },
-      lineStyle: { color: colours.text, type: 'solid', width: 1.5 },
-      data: [{ xAxis: 0 }],
-    },
-    ...(effect > 0
-      ? {
-          markArea: {
-            silent: true,
-            itemStyle: { color: colours.neutral, opacity: 0.18 },
-            data: [
-              [
-                { xAxis: -Math.log(1 + effect) },
-                { xAxis: Math.log(1 + effect) },
-              ],
-            ],
-          },
-        }
-      : {}),
   };
 }
 
-function ratioTold(row: RatioLine | undefined): string {
-  if (!row) return '';
-  const interval = row.interval ? ` (${row.interval})` : '';
-  return `${visible(row.name)}\n${row.change}${interval}\n${row.word}`;
-}
-
 /** Where values stand along x: linear, or logarithmic where they span more than 20 times. */
-export interface Along {
-  isLog: boolean;
-  to(value: number): number;
-  min: number;
-  max: number;
-  axis(colours: Theme, unit: string): Record<string, unknown>;
-}
-
-export function along(values: readonly number[]): Along {
+export function along(
+  values: readonly number[],
+  title: string,
+  unit: string,
+): Axis {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
     if (value < low) low = value;
@@ -241,37 +139,13 @@ export function along(values: readonly number[]): Along {
   }
   if (!(low <= high)) [low, high] = [0, 1];
   const isLog = low > 0 && high / low > 20;
-  const to = isLog ? Math.log : (value: number): number => value;
-  const margin = (to(high) - to(low)) * 0.03 || Math.abs(to(high)) * 0.01 || 1;
-  const [min, max] = [to(low) - margin, to(high) + margin];
+  const margin = (high - low) * 0.03 || Math.abs(high) * 0.01 || 1;
+  const factor = (high / low) ** 0.03;
   return {
-    isLog,
-    to,
-    min,
-    max,
-    axis: (colours, unit) => {
-      const label = (value: number): string => quantity(value, unit);
-      const logs = isLog
-        ? decadeTicks(Math.exp(min), Math.exp(max), ticksThatFit(70)).map(
-            Math.log,
-          )
-        : [];
-      return axis(colours, {
-        type: 'value',
-        min,
-        max,
-        splitNumber: ticksThatFit(90),
-        ...(isLog ? { axisTick: { customValues: logs } } : {}),
-        axisLabel: {
-          color: colours.muted,
-          hideOverlap: true,
-          showMinLabel: isLog,
-          showMaxLabel: isLog,
-          formatter: (x: number) => label(isLog ? Math.exp(x) : x),
-          ...(isLog ? { customValues: logs } : {}),
-        },
-      });
-    },
+    title,
+    type: isLog ? 'log' : 'linear',
+    ends: isLog ? [low / factor, high * factor] : [low - margin, high + margin],
+    label: (value) => quantity(value, unit),
   };
 }
 
@@ -284,30 +158,32 @@ export function dotsPlan(
   if (lines.length === 0) return null;
   const unit = record.metric?.unit ?? '';
   const lane = lines.length <= 4 ? 64 : lines.length <= 12 ? 48 : 26;
-  const scale = along(lines.flatMap((line) => line.dots.map((d) => d.value)));
+  const x = along(
+    lines.flatMap((line) => [
+      ...line.dots.map((d) => d.value),
+      ...[line.low, line.high].filter(finite),
+    ]),
+    metricName(record),
+    unit,
+  );
   const hasScreening = lines.some((line) =>
     line.dots.some((d) => d.isScreening),
   );
   return {
     name: 'Every run',
     summary: `${dotsSummary(lines, unit)} The bar is the median, the box its 95 % interval.${hasScreening ? ' Hollow: runs of the screening.' : ''}`,
-    height: 50 + lane * lines.length,
-    option: (colours) => ({
-      tooltip: tooltip(colours, {
-        trigger: 'item',
-        formatter: (p: { value: number[] }) =>
-          `${visible(lines[p.value[2]!]?.name ?? '')}\n${quantity(p.value[3], unit)}${p.value[4]! >= 0 ? `, block ${p.value[4]}` : ''}`,
-      }),
-      xAxis: scale.axis(colours, unit),
-      yAxis: rowAxis(
-        colours,
-        lines.map((line) => laneName(line)),
-      ),
-      series: [
-        ...clouds(lines, scale, lane, colours),
-        ...middles(lines, scale, colours),
-      ],
-    }),
+    panels: (width): Panel[] => [
+      {
+        height: lane * lines.length,
+        x,
+        y: { title: 'Arm', names: lines.map(laneName) },
+        series: [
+          middles(lines, 'interval'),
+          ...lines.map((line, row) => cloud(line, row, x, lane, width, unit)),
+          middles(lines, 'middle'),
+        ],
+      },
+    ],
     table: {
       caption: 'Runs of each arm',
       columns: [
@@ -324,87 +200,56 @@ export function dotsPlan(
 }
 
 function laneName(line: ArmLine): string {
-  if (line.isBest) return `${line.name} ★`;
   return line.standing === 'eliminated' || line.standing === 'invalid'
     ? `${line.name} (${line.word})`
-    : line.name;
+    : starred(line);
 }
 
-function clouds(
-  lines: readonly ArmLine[],
-  scale: Along,
+/** The share of a chart's width that its rows' names leave, about. */
+const ROOM = 0.8;
+
+/** The runs of an arm, above and below each other where they would cover each other. */
+function cloud(
+  line: ArmLine,
+  row: number,
+  x: Axis,
   lane: number,
-  colours: Theme,
-): Record<string, unknown>[] {
+  width: number,
+  unit: string,
+): Series {
   const size = lane >= 48 ? 6 : 4.5;
-  const pixels = Math.max(
-    160,
-    Math.min(1088, document.documentElement.clientWidth - 32) - nameWidth(),
-  );
   const half = 0.42;
-  return lines.map((line, row) => {
-    const places = line.dots.map(
-      (d) => (scale.to(d.value) - scale.min) / (scale.max - scale.min),
-    );
-    const across = swarm(
-      places,
-      (size + 0.5) / pixels,
-      Math.floor((lane * 2 * half) / (size + 0.5)),
-    );
-    const colour = standingColour(line.standing, colours);
-    const hollow = marker('emptyCircle', colour, colours);
-    return {
-      type: 'scatter',
-      symbolSize: size,
-      large: false,
-      data: line.dots.map((d, at) => ({
-        value: [
-          scale.to(d.value),
-          row + across[at]! * half,
-          row,
-          d.value,
-          d.block ?? -1,
-        ],
-        ...(d.isScreening ? hollow : {}),
-      })),
-      symbol: 'circle',
-      itemStyle: { color: colour, opacity: 0.75 },
-    };
-  });
+  const to = x.type === 'log' ? Math.log : Number;
+  const [low, high] = x.ends!.map(to) as [number, number];
+  const across = swarm(
+    line.dots.map((d) => (to(d.value) - low) / (high - low || 1)),
+    (size + 1) / (width * ROOM),
+    Math.floor((lane * 2 * half) / (size + 1)),
+  );
+  return {
+    size: size / 2,
+    opacity: 0.8,
+    colour: LOOKS[line.standing].colour ?? COLOURS.neutral,
+    points: line.dots.map((d, at) => ({
+      x: d.value,
+      y: row + across[at]! * half,
+      isHollow: d.isScreening,
+      told: `${line.name}\n${quantity(d.value, unit)}${d.block === null ? '' : `, block ${d.block}`}`,
+    })),
+  };
 }
 
-/** Medians over the dots, their intervals behind them. */
-function middles(
+/** Medians, or their intervals. */
+const middles = (
   lines: readonly ArmLine[],
-  scale: Along,
-  colours: Theme,
-): Record<string, unknown>[] {
-  const rows = lines.flatMap((line, at) =>
-    line.low !== null && line.high !== null
-      ? [
-          {
-            at,
-            low: scale.to(line.low),
-            high: scale.to(line.high),
-            colour: colours.text,
-            box: 22,
-          },
-        ]
-      : [],
-  );
-  return [
-    intervalSeries(rows, 'x', { z: 1 }),
-    {
-      type: 'scatter',
-      z: 6,
-      symbol: 'rect',
-      symbolSize: [3, 26],
-      silent: true,
-      tooltip: { show: false },
-      itemStyle: { color: colours.text },
-      data: lines.flatMap((line, at) =>
-        line.median === null ? [] : [[scale.to(line.median), at]],
-      ),
-    },
-  ];
-}
+  box: 'interval' | 'middle',
+): Series => ({
+  box,
+  interval: 'x',
+  colour: COLOURS.text,
+  points: lines.flatMap((line, y) =>
+    line.median === null
+      ? []
+      : [{ x: line.median, y, low: line.low, high: line.high }],
+  ),
+});

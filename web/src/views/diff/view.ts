@@ -1,17 +1,16 @@
 // Two records compared: what changed, of the machine and of the figures.
 
 import type { ChartPlan } from '../../chart';
-import { axis, chart, tooltip } from '../../chart';
+import { chart } from '../../chart';
 import { h, visible } from '../../dom';
 import { minute } from '../../format';
-import { intervalSeries, marker } from '../../intervals';
+import type { Look, Panel } from '../../plot';
+import { ratioAxis, seriesColour } from '../../plot';
 import type { DiffRecord } from '../../records';
-import { rowAxis, ticksThatFit } from '../../rows';
-import { ratioLabel, ratioRange, ratioTicks } from '../../scales';
+import { ratioRange } from '../../scales';
 import type { AnyRecord } from '../../source';
 import type { TableCell } from '../../table';
 import { tableElement } from '../../table';
-import type { Theme } from '../../theme';
 import type { Page, Part, View } from '../../view';
 import { stack } from '../../view';
 import { section } from '../../words';
@@ -102,60 +101,49 @@ function figureTable(diff: DiffRecord): HTMLElement {
   });
 }
 
-const SHAPES: Readonly<Record<string, [symbol: string, turned: number]>> = {
-  lower: ['triangle', 90],
-  higher: ['triangle', -90],
-  same: ['rect', 0],
+const LOOKS: Readonly<Record<string, Look>> = {
+  lower: { shape: 'triangle', turn: -90, colour: seriesColour(0) },
+  higher: { shape: 'triangle', turn: 90, colour: seriesColour(0) },
+  same: { shape: 'square' },
 };
 
 function plan(rows: readonly RatioRow[]): ChartPlan {
-  const [low, high] = ratioRange(
+  const ends = ratioRange(
     rows.flatMap((r) => [r.ratio, r.low ?? r.ratio, r.high ?? r.ratio]),
     0.02,
   );
   return {
     name: 'B over A',
     summary: ratioSummary(rows),
-    height: 70 + 28 * rows.length,
-    option: (colours) => {
-      const ticks = ratioTicks(low, high, ticksThatFit()).map(Math.log);
-      const colour = (row: RatioRow): string =>
-        row.verdict === 'lower' || row.verdict === 'higher'
-          ? colours.series[0]!
-          : colours.neutral;
-      return {
-        tooltip: tooltip(colours, {
-          trigger: 'item',
-          formatter: (p: { dataIndex: number }) => told(rows[p.dataIndex]),
-        }),
-        xAxis: axis(colours, {
-          type: 'value',
-          min: Math.log(low),
-          max: Math.log(high),
-          axisTick: { customValues: ticks },
-          axisLabel: {
-            color: colours.muted,
-            customValues: ticks,
-            formatter: (x: number) => ratioLabel(Math.exp(x)),
-          },
-        }),
-        yAxis: [
-          rowAxis(
-            colours,
-            rows.map((r) => r.name),
-          ),
-          rowAxis(
-            colours,
-            rows.map((r) => VERDICTS[r.verdict] ?? r.verdict),
-            { position: 'right' },
-          ),
-        ],
+    panels: (): Panel[] => [
+      {
+        height: 28 * rows.length,
+        x: ratioAxis('change from A to B', ends),
+        y: {
+          title: 'Figure',
+          names: rows.map((r) => r.name),
+          words: rows.map((r) => {
+            const word = VERDICTS[r.verdict] ?? r.verdict;
+            return [word, word];
+          }),
+        },
+        rules: [{ x: 1 }],
         series: [
-          intervalSeries(intervals(rows, colour), 'x'),
-          points(rows, colour, colours),
+          {
+            interval: 'x',
+            size: 5,
+            points: rows.map((r, y) => ({
+              ...(LOOKS[r.verdict] ?? { isHollow: true }),
+              x: r.ratio,
+              y,
+              low: r.low,
+              high: r.high,
+              told: `${r.name}\n${changeText(r) ?? ''}: ${VERDICTS[r.verdict] ?? r.verdict}`,
+            })),
+          },
         ],
-      };
-    },
+      },
+    ],
     table: {
       caption: 'B over A',
       columns: [
@@ -170,55 +158,4 @@ function plan(rows: readonly RatioRow[]): ChartPlan {
       ]),
     },
   };
-}
-
-function intervals(
-  rows: readonly RatioRow[],
-  colour: (row: RatioRow) => string,
-): Parameters<typeof intervalSeries>[0] {
-  return rows.flatMap((r, at) =>
-    r.low !== null && r.high !== null
-      ? [
-          {
-            at,
-            low: Math.log(r.low),
-            high: Math.log(r.high),
-            colour: colour(r),
-          },
-        ]
-      : [],
-  );
-}
-
-function points(
-  rows: readonly RatioRow[],
-  colour: (row: RatioRow) => string,
-  colours: Theme,
-): Record<string, unknown> {
-  return {
-    type: 'scatter',
-    z: 4,
-    data: rows.map((r, at) => {
-      const [symbol, turned] = SHAPES[r.verdict] ?? ['emptyCircle', 0];
-      return {
-        value: [Math.log(r.ratio), at],
-        ...marker(symbol, colour(r), colours),
-        symbolRotate: turned,
-        symbolSize: 11,
-      };
-    }),
-    markLine: {
-      silent: true,
-      symbol: 'none',
-      label: { show: false },
-      lineStyle: { color: colours.muted, type: 'solid' },
-      data: [{ xAxis: 0 }],
-    },
-  };
-}
-
-function told(row: RatioRow | undefined): string {
-  return row
-    ? `${visible(row.name)}\n${changeText(row) ?? ''}: ${VERDICTS[row.verdict] ?? row.verdict}`
-    : '';
 }

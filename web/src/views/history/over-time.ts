@@ -2,14 +2,14 @@
 // as lines, each point a way to its record.
 
 import type { ChartPlan } from '../../chart';
-import { axis, chart } from '../../chart';
+import { chart } from '../../chart';
 import { h, visible } from '../../dom';
 import { count, minute, quantity } from '../../format';
+import type { Panel } from '../../plot';
+import { look } from '../../plot';
 import type { Entry, Listing } from '../../source';
-import type { Theme } from '../../theme';
 import type { Page, Part } from '../../view';
-import { SYMBOLS, whiskers } from '../machine/charts';
-import type { Change, OverTime, Point } from './shape';
+import type { OverTime, Point } from './shape';
 import { overTime } from './shape';
 
 /** Records asked for at most: the newest of them. */
@@ -106,41 +106,37 @@ function planOf(
   return {
     name: visible(`${figure} over time`),
     summary: visible(`${summaryOf(data, total)} Question: ${subject}.`),
-    height: 320,
-    option: (colours) => ({
-      grid: {
-        left: 8,
-        right: 16,
-        top: 40,
-        bottom: 8,
-        outerBoundsMode: 'same',
-        outerBoundsContain: 'axisLabel',
+    panels: (): Panel[] => [
+      {
+        height: 240,
+        x: { title: 'time (UTC)', type: 'utc' },
+        y: { title: figure, label: (value) => quantity(value, unit) },
+        rules: data.changes.map((change) => ({
+          x: change.time,
+          dash: '4 3',
+          ...(data.changes.length <= MOST_LABELS
+            ? { label: change.words.slice(0, 40) }
+            : {}),
+        })),
+        series: data.hosts.map((host, at) => ({
+          name: host.host,
+          ...look(at),
+          line: 'straight' as const,
+          width: 1,
+          interval: 'y' as const,
+          thickness: 1.5,
+          points: host.points.map((point) => ({
+            x: point.time,
+            y: point.figure.value,
+            low: point.figure.low,
+            high: point.figure.high,
+            told: pointWords(point),
+            pick: () =>
+              page.go(`#/record/${encodeURIComponent(point.entry.id)}`),
+          })),
+        })),
       },
-      legend: {
-        top: 0,
-        type: 'plain',
-        textStyle: { color: colours.text },
-        data: data.hosts.map((host) => visible(host.host)),
-      },
-      xAxis: axis(colours, { type: 'time' }),
-      yAxis: axis(colours, {
-        type: 'value',
-        scale: true,
-        axisLabel: {
-          color: colours.muted,
-          formatter: (value: number) => visible(quantity(value, unit)),
-        },
-      }),
-      series: data.hosts.flatMap((host, at) => [
-        whiskers(host.points.map(row), colourOf(colours, at), false),
-        pointSeries(host, at, at === 0 ? data.changes : [], colours),
-      ]),
-    }),
-    pick: ({ seriesIndex, dataIndex }) => {
-      const point =
-        data.hosts[Math.floor((seriesIndex ?? 0) / 2)]?.points[dataIndex];
-      if (point) page.go(`#/record/${encodeURIComponent(point.entry.id)}`);
-    },
+    ],
     table: {
       caption: 'Records, newest first',
       columns: [
@@ -169,55 +165,6 @@ const link = (entry: Entry): HTMLElement =>
     { href: `#/record/${encodeURIComponent(entry.id)}` },
     minute(entry.time),
   );
-
-const colourOf = (colours: Theme, at: number): string =>
-  colours.series[at % colours.series.length]!;
-
-const row = (point: Point): number[] => [
-  point.time,
-  point.figure.value,
-  point.figure.low ?? point.figure.value,
-  point.figure.high ?? point.figure.value,
-];
-
-function pointSeries(
-  host: OverTime['hosts'][number],
-  at: number,
-  changes: readonly Change[],
-  colours: Theme,
-): Record<string, unknown> {
-  return {
-    name: visible(host.host),
-    type: 'line',
-    symbol: SYMBOLS[at % SYMBOLS.length],
-    symbolSize: 9,
-    showAllSymbol: true,
-    color: colourOf(colours, at),
-    lineStyle: { width: 1, opacity: 0.5 },
-    data: host.points.map((point) => [point.time, point.figure.value]),
-    tooltip: {
-      formatter: (point: { dataIndex: number }) =>
-        pointWords(host.points[point.dataIndex]!),
-    },
-    markLine: {
-      silent: true,
-      symbol: 'none',
-      lineStyle: { color: colours.text, type: 'dashed' },
-      label: {
-        show: changes.length <= MOST_LABELS,
-        position: 'insideEndTop',
-        color: colours.text,
-        formatter: '{b}',
-        overflow: 'truncate',
-        width: 220,
-      },
-      data: changes.map((change) => ({
-        xAxis: change.time,
-        name: visible(change.words).slice(0, 60),
-      })),
-    },
-  };
-}
 
 const pointWords = (point: Point): string =>
   visible(

@@ -1,63 +1,18 @@
 // Charts of a machine's memory: the cache ladder, bandwidth, latency under
 // load, and a pair's latency over time.
 
-import type { EChartsCoreOption } from 'echarts/core';
-
 import type { ChartPlan } from '../../chart';
-import { axis } from '../../chart';
 import { visible } from '../../dom';
 import { bytes, digits, percent, quantity, seconds } from '../../format';
-import type { Theme } from '../../theme';
+import type { Axis, Panel, Point, Series } from '../../plot';
+import { look, seriesColour } from '../../plot';
 import type { DriftPair, Measure, Measured } from './record';
 import { sizeWords } from './shape';
-
-/** Marks that tell series apart without their colours. */
-export const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond'] as const;
-
-type Drawn = {
-  coord(point: number[]): number[];
-  style(): Record<string, unknown>;
-  value(at: number): number;
-};
-
-/** Lines from low to high ends, over points `[x, y, low, high]`; `across` where values lie on the x axis. */
-export function whiskers(
-  data: readonly (readonly number[])[],
-  colour: string,
-  across: boolean,
-): Record<string, unknown> {
-  return {
-    type: 'custom',
-    silent: true,
-    tooltip: { show: false },
-    data,
-    encode: across ? { x: [0, 2, 3], y: 1 } : { x: 0, y: [1, 2, 3] },
-    renderItem: (_: unknown, api: Drawn) => {
-      const end = (at: number): number[] =>
-        api.coord(
-          across
-            ? [api.value(at), api.value(1)]
-            : [api.value(0), api.value(at)],
-        );
-      const [low, high] = [end(2), end(3)];
-      return {
-        type: 'line',
-        shape: { x1: low[0], y1: low[1], x2: high[0], y2: high[1] },
-        style: { stroke: colour, lineWidth: 1.5 },
-      };
-    },
-  };
-}
 
 const intervalWords = (measure: Measure, unit: string): string =>
   measure.low === null || measure.high === null
     ? quantity(measure.value, unit)
     : `${quantity(measure.value, unit)} (${quantity(measure.low, unit)} to ${quantity(measure.high, unit)})`;
-
-const ends = (measure: Measure): [number, number] => [
-  measure.low ?? measure.value,
-  measure.high ?? measure.value,
-];
 
 const levelName = (level: number | null): string =>
   level === null ? 'memory' : `L${level}`;
@@ -72,8 +27,7 @@ export function ladderPlan(ladder: NonNullable<Measured['ladder']>): ChartPlan {
   return {
     name: 'Cache ladder',
     summary: `Time of a load on CPU ${ladder.cpu ?? '–'} as its working set grows${steps.length > 0 ? `: ${steps.join(', ')}` : ''}.${visible(hint)}`,
-    height: 320,
-    option: (colours) => ladderOption(ladder, colours),
+    panels: () => [ladderPanel(ladder)],
     table: {
       caption: 'Load latency by working set',
       columns: [
@@ -92,112 +46,79 @@ export function ladderPlan(ladder: NonNullable<Measured['ladder']>): ChartPlan {
   };
 }
 
-function ladderOption(
-  ladder: NonNullable<Measured['ladder']>,
-  colours: Theme,
-): EChartsCoreOption {
+/** Powers of two, as caches are sized. */
+function sizeTicks(low: number, high: number, most: number): number[] {
+  const first = Math.ceil(Math.log2(low) - 1e-9);
+  const last = Math.floor(Math.log2(high) + 1e-9);
+  const step = Math.max(1, Math.ceil((last - first + 1) / most));
+  return Array.from(
+    { length: Math.floor((last - first) / step) + 1 },
+    (_, at) => 2 ** (first + at * step),
+  );
+}
+
+const nsAxis = (title: string): Axis => ({
+  title,
+  label: (ns) => quantity(ns, 'ns'),
+});
+
+function ladderPanel(ladder: NonNullable<Measured['ladder']>): Panel {
   const first = ladder.points[0]!.bytes;
   const last = ladder.points[ladder.points.length - 1]!.bytes;
   let from = first;
-  const plateaus = ladder.plateaus.flatMap((p) => {
-    const to = p.effective ?? last;
-    const line = [
-      [from, p.ns],
-      [Math.max(from, to), p.ns],
-      [null, null],
+  const plateaus = ladder.plateaus.flatMap((p): Point[] => {
+    const [start, end] = [from, Math.max(from, p.effective ?? last)];
+    from = end;
+    return [
+      { x: start, y: p.ns },
+      { x: end, y: p.ns },
+      { x: end, y: null },
     ];
-    from = Math.max(from, to);
-    return line;
   });
-  const reported = ladder.plateaus.flatMap((p) =>
-    p.reported === null
-      ? []
-      : [
-          {
-            xAxis: p.reported,
-            name: `${levelName(p.level)} reported ${sizeWords(p.reported)}`,
-          },
-        ],
-  );
   return {
-    grid: {
-      left: 8,
-      right: 20,
-      top: 34,
-      bottom: 24,
-      outerBoundsMode: 'same',
-      outerBoundsContain: 'axisLabel',
-    },
-    tooltip: {
-      renderMode: 'richText',
-      confine: true,
-      trigger: 'axis',
-      backgroundColor: colours.background,
-      borderColor: colours.line,
-      textStyle: { color: colours.text, fontSize: 12 },
-      formatter: (points: { value: number[] }[]) =>
-        points[0]
-          ? `${bytes(points[0].value[0])}: ${quantity(points[0].value[1], 'ns')}`
-          : '',
-    },
-    legend: {
-      top: 0,
-      textStyle: { color: colours.text },
-      data: ['load', 'plateau'],
-    },
-    xAxis: axis(colours, {
+    height: 240,
+    x: {
+      title: 'working set',
       type: 'log',
-      logBase: 2,
-      splitNumber: 8,
-      min: first,
-      max: last,
-      name: 'working set',
-      nameLocation: 'middle',
-      nameGap: 22,
-      axisLabel: {
-        color: colours.muted,
-        hideOverlap: true,
-        formatter: sizeWords,
-      },
-    }),
-    yAxis: axis(colours, {
-      type: 'log',
-      name: 'ns a load',
-      nameLocation: 'end',
-      nameTextStyle: { color: colours.muted, align: 'left' },
-    }),
+      ends: [first, last],
+      ticks: sizeTicks,
+      label: sizeWords,
+    },
+    y: { ...nsAxis('time of a load'), type: 'log' },
+    rules: ladder.plateaus.flatMap((p) =>
+      p.reported === null
+        ? []
+        : [
+            {
+              x: p.reported,
+              dash: '2 3',
+              label: `${levelName(p.level)} reported ${sizeWords(p.reported)}`,
+            },
+          ],
+    ),
     series: [
-      whiskers(
-        ladder.points.map((p) => [p.bytes, p.ns.value, ...ends(p.ns)]),
-        colours.series[0]!,
-        false,
-      ),
-      {
-        name: 'load',
-        type: 'line',
-        symbolSize: 5,
-        data: ladder.points.map((p) => [p.bytes, p.ns.value]),
-        color: colours.series[0],
-        markLine: {
-          silent: true,
-          symbol: 'none',
-          lineStyle: { color: colours.muted, type: 'dotted' },
-          label: {
-            color: colours.muted,
-            formatter: '{b}',
-            position: 'insideStartTop',
-          },
-          data: reported,
-        },
-      },
       {
         name: 'plateau',
-        type: 'line',
-        symbol: 'none',
-        data: plateaus,
-        color: colours.series[1],
-        lineStyle: { width: 2, type: 'dashed' },
-        tooltip: { show: false },
+        line: 'straight',
+        dash: '6 4',
+        size: 0,
+        colour: seriesColour(1),
+        points: plateaus,
+      },
+      {
+        name: 'load',
+        line: 'straight',
+        interval: 'y',
+        thickness: 1.5,
+        size: 3,
+        colour: seriesColour(0),
+        points: ladder.points.map((p) => ({
+          x: p.bytes,
+          y: p.ns.value,
+          low: p.ns.low,
+          high: p.ns.high,
+          told: `${bytes(p.bytes)}: ${intervalWords(p.ns, 'ns')}`,
+        })),
       },
     ],
   };
@@ -217,64 +138,28 @@ export function bandwidthPlan(rows: Measured['bandwidth']): ChartPlan {
   return {
     name: 'Bandwidth of memory',
     summary: `The most is ${digits(best.gbPerS.value)} GB/s (${visible(best.stream)}, CPUs ${visible(best.cpus)}); with 95 % intervals.`,
-    height: 70 + 26 * places.length,
-    option: (colours) => ({
-      grid: {
-        left: 8,
-        right: 20,
-        top: 34,
-        bottom: 24,
-        outerBoundsMode: 'same',
-        outerBoundsContain: 'axisLabel',
+    panels: (): Panel[] => [
+      {
+        height: 28 * places.length,
+        x: { title: 'GB/s', hasZero: true },
+        y: { title: 'CPUs that ask', names: places },
+        series: streams.map((stream, at): Series => ({
+          name: stream,
+          ...look(at),
+          interval: 'x',
+          size: 5,
+          points: rows
+            .filter((row) => row.stream === stream)
+            .map((row) => ({
+              x: row.gbPerS.value,
+              y: places.indexOf(whereOf(row)),
+              low: row.gbPerS.low,
+              high: row.gbPerS.high,
+              told: `${stream}, ${whereOf(row)}: ${digits(row.gbPerS.value)} GB/s`,
+            })),
+        })),
       },
-      legend: {
-        top: 0,
-        textStyle: { color: colours.text },
-        data: streams.map(visible),
-      },
-      xAxis: axis(colours, {
-        type: 'value',
-        min: 0,
-        name: 'GB/s',
-        nameLocation: 'middle',
-        nameGap: 22,
-      }),
-      yAxis: axis(colours, {
-        type: 'category',
-        inverse: true,
-        data: places,
-        axisLabel: { color: colours.muted, width: 150, overflow: 'truncate' },
-      }),
-      series: streams.flatMap((stream, at) => {
-        const own = rows.filter((row) => row.stream === stream);
-        const colour = colours.series[at % colours.series.length]!;
-        const place = (row: Measured['bandwidth'][number]): number =>
-          places.indexOf(whereOf(row));
-        return [
-          whiskers(
-            own.map((row) => [
-              row.gbPerS.value,
-              place(row),
-              ...ends(row.gbPerS),
-            ]),
-            colour,
-            true,
-          ),
-          {
-            name: visible(stream),
-            type: 'scatter',
-            symbol: SYMBOLS[at % SYMBOLS.length],
-            symbolSize: 11,
-            color: colour,
-            data: own.map((row) => [row.gbPerS.value, place(row)]),
-            tooltip: {
-              formatter: (point: { dataIndex: number }) =>
-                `${visible(stream)}, ${whereOf(own[point.dataIndex]!)}: ${digits(own[point.dataIndex]!.gbPerS.value)} GB/s`,
-            },
-          },
-        ];
-      }),
-    }),
+    ],
     table: {
       caption: 'Bandwidth, GB/s',
       columns: [
@@ -304,46 +189,27 @@ export function loadedPlan(rows: Measured['loaded']): ChartPlan {
   return {
     name: 'Latency of memory under load',
     summary: `A load takes ${quantity(least.ns.value, 'ns')} beside ${digits(least.background)} GB/s of others and ${quantity(most.ns.value, 'ns')} beside ${digits(most.background)} GB/s.`,
-    height: 260,
-    option: (colours) => ({
-      grid: {
-        left: 8,
-        right: 20,
-        top: 30,
-        bottom: 24,
-        outerBoundsMode: 'same',
-        outerBoundsContain: 'axisLabel',
-      },
-      xAxis: axis(colours, {
-        type: 'value',
-        name: 'GB/s of others',
-        nameLocation: 'middle',
-        nameGap: 22,
-      }),
-      yAxis: axis(colours, {
-        type: 'value',
-        min: 0,
-        name: 'ns a load',
-        nameTextStyle: { color: colours.muted, align: 'left' },
-      }),
-      series: [
-        whiskers(
-          sorted.map((row) => [row.background, row.ns.value, ...ends(row.ns)]),
-          colours.series[0]!,
-          false,
-        ),
-        {
-          type: 'scatter',
-          symbolSize: 9,
-          color: colours.series[0],
-          data: sorted.map((row) => [row.background, row.ns.value]),
-          tooltip: {
-            formatter: (point: { dataIndex: number }) =>
-              loadedWords(sorted[point.dataIndex]!),
+    panels: (): Panel[] => [
+      {
+        height: 180,
+        x: { title: 'GB/s of others' },
+        y: { ...nsAxis('time of a load'), hasZero: true },
+        series: [
+          {
+            interval: 'y',
+            thickness: 1.5,
+            colour: seriesColour(0),
+            points: sorted.map((row) => ({
+              x: row.background,
+              y: row.ns.value,
+              low: row.ns.low,
+              high: row.ns.high,
+              told: loadedWords(row),
+            })),
           },
-        },
-      ],
-    }),
+        ],
+      },
+    ],
     table: {
       caption: 'Latency of a load while others use the memory',
       columns: [
@@ -386,47 +252,25 @@ export function driftPlan(pair: DriftPair): ChartPlan {
   return {
     name: `CPUs ${pair.a} and ${pair.b} over time`,
     summary: `${states.join(', ') || 'No states were told apart'}.`,
-    height: 240,
-    option: (colours) => ({
-      grid: {
-        left: 8,
-        right: 20,
-        top: 34,
-        bottom: 24,
-        outerBoundsMode: 'same',
-        outerBoundsContain: 'axisLabel',
+    panels: (): Panel[] => [
+      {
+        height: 180,
+        x: { title: 'time', label: (s) => seconds(s) },
+        y: { ...nsAxis('latency'), type: 'log' },
+        series: pair.states.map((state, at): Series => ({
+          name: stateWords(state.kind),
+          ...look(at),
+          size: 3,
+          points: pair.samples
+            .filter((sample) => sample[2] === at && sample[1] > 0)
+            .map(([x, y]) => ({
+              x,
+              y,
+              told: `${digits(x)} s: ${quantity(y, 'ns')}`,
+            })),
+        })),
       },
-      legend: {
-        top: 0,
-        textStyle: { color: colours.text },
-        data: pair.states.map((s) => stateWords(s.kind)),
-      },
-      xAxis: axis(colours, {
-        type: 'value',
-        name: 'seconds',
-        nameLocation: 'middle',
-        nameGap: 22,
-      }),
-      yAxis: axis(colours, {
-        type: 'log',
-        name: 'ns',
-        nameTextStyle: { color: colours.muted, align: 'left' },
-      }),
-      series: pair.states.map((state, at) => ({
-        name: stateWords(state.kind),
-        type: 'scatter',
-        symbol: SYMBOLS[at % SYMBOLS.length],
-        symbolSize: 7,
-        color: colours.series[at % colours.series.length],
-        data: pair.samples
-          .filter((sample) => sample[2] === at && sample[1] > 0)
-          .map(([second, ns]) => [second, ns]),
-        tooltip: {
-          formatter: (point: { value: number[] }) =>
-            `${digits(point.value[0]!)} s: ${quantity(point.value[1], 'ns')}`,
-        },
-      })),
-    }),
+    ],
     table: {
       caption: `States of CPUs ${pair.a} and ${pair.b}`,
       columns: [

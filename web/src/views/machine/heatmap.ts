@@ -1,4 +1,4 @@
-// The latency matrix as a picture: a cell for each pair of CPUs, groups as
+// The latency matrix in the page: a cell for each pair of CPUs, groups as
 // reported outlined with dashes, as measured with full lines. A cursor that
 // the keyboard moves tells of each pair in words.
 
@@ -9,8 +9,8 @@ import { tableElement } from '../../table';
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import { scaleLegend } from './legend';
-import type { Shown } from './matrix';
-import { MARGIN, paint } from './matrix';
+import type { Cells, Shown } from './matrix';
+import { cellsOf, MARGIN, overlay, picture } from './matrix';
 import type { Machine, Measured } from './record';
 import type { Order } from './shape';
 import { orderOf, reportedGroups } from './shape';
@@ -64,20 +64,29 @@ export function heatmap(
     column: Math.min(1, measured.cpus.length - 1),
     linked: null,
     isLog: true,
-    picture: null,
   };
-  const canvas = h('canvas', { class: 'matrix', tabIndex: 0, role: 'img' });
-  const frame = h('div', { class: 'matrix-frame' }, canvas);
+  const matrix = h('div', { class: 'matrix', tabIndex: 0, role: 'img' });
+  const frame = h('div', { class: 'matrix-frame' }, matrix);
   const legend = h('div');
   const told = h('p', { class: 'told', aria: { live: 'polite' } });
   const summary = `One-way time of a cache line between ${measured.cpus.length} CPUs: from ${quantity(ends.low, 'ns')} (CPUs ${ends.a} and ${ends.b}) to ${quantity(ends.high, 'ns')} (CPUs ${ends.c} and ${ends.d}).`;
-  canvas.setAttribute(
+  matrix.setAttribute(
     'aria-label',
     `Latency between CPUs. ${summary} Arrow keys go from pair to pair.`,
   );
+  let cells: Cells | null = null;
+  const pointed = (): void => {
+    matrix.querySelector('.overlay')?.remove();
+    if (cells) matrix.append(overlay(cells, shown));
+  };
   const draw = (): void => {
+    const room = frame.clientWidth;
+    if (room === 0) return;
     const colours = theme();
-    paint(canvas, frame.clientWidth, machine, measured, shown, ends, colours);
+    cells = cellsOf(room, machine, measured, shown, ends);
+    matrix.style.width = `${cells.side}px`;
+    matrix.replaceChildren(picture(cells, colours));
+    pointed();
     fill(
       legend,
       scaleLegend(colours, quantity(ends.low, 'ns'), quantity(ends.high, 'ns')),
@@ -92,11 +101,11 @@ export function heatmap(
     onPoint(
       [shown.row, shown.column].map((at) => measured.cpus[shown.places[at]!]!),
     );
-    draw();
+    pointed();
   };
-  canvas.addEventListener('pointerleave', () => onPoint([]));
-  canvas.addEventListener('blur', () => onPoint([]));
-  listen(canvas, shown, point);
+  matrix.addEventListener('pointerleave', () => onPoint([]));
+  matrix.addEventListener('blur', () => onPoint([]));
+  listen(matrix, shown, point);
   const size = new ResizeObserver(draw);
   size.observe(frame);
   const stop = onTheme(draw);
@@ -122,7 +131,7 @@ export function heatmap(
     mark: (cpu) => {
       if (shown.linked === cpu) return;
       shown.linked = cpu;
-      draw();
+      pointed();
     },
     dispose: () => {
       stop();
@@ -175,7 +184,6 @@ function controls(
   order.addEventListener('change', () => {
     shown.order = order.value as Order;
     shown.places = orderOf(machine, shown.order);
-    shown.picture = null;
     draw();
   });
   level.addEventListener('change', () => {
@@ -190,7 +198,6 @@ function controls(
   );
   scale.addEventListener('change', () => {
     shown.isLog = scale.value === 'log';
-    shown.picture = null;
     draw();
   });
   return h(
@@ -203,7 +210,7 @@ function controls(
 }
 
 function listen(
-  canvas: HTMLCanvasElement,
+  matrix: HTMLElement,
   shown: Shown,
   point: (row: number, column: number) => void,
 ): void {
@@ -213,14 +220,14 @@ function listen(
     ArrowDown: [1, 0],
     ArrowUp: [-1, 0],
   };
-  canvas.addEventListener('keydown', (event) => {
+  matrix.addEventListener('keydown', (event) => {
     const step = steps[event.key];
     if (!step) return;
     event.preventDefault();
     point(shown.row + step[0], shown.column + step[1]);
   });
-  canvas.addEventListener('pointermove', (event) => {
-    const place = canvas.getBoundingClientRect();
+  matrix.addEventListener('pointermove', (event) => {
+    const place = matrix.getBoundingClientRect();
     const cells = shown.places.length;
     const at = (offset: number, whole: number): number =>
       Math.floor(((offset - MARGIN) / (whole - MARGIN)) * cells);

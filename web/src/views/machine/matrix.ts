@@ -1,13 +1,14 @@
-// The latency matrix on its canvas: cells, groups, numbers, and marks.
+// The latency matrix: cells by Plot, on a canvas where they are too many, and
+// above either what is pointed at.
 
-import { rgbAt, shareOf } from '../../colour-scale';
+import { shareIn } from '../../colour-scale';
+import { svg } from '../../dom';
 import type { Theme } from '../../theme';
+import { canvasCells } from './matrix-canvas';
+import { plotCells } from './matrix-plot';
 import type { Machine, Measured } from './record';
 import type { Order } from './shape';
 import { reportedGroups, runsOf } from './shape';
-
-/** Colours that cells take. */
-const STEPS = 256;
 
 /** What the matrix shows now. */
 export interface Shown {
@@ -19,231 +20,124 @@ export interface Shown {
   /** The CPU that is pointed at in the drawing. */
   linked: number | null;
   isLog: boolean;
-  /** The cells, drawn once for an order: a million of them take a while. */
-  picture: HTMLCanvasElement | null;
+}
+
+/** What cells are drawn from. */
+export interface Cells {
+  /** CPUs in the order of rows and columns. */
+  cpus: readonly number[];
+  /** Nanoseconds between those of a row and a column; null is unknown. */
+  time(row: number, column: number): number | null;
+  /** Where a time lies on the scale, 0 to 1. */
+  share(ns: number): number;
+  groups: readonly Group[];
+  /** Side of the picture and of a cell, pixels. */
+  side: number;
+  cell: number;
+}
+
+/** Neighbours that are a group, as measured or as reported. */
+export interface Group {
+  from: number;
+  to: number;
+  isReported: boolean;
 }
 
 /** Room for the CPUs' numbers, left and above. */
-export const MARGIN = 30;
+export const MARGIN = 32;
+/** More CPUs have too many pairs for an element each. */
+const MOST_IN_PLOT = 64;
 
-/** Draws the matrix into at most `room` pixels. */
-export function paint(
-  canvas: HTMLCanvasElement,
+/** The cells of a matrix that is at most `room` pixels wide. */
+export function cellsOf(
   room: number,
   machine: Machine,
   measured: Measured,
   shown: Shown,
   ends: { low: number; high: number },
-  colours: Theme,
-): void {
-  const cells = shown.places.length;
+): Cells {
+  const { places } = shown;
   const side = Math.max(
     120,
-    Math.min(room, MARGIN + Math.max(220, Math.min(760, cells * 28))),
+    Math.min(room, MARGIN + Math.max(220, Math.min(760, places.length * 28))),
   );
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = Math.round(side * ratio);
-  canvas.height = Math.round(side * ratio);
-  canvas.style.width = `${side}px`;
-  canvas.style.height = `${side}px`;
-  const brush = canvas.getContext('2d');
-  if (!brush || cells === 0) return;
-  brush.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const cell = (side - MARGIN - 1) / cells;
-  brush.imageSmoothingEnabled = false;
-  // Light and dark have the same scale, so the picture holds for both.
-  const share = (ns: number): number => shareIn(ns, ends, shown.isLog);
-  shown.picture ??= pixels(measured, shown.places, share, colours);
-  brush.drawImage(shown.picture, MARGIN, MARGIN, cell * cells, cell * cells);
-  numbers(brush, measured, shown, cell, colours);
-  if (cell >= 26) figures(brush, measured, shown.places, cell, share, colours);
-  outlines(brush, machine, measured, shown, cell, colours);
-  linked(brush, measured, shown, cell, colours);
-  const size = Math.max(cell, 3);
-  const [x, y] = [shown.column, shown.row].map((at) => MARGIN + at * cell);
-  ringed(brush, colours, [[x!, y!, size, size]]);
+  const cpus = places.map((place) => measured.cpus[place]!);
+  return {
+    cpus,
+    time: (row, column) => {
+      const ns = measured.latency[places[row]!]?.[places[column]!];
+      return typeof ns === 'number' && ns > 0 ? ns : null;
+    },
+    share: (ns) => shareIn(ns, ends, shown.isLog),
+    groups: groupsOf(machine, measured, shown.level, cpus),
+    side,
+    cell: (side - MARGIN - 1) / Math.max(1, places.length),
+  };
 }
 
-/** One pixel for each pair; pairs without a time are left transparent. */
-function pixels(
-  measured: Measured,
-  places: readonly number[],
-  share: (ns: number) => number,
-  colours: Theme,
-): HTMLCanvasElement {
-  const picture = document.createElement('canvas');
-  picture.width = places.length;
-  picture.height = places.length;
-  const brush = picture.getContext('2d');
-  if (!brush) return picture;
-  const image = brush.createImageData(places.length, places.length);
-  const steps = Array.from({ length: STEPS }, (_, at) =>
-    rgbAt(colours.scale, at / (STEPS - 1)),
-  );
-  places.forEach((i, row) => {
-    const times = measured.latency[i];
-    places.forEach((j, column) => {
-      const ns = times?.[j];
-      if (typeof ns !== 'number' || ns <= 0) return;
-      const step = steps[Math.round(share(ns) * (STEPS - 1))]!;
-      const at = 4 * (row * places.length + column);
-      [
-        image.data[at],
-        image.data[at + 1],
-        image.data[at + 2],
-        image.data[at + 3],
-      ] = [step[0], step[1], step[2], 255];
-    });
-  });
-  brush.putImageData(image, 0, 0);
-  return picture;
-}
+/** Draws the cells. */
+export const picture = (cells: Cells, colours: Theme): Element =>
+  cells.cpus.length <= MOST_IN_PLOT
+    ? plotCells(cells)
+    : canvasCells(cells, colours);
 
-/** Where a time lies between the ends of the scale, 0 to 1. */
-export function shareIn(
-  ns: number,
-  { low, high }: { low: number; high: number },
-  isLog: boolean,
-): number {
-  if (isLog) return shareOf(ns, low, high);
-  return high > low ? (ns - low) / (high - low) : 0.5;
-}
-
-/** The row and the column of the CPU that is pointed at in the drawing. */
-function linked(
-  brush: CanvasRenderingContext2D,
-  measured: Measured,
-  { linked: cpu, places }: Shown,
-  cell: number,
-  colours: Theme,
-): void {
-  const at = places.findIndex((place) => measured.cpus[place] === cpu);
-  if (cpu === null || at < 0) return;
-  const start = MARGIN + at * cell;
-  const thick = Math.max(cell, 3);
-  const long = cell * places.length;
-  ringed(brush, colours, [
-    [MARGIN, start, long, thick],
-    [start, MARGIN, thick, long],
-  ]);
-}
-
-/** Rectangles in a line that is seen on every colour of the scale. */
-function ringed(
-  brush: CanvasRenderingContext2D,
-  colours: Theme,
-  rectangles: readonly (readonly [number, number, number, number])[],
-): void {
-  brush.setLineDash([]);
-  for (const [width, colour] of [
-    [4.5, colours.background],
-    [2, colours.text],
-  ] as const) {
-    brush.lineWidth = width;
-    brush.strokeStyle = colour;
-    for (const rectangle of rectangles) brush.strokeRect(...rectangle);
-  }
-}
-
-/** As many CPUs' numbers as have room; that of the CPU pointed at always. */
-function numbers(
-  brush: CanvasRenderingContext2D,
-  measured: Measured,
-  { places, linked: cpu }: Shown,
-  cell: number,
-  colours: Theme,
-): void {
-  const room = Math.max(...measured.cpus) < 100 ? 22 : 30;
-  const step = Math.max(1, Math.ceil(room / cell));
-  brush.textBaseline = 'middle';
-  const pointed = places.findIndex((place) => measured.cpus[place] === cpu);
-  for (let at = 0; at < places.length; at += 1) {
-    const isPointed = at === pointed;
-    // What stands beside the pointed one would run into it.
-    const isCrowded = pointed >= 0 && Math.abs(at - pointed) * cell < room;
-    if (!isPointed && (at % step !== 0 || (isCrowded && step > 1))) continue;
-    brush.fillStyle = isPointed ? colours.text : colours.muted;
-    brush.font = `${isPointed ? 'bold ' : ''}11px sans-serif`;
-    const middle = MARGIN + (at + 0.5) * cell;
-    const name = `${measured.cpus[places[at]!]}`;
-    brush.textAlign = 'right';
-    brush.fillText(name, MARGIN - 4, middle);
-    brush.textAlign = 'center';
-    brush.fillText(name, middle, MARGIN - 9);
-  }
-}
-
-function figures(
-  brush: CanvasRenderingContext2D,
-  measured: Measured,
-  places: readonly number[],
-  cell: number,
-  share: (ns: number) => number,
-  colours: Theme,
-): void {
-  brush.textAlign = 'center';
-  brush.textBaseline = 'middle';
-  brush.font = '10px sans-serif';
-  places.forEach((i, row) =>
-    places.forEach((j, column) => {
-      const ns = measured.latency[i]?.[j];
-      if (typeof ns !== 'number') return;
-      // The scale's upper half is light, its lower half dark.
-      brush.fillStyle = share(ns) > 0.45 ? '#000000' : '#ffffff';
-      const text =
-        ns >= 10_000
-          ? `${Math.round(ns / 1000)}k`
-          : ns >= 100
-            ? `${Math.round(ns)}`
-            : ns.toFixed(ns >= 10 ? 0 : 1);
-      brush.fillText(
-        text,
-        MARGIN + (column + 0.5) * cell,
-        MARGIN + (row + 0.5) * cell,
-      );
-    }),
-  );
-  brush.fillStyle = colours.text;
-}
-
-function outlines(
-  brush: CanvasRenderingContext2D,
+function groupsOf(
   machine: Machine,
   measured: Measured,
-  shown: Shown,
-  cell: number,
-  colours: Theme,
-): void {
-  if (shown.level === '') return;
-  const cpus = shown.places.map((place) => measured.cpus[place]!);
-  const found =
-    measured.levels.find((level) => level.kind === shown.level)?.groups ?? [];
-  const reported = reportedGroups(machine, shown.level).filter(
+  level: string,
+  cpus: number[],
+): Group[] {
+  if (level === '') return [];
+  const runs = (groups: number[][], isReported: boolean): Group[] =>
+    runsOf(groups, cpus).map(([from, to]) => ({ from, to, isReported }));
+  const found = measured.levels.find((one) => one.kind === level)?.groups ?? [];
+  const reported = reportedGroups(machine, level).filter(
     (group) => group.length > 1,
   );
-  const drawRuns = (
-    groups: number[][],
-    dash: number[],
-    inset: number,
-    colour: string,
-  ): void => {
-    brush.setLineDash(dash);
-    brush.strokeStyle = colour;
-    for (const [from, to] of runsOf(groups, cpus)) {
-      const start = MARGIN + from * cell + inset;
-      const side = (to - from + 1) * cell - 2 * inset;
-      if (side > 1) brush.strokeRect(start, start, side, side);
-    }
-  };
-  // A light line below a dark one is seen on every colour of the scale.
-  for (const [width, colour] of [
-    [3.5, '#ffffff'],
-    [1.75, '#000000'],
-  ] as const) {
-    brush.lineWidth = width;
-    drawRuns(found, [], 1, colour);
-    drawRuns(reported, [6, 5], 3.5, colour);
-  }
-  brush.setLineDash([]);
-  brush.strokeStyle = colours.text;
+  return [...runs(found, false), ...runs(reported, true)];
+}
+
+/** Every so many CPUs have room for their number. */
+export const numberStep = ({ cpus, cell }: Cells): number =>
+  Math.max(1, Math.ceil((Math.max(...cpus) < 100 ? 22 : 30) / cell));
+
+/** The pair that is pointed at, and the row and column of a CPU that is pointed at elsewhere. */
+export function overlay(cells: Cells, shown: Shown): SVGElement {
+  const { cpus, cell, side } = cells;
+  const thick = Math.max(cell, 3);
+  const at = (index: number): number => MARGIN + index * cell;
+  // A line of the text's colour within one of the page's is seen on every colour.
+  const ringed = (x: number, y: number, width: number, height: number) =>
+    ['under', 'over'].map((name) =>
+      svg('rect', { x, y, width, height, class: `ring ${name}` }),
+    );
+  const pointed = shown.linked === null ? -1 : cpus.indexOf(shown.linked);
+  const long = cell * cpus.length;
+  return svg(
+    'svg',
+    {
+      width: side,
+      height: side,
+      viewBox: `0 0 ${side} ${side}`,
+      class: 'overlay',
+      'aria-hidden': 'true',
+    },
+    ...(pointed < 0
+      ? []
+      : [
+          ...ringed(MARGIN, at(pointed), long, thick),
+          ...ringed(at(pointed), MARGIN, thick, long),
+          svg(
+            'text',
+            { x: MARGIN - 4, y: at(pointed + 0.5), 'text-anchor': 'end' },
+            shown.linked,
+          ),
+          svg(
+            'text',
+            { x: at(pointed + 0.5), y: MARGIN - 10, 'text-anchor': 'middle' },
+            shown.linked,
+          ),
+        ]),
+    ...ringed(at(shown.column), at(shown.row), thick, thick),
+  );
 }

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'vitest';
 
+import { shareIn } from '../../colour-scale';
 import { choices, colouring, firstChoice, letters } from './figures';
 import { columnsFor, layout, sizesFor } from './layout';
 import { readMachine } from './record';
-import { shareIn } from './matrix';
 import type { Unit } from './shape';
 import {
   cacheWords,

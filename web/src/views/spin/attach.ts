@@ -3,11 +3,12 @@
 import './style.css';
 
 import type { ChartPlan } from '../../chart';
-import { axis, chart, tooltip } from '../../chart';
+import { chart } from '../../chart';
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
+import type { Panel } from '../../plot';
+import { COLOURS, seriesColour } from '../../plot';
 import type { SpinAttachRecord, SpinPlace, SpinShares } from '../../records';
-import { rowAxis } from '../../rows';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import type { Page, Part, View } from '../../view';
@@ -139,54 +140,42 @@ function sharePlan(record: SpinAttachRecord): ChartPlan | null {
         .filter((r) => r.time)
         .map((r) => `${r.name} ${percent(r.time! / cpu)}`)
         .join(', ') + '.',
-    height: 200,
-    option: (colours) => ({
-      tooltip: tooltip(colours, {
-        trigger: 'item',
-        formatter: (p: { dataIndex: number }) => {
-          const r = rows[p.dataIndex];
-          return r?.time === null || !r
-            ? ''
-            : `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`;
+    panels: (): Panel[] => [
+      {
+        height: 28 * rows.length,
+        x: {
+          title: 'share of the CPU time',
+          ends: [0, 1],
+          label: (share) => percent(share, 0),
         },
-      }),
-      xAxis: axis(colours, {
-        type: 'value',
-        min: 0,
-        max: 1,
-        axisLabel: {
-          color: colours.muted,
-          hideOverlap: true,
-          formatter: (x: number) => percent(x, 0),
+        y: {
+          title: 'Kind',
+          names: rows.map((r) => r.name),
+          words: rows.map((r) => {
+            const share = r.time === null ? '–' : percent(r.time / cpu);
+            return [share, share];
+          }),
         },
-      }),
-      yAxis: [
-        axis(colours, {
-          type: 'category',
-          inverse: true,
-          data: rows.map((r) => r.name),
-          axisLabel: { color: colours.text },
-          axisTick: { show: false },
-        }),
-        rowAxis(
-          colours,
-          rows.map((r) => (r.time === null ? '–' : percent(r.time / cpu))),
-          { position: 'right' },
-        ),
-      ],
-      series: [
-        {
-          type: 'bar',
-          barWidth: 18,
-          data: rows.map((r) => ({
-            value: r.time === null ? '-' : r.time / cpu,
-            itemStyle: {
-              color: r.name === 'work' ? colours.neutral : colours.series[1]!,
-            },
-          })),
-        },
-      ],
-    }),
+        series: [
+          {
+            box: 'bar',
+            points: rows.flatMap((r, y) =>
+              r.time === null
+                ? []
+                : [
+                    {
+                      x: r.time / cpu,
+                      y,
+                      colour:
+                        r.name === 'work' ? COLOURS.neutral : seriesColour(1),
+                      told: `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`,
+                    },
+                  ],
+            ),
+          },
+        ],
+      },
+    ],
     table: {
       caption: 'CPU time by kind',
       columns: [

@@ -1,41 +1,18 @@
 // The drawings of spin predictions.
 
 import type { ChartPlan } from '../../chart';
-import { axis, tooltip } from '../../chart';
-import { visible } from '../../dom';
+import { colourAt, shareOf } from '../../colour-scale';
 import { count, seconds } from '../../format';
-import { look, marker } from '../../intervals';
-import { nameWidth, rowAxis, ticksThatFit } from '../../rows';
-import { decadeTicks } from '../../scales';
-import type { Theme } from '../../theme';
+import type { Axis, Panel, Series } from '../../plot';
+import { COLOURS, look, seriesColour } from '../../plot';
+import { wholeTicks } from '../../scales';
+import { LIGHT } from '../../theme';
 import type { Curve, Figure, Predicted } from './shape';
 import { algorithms, cliffMarks, cpuCounts, curves, FIGURES } from './shape';
 
 const ms = (value: number): string => seconds(value / 1e3);
 
-/** A logarithmic axis; positions are natural logs of values. */
-function logAxis(
-  colours: Theme,
-  low: number,
-  high: number,
-  most: number,
-  label: (value: number) => string,
-  more: Record<string, unknown> = {},
-): Record<string, unknown> {
-  const ticks = decadeTicks(low, high, most).map(Math.log);
-  return axis(colours, {
-    type: 'value',
-    min: Math.log(low),
-    max: Math.log(high),
-    axisTick: { customValues: ticks },
-    axisLabel: {
-      color: colours.muted,
-      customValues: ticks,
-      formatter: (x: number) => label(Math.exp(x)),
-    },
-    ...more,
-  });
-}
+const timeAxis = (title: string): Axis => ({ title, type: 'log', label: ms });
 
 /** Which chips' curves are drawn: the one moved from, the one moved to. */
 export interface Chips {
@@ -57,10 +34,8 @@ export function curvePlan(
     c.isFrom ? chips.from : chips.to,
   );
   if (counts.length < 2 || drawn.length === 0) return null;
-  const values = drawn.flatMap((c) => c.points.map((p) => p[1]));
-  const [low, high] = [Math.min(...values) / 1.3, Math.max(...values) * 1.3];
   const name = (c: Curve): string =>
-    visible(c.algorithm) +
+    c.algorithm +
     (record.from
       ? c.isFrom
         ? ` · ${record.from.name ?? 'from'}`
@@ -69,71 +44,34 @@ export function curvePlan(
   return {
     name: `${FIGURES[figure]} over the number of CPUs`,
     summary: curveSummary(drawn, figure),
-    height: 340,
-    option: (colours) => ({
-      tooltip: tooltip(colours, {
-        trigger: 'item',
-        formatter: (p: { seriesIndex: number; dataIndex: number }) => {
-          const c = drawn[p.seriesIndex];
-          const at = c?.points[p.dataIndex];
-          return c && at
-            ? `${name(c)}\n${count(at[0], 'CPU')}: ${ms(at[1])}`
-            : '';
+    panels: (): Panel[] => [
+      {
+        height: 260,
+        x: {
+          title: 'CPUs',
+          type: 'log',
+          label: (cpus) => String(Math.round(cpus)),
         },
-      }),
-      legend: {
-        type: 'scroll',
-        top: 0,
-        left: 0,
-        right: 0,
-        textStyle: { color: colours.text, width: 220, overflow: 'truncate' },
-        pageTextStyle: { color: colours.muted },
-        pageIconColor: colours.text,
-        inactiveColor: colours.line,
-      },
-      grid: {
-        left: 8,
-        right: 16,
-        top: 40,
-        bottom: 26,
-        outerBoundsMode: 'same',
-        outerBoundsContain: 'axisLabel',
-      },
-      xAxis: logAxis(
-        colours,
-        counts[0]!,
-        counts.at(-1)!,
-        ticksThatFit(50),
-        (x) => String(Math.round(x)),
-        {
-          name: 'CPUs',
-          nameLocation: 'middle',
-          nameGap: 26,
-        },
-      ),
-      yAxis: logAxis(colours, low, high, 9, ms),
-      series: drawn.map((c) => {
-        const at = chosen.indexOf(c.algorithm);
-        const { colour, dash } = look(at, colours);
-        return {
-          type: 'line',
-          name: name(c),
-          step: 'end',
-          ...marker(c.isFrom ? 'emptyCircle' : 'circle', colour, colours),
-          showSymbol: c.points.length < 20,
-          symbolSize: 6,
-          lineStyle: {
-            color: colour,
-            type: c.isFrom ? [2, 4] : dash,
+        y: timeAxis(FIGURES[figure].toLowerCase()),
+        series: drawn.map((c): Series => {
+          const { colour, dash } = look(chosen.indexOf(c.algorithm));
+          return {
+            name: name(c),
+            colour,
+            line: 'step',
+            dash: c.isFrom ? '2 4' : dash,
             width: c.isFrom ? 1.5 : 2.5,
-          },
-          data: c.points.map(([cpus, value]) => [
-            Math.log(cpus),
-            Math.log(value),
-          ]),
-        };
-      }),
-    }),
+            isHollow: c.isFrom,
+            size: c.points.length < 20 ? 3 : 0,
+            points: c.points.map(([x, y]) => ({
+              x,
+              y,
+              told: `${name(c)}\n${count(x, 'CPU')}: ${ms(y)}`,
+            })),
+          };
+        }),
+      },
+    ],
     table: {
       caption: `${FIGURES[figure]} of the chosen algorithms`,
       columns: [
@@ -180,21 +118,6 @@ export function mapPlan(record: Predicted): ChartPlan | null {
     record.predictions.some((p) => p.algorithm === a && (p.total_ms ?? 0) > 0),
   );
   if (counts.length < 2 || known.length === 0) return null;
-  const [rows, columns] = [
-    new Map(known.map((a, at) => [a, at])),
-    new Map(counts.map((n, at) => [n, at])),
-  ];
-  const cells = record.predictions.flatMap((p) =>
-    rows.has(p.algorithm) && (p.total_ms ?? 0) > 0
-      ? [
-          [
-            columns.get(p.cpus)!,
-            rows.get(p.algorithm)!,
-            Math.log10(p.total_ms!),
-          ],
-        ]
-      : [],
-  );
   const marks = cliffMarks(record);
   const told = [...marks].map(
     ([name, at]) => `${name} from ${at.map((m) => m.cpus).join(', ')}`,
@@ -202,8 +125,7 @@ export function mapPlan(record: Predicted): ChartPlan | null {
   return {
     name: 'Cliffs',
     summary: `Total spin of each algorithm with each number of CPUs; a bar marks a number from which it spins at least a quarter longer at once: ${told.length > 0 ? `${told.slice(0, 5).join('; ')}${told.length > 5 ? ' …' : '.'}` : 'there is none.'} Blank: it does not spin.`,
-    height: 100 + 17 * known.length,
-    option: (colours) => mapOption(colours, known, counts, cells, marks),
+    panels: () => mapPanels(record, known, counts, marks),
     table: {
       caption:
         'Cliffs: numbers of CPUs from which an algorithm spins longer at once',
@@ -221,92 +143,83 @@ export function mapPlan(record: Predicted): ChartPlan | null {
   };
 }
 
-function mapOption(
-  colours: Theme,
+/** Steps of the scale below the map. */
+const STEPS = 60;
+
+/** The map, and below it what its colours mean. */
+function mapPanels(
+  record: Predicted,
   known: readonly string[],
   counts: readonly number[],
-  cells: number[][],
   marks: ReturnType<typeof cliffMarks>,
-): Record<string, unknown> {
-  const logs = cells.map((c) => c[2]!);
-  const bars = [...marks].flatMap(([name, at]) =>
-    at.map((m) => [counts.indexOf(m.shownAt), known.indexOf(name)] as const),
+): Panel[] {
+  const cells = record.predictions.flatMap((p) => {
+    const y = known.indexOf(p.algorithm);
+    const spin = p.total_ms ?? 0;
+    return y >= 0 && spin > 0
+      ? [{ x: counts.indexOf(p.cpus), y, spin, cpus: p.cpus }]
+      : [];
+  });
+  const spins = cells.map((cell) => cell.spin);
+  const [low, high] = [Math.min(...spins), Math.max(...spins)];
+  const at = (share: number): number => low * (high / low) ** share;
+  const bars = [...marks].flatMap(([name, all]) =>
+    all.map((m) => ({
+      x: counts.indexOf(m.shownAt) - 0.5,
+      y: known.indexOf(name),
+    })),
   );
-  return {
-    tooltip: tooltip(colours, {
-      trigger: 'item',
-      formatter: (p: { value: number[] }) =>
-        `${visible(known[p.value[1]!] ?? '')}\n${count(counts[p.value[0]!] ?? 0, 'CPU')}: ${ms(10 ** p.value[2]!)}`,
-    }),
-    grid: {
-      left: 8,
-      right: 12,
-      top: 8,
-      bottom: 76,
-      outerBoundsMode: 'same',
-      outerBoundsContain: 'axisLabel',
-    },
-    xAxis: axis(colours, {
-      type: 'category',
-      data: counts.map(String),
-      name: 'CPUs',
-      nameLocation: 'middle',
-      nameGap: 26,
-      splitLine: { show: false },
-    }),
-    yAxis: axis(colours, {
-      type: 'category',
-      inverse: true,
-      data: known.map((name) => visible(name)),
-      axisTick: { show: false },
-      axisLabel: {
-        color: colours.text,
-        interval: 0,
-        fontSize: 11,
-        width: nameWidth(),
-        overflow: 'truncate',
+  return [
+    {
+      height: 18 * known.length,
+      x: {
+        title: 'CPUs',
+        ends: [-0.5, counts.length - 0.5],
+        ticks: wholeTicks,
+        label: (column) => String(counts[column] ?? ''),
       },
-    }),
-    visualMap: {
-      type: 'continuous',
-      dimension: 2,
-      seriesIndex: 0,
-      min: Math.min(...logs),
-      max: Math.max(...logs),
-      calculable: false,
-      orient: 'horizontal',
-      left: 'center',
-      bottom: 0,
-      itemHeight: 160,
-      itemWidth: 12,
-      inRange: { color: [...colours.scale] },
-      text: [ms(10 ** Math.max(...logs)), ms(10 ** Math.min(...logs))],
-      textStyle: { color: colours.text },
-    },
-    series: [
-      { type: 'heatmap', data: cells },
-      {
-        type: 'custom',
-        silent: true,
-        tooltip: { show: false },
-        z: 5,
-        data: bars,
-        renderItem: (
-          params: { dataIndex: number },
-          api: { coord(p: number[]): number[]; size(p: number[]): number[] },
-        ) => {
-          const [x, y] = bars[params.dataIndex]!;
-          const [cx, cy] = api.coord([x, y]) as [number, number];
-          const [w, h] = api.size([1, 1]) as [number, number];
-          return {
-            type: 'rect',
-            shape: { x: cx - w / 2 - 1.5, y: cy - h / 2, width: 3, height: h },
-            style: { fill: '#ffffff', stroke: '#000000', lineWidth: 1 },
-          };
+      y: { title: 'Algorithm', names: known },
+      series: [
+        {
+          box: 'cell',
+          points: cells.map(({ x, y, spin, cpus }) => ({
+            x,
+            y,
+            colour: colourAt(LIGHT.scale, shareOf(spin, low, high)),
+            value: spin,
+            told: `${known[y]}\n${count(cpus, 'CPU')}: ${ms(spin)}`,
+          })),
         },
-      },
-    ],
-  };
+        ...['#000000', '#ffffff'].map((colour, inner): Series => ({
+          box: 'cell',
+          colour,
+          points: bars.map(({ x, y }) => ({
+            x,
+            y,
+            low: x - (inner ? 0.04 : 0.08),
+            high: x + (inner ? 0.04 : 0.08),
+          })),
+        })),
+      ],
+    },
+    {
+      height: 12,
+      x: { ...timeAxis('total spin'), ends: [low, high] },
+      y: { title: '', names: [''] },
+      series: [
+        {
+          box: 'cell',
+          points: Array.from({ length: STEPS }, (_, step) => ({
+            x: at((step + 0.5) / STEPS),
+            y: 0,
+            low: at(step / STEPS),
+            high: at((step + 1) / STEPS),
+            colour: colourAt(LIGHT.scale, (step + 0.5) / STEPS),
+          })),
+        },
+      ],
+    },
+  ];
 }
 
 /** Blind gap and total spin of every algorithm with one number of CPUs. */
@@ -324,88 +237,49 @@ export function ladderPlan(record: Predicted, cpus: number): ChartPlan | null {
   const before = new Map(
     record.moves.filter((m) => m.cpus === cpus).map((m) => [m.algorithm, m]),
   );
-  const pairs = (
-    value: (at: number) => number | null | undefined,
-  ): [number, number][] =>
-    rows.flatMap((_, at): [number, number][] => {
-      const v = value(at);
-      return v && v > 0 ? [[Math.log(v), at]] : [];
-    });
-  const total = pairs((at) => rows[at]!.total_ms);
-  const gap = pairs((at) => rows[at]!.blind_gap_ms);
-  const from = pairs((at) => before.get(names[at]!)?.from_ms);
-  const all = [...total, ...gap, ...from].map(([x]) => Math.exp(x));
   const series = (
-    now: Theme,
     name: string,
-    symbol: string,
-    colour: string,
-    data: [number, number][],
-    size = 9,
-  ): Record<string, unknown> => ({
-    type: 'scatter',
+    style: Partial<Series>,
+    value: (at: number) => number | null | undefined,
+  ): Series => ({
     name,
-    ...marker(symbol, colour, now),
-    symbolSize: size,
-    data,
-    z: 4,
+    ...style,
+    points: names.flatMap((algorithm, y) => {
+      const x = value(y);
+      return x && x > 0
+        ? [{ x, y, told: `${algorithm}\n${name}: ${ms(x)}` }]
+        : [];
+    }),
   });
+  const drawn = [
+    series(
+      'blind gap',
+      { shape: 'triangle', isHollow: true, colour: seriesColour(1) },
+      (at) => rows[at]!.blind_gap_ms,
+    ),
+    series(
+      record.from
+        ? `total spin, ${record.processor?.name ?? 'now'}`
+        : 'total spin',
+      { colour: seriesColour(0) },
+      (at) => rows[at]!.total_ms,
+    ),
+    series(
+      `total spin, ${record.from?.name ?? 'before'}`,
+      { isHollow: true, colour: COLOURS.neutral },
+      (at) => before.get(names[at]!)?.from_ms,
+    ),
+  ].filter((one) => one.points.length > 0);
   return {
     name: `Every algorithm with ${count(cpus, 'CPU')}`,
     summary: `${names[0]} spins longest, ${ms(rows[0]!.total_ms!)}.`,
-    height: 70 + 20 * names.length,
-    option: (colours) => ({
-      tooltip: tooltip(colours, {
-        trigger: 'item',
-        formatter: (p: { seriesName: string; value: number[] }) =>
-          `${visible(names[p.value[1]!] ?? '')}\n${p.seriesName}: ${ms(Math.exp(p.value[0]!))}`,
-      }),
-      legend: {
-        top: 0,
-        left: 0,
-        itemWidth: 12,
-        textStyle: { color: colours.text },
-        inactiveColor: colours.line,
+    panels: (): Panel[] => [
+      {
+        height: 20 * names.length,
+        x: timeAxis('spin'),
+        y: { title: 'Algorithm', names },
+        series: drawn,
       },
-      grid: {
-        left: 8,
-        right: 16,
-        top: 34,
-        bottom: 8,
-        outerBoundsMode: 'same',
-        outerBoundsContain: 'axisLabel',
-      },
-      xAxis: logAxis(
-        colours,
-        Math.min(...all) / 1.5,
-        Math.max(...all) * 1.5,
-        ticksThatFit(60),
-        ms,
-      ),
-      yAxis: rowAxis(colours, names),
-      series: [
-        series(colours, 'blind gap', 'emptyTriangle', colours.series[1]!, gap),
-        series(
-          colours,
-          record.from
-            ? `total spin, ${record.processor?.name ?? 'now'}`
-            : 'total spin',
-          'circle',
-          colours.series[0]!,
-          total,
-        ),
-        ...(from.length > 0
-          ? [
-              series(
-                colours,
-                `total spin, ${record.from?.name ?? 'before'}`,
-                'emptyCircle',
-                colours.neutral,
-                from,
-              ),
-            ]
-          : []),
-      ],
-    }),
+    ],
   };
 }

@@ -1,12 +1,12 @@
 // What the spin-wait hint costs on each CPU, and where that stands among chips.
 
 import type { ChartPlan } from '../../chart';
-import { axis, chart, tooltip } from '../../chart';
+import { chart } from '../../chart';
 import { h, visible } from '../../dom';
 import { percent, quantity } from '../../format';
-import { intervalSeries, marker } from '../../intervals';
+import type { Panel } from '../../plot';
+import { seriesColour } from '../../plot';
 import type { CpuPauseRecord, SpinPauseRecord } from '../../records';
-import { rowAxis } from '../../rows';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import type { Page, Part, View } from '../../view';
@@ -77,65 +77,46 @@ function plan(
   record: SpinPauseRecord,
   cpus: readonly CpuPauseRecord[],
 ): ChartPlan {
-  const levels = cpus.flatMap((c, at) =>
-    (c.levels ?? []).flatMap((l): [number, number][] =>
-      typeof l.pause_ns === 'number' ? [[l.pause_ns, at]] : [],
+  const levels = cpus.flatMap((c, y) =>
+    (c.levels ?? []).flatMap((l) =>
+      typeof l.pause_ns === 'number' ? [{ x: l.pause_ns, y }] : [],
     ),
   );
+  const told = (point: { x: number; y: number }): string =>
+    `CPU ${cpus[point.y]?.cpu ?? ''}\n${quantity(point.x, 'ns')}`;
   return {
     name: `Cost of a ${record.instruction ?? 'hint'}`,
     summary: `${sentence(record, cpus)} Lines are 95 % intervals${levels.length > 0 ? '; hollow diamonds are two levels, as a neighbour on the core makes them' : ''}.`,
-    height: 56 + 22 * cpus.length,
-    option: (colours) => ({
-      tooltip: tooltip(colours, {
-        trigger: 'item',
-        formatter: (p: { value: number[] }) =>
-          `CPU ${cpus[p.value[1]!]?.cpu ?? ''}\n${quantity(p.value[0], 'ns')}`,
-      }),
-      xAxis: axis(colours, {
-        type: 'value',
-        min: 0,
-        axisLabel: {
-          color: colours.muted,
-          hideOverlap: true,
-          formatter: (ns: number) => quantity(ns, 'ns'),
+    panels: (): Panel[] => [
+      {
+        height: 22 * cpus.length,
+        x: {
+          title: `time of a ${record.instruction ?? 'hint'}`,
+          hasZero: true,
+          label: (ns) => quantity(ns, 'ns'),
         },
-      }),
-      yAxis: rowAxis(
-        colours,
-        cpus.map((c) => `CPU ${c.cpu}`),
-      ),
-      series: [
-        intervalSeries(
-          cpus.flatMap((c, at) =>
-            typeof c.pause_ns_low === 'number' &&
-            typeof c.pause_ns_high === 'number'
-              ? [
-                  {
-                    at,
-                    low: c.pause_ns_low,
-                    high: c.pause_ns_high,
-                    colour: colours.series[0]!,
-                  },
-                ]
-              : [],
-          ),
-          'x',
-        ),
-        {
-          type: 'scatter',
-          symbolSize: 9,
-          itemStyle: { color: colours.series[0]! },
-          data: cpus.map((c, at) => [c.pause_ns!, at]),
-        },
-        {
-          type: 'scatter',
-          ...marker('emptyDiamond', colours.series[1]!, colours),
-          symbolSize: 11,
-          data: levels,
-        },
-      ],
-    }),
+        y: { title: 'CPU', names: cpus.map((c) => `CPU ${c.cpu}`) },
+        series: [
+          {
+            interval: 'x',
+            colour: seriesColour(0),
+            points: cpus.map((c, y) => ({
+              x: c.pause_ns!,
+              y,
+              low: c.pause_ns_low ?? null,
+              high: c.pause_ns_high ?? null,
+              told: told({ x: c.pause_ns!, y }),
+            })),
+          },
+          {
+            shape: 'diamond',
+            isHollow: true,
+            colour: seriesColour(1),
+            points: levels.map((level) => ({ ...level, told: told(level) })),
+          },
+        ],
+      },
+    ],
   };
 }
 

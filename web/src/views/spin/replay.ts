@@ -1,21 +1,20 @@
 // A replay: what was predicted beside what was measured, and what contention did.
 
 import type { ChartPlan } from '../../chart';
-import { axis, chart, tooltip } from '../../chart';
+import { chart } from '../../chart';
 import { h, visible } from '../../dom';
-import { percent, quantity, seconds } from '../../format';
-import { intervalSeries, look, marker } from '../../intervals';
+import { count, percent, quantity, seconds } from '../../format';
+import type { Axis, Panel, Series } from '../../plot';
+import { COLOURS, seriesColour } from '../../plot';
 import type {
   ContentionCell,
   Having,
   ReplayedAlgorithm,
   SpinReplayRecord,
 } from '../../records';
-import { ticksThatFit } from '../../rows';
-import { decadeTicks } from '../../scales';
+import { wholeTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
-import type { Theme } from '../../theme';
 import type { Page, View } from '../../view';
 import { stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
@@ -59,61 +58,27 @@ function latenessPlan(
   record: SpinReplayRecord,
 ): ChartPlan | null {
   const points = replayPoints(of, record.experiment);
-  const values = points
-    .flatMap((p) => [p.predicted, p.measured, p.low, p.high])
-    .filter((v): v is number => v !== null && v > 0);
-  if (values.length === 0) return null;
+  if (
+    !points.some((p) =>
+      [p.predicted, p.measured, p.low, p.high].some((v) => v !== null && v > 0),
+    )
+  )
+    return null;
   const isHandoff = record.experiment === 'handoff';
-  const [low, high] = [Math.min(...values) / 1.4, Math.max(...values) * 1.4];
-  const unstable = points.filter((p) => p.isUnstable);
   return {
     name: `How late the waiter is: ${of.algorithm}`,
     summary: latenessSummary(of, points),
-    height: 340,
-    option: (colours) => ({
-      tooltip: tooltip(colours, {
-        trigger: 'item',
-        formatter: (p: { value: number[] }) => {
-          const point = points.find((one) => one.at_ms === p.value[0]);
-          return point ? pointTold(point) : '';
+    panels: (): Panel[] => [
+      {
+        height: 240,
+        x: {
+          title: isHandoff ? 'lock held for' : 'waiter comes after',
+          label: (x) => seconds(x / 1e3),
         },
-      }),
-      legend: {
-        top: 0,
-        left: 0,
-        textStyle: { color: colours.text },
-        inactiveColor: colours.line,
-        data: [
-          'predicted',
-          'measured',
-          ...(unstable.length > 0 ? ['measured, unstable'] : []),
-        ],
+        y: { title: 'lateness', type: 'log', label: us },
+        series: latenessSeries(points),
       },
-      grid: {
-        left: 8,
-        right: 16,
-        top: 40,
-        bottom: 26,
-        outerBoundsMode: 'same',
-        outerBoundsContain: 'axisLabel',
-      },
-      xAxis: axis(colours, {
-        type: 'value',
-        scale: true,
-        boundaryGap: ['4%', '4%'],
-        name: isHandoff ? 'lock held for' : 'waiter comes after',
-        nameLocation: 'middle',
-        nameGap: 26,
-        splitNumber: ticksThatFit(90),
-        axisLabel: {
-          color: colours.muted,
-          hideOverlap: true,
-          formatter: (x: number) => quantity(x / 1e3, 's'),
-        },
-      }),
-      yAxis: lateAxis(colours, low, high),
-      series: latenessSeries(points, colours),
-    }),
+    ],
     table: {
       caption: `${of.algorithm}: lateness predicted and measured`,
       columns: [
@@ -154,81 +119,52 @@ function latenessSummary(
   return `${of.name ?? of.algorithm}. ${error}${unstable > 0 ? ` ${unstable} unstable, drawn hollow: a look falls close to the release.` : ''}`;
 }
 
-function lateAxis(
-  colours: Theme,
-  low: number,
-  high: number,
-): Record<string, unknown> {
-  const ticks = decadeTicks(low, high, 8).map(Math.log);
-  return axis(colours, {
-    type: 'value',
-    min: Math.log(low),
-    max: Math.log(high),
-    axisTick: { customValues: ticks },
-    axisLabel: {
-      color: colours.muted,
-      customValues: ticks,
-      formatter: (y: number) => us(Math.exp(y)),
-    },
-  });
-}
-
-function latenessSeries(
-  points: readonly ReplayPoint[],
-  colours: Theme,
-): Record<string, unknown>[] {
-  const { colour } = look(0, colours);
-  const dots = (isUnstable: boolean): [number, number][] =>
-    points.flatMap((p): [number, number][] =>
+function latenessSeries(points: readonly ReplayPoint[]): Series[] {
+  const measured = (
+    name: string,
+    isUnstable: boolean,
+    style: Partial<Series>,
+  ): Series => ({
+    name,
+    interval: 'y',
+    ...style,
+    points: points.flatMap((p) =>
       p.isUnstable === isUnstable && p.measured !== null && p.measured > 0
-        ? [[p.at_ms, Math.log(p.measured)]]
+        ? [
+            {
+              x: p.at_ms,
+              y: p.measured,
+              ...(p.low !== null && p.low > 0
+                ? { low: p.low, high: p.high }
+                : {}),
+              told: pointTold(p),
+            },
+          ]
         : [],
-    );
-  const quartiles = points.flatMap((p) =>
-    p.low !== null && p.high !== null && p.low > 0
-      ? [
-          {
-            at: p.at_ms,
-            low: Math.log(p.low),
-            high: Math.log(p.high),
-            colour,
-            dash: p.isUnstable,
-          },
-        ]
-      : [],
-  );
+    ),
+  });
   return [
     {
-      type: 'line',
       name: 'predicted',
-      symbol: 'rect',
-      symbolSize: [12, 3],
-      lineStyle: { color: colours.muted, type: 'dashed', width: 1.5 },
-      itemStyle: { color: colours.text },
-      data: points.flatMap((p): [number, number][] =>
+      line: 'straight' as const,
+      dash: '4 3',
+      width: 1.5,
+      shape: 'square' as const,
+      size: 3,
+      colour: COLOURS.muted,
+      points: points.flatMap((p) =>
         p.predicted !== null && p.predicted > 0
-          ? [[p.at_ms, Math.log(p.predicted)]]
+          ? [{ x: p.at_ms, y: p.predicted }]
           : [],
       ),
     },
-    intervalSeries(quartiles, 'y'),
-    {
-      type: 'scatter',
-      name: 'measured',
-      symbolSize: 10,
-      itemStyle: { color: colour },
-      z: 4,
-      data: dots(false),
-    },
-    {
-      type: 'scatter',
-      name: 'measured, unstable',
-      ...marker('emptyCircle', colours.worse, colours),
-      symbolSize: 11,
-      z: 4,
-      data: dots(true),
-    },
-  ];
+    measured('measured', false, { size: 5, colour: seriesColour(0) }),
+    measured('measured, unstable', true, {
+      size: 5,
+      isHollow: true,
+      colour: COLOURS.worse,
+    }),
+  ].filter((series) => series.points.length > 0);
 }
 
 function pointTold(point: ReplayPoint): string {
@@ -252,84 +188,7 @@ function contentionPlans(of: ReplayedAlgorithm): (ChartPlan | null)[] {
     {
       name: `Contention: ${of.algorithm}`,
       summary: `With ${last.threads} threads ${percent(last.spinning_share, 0)} of the CPU time is spun. It is measured, not predicted: the scheduler has a say.`,
-      height: 300,
-      option: (colours) => ({
-        tooltip: tooltip(colours, {
-          trigger: 'item',
-          formatter: (p: { seriesName: string; value: number[] }) =>
-            `${p.value[0]} threads\n${p.seriesName}: ${p.seriesName === SPUN ? percent(p.value[1], 0) : `${p.value[1]!.toFixed(2)} million`}`,
-        }),
-        legend: {
-          top: 0,
-          left: 0,
-          textStyle: { color: colours.text },
-          inactiveColor: colours.line,
-        },
-        grid: {
-          left: 8,
-          right: 8,
-          top: 40,
-          bottom: 26,
-          outerBoundsMode: 'same',
-          outerBoundsContain: 'axisLabel',
-        },
-        xAxis: axis(colours, {
-          type: 'value',
-          min: 0,
-          minInterval: 1,
-          name: 'threads',
-          nameLocation: 'middle',
-          nameGap: 26,
-        }),
-        yAxis: [
-          axis(colours, {
-            type: 'value',
-            min: 0,
-            axisLabel: {
-              color: colours.muted,
-              formatter: (y: number) => `${y} M/s`,
-            },
-          }),
-          axis(colours, {
-            type: 'value',
-            min: 0,
-            max: 1,
-            splitLine: { show: false },
-            axisLabel: {
-              color: colours.muted,
-              formatter: (y: number) => percent(y, 0),
-            },
-          }),
-        ],
-        series: [
-          {
-            type: 'line',
-            name: DONE,
-            symbol: 'circle',
-            symbolSize: 9,
-            lineStyle: { color: colours.series[0]!, width: 2 },
-            itemStyle: { color: colours.series[0]! },
-            data: cells.flatMap((c) =>
-              typeof c.operations_per_cpu_s === 'number'
-                ? [[c.threads, c.operations_per_cpu_s / 1e6]]
-                : [],
-            ),
-          },
-          {
-            type: 'line',
-            name: SPUN,
-            yAxisIndex: 1,
-            ...marker('emptyTriangle', colours.series[1]!, colours),
-            symbolSize: 10,
-            lineStyle: { color: colours.series[1]!, width: 2, type: 'dashed' },
-            data: cells.flatMap((c) =>
-              typeof c.spinning_share === 'number'
-                ? [[c.threads, c.spinning_share]]
-                : [],
-            ),
-          },
-        ],
-      }),
+      panels: () => contentionPanels(cells),
       table: {
         caption: `${of.algorithm} under contention`,
         columns: [
@@ -355,8 +214,72 @@ function contentionPlans(of: ReplayedAlgorithm): (ChartPlan | null)[] {
   ];
 }
 
-const DONE = 'operations per CPU second';
-const SPUN = 'CPU time spun';
+function contentionPanels(
+  cells: readonly Having<ContentionCell, 'threads'>[],
+): Panel[] {
+  const x: Axis = { title: 'threads', hasZero: true, ticks: wholeTicks };
+  const points = (
+    of: (cell: ContentionCell) => number | null | undefined,
+    words: (value: number) => string,
+  ): Series['points'] =>
+    cells.flatMap((c) => {
+      const y = of(c);
+      return typeof y === 'number'
+        ? [
+            {
+              x: c.threads,
+              y,
+              told: `${count(c.threads, 'thread')}\n${words(y)}`,
+            },
+          ]
+        : [];
+    });
+  return [
+    {
+      height: 150,
+      x,
+      y: {
+        title: 'million operations per CPU second',
+        hasZero: true,
+      },
+      series: [
+        {
+          line: 'straight',
+          colour: seriesColour(0),
+          points: points(
+            (c) =>
+              typeof c.operations_per_cpu_s === 'number'
+                ? c.operations_per_cpu_s / 1e6
+                : null,
+            (y) => `${y.toFixed(2)} million operations per CPU second`,
+          ),
+        },
+      ],
+    },
+    {
+      height: 90,
+      x,
+      y: {
+        title: 'share of CPU time spent spinning',
+        ends: [0, 1.05],
+        label: (share) => percent(share, 0),
+      },
+      series: [
+        {
+          line: 'straight',
+          dash: '6 4',
+          shape: 'triangle',
+          isHollow: true,
+          colour: seriesColour(1),
+          points: points(
+            (c) => c.spinning_share,
+            (y) => `${percent(y, 0)} of the CPU time spinning`,
+          ),
+        },
+      ],
+    },
+  ];
+}
 
 function method(record: SpinReplayRecord): HTMLElement {
   const { hint } = record;

@@ -1,0 +1,402 @@
+// Draws panels as SVG by marks of Observable Plot: named rows with intervals,
+// dots, lines and steps, scatter, grids.
+
+import type { Markish, PlotOptions } from '@observablehq/plot';
+import {
+  axisX,
+  axisY,
+  dot,
+  gridX,
+  gridY,
+  line,
+  plot,
+  rect,
+  ruleX,
+  ruleY,
+  text,
+} from '@observablehq/plot';
+
+import { visible } from './dom';
+import { finite } from './numbers';
+import type { Measure, Panel, Point, Rule, Series } from './plot';
+import {
+  COLOURS,
+  endsOf,
+  isRows,
+  labelOf,
+  ticksOf,
+  ticksThatFit,
+  valuesOf,
+} from './plot';
+
+/** A point that a tooltip can stand at, in pixels of the drawing. */
+export interface Stop {
+  x: number;
+  y: number;
+  /** Top and bottom of its row, if it has one. */
+  row: readonly [number, number] | null;
+  told: string;
+  pick?: () => void;
+}
+
+export interface Drawing {
+  svgs: SVGElement[];
+  stops: Stop[];
+}
+
+/** Room for the title and labels of the axes, pixels. */
+const TOP = 26;
+const BOTTOM = 48;
+const TICK = 5;
+/** Half of the last label. */
+const SIDE = 30;
+/** Names and words at either side take at most this share of the width. */
+const ASIDE = 0.3;
+/** A text that is cut where it is wider; tooltips and the table have it whole. */
+function cut(text: string, width: number, measure: Measure): string {
+  if (measure(text) <= width) return text;
+  const letters = [...text];
+  while (letters.length > 1 && measure(`${letters.join('')}…`) > width)
+    letters.pop();
+  return `${letters.join('')}…`;
+}
+
+interface Frame {
+  panel: Panel;
+  x: [number, number];
+  y: [number, number];
+  yTicks: number[];
+  words: string[];
+  left: number;
+  right: number;
+}
+
+function frameOf(panel: Panel, width: number, measure: Measure): Frame {
+  const aside = (labels: readonly string[]): number =>
+    Math.min(
+      Math.round(width * ASIDE),
+      Math.ceil(Math.max(0, ...labels.map((label) => measure(visible(label))))),
+    );
+  const x = endsOf(panel.x, valuesOf(panel, 'x'));
+  if (isRows(panel.y)) {
+    const { names, words = [] } = panel.y;
+    const wordsAt = width > 560 ? 0 : 1;
+    const told = words.map((word) => word[wordsAt]);
+    return {
+      panel,
+      x,
+      y: [names.length - 0.5, -0.5],
+      yTicks: names.map((_, at) => at),
+      words: told,
+      left: aside(names) + 12,
+      right: told.length > 0 ? aside(told) + 16 : SIDE,
+    };
+  }
+  const axis = panel.y;
+  const y = endsOf(axis, valuesOf(panel, 'y'));
+  const yTicks = ticksOf(axis, y, Math.max(2, Math.floor(panel.height / 34)));
+  return {
+    panel,
+    x,
+    y,
+    yTicks,
+    words: [],
+    left: aside(yTicks.map((tick) => labelOf(axis, tick))) + TICK + 8,
+    right: SIDE,
+  };
+}
+
+/** Draws panels below each other, their left and right edges in line. */
+export function drawPanels(
+  panels: readonly Panel[],
+  width: number,
+  measure: Measure,
+): Drawing {
+  const frames = panels.map((panel) => frameOf(panel, width, measure));
+  const left = Math.max(...frames.map((frame) => frame.left));
+  const right = Math.max(...frames.map((frame) => frame.right));
+  const drawing: Drawing = { svgs: [], stops: [] };
+  let top = 0;
+  for (const frame of frames) {
+    const { panel } = frame;
+    const height = TOP + panel.height + BOTTOM;
+    const made = plot({
+      width,
+      height,
+      marginTop: TOP,
+      marginBottom: BOTTOM,
+      marginLeft: left,
+      marginRight: right,
+      x: { type: panel.x.type ?? 'linear', domain: frame.x },
+      y: {
+        type: isRows(panel.y) ? 'linear' : (panel.y.type ?? 'linear'),
+        domain: frame.y,
+      },
+      marks: [
+        ...backMarks(frame, { width, left, right }, measure),
+        ...panel.series.flatMap(seriesMarks),
+        ...(panel.rules ?? []).map((rule) => ruleLabel(rule, isRows(panel.y))),
+      ],
+    } as PlotOptions);
+    drawing.stops.push(...stopsOf(frame, made, top));
+    drawing.svgs.push(bare(made));
+    top += height;
+  }
+  return drawing;
+}
+
+/** Without the style element that Plot adds: the page's policy forbids it, its own style has the rules. */
+export function bare(made: Element): SVGElement {
+  made.querySelector('style')?.remove();
+  made.setAttribute('aria-hidden', 'true');
+  return made as SVGElement;
+}
+
+/** Grid, axes, rules and what is behind the data. */
+function backMarks(
+  { panel, x, yTicks, words }: Frame,
+  room: { width: number; left: number; right: number },
+  measure: Measure,
+): Markish[] {
+  const { x: xAxis, y: yAxis, band } = panel;
+  const isTime = xAxis.type === 'utc';
+  const inner = room.width - room.left - room.right;
+  const xTicks = isTime ? null : ticksThatFit(xAxis, x, inner, measure);
+  const grid = { stroke: 'var(--line)', strokeOpacity: 0.7 };
+  // Not as its format: d3 drops some labels of logarithmic axes.
+  const shared = { labelArrow: 'none', color: COLOURS.muted } as const;
+  return [
+    band
+      ? rect([band], {
+          x1: '0',
+          x2: '1',
+          fill: COLOURS.neutral,
+          fillOpacity: 0.18,
+        })
+      : null,
+    xTicks ? gridX(xTicks, grid) : gridX({ ...grid, tickSpacing: 100 }),
+    isRows(yAxis) ? null : gridY(yTicks, grid),
+    axisX({
+      ...(xTicks
+        ? { ticks: xTicks, text: (v: number) => labelOf(xAxis, v) }
+        : { tickSpacing: 100 }),
+      ...shared,
+      label: visible(xAxis.title) || null,
+      labelAnchor: 'center',
+      labelOffset: BOTTOM - 8,
+      tickSize: TICK,
+    }),
+    isRows(yAxis)
+      ? axisY({
+          ...shared,
+          color: COLOURS.text,
+          label: visible(yAxis.title) || null,
+          ticks: yTicks,
+          text: (at: number) =>
+            cut(visible(yAxis.names[at] ?? ''), room.left - 12, measure),
+          tickSize: 0,
+          tickPadding: 8,
+        })
+      : axisY({
+          ...shared,
+          label: visible(yAxis.title),
+          ticks: yTicks,
+          text: (v: number) =>
+            cut(labelOf(yAxis, v), room.left - TICK - 6, measure),
+          tickSize: TICK,
+        }),
+    words.length > 0
+      ? text(words, {
+          y: (_: string, at: number) => at,
+          text: (word: string) => cut(visible(word), room.right - 12, measure),
+          frameAnchor: 'right',
+          textAnchor: 'start',
+          dx: 10,
+          fill: COLOURS.text,
+        })
+      : null,
+    ...(panel.rules ?? []).map((rule) => {
+      const style = {
+        stroke: COLOURS.text,
+        strokeWidth: 1.2,
+        strokeDasharray: rule.dash ?? '',
+      };
+      return rule.x === undefined
+        ? ruleY([rule.y], style)
+        : ruleX([rule.x], style);
+    }),
+  ];
+}
+
+/** A rule's label: above rows, else along the rule. */
+function ruleLabel(rule: Rule, isAbove: boolean): Markish {
+  const label = rule.label ? [visible(rule.label)] : [];
+  const style = {
+    text: (words: string) => words,
+    fill: COLOURS.text,
+    stroke: COLOURS.background,
+    strokeWidth: 4,
+  };
+  if (rule.x === undefined)
+    return text(label, {
+      ...style,
+      y: [rule.y],
+      frameAnchor: 'right',
+      textAnchor: 'end',
+      dx: -4,
+      dy: -9,
+    });
+  const place = isAbove
+    ? ({ lineAnchor: 'bottom', dy: -5 } as const)
+    : ({
+        rotate: -90,
+        textAnchor: 'end',
+        lineAnchor: 'bottom',
+        dx: -3,
+        dy: 4,
+      } as const);
+  return text(label, { ...style, x: [rule.x], frameAnchor: 'top', ...place });
+}
+
+/** The marks of a series, intervals behind lines behind dots. */
+function seriesMarks(series: Series): Markish[] {
+  const points = series.points;
+  const colour = (p: Point): string =>
+    p.colour ?? series.colour ?? COLOURS.neutral;
+  const hollow = (p: Point): boolean => p.isHollow ?? series.isHollow ?? false;
+  const { opacity = 1 } = series;
+  const known = points.filter((p) => finite(p.low) && finite(p.high));
+  const between = {
+    stroke: colour,
+    strokeWidth: series.thickness ?? 2,
+    marker: 'tick',
+  } as const;
+  return [
+    ...(series.box ? boxMarks(series, colour) : []),
+    !series.box && series.interval === 'x'
+      ? ruleY(known, { ...between, y: 'y', x1: 'low', x2: 'high' })
+      : null,
+    !series.box && series.interval === 'y'
+      ? ruleX(known, { ...between, x: 'x', y1: 'low', y2: 'high' })
+      : null,
+    series.line
+      ? line(points, {
+          x: 'x',
+          y: 'y',
+          z: null,
+          stroke: series.colour ?? COLOURS.neutral,
+          strokeWidth: series.width ?? 2,
+          strokeDasharray: series.dash ?? '',
+          curve: series.line === 'step' ? 'step-after' : 'linear',
+        })
+      : null,
+    !series.box && series.size !== 0
+      ? dot(points, {
+          x: 'x',
+          y: 'y',
+          r: series.size ?? 4.5,
+          symbol: (p: Point) => p.shape ?? series.shape ?? 'circle',
+          rotate: (p: Point) => p.turn ?? series.turn ?? 0,
+          fill: (p: Point) => (hollow(p) ? COLOURS.background : colour(p)),
+          stroke: colour,
+          strokeWidth: (p: Point) => (hollow(p) ? 1.6 : 0.5),
+          opacity,
+        })
+      : null,
+  ];
+}
+
+function boxMarks(series: Series, fill: (p: Point) => string): Markish[] {
+  const around = (half: number) => ({
+    y1: (p: Point) => p.y! - half,
+    y2: (p: Point) => p.y! + half,
+  });
+  if (series.box === 'cell')
+    return [
+      rect(series.points, {
+        ...around(0.5),
+        x1: (p: Point) => p.low ?? p.x - 0.5,
+        x2: (p: Point) => p.high ?? p.x + 0.5,
+        fill,
+        shapeRendering: 'crispEdges',
+      }),
+    ];
+  if (series.box === 'bar')
+    return [rect(series.points, { ...around(0.3), x1: 0, x2: 'x', fill })];
+  if (series.box === 'middle')
+    return [
+      ruleX(series.points, {
+        ...around(0.22),
+        x: 'x',
+        stroke: fill,
+        strokeWidth: 3,
+      }),
+    ];
+  return [
+    rect(
+      series.points.filter((p) => finite(p.low) && finite(p.high)),
+      {
+        ...around(0.2),
+        x1: 'low',
+        x2: 'high',
+        fill,
+        fillOpacity: 0.16,
+        stroke: fill,
+        strokeOpacity: 0.8,
+      },
+    ),
+  ];
+}
+
+function stopsOf(
+  { panel }: Frame,
+  made: ReturnType<typeof plot>,
+  top: number,
+): Stop[] {
+  const [x, y] = [made.scale('x')!, made.scale('y')!];
+  const rows = isRows(panel.y);
+  const stops = panel.series.flatMap((series) =>
+    series.points.flatMap((p): (Stop & { at: number })[] => {
+      if (p.told === undefined || !finite(p.x) || !finite(p.y)) return [];
+      const row = Math.round(p.y);
+      return [
+        {
+          at: rows ? row : 0,
+          x: x.apply(p.x) as number,
+          y: (y.apply(p.y) as number) + top,
+          row: rows
+            ? [
+                (y.apply(row - 0.5) as number) + top,
+                (y.apply(row + 0.5) as number) + top,
+              ]
+            : null,
+          told: visible(p.told),
+          ...(p.pick ? { pick: p.pick } : {}),
+        },
+      ];
+    }),
+  );
+  return stops.sort((a, b) => a.at - b.at || (rows ? a.x - b.x : 0));
+}
+
+/** A small picture of how a series is drawn. */
+export function swatch(series: Series): SVGElement {
+  const { interval: _, ...plain } = series;
+  const { line: __, ...dots } = plain;
+  const points = (all: number[]): Point[] => all.map((x) => ({ x, y: 0 }));
+  const size = Math.min(series.size ?? 4, 4);
+  return bare(
+    plot({
+      width: 26,
+      height: 12,
+      margin: 0,
+      axis: null,
+      x: { domain: [0, 2] },
+      y: { domain: [-1, 1] },
+      marks: [
+        ...seriesMarks({ ...plain, size: 0, points: points([0, 2]) }),
+        ...seriesMarks({ ...dots, size, points: points([1]) }),
+      ],
+    } as PlotOptions),
+  );
+}

@@ -1,0 +1,208 @@
+// What a chart is made of, before it is drawn: axes with titles, named rows,
+// series of points with intervals, rules. Colours are CSS variables, so that
+// dark mode, paper and forced colours need no redrawing.
+
+import { visible } from './dom';
+import { finite } from './numbers';
+import { decadeTicks, evenTicks, ratioLabel, ratioTicks } from './scales';
+
+export const COLOURS = {
+  text: 'var(--text)',
+  muted: 'var(--muted)',
+  background: 'var(--background)',
+  better: 'var(--better)',
+  worse: 'var(--worse)',
+  neutral: 'var(--neutral)',
+} as const;
+
+const SERIES = 8;
+
+/** The colour of a series of that number. */
+export const seriesColour = (at: number): string =>
+  `var(--series-${(at % SERIES) + 1})`;
+
+export type Shape = 'circle' | 'square' | 'triangle' | 'diamond';
+
+/** How a datum is drawn; what a point leaves open is as its series has it. */
+export interface Look {
+  colour?: string;
+  shape?: Shape;
+  isHollow?: boolean;
+  /** Degrees clockwise. */
+  turn?: number;
+}
+
+export interface Point extends Look {
+  x: number;
+  /** Null interrupts a line. */
+  y: number | null;
+  low?: number | null;
+  high?: number | null;
+  /** What its colour stands for. */
+  value?: number;
+  /** What a tooltip says; points without it are not stops for the keyboard. */
+  told?: string;
+  /** What a click or Enter does; the table must offer the same. */
+  pick?: () => void;
+}
+
+export interface Series extends Look {
+  /** Its name in the legend. */
+  name?: string;
+  points: readonly Point[];
+  line?: 'straight' | 'step';
+  dash?: string;
+  width?: number;
+  /** Radius of dots, pixels; 0 draws none. */
+  size?: number;
+  opacity?: number;
+  /** The axis along which `low` and `high` are drawn, and as what. */
+  interval?: 'x' | 'y';
+  thickness?: number;
+  /** Boxes in rows: around an interval, at its middle, bars from zero, cells of a grid. */
+  box?: 'interval' | 'middle' | 'bar' | 'cell';
+}
+
+export interface Axis {
+  /** What it measures, with its unit where labels have none. */
+  title: string;
+  type?: 'linear' | 'log' | 'utc';
+  /** Its ends; else what the points need. */
+  ends?: readonly [number, number];
+  /** Whether zero must be on it. */
+  hasZero?: boolean;
+  /** Values to label between two, at most so many. */
+  ticks?: (low: number, high: number, most: number) => number[];
+  label?: (value: number) => string;
+}
+
+/** An axis of ratios, labelled as changes. */
+export const ratioAxis = (
+  title: string,
+  ends: readonly [number, number],
+): Axis => ({ title, type: 'log', ends, ticks: ratioTicks, label: ratioLabel });
+
+/** Named rows from the top: row 0 first. Values between rows stay free for dots. */
+export interface Rows {
+  /** What a row is. */
+  title: string;
+  names: readonly string[];
+  /** Words at the right of each row; short ones where there is little room. */
+  words?: readonly (readonly [long: string, short: string])[];
+}
+
+export interface Rule {
+  x?: number;
+  y?: number;
+  label?: string;
+  dash?: string;
+}
+
+export interface Panel {
+  /** Height between the axes, pixels. */
+  height: number;
+  x: Axis;
+  y: Axis | Rows;
+  series: readonly Series[];
+  rules?: readonly Rule[];
+  /** A stretch of x in which differences do not matter. */
+  band?: readonly [number, number];
+}
+
+/** How wide a text is, pixels. */
+export type Measure = (text: string) => number;
+
+const DASHES = ['', '6 4', '2 3', '8 3 2 3', '12 4', '2 5', '8 2 2 2', '5 2'];
+const SHAPES: readonly Shape[] = ['circle', 'square', 'triangle', 'diamond'];
+
+/** How a series of that number looks: colours, shapes and dashes repeat at different steps. */
+export const look = (
+  at: number,
+): Required<Pick<Series, 'colour' | 'shape' | 'isHollow' | 'dash'>> => ({
+  colour: seriesColour(at),
+  shape: SHAPES[at % SHAPES.length]!,
+  isHollow: at % (2 * SHAPES.length) >= SHAPES.length,
+  dash: DASHES[(at + Math.floor(at / SERIES)) % DASHES.length]!,
+});
+
+export const isRows = (axis: Axis | Rows): axis is Rows => 'names' in axis;
+
+/** The values that an axis must hold. */
+export function valuesOf(panel: Panel, along: 'x' | 'y'): number[] {
+  return panel.series
+    .flatMap((series) =>
+      series.points.flatMap((p) => [
+        p[along],
+        ...(series.interval === along ? [p.low, p.high] : []),
+      ]),
+    )
+    .filter(finite);
+}
+
+/** The ends of an axis, a little apart from the outermost values. */
+export function endsOf(
+  axis: Axis,
+  values: readonly number[],
+): [number, number] {
+  if (axis.ends) return [axis.ends[0], axis.ends[1]];
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    if (axis.type === 'log' && value <= 0) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  if (!(low <= high)) return axis.type === 'log' ? [1, 10] : [0, 1];
+  if (axis.type === 'log') {
+    const margin = Math.max(1.02, (high / low) ** 0.04);
+    return [low / margin, high * margin];
+  }
+  const margin = (high - low) * 0.04 || Math.abs(high) * 0.02 || 1;
+  if (!axis.hasZero) return [low - margin, high + margin];
+  return [
+    low < 0 ? low - margin : 0,
+    high > 0 ? high + Math.max(margin, high * 0.04) : 0,
+  ];
+}
+
+export const labelOf = (axis: Axis, value: number): string =>
+  visible((axis.label ?? String)(value));
+
+export function ticksOf(
+  axis: Axis,
+  ends: [number, number],
+  most: number,
+): number[] {
+  const ticks = axis.ticks ?? (axis.type === 'log' ? decadeTicks : evenTicks);
+  return ticks(ends[0], ends[1], most);
+}
+
+/** As many labels as stand beside each other. */
+export function ticksThatFit(
+  axis: Axis,
+  ends: [number, number],
+  width: number,
+  measure: Measure,
+): number[] {
+  const to = axis.type === 'log' ? Math.log : Number;
+  const place = (value: number): number =>
+    ((to(value) - to(ends[0])) / (to(ends[1]) - to(ends[0]))) * width;
+  for (let most = Math.max(3, Math.floor(width / 44)); most > 1; most -= 1) {
+    const ticks = ticksOf(axis, ends, most);
+    const fit = ticks.every((tick, at) => {
+      const next = ticks[at + 1];
+      if (next === undefined) return true;
+      const half =
+        (measure(labelOf(axis, tick)) + measure(labelOf(axis, next))) / 2;
+      return place(next) - place(tick) > half + 6;
+    });
+    if (fit) return ticks;
+  }
+  // On a phone: those that leave room.
+  let free = -Infinity;
+  return ticksOf(axis, ends, 3).filter((tick) => {
+    const half = measure(labelOf(axis, tick)) / 2;
+    if (place(tick) - half < free) return false;
+    free = place(tick) + half + 6;
+    return true;
+  });
+}

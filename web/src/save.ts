@@ -1,0 +1,225 @@
+// Saving a chart: its drawing as SVG or PNG, its figures as CSV.
+
+import { h, svg, visible } from './dom';
+import { swatch } from './draw';
+import type { Measure, Panel, Series } from './plot';
+import { isRows } from './plot';
+
+/** What of a chart is saved. */
+export interface Saved {
+  name: string;
+  summary: string;
+  panels: readonly Panel[];
+  /** The drawings as they stand in the page, below each other. */
+  svgs: readonly SVGElement[];
+  measure: Measure;
+}
+
+/** Pixels of a PNG for one of the page. */
+const SCALE = 2;
+const HEADING = 30;
+const KEY = 22;
+const HEADER = ['x axis', 'x', 'y axis', 'y', 'series', 'low', 'high', 'value'];
+
+/** A menu that saves what `chart` gives then. */
+export function saveMenu(chart: () => Saved): HTMLElement {
+  const button = (
+    kind: string,
+    make: (saved: Saved) => Promise<Blob> | Blob,
+  ): HTMLElement =>
+    h(
+      'button',
+      {
+        type: 'button',
+        aria: { label: `Save as ${kind}: ${chart().name}` },
+        onclick: () => {
+          const saved = chart();
+          void Promise.resolve(make(saved)).then((blob) =>
+            download(blob, fileName(saved.name, kind.toLowerCase())),
+          );
+        },
+      },
+      kind,
+    );
+  return h(
+    'details',
+    { class: 'save' },
+    h('summary', {}, 'Save'),
+    button('SVG', (saved) => svgBlob(drawingOf(saved))),
+    button('PNG', (saved) => pngBlob(drawingOf(saved))),
+    button(
+      'CSV',
+      (saved) => new Blob([csvOf(saved.panels)], { type: 'text/csv' }),
+    ),
+  );
+}
+
+/** "pinwise-every-run.svg". */
+export const fileName = (name: string, ending: string): string =>
+  `pinwise-${
+    name
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-|-$/g, '') || 'chart'
+  }.${ending}`;
+
+function download(blob: Blob, name: string): void {
+  const href = URL.createObjectURL(blob);
+  h('a', { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
+}
+
+/** The points of all series, a line each; what only guides the eye is left out. */
+export function csvOf(panels: readonly Panel[]): string {
+  const lines = panels.flatMap(({ x, y, series }) =>
+    series.flatMap((one) =>
+      one.points.flatMap((p) => {
+        if (p.y === null || (one.name === undefined && p.told === undefined))
+          return [];
+        return [
+          [
+            x.title,
+            x.type === 'utc'
+              ? new Date(p.x).toISOString()
+              : one.box === 'cell'
+                ? (x.label?.(p.x) ?? p.x)
+                : p.x,
+            y.title,
+            isRows(y) ? (y.names[Math.round(p.y)] ?? '') : p.y,
+            one.name ?? '',
+            p.low ?? '',
+            p.high ?? '',
+            p.value ?? '',
+          ],
+        ];
+      }),
+    ),
+  );
+  return [HEADER, ...lines]
+    .map((line) => `${line.map(cell).join(',')}\r\n`)
+    .join('');
+}
+
+/** A cell; a text that a spreadsheet would take for a formula begins with an apostrophe. */
+function cell(value: string | number): string {
+  if (typeof value === 'number') return String(value);
+  const text = visible(value).replace(/^[=+\-@\t]/, "'$&");
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** One drawing that needs no page: heading, legend and panels, colours and fonts in place. */
+function drawingOf({
+  name,
+  summary,
+  panels,
+  svgs,
+  measure,
+}: Saved): SVGElement {
+  const first = svgs[0]!;
+  const width = Number(first.getAttribute('width'));
+  const { fontFamily, color } = getComputedStyle(first);
+  const keys = legendOf(
+    panels.flatMap((panel) => panel.series),
+    width,
+    measure,
+  );
+  let top = HEADING + keys.height;
+  const drawn = svgs.map((one) => {
+    const copy = one.cloneNode(true) as SVGElement;
+    copy.removeAttribute('aria-hidden');
+    copy.setAttribute('y', String(top));
+    top += Number(one.getAttribute('height'));
+    settle(one, copy);
+    return copy;
+  });
+  return svg(
+    'svg',
+    {
+      xmlns: 'http://www.w3.org/2000/svg',
+      width,
+      height: top,
+      viewBox: `0 0 ${width} ${top}`,
+      'font-family': fontFamily,
+      'font-size': 13,
+      color,
+      fill: color,
+    },
+    svg('title', {}, name),
+    svg('desc', {}, summary),
+    svg('rect', {
+      width,
+      height: top,
+      fill: getComputedStyle(document.body).backgroundColor,
+    }),
+    svg('text', { x: 4, y: 20, 'font-weight': 700 }, name),
+    ...keys.elements,
+    ...drawn,
+  );
+}
+
+/** Names of series beside how they are drawn, in as many lines as they need. */
+function legendOf(
+  all: readonly Series[],
+  width: number,
+  measure: Measure,
+): { elements: SVGElement[]; height: number } {
+  const named = new Map(all.map((one) => [one.name, one]));
+  named.delete(undefined);
+  if (named.size < 2) return { elements: [], height: 0 };
+  let [x, y] = [4, HEADING];
+  const elements = [...named.values()].flatMap((one) => {
+    const wide = measure(visible(one.name!)) + 52;
+    if (x > 4 && x + wide > width) [x, y] = [4, y + KEY];
+    const picture = swatch(one);
+    picture.setAttribute('x', String(x));
+    picture.setAttribute('y', String(y + 2));
+    // In the page for as long as its colours are looked up.
+    document.body.append(picture);
+    settle(picture, picture);
+    picture.remove();
+    const text = svg('text', { x: x + 31, y: y + 13 }, one.name!);
+    x += wide;
+    return [picture, text];
+  });
+  return { elements, height: y + KEY - HEADING };
+}
+
+const PAINT = ['fill', 'stroke'] as const;
+
+/** Writes what the page's style says of a drawing into a copy of it. */
+function settle(from: Element, to: Element): void {
+  const style = getComputedStyle(from);
+  for (const name of PAINT)
+    if (to.getAttribute(name)?.includes('var('))
+      to.setAttribute(name, style[name]);
+  if (from instanceof SVGTextElement) {
+    to.setAttribute('font-size', style.fontSize);
+    to.setAttribute('font-weight', style.fontWeight);
+  } else {
+    to.removeAttribute('font-family');
+  }
+  [...from.children].forEach((child, at) => settle(child, to.children[at]!));
+}
+
+const svgBlob = (drawing: SVGElement): Blob =>
+  new Blob([new XMLSerializer().serializeToString(drawing)], {
+    type: 'image/svg+xml',
+  });
+
+async function pngBlob(drawing: SVGElement): Promise<Blob> {
+  const href = URL.createObjectURL(svgBlob(drawing));
+  const [width, height] = ['width', 'height'].map(
+    (side) => Number(drawing.getAttribute(side)) * SCALE,
+  ) as [number, number];
+  const image = new Image(width, height);
+  image.src = href;
+  await image.decode();
+  const canvas = h('canvas', { width, height });
+  canvas.getContext('2d')!.drawImage(image, 0, 0, width, height);
+  URL.revokeObjectURL(href);
+  return new Promise((done, failed) =>
+    canvas.toBlob((blob) =>
+      blob ? done(blob) : failed(new Error('the picture is too large')),
+    ),
+  );
+}
