@@ -168,7 +168,7 @@ pub enum ColorChoice {
 pub enum Command {
     /// Show how the CPUs are wired, as reported and as measured
     Topology(TopologyArgs),
-    /// Tell what on this machine would spoil a measurement
+    /// Check this machine for things that distort measurements
     #[command(after_help = "Examples:
   pinwise doctor
   pinwise doctor --format json

@@ -59,7 +59,7 @@ pub(super) fn serve(
         terminal,
     )?;
     let yet = if is_missing {
-        ", which is not there yet"
+        ", which does not exist yet"
     } else {
         ""
     };

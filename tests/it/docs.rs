@@ -176,7 +176,7 @@ impl Stage {
             .output()
             .unwrap();
         let (out, err) = texts(&output);
-        if err.contains("cannot be had") {
+        if err.contains("is not available here") {
             eprintln!("SKIPPED {line}: {err}");
             return out;
         }

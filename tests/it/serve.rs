@@ -143,7 +143,7 @@ impl Serving {
         serde_json::from_str(&answer.body).unwrap()
     }
 
-    /// Error and hint of what cannot be had.
+    /// Error and hint of what is not available.
     fn problem(&self, path: &str) -> (u16, String) {
         let answer = self.get(path);
         let told: Value = serde_json::from_str(&answer.body).unwrap();

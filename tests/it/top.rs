@@ -192,7 +192,7 @@ fn one_frame_as_data() {
     assert_eq!(main["process"], pid);
     assert!(main["allowed"].is_string(), "{frame}");
     assert_eq!(main["policy"], "other");
-    // What polling cannot tell is null, not 0.
+    // What polling does not show is null, not 0.
     assert!(frame["cpus"][0]["thread"].is_null());
     assert!(frame["cpus"][0]["switches_per_s"].is_null());
 }

@@ -306,7 +306,7 @@ fn places_and_options_that_cannot_be_used_are_told_in_one_line() {
             "--export /dev/full: No space",
         );
     } else {
-        skipped("a full disk", "/dev/full is not there");
+        skipped("a full disk", "no /dev/full here");
     }
 }
 

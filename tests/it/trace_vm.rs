@@ -131,7 +131,7 @@ fn a_real_scheduler_is_judged_by_every_tier() {
     let judged = Judged::read(&out);
     for (tier, case, record) in &judged.0 {
         if record.is_null() {
-            skipped(TEST, &format!("tier {tier} cannot be had in the guest"));
+            skipped(TEST, &format!("tier {tier} is not available in the guest"));
         } else {
             check_shape(record, tier, case, case_named(case).2);
         }

@@ -286,7 +286,7 @@ fn clusters_of_small_cores_are_found() {
     }
 }
 
-/// Two CPUs: published latencies, contention, or "cannot tell".
+/// Two CPUs: published latencies, contention, or "inconclusive".
 #[test]
 fn two_cpus_are_judged_by_published_latencies() {
     let cases: [(f64, Option<f64>, Option<LevelKind>, bool); 8] = [

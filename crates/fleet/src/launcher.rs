@@ -96,7 +96,7 @@ pub enum Stage {
 /// Why a launcher cannot.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// Its program is not there.
+    /// Its program does not exist.
     #[error("{program} is not on the path: {hint}")]
     Absent {
         /// Which.
@@ -120,10 +120,10 @@ pub enum LaunchError {
         /// What it printed.
         words: String,
     },
-    /// What was asked for cannot be had from it.
+    /// It does not provide what was asked for.
     #[error("{0}")]
     Wanted(String),
-    /// A file or a process cannot be had.
+    /// A file or a process is not available.
     #[error("{what}: {reason}")]
     System {
         /// Which.

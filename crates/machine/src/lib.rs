@@ -101,14 +101,14 @@ pub trait Machine {
     ) -> Result<Vec<Batches>, MachineError>;
 
     /// The ways of tracing the scheduler, and what stands in the way of those
-    /// that cannot be had here.
+    /// that is not available here.
     fn tiers(&mut self) -> Vec<Availability>;
 
     /// Traces the scheduler while a command runs, or a process that runs
     /// already, or everything.
     ///
     /// # Errors
-    /// [`MachineError`] where the tier asked for cannot be had, the process is
+    /// [`MachineError`] where the tier asked for is not available, the process is
     /// gone, the command cannot be started, or the user interrupts a trace
     /// without a limit of a command (a trace of a process ends by it).
     fn trace(
@@ -118,7 +118,7 @@ pub trait Machine {
     ) -> Result<Traced, MachineError>;
 
     /// What tiers cost a switch, measured for about so long each, in turns
-    /// with untraced switches. Tiers that cannot be had are left out, and so
+    /// with untraced switches. Tiers that are not available are left out, and so
     /// is everything on a machine where time is made up.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ pub trait Machine {
     /// Samples where a command's or process's CPU time goes.
     ///
     /// # Errors
-    /// [`MachineError`] where the event asked for cannot be had, the process is
+    /// [`MachineError`] where the event asked for is not available, the process is
     /// gone, the command cannot be started, code is not executed (a simulated
     /// machine), or the user interrupts a command. A process that ends, or that
     /// the user no longer wants to watch, ends the sampling without an error.
@@ -289,7 +289,7 @@ pub struct Run {
     pub major_faults: Option<u64>,
     /// Context switches because the program waited.
     pub voluntary_switches: Option<u64>,
-    /// Context switches because it was pushed aside.
+    /// Context switches because it was preempted.
     pub involuntary_switches: Option<u64>,
     /// Moves of threads between CPUs.
     pub migrations: Option<u64>,
@@ -395,8 +395,8 @@ pub enum MachineError {
         /// The system's words.
         reason: String,
     },
-    /// A tier of tracing cannot be had.
-    #[error("tier {tier} cannot be had: {reason}{}", or_try(.remedy.as_deref()))]
+    /// A tier of tracing is not available.
+    #[error("tier '{tier}' is not available here: {reason}{}", or_try(.remedy.as_deref()))]
     Untraceable {
         /// The tier.
         tier: &'static str,
@@ -405,7 +405,7 @@ pub enum MachineError {
         /// The command that would permit it.
         remedy: Option<String>,
     },
-    /// The process to be traced is not there, or no longer.
+    /// The process to be traced does not exist, or no longer.
     #[error("process {pid}: {reason}")]
     Process {
         /// Its id.

@@ -134,7 +134,7 @@ pub trait Watch {
     /// Shall it tell of processes that change their user, too?
     ///
     /// # Errors
-    /// Where that is not to be had.
+    /// Where that is not available.
     fn tell_of_users(&mut self, are_wanted: bool) -> io::Result<()>;
 }
 

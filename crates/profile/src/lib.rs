@@ -39,7 +39,7 @@ pub enum Event {
     Cycles,
     /// The kernel's clock of CPU time.
     CpuClock,
-    /// Looks at `/proc`: which function nobody can tell, CPU time per thread
+    /// Looks at `/proc`: the function is unknown, CPU time per thread
     /// only.
     Proc,
 }

@@ -103,7 +103,7 @@ pub struct FigureChange {
     pub b_high: Option<f64>,
     /// B over A.
     pub ratio: Option<f64>,
-    /// Lower end of the ratio's interval; `null` where none can be had.
+    /// Lower end of the ratio's interval; `null` where there is none.
     pub low: Option<f64>,
     /// Upper end of it.
     pub high: Option<f64>,

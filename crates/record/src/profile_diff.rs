@@ -319,7 +319,7 @@ fn notes(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord)
     if is_waiting && (before.pause.is_none() || after.pause.is_none()) {
         notes.push(
             "What a PAUSE takes was not measured with both profiles: whether there are more \
-             PAUSEs or longer ones cannot be told."
+             PAUSEs or longer ones is unknown."
                 .to_owned(),
         );
     }

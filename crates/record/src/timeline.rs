@@ -45,7 +45,7 @@ named! {
     SliceEnd from Left {
         /// The thread waits for something else.
         Blocked = "blocked",
-        /// It was pushed aside.
+        /// It was preempted.
         Preempted = "preempted",
         /// The thread ended.
         Ended = "ended",

@@ -14,7 +14,7 @@ use pinwise_topology::Topology;
 pub const TOP_SCHEMA: &str = "pinwise.top/1";
 
 /// Threads and CPUs at one moment, with rates over the interval before it.
-/// What the source cannot tell is `null`, never 0.
+/// What the source does not report is `null`, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TopRecord {

@@ -336,7 +336,7 @@ impl TopologyRecord {
         };
         if levels.is_empty() {
             return format!(
-                "The report holds: {} agree, {} cannot be told.",
+                "Confirmed: {} agree, {} inconclusive.",
                 count(Agreement::Agrees),
                 count(Agreement::CannotTell)
             );

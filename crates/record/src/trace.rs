@@ -29,7 +29,7 @@ pub struct TraceRecord {
     pub source: TraceSource,
     /// How it was made.
     pub tier: TraceTier,
-    /// All tiers, and why those that could not be had could not.
+    /// All tiers, and why those that were not available were not.
     pub tiers: Vec<TierRecord>,
     /// Time from the first to the last moment, seconds.
     pub elapsed_s: f64,
@@ -184,7 +184,7 @@ pub struct TraceTotals {
     pub processes: u64,
     /// Times a thread left its CPU.
     pub switches: Option<u64>,
-    /// Of those, because it was pushed aside.
+    /// Of those, because it was preempted.
     pub preemptions: Option<u64>,
     /// Times a thread became runnable.
     pub wakeups: Option<u64>,
@@ -258,7 +258,7 @@ named! {
 pub struct WaitRecord {
     /// All of it, seconds.
     pub total_s: Option<f64>,
-    /// After being pushed aside.
+    /// After a preemption.
     pub after_preemption_s: Option<f64>,
     /// After being woken.
     pub after_wakeup_s: Option<f64>,
@@ -301,7 +301,7 @@ pub struct WaitCauses {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SmtSharingRecord {
     /// CPU time of the traced threads beside a busy sibling, seconds; `null`
-    /// where cores have one CPU or the source cannot tell.
+    /// where cores have one CPU or the source does not report it.
     pub shared_s: Option<f64>,
     /// The same as a share of their CPU time, per cent.
     pub shared_percent: Option<f64>,
@@ -387,7 +387,7 @@ pub struct ThreadRecord {
     pub wait_is_lower_bound: bool,
     /// Times it left its CPU.
     pub switches: Option<u64>,
-    /// Of those, because it was pushed aside.
+    /// Of those, because it was preempted.
     pub preemptions: Option<u64>,
     /// Moves between CPUs.
     pub migrations: MigrationCounts,

@@ -88,7 +88,7 @@ const fn word(verdict: ChangeVerdict) -> &'static str {
         ChangeVerdict::Lower => "lower",
         ChangeVerdict::Higher => "higher",
         ChangeVerdict::Same => "the same",
-        ChangeVerdict::CannotTell => "cannot tell",
+        ChangeVerdict::CannotTell => "inconclusive",
     }
 }
 

@@ -145,7 +145,7 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     )];
     if let Some(switches) = totals.switches {
         let pushed = totals.preemptions.map_or_else(String::new, |n| {
-            format!(", {} of them pushed aside", grouped(n))
+            format!(", {} of them preemptions", grouped(n))
         });
         let woken = totals
             .wakeups
@@ -204,7 +204,7 @@ fn waits(record: &TraceRecord) -> Option<String> {
         ),
         (Some(total), _) => seconds(total),
         (None, Some(after)) => format!(
-            "{} after being pushed aside; the rest is not seen",
+            "{} after a preemption; the rest is not seen",
             seconds(after)
         ),
         (None, None) => return None,

@@ -230,7 +230,7 @@ fn waits_behind_others_and_behind_the_programs_own_threads() {
     ];
     check_waits(
         [vec![follow(1), fork], busy, waits].concat(),
-        // 102 was pushed aside at 50 and waits behind thread 1 to the end.
+        // 102 was preempted at 50 and waits behind thread 1 to the end.
         [0, 0, 10, 60, 0],
     );
 }

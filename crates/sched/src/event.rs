@@ -27,7 +27,7 @@ pub struct Event {
 pub enum Left {
     /// It waits for something: it must be woken.
     Blocked,
-    /// It could go on and was pushed aside: it is queued.
+    /// It could go on and was preempted: it is queued.
     Preempted,
     /// It ended.
     Ended,
@@ -141,7 +141,7 @@ pub struct Sample {
     pub migrations: Option<u64>,
     /// Switches because it waited, so far.
     pub voluntary: Option<u64>,
-    /// Switches because it was pushed aside, so far.
+    /// Switches because it was preempted, so far.
     pub involuntary: Option<u64>,
     /// Nothing of its life in the trace comes after this look.
     pub is_last: bool,

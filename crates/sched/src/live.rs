@@ -4,7 +4,7 @@
 //! A [`Live`] takes events and gives a [`Frame`] whenever it is asked for one.
 //! Memory is bounded by CPUs and threads: those that ended are forgotten after
 //! the frame in which they are shown. It refuses to call a CPU idle because
-//! nothing is heard of it: what a source cannot tell is unknown, and the time
+//! nothing is heard of it: what a source does not report is unknown, and the time
 //! in which records were lost counts for nobody.
 
 mod cpus;
@@ -29,7 +29,7 @@ pub const MOST_THREADS: usize = 1 << 17;
 /// What a [`Live`] is asked to show.
 #[derive(Debug, Clone, Copy)]
 pub struct Watching {
-    /// What the source can tell.
+    /// What the source can show.
     pub scope: Scope,
     /// Is every thread meant, or only those that are followed?
     pub is_everything: bool,

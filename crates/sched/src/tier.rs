@@ -1,4 +1,4 @@
-//! The ways of learning what a scheduler does, and what each can tell.
+//! The ways of learning what a scheduler does, and what each can show.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub enum Tier {
     Bpf,
 }
 
-/// What a stream of events can tell.
+/// What a stream of events can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
     /// Every switch is there, not only a look now and then.
@@ -96,16 +96,16 @@ impl FromStr for Tier {
     }
 }
 
-/// Can a tier be had here?
+/// Is a tier available here?
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Availability {
     /// Which.
     pub tier: Tier,
-    /// Why not, and the command that would permit it; `None`: it can be had.
+    /// Why not, and the command that would permit it; `None`: it is available.
     pub refused: Option<Refusal>,
 }
 
-/// Why a tier cannot be had.
+/// Why a tier is not available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// A clause such as "this process lacks `CAP_BPF`".

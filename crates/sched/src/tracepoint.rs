@@ -34,7 +34,7 @@ pub enum FormatError {
     /// No number.
     #[error("has no ID that is a number")]
     NoId,
-    /// A field is not there.
+    /// A field is missing.
     #[error("has no field '{name}' (it has {own})")]
     Missing {
         /// Which.
@@ -255,7 +255,7 @@ impl States {
     }
 
     /// How a thread left. A state without a bit that rests is "running", or the
-    /// bit above all others by which the kernel marks who was pushed aside.
+    /// bit above all others by which the kernel marks who was preempted.
     #[must_use]
     pub const fn left(self, state: u64) -> Left {
         if state & self.gone != 0 {

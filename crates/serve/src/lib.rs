@@ -35,7 +35,7 @@ pub use server::Server;
 
 use pinwise_store::Stored;
 
-/// Why the site cannot be had.
+/// Why the site is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     /// Another program listens there.

@@ -73,7 +73,7 @@ impl Server {
     /// told the address can end it properly.
     ///
     /// # Errors
-    /// [`WebError`] where one of them cannot be had.
+    /// [`WebError`] where one of them is not available.
     pub fn open(site: Site, listen: IpAddr, port: u16) -> Result<Self, WebError> {
         if !pinwise_report::page::has_place_for_data(&site.page) {
             return Err(WebError::Page);

@@ -255,7 +255,7 @@ impl Confirmation {
         self
     }
 
-    /// Looks at the data where `most` blocks can be had in all. Every call
+    /// Looks at the data where `most` blocks are possible in all. Every call
     /// spends error: look only when planned, and last with `most` blocks done.
     /// `None` where only claims were asked for and not every arm allows one.
     pub fn look(

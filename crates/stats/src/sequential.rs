@@ -206,7 +206,7 @@ impl Schedule {
         }
     }
 
-    /// Is a look due with `pairs` done where `most` can be had?
+    /// Is a look due with `pairs` done where `most` are possible?
     pub fn due(&mut self, pairs: usize, most: usize) -> Option<Depth> {
         let planned = first_look(most, self.spending).max(self.least).min(most);
         let next = *self.next_verdicts.get_or_insert(planned);
@@ -237,7 +237,7 @@ fn next_claims(pairs: usize) -> usize {
     }
 }
 
-/// The first number of pairs worth a look if `most` can be had.
+/// The first number of pairs worth a look if `most` are possible.
 fn first_look(most: usize, spending: Spending) -> usize {
     if most <= SINGLE_LOOK {
         return most;

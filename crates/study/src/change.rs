@@ -258,7 +258,7 @@ fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureCh
     let has_intervals = a.entry.schema == BENCH_SCHEMA;
     caveats.push(match has_intervals {
         true => "A and B ran at different times, and each figure has an interval of its own: a change is told only where the two lie apart. pinwise diff of the comparisons that the bench is made of tells more.".to_owned(),
-        false => "Figures of such records have no interval between records: how much of a change is chance cannot be told.".to_owned(),
+        false => "Figures of such records have no interval between records: how much of a change is chance is unknown.".to_owned(),
     });
     let named = |figures: &[Figure], name: &str| figures.iter().find(|f| f.name == name).cloned();
     let mut names: Vec<&str> = Vec::new();
@@ -353,7 +353,7 @@ fn sentence(figure: &FigureChange, delta: f64) -> String {
         }
         ChangeVerdict::CannotTell => {
             format!(
-                "{name}: cannot tell; {} in B, and {between} is possible.",
+                "{name}: inconclusive; {} in B, and {between} is possible.",
                 moved(ratio)
             )
         }
@@ -383,7 +383,7 @@ fn overall(figures: &[FigureChange]) -> String {
         (ChangeVerdict::Lower, "lower in B"),
         (ChangeVerdict::Higher, "higher in B"),
         (ChangeVerdict::Same, "the same"),
-        (ChangeVerdict::CannotTell, "cannot be told"),
+        (ChangeVerdict::CannotTell, "inconclusive"),
     ];
     let parts: Vec<String> = words
         .into_iter()

@@ -1,4 +1,4 @@
-//! What on a machine would spoil a measurement, ranked, each with evidence
+//! What on a machine would distort measurements, ranked, each with evidence
 //! and a fix.
 //!
 //! Checks are pure functions of facts, so that they are tested on hosts nobody

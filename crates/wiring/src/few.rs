@@ -1,7 +1,7 @@
 //! Two or three CPUs: no gap can be seen among so few figures, so published
 //! latencies decide, and contention where it was measured.
 //!
-//! Says "cannot tell" where published ranges overlap; `relation` has them.
+//! Says "inconclusive" where published ranges overlap; `relation` has them.
 
 use super::relation::{EDGES_NS, LLC_TO_NS, Relation, relation};
 use super::{Evidence, LevelKind, Wiring, WiringLevel};

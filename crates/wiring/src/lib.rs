@@ -3,7 +3,7 @@
 //! ```text
 //! latency matrix ─┐
 //! contention ─────┴─► Evidence ──► infer ──► Wiring: levels of groups, flat,
-//!                                            or "cannot tell" and why
+//!                                            or "inconclusive" and why
 //! ```
 //!
 //! Nothing that the system reports enters here: a verdict on the report must

@@ -54,7 +54,7 @@ impl Relation {
             Self::SameLlc => "share a last-level cache but no core",
             Self::OtherLlc => "share no cache",
             Self::OtherPackage => "are in different packages",
-            Self::Unclear => "cannot be told apart from neighbours or strangers",
+            Self::Unclear => "cannot be distinguished from neighbouring or unrelated CPUs",
         }
     }
 }

@@ -40,7 +40,7 @@ enum Aggregation {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
     /// No series has this name and these labels.
-    #[error("{0} is not there")]
+    #[error("no such metric: {0}")]
     Absent(String),
     /// A value of several series.
     #[error("{name} stands for {count} series: choose one by its labels, such as {example}")]

@@ -209,7 +209,7 @@ fn everything_has_no_followers() {
         assert!(took >= 400_000_000, "{took}");
     }
     let refused = Order(json!({"tier": "switch", "all": true})).make();
-    let told = "tier switch cannot be had: it sees the threads of one program only";
+    let told = "tier 'switch' is not available here: it sees the threads of one program only";
     assert_eq!(refused["error"], told);
 }
 
@@ -254,7 +254,7 @@ fn nobody_may_trace_own_commands() {
     let notes = seen["notes"].to_string();
     for tier in ["bpf", "tracepoint", "cpu-wide"] {
         assert!(
-            notes.contains(&format!("Tier {tier} cannot be had: ")),
+            notes.contains(&format!("Tier '{tier}' is not available here: ")),
             "{notes}"
         );
     }

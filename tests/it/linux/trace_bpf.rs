@@ -19,7 +19,7 @@ fn is_there(trial: &Trial, test: &str) -> bool {
     if output.status.success() {
         return true;
     }
-    assert!(words.contains("tier bpf cannot be had"), "{words}");
+    assert!(words.contains("tier 'bpf' is not available here"), "{words}");
     skipped(test, words.trim());
     false
 }

@@ -317,5 +317,5 @@ fn a_store_that_is_missing_is_not_made() {
     place.compare(&[]);
     assert_eq!(site.json("api/records")["total"], 1);
     let (_, told) = site.end("-TERM");
-    assert!(told.contains("which is not there yet"), "{told}");
+    assert!(told.contains("which does not exist yet"), "{told}");
 }

@@ -10,7 +10,7 @@ use pinwise_record::FleetJob;
 /// `squeue --format`: id, state in full, nodes, name, reason. Name and reason
 /// stand last, for others choose what is in them.
 pub(super) const FORMAT: &str = "%i|%T|%N|%j|%r";
-/// `squeue --Format` of what `--format` cannot tell: id, restarts.
+/// `squeue --Format` of what `--format` lacks: id, restarts.
 pub(super) const RESTARTS: &str = "JobArrayID:64,RestartCnt:16";
 /// `sacct --format`, with `--parsable2`.
 pub(super) const ACCOUNTED: &str = "JobID,State,NodeList,JobName";

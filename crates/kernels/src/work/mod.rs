@@ -173,7 +173,7 @@ pub trait Job: Sync {
     /// touched. It is called on that thread, already placed.
     ///
     /// # Errors
-    /// [`KernelError`] where something could not be had.
+    /// [`KernelError`] where something was not available.
     fn worker(&self, thread: usize) -> Result<Box<dyn Worker + '_>, KernelError>;
 
     /// Looks at the whole after the last unit.

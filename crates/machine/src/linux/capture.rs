@@ -70,7 +70,7 @@ pub struct CaptureReadError {
     pub reason: String,
 }
 
-/// Captures the system at hand, with what only a running process can tell:
+/// Captures the system at hand, with what only a running process knows:
 /// its affinity mask, the architecture, the hypervisor's signature.
 ///
 /// # Errors

@@ -395,7 +395,7 @@ pub(super) fn find_program(program: &str, search: &str) -> Result<CString, FindE
     Err(refused.unwrap_or(FindError::NotFound))
 }
 
-/// Why a program cannot be had.
+/// Why a program is not available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FindError {
     NotFound,

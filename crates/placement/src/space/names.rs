@@ -7,7 +7,7 @@ use super::{Occupancy, Part, Space};
 use crate::{Branch, Branches, Placement, Shape, Wish};
 use pinwise_topology::{CpuSet, Level};
 
-/// Why a `tree:` or an even `shape:` cannot be had on a machine: what, and of
+/// Why a `tree:` or an even `shape:` is not possible on a machine: what, and of
 /// what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lacking {

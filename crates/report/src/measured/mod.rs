@@ -75,7 +75,7 @@ fn told(verdict: &LevelVerdict, palette: Palette) -> String {
             let line = format!("? {level}: unstable, trust neither");
             (palette.warn(&line), false)
         }
-        Agreement::CannotTell => (palette.warn(&format!("? {level}: cannot tell")), false),
+        Agreement::CannotTell => (palette.warn(&format!("? {level}: inconclusive")), false),
         Agreement::Agrees => (palette.good(&format!("✓ {level}: agrees ({sure})")), false),
     };
     let mut text = format!("  {head}\n");

@@ -218,7 +218,7 @@ impl Page {
                     Agreement::CannotTell if verdict.alone.is_some() => {
                         ("?", "faint", "unstable, trust neither")
                     }
-                    Agreement::CannotTell => ("?", "faint", "cannot tell"),
+                    Agreement::CannotTell => ("?", "faint", "inconclusive"),
                 };
                 let line = format!("{mark} {}: {word}", level_noun(&verdict.level));
                 self.lines(x, limit, 12.5, class, &line);

@@ -26,7 +26,7 @@ const WORDS: [(&str, &str); 5] = [
     ),
     (
         "WAIT%",
-        "queued; without wake-ups only after being pushed aside",
+        "queued; without wake-ups only after a preemption",
     ),
     ("USED", "CPUs used: 1-9 tenths, # all the time, - forbidden"),
     (

@@ -73,7 +73,7 @@ impl Analysis {
     }
 
     /// A thread that left its CPU for good is gone. One that is said to end
-    /// may be pushed aside or wait a few times more before its last switch;
+    /// may be preempted or wait a few times more before its last switch;
     /// where that one is not marked, it is gone when it stays away.
     pub(super) fn retire_if_ended(&mut self, slot: Option<usize>, left: Left) {
         let Some(slot) = slot else { return };

@@ -37,7 +37,7 @@ pub(super) enum State {
 pub(super) struct Queued {
     /// Since when.
     pub(super) since_ns: u64,
-    /// Was it pushed aside, and not woken?
+    /// Was it preempted, and not woken?
     pub(super) is_preempted: bool,
     /// Where it waits.
     pub(super) place: Place,

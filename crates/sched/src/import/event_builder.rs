@@ -175,7 +175,7 @@ impl<'a> EventBuilder<'a> {
         self.switches += 1;
         self.meet(told, prev);
         self.meet(told, next);
-        // On its way out a thread may yet be pushed aside, and comes again.
+        // On its way out a thread may yet be preempted, and comes again.
         let is_last = self.face(prev.thread).is_ending && left != Left::Preempted;
         let has_ended = left == Left::Ended || is_last && !self.reading.has_ends;
         let is_thread = prev.thread != IDLE;

@@ -49,7 +49,7 @@ enum Kind<R> {
 pub struct Facts {
     /// `perf.data` or `ftrace`.
     pub format: &'static str,
-    /// What its events can tell.
+    /// What its events can show.
     pub scope: Scope,
     /// Was it about a command that the tool started?
     pub has_command: bool,

@@ -14,7 +14,7 @@ pub enum Doing {
     Running,
     /// It waits for a CPU.
     Queued,
-    /// One of both: polling cannot tell.
+    /// One of both: polling does not show which.
     Runnable,
     /// It waits for something else.
     Waiting,
@@ -29,7 +29,7 @@ pub enum Doing {
 pub struct Frame {
     /// Time since the frame before, ns.
     pub span_ns: u64,
-    /// What the source can tell.
+    /// What the source can show.
     pub scope: Scope,
     /// All CPUs, by number.
     pub cpus: Vec<CpuFrame>,
@@ -77,7 +77,7 @@ pub struct ThreadFrame {
     /// Share of the interval that it was on a CPU.
     pub busy: Option<f64>,
     /// Share of the interval that it was queued. Where wake-ups are not told
-    /// only the time after being pushed aside is known.
+    /// only the time after a preemption is known.
     pub wait: Option<f64>,
     /// Moves between CPUs per second.
     pub migrations_per_s: Option<f64>,

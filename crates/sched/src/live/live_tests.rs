@@ -374,7 +374,7 @@ fn busy_times_bound_sharing_from_below() {
     check(Some(sharing.idle), 6.2);
 }
 
-/// A clock that leaps ahead spoils one frame, not all that follow.
+/// A clock that leaps ahead affects one frame, not all that follow.
 #[test]
 fn a_leap_of_the_clock_is_forgotten() {
     let mut live = live(Tier::Bpf, true);

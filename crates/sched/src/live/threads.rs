@@ -14,7 +14,7 @@ pub(super) enum State {
     Queued {
         since_ns: u64,
     },
-    /// Running or queued: polling cannot tell which.
+    /// Running or queued: polling does not show which.
     Runnable,
     Waiting,
     Ended,

@@ -428,7 +428,7 @@ fn stacked(
         let set = CpuSet::parse_list(list)
             .map_err(|error| bad(checker, key, &format!("'{list}': {error}")))?;
         if !set.is_subset(&reported.online) || set.intersects(&seen) {
-            let reason = format!("'{list}' has a CPU that is not there, or stands twice");
+            let reason = format!("'{list}' names a CPU that does not exist, or one twice");
             return Err(bad(checker, key, &reason));
         }
         seen = seen.union(&set);

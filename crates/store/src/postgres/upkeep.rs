@@ -119,7 +119,7 @@ impl Postgres {
     }
 }
 
-/// Why a record that could be read cannot be had for a change.
+/// Why a record that could be read is not available for a change.
 fn unchangeable(link: &Link, id: &str) -> Result<String, Trouble> {
     let sql = "SELECT owner FROM record WHERE id = $1";
     let rows = link.query(sql, &[(&text(id), Type::TEXT)])?;

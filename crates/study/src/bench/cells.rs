@@ -120,7 +120,7 @@ impl Trial {
 /// All trials, and what was left out, as full sentences.
 ///
 /// # Errors
-/// [`RealiseError`] where a placement cannot be had on this machine.
+/// [`RealiseError`] where a placement is not possible on this machine.
 pub fn trials(
     wanted: &Wanted,
     ground: MachineFacts<'_>,

@@ -144,7 +144,7 @@ fn smt_yield(question: Question, cells: &[BenchCell]) -> Option<Estimate> {
     })
 }
 
-/// Findings that widen or spoil a figure, one of each kind: what disturbs the
+/// Findings that widen or invalidate a figure, one of each kind: what disturbs the
 /// machine usually disturbs all trials.
 pub(super) fn take_findings(found: &mut Vec<Finding>, trial: &Trial, comparison: &Comparison) {
     for finding in &comparison.findings {

@@ -169,7 +169,7 @@ fn itself(a: &Comparison, b: &Comparison) -> FigureChange {
     }
     figure.sentence = match figure.ratio {
         Some(ratio) => format!(
-            "{} itself: {} in B, by the program or by the machine, which two sessions cannot tell apart.",
+            "{} itself: {} in B, by the program or by the machine: two sessions cannot separate them.",
             figure.name,
             moved(ratio)
         ),

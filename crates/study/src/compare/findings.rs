@@ -173,7 +173,7 @@ fn thread_counts(record: &Comparison) -> Option<Finding> {
             "thread_counts_differ",
             Severity::Warning,
             format!(
-                "The program starts different numbers of threads ({listed}): their effect and that of the placement cannot be told apart."
+                "The program starts different numbers of threads ({listed}): their effect and that of the placement cannot be separated."
             ),
             "Fix the number with --threads-env N, or in the command.",
         )

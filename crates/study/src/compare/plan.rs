@@ -149,7 +149,7 @@ impl Plan {
     /// figures, seed 0 and no name: set the fields that shall differ.
     ///
     /// # Errors
-    /// [`RealiseError`] where a placement cannot be had on this machine.
+    /// [`RealiseError`] where a placement is not possible on this machine.
     pub fn of_placements(
         command: Command,
         topology: &Topology,

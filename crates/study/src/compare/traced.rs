@@ -3,7 +3,7 @@
 //! It comes after the experiment, so that nothing that was timed was traced,
 //! and is none of the arm's runs. One run is an example, no statistic: what it
 //! shows stands beside the verdict and claims no cause. A trace that cannot be
-//! had spoils no experiment.
+//! had ruins no experiment.
 
 mod words;
 

@@ -24,7 +24,7 @@ pub(super) fn governor(examined: &Examined) -> Outcome {
     if governors.is_empty() {
         return Unavailable(
             "frequency governor",
-            "cpufreq is not there; usual in virtual machines",
+            "no cpufreq; usual in virtual machines",
         );
     }
     if governors.iter().all(|g| g == "performance") {

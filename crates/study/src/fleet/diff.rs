@@ -296,7 +296,7 @@ fn sentence(changes: &[FleetFigureChange]) -> String {
     if changes.iter().all(|change| change.p_adjusted.is_none()) {
         let largest = changes.first().map(told).unwrap_or_default();
         return format!(
-            "One node a side has no interval: whether the two differ cannot be told. Of {all} figures, the largest ratio: in B {largest}."
+            "One node a side has no interval: whether the two differ is unknown. Of {all} figures, the largest ratio: in B {largest}."
         );
     }
     let sure: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();

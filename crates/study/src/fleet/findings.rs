@@ -16,7 +16,7 @@ use pinwise_stats::outliers::FEWEST;
 const MOST_NAMES: usize = 8;
 /// Reasons told one by one.
 const MOST_REASONS: usize = 10;
-/// Clocks further apart than this cannot be told from each other by records.
+/// Clocks further apart than this make the order of records uncertain.
 const CLOCK_S: f64 = 2.0;
 
 /// All findings, the heaviest first.

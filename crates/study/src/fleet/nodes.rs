@@ -87,7 +87,7 @@ impl Nodes {
     }
 
     /// Takes a node in. One of a name that is there already is left out and
-    /// noted: which of the two counts cannot be told.
+    /// noted: which of the two counts is unknown.
     pub fn add(&mut self, node: FleetNode) {
         if !self.known.insert(node.node.clone()) {
             let why = format!("a second record of node {}", node.node);

@@ -1,7 +1,7 @@
 //! What the system reports against what was measured, level by level.
 //!
 //! Pure. A verdict needs figures on both sides of the question: where they
-//! are missing or lie between, it is "cannot tell", never "agrees".
+//! are missing or lie between, it is "inconclusive", never "agrees".
 
 mod groups;
 

@@ -15,7 +15,7 @@ pub enum Wanted {
     Cpus(CpuSet),
 }
 
-/// The CPUs of a placement, or why it cannot be had.
+/// The CPUs of a placement, or why it is not possible.
 type Found = Result<CpuSet, String>;
 
 /// Rules on a machine.
@@ -69,7 +69,7 @@ impl Plan {
     /// What a rule wants of a process that may use these CPUs.
     ///
     /// # Errors
-    /// Why the placement cannot be had there.
+    /// Why the placement is not possible there.
     pub fn wanted(&mut self, rule: usize, allowed: &CpuSet) -> Result<Wanted, String> {
         let Some(place) = self.places.get(rule).and_then(Option::as_ref) else {
             return Ok(Wanted::Nothing);

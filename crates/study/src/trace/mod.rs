@@ -59,7 +59,7 @@ pub fn run(
         }
         _ => Vec::new(),
     };
-    // What the tier can tell is known for certain only afterwards, but the
+    // What the tier can show is known for certain only afterwards, but the
     // tier says it of itself beforehand.
     let scope = expected.map_or_else(|| Tier::Bpf.scope(), Tier::scope);
     let order = TraceOrder {
@@ -139,7 +139,7 @@ pub(crate) fn last_words(run: &Run) -> Option<String> {
     })
 }
 
-/// The richest tier that can be had.
+/// The richest tier that is available.
 #[must_use]
 pub fn richest(tiers: &[Availability]) -> Option<Tier> {
     let permitted = tiers.iter().filter(|tier| tier.refused.is_none());

@@ -98,7 +98,7 @@ pub struct Rules {
     pub warnings: Vec<RulesError>,
 }
 
-/// What rules ask of a process; `None` where it cannot be told. Each is asked
+/// What rules ask of a process; `None` where it is unknown. Each is asked
 /// for only where a rule needs it.
 pub trait Process {
     /// The path of its executable.

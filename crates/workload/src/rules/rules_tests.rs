@@ -94,7 +94,7 @@ fn the_first_rule_that_matches_decides() {
     assert_eq!(rules.first_match(&mut python), Some(2));
     python.user = None;
     assert_eq!(rules.first_match(&mut python), None);
-    // What cannot be told does not match.
+    // What is unknown does not match.
     assert_eq!(rules.first_match(&mut Someone::default()), None);
 }
 

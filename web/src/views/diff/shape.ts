@@ -8,7 +8,7 @@ export const VERDICTS: Readonly<Record<string, string>> = {
   lower: 'lower',
   higher: 'higher',
   same: 'the same',
-  cannot_tell: 'cannot be told',
+  cannot_tell: 'inconclusive',
 };
 
 /** "cpu:0 over os-default". */
@@ -89,7 +89,7 @@ export function ratioSummary(rows: readonly RatioRow[]): string {
     [count('lower'), 'lower'],
     [count('higher'), 'higher'],
     [count('same'), 'the same'],
-    [count('cannot_tell'), 'cannot be told'],
+    [count('cannot_tell'), 'inconclusive'],
   ] as const;
   const parts = told
     .filter(([number]) => number > 0)

@@ -349,7 +349,7 @@ export function verdictOf(machine: Machine): string {
     return `The system's report (${shape}) is contradicted by measurement: ${levels}.`;
   }
   if (measured.cannotTell)
-    return `The system reports ${shape}; the measurement cannot tell: ${measured.cannotTell}`;
+    return `The system reports ${shape}; the measurement is inconclusive: ${measured.cannotTell}`;
   const agreed = measured.verdicts.filter((v) => v.verdict === 'agrees').length;
   return `The system's report holds (${shape}): ${count(agreed, 'level agrees', 'levels agree')} with the measurement.`;
 }

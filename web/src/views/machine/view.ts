@@ -107,7 +107,7 @@ function contradiction(told: Verdict): HTMLElement {
 const VERDICTS: Readonly<Record<string, string>> = {
   agrees: '✓ agrees',
   contradicted: '✗ contradicted',
-  cannot_tell: '? cannot tell',
+  cannot_tell: '? inconclusive',
 };
 
 /** Reported against measured groups, and what stands behind each verdict. */

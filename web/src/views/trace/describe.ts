@@ -32,7 +32,7 @@ export function describe(
 
 const END_WORDS: Readonly<Record<string, string>> = {
   blocked: 'waiting for something',
-  preempted: 'pushed aside',
+  preempted: 'preempted',
   ended: 'ended',
   untold: 'still there, or not told',
 };

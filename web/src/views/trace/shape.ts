@@ -75,7 +75,7 @@ export function headline(record: TraceRecord): [string, Maybe<string>][] {
       known(totals.switches, (value) =>
         atLeast(
           'switches',
-          `${value.toLocaleString('en-US')}${known(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} pushed aside`) ?? ''}`,
+          `${value.toLocaleString('en-US')}${known(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} of them preemptions`) ?? ''}`,
         ),
       ),
     ],

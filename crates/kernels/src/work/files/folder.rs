@@ -49,7 +49,7 @@ impl Folder {
         self.file(name, libc::O_RDONLY)
     }
 
-    /// Makes a file that is not there yet.
+    /// Makes a file that does not exist yet.
     pub(super) fn create(&self, name: &CStr) -> io::Result<File> {
         self.file(name, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL)
     }

@@ -392,7 +392,7 @@ impl Walk {
     }
 }
 
-/// Runs a loop on a piece. A number of what is written is spoilt before and
+/// Runs a loop on a piece. A number of what is written is corrupted before and
 /// looked at afterwards, in another block of the piece each time.
 #[inline]
 fn go(pattern: Pattern, variant: &Variant, on: Arrays, spot: usize) -> Result<f64, Wrong> {

@@ -1,5 +1,5 @@
 //! Where journals are: `/run/pinwise` for root, `$XDG_RUNTIME_DIR/pinwise` for
-//! others, a folder for temporary files where neither can be had. Only a folder
+//! others, a folder for temporary files where neither is available. Only a folder
 //! that belongs to this user, and that nobody else may enter, is used. Where
 //! somebody else took its name among the temporary files, one with a random name
 //! is made; [`journal_folders`] finds it again.
@@ -65,7 +65,7 @@ fn variable(name: &str) -> Option<PathBuf> {
     Some(PathBuf::from(value)).filter(|folder| folder.is_absolute())
 }
 
-/// The first of these folders that can be had; of none, the first of
+/// The first of these folders that is available; of none, the first of
 /// [`journal_folders`], or else one with a random name.
 pub(super) fn prepare(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     if !folders.is_empty() {

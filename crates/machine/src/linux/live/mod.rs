@@ -29,7 +29,7 @@ pub use url::{BadUrl, Url};
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// No process has this id.
-    #[error("process {0} is not there")]
+    #[error("no such process: {0}")]
     NoProcess(i32),
     /// It ended meanwhile.
     #[error("{0} ended")]

@@ -290,7 +290,7 @@ fn tree(first: i32) -> BTreeSet<i32> {
     found
 }
 
-/// What `systemctl` says; `None` where it is not there or knows no cgroup.
+/// What `systemctl` says; `None` where it is missing or knows no cgroup.
 fn told_by_systemd(unit: &str, host: &mut LinuxMachine) -> Result<Option<String>, MachineError> {
     let words = [
         "systemctl",

@@ -119,7 +119,7 @@ impl LinuxMachine {
 
 /// Sampling that goes on.
 struct Session {
-    /// `None` where only CPU time can be had.
+    /// `None` where only CPU time is available.
     source: Option<Source>,
     collector: Collector,
     name_files: NameFiles,
@@ -247,7 +247,7 @@ impl Collected {
     }
 }
 
-/// Opens the event asked for, or the best that can be had.
+/// Opens the event asked for, or the best that is available.
 fn choose(
     order: &SampleOrder<'_>,
     target: Target,
@@ -268,7 +268,7 @@ fn choose(
             Ok((source, collector)) => return Ok((Some(source), collector)),
             Err(failure) => {
                 why = told(event, failure);
-                notes.push(format!("Samples by {} cannot be had: {why}.", event.name()));
+                notes.push(format!("Samples by {} are not available here: {why}.", event.name()));
             }
         }
     }

@@ -40,7 +40,7 @@ const CONFIDENCE: f64 = 0.95;
 /// How long a source is left alone, as in a trace.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Measures for about `time` per tier; tiers that cannot be had are left out.
+/// Measures for about `time` per tier; tiers that are not available are left out.
 ///
 /// # Errors
 /// [`MachineError`] where the pair cannot be started or `is_interrupted` says

@@ -149,7 +149,7 @@ struct Chosen {
     notes: Vec<String>,
 }
 
-/// Opens the tier asked for, or the richest that can be had.
+/// Opens the tier asked for, or the richest that is available.
 fn choose(tier: Option<Tier>, target: Target) -> Result<Chosen, MachineError> {
     let mut notes = Vec::new();
     let wanted: Vec<Tier> = match tier {
@@ -179,7 +179,7 @@ fn refused_note(tier: Tier, refusal: &Refusal) -> String {
     let permit = refusal.remedy.as_ref();
     let permit = permit.map(|command| format!(" (permit it with: {command})"));
     format!(
-        "Tier {tier} cannot be had: {}{}.",
+        "Tier '{tier}' is not available here: {}{}.",
         refusal.reason,
         permit.unwrap_or_default()
     )

@@ -83,7 +83,7 @@ pub(super) fn open(tier: Tier, target: Target) -> Opened {
     open_on(tier, target, &Extent::all())
 }
 
-/// Which tiers can be had: each is tried.
+/// Which tiers are available: each is tried.
 pub(super) fn availability() -> Vec<Availability> {
     let tried = Tier::ALL.into_iter().map(|tier| Availability {
         tier,
@@ -92,7 +92,7 @@ pub(super) fn availability() -> Vec<Availability> {
     tried.collect()
 }
 
-/// Opens as little of a tier as tells whether it can be had.
+/// Opens as little of a tier as shows whether it is available.
 fn find_out(tier: Tier) -> Result<(), Refusal> {
     let target = match tier {
         Tier::Proc | Tier::Switch => Target::Child,

@@ -161,7 +161,7 @@ impl Engine<'_> {
         self.around.load.push(block.load);
     }
 
-    /// Looks where `most` blocks can be had; false where that told nothing.
+    /// Looks where `most` blocks are possible; false where that decided nothing.
     fn look_again(&mut self, run: &mut ConfirmationRun, most: usize, depth: Depth) -> bool {
         let n = self.data.blocks();
         if n <= run.looked_at {

@@ -448,7 +448,7 @@ fn findings(record: &mut SpinAttachRecord) {
         record.findings.push(Finding::new(
             "unseen",
             Severity::Warning,
-            "Only CPU time per thread could be had: whether it is spinning cannot be said.",
+            "Only CPU time per thread is available here: whether it is spinning is unknown.",
             "Permit perf events as the notes say, or run as root.",
         ));
         return;

@@ -344,7 +344,7 @@ fn what_one_hint_took_is_seen_in_a_counter() {
         }
     };
     let mut steps: Vec<Step> = (0..30).map(|n| step(1_000_000 + n * 100, 20_000)).collect();
-    // Counts that began anew, and a thread that was pushed aside.
+    // Counts that began anew, and a thread that was preempted.
     steps.extend([
         step(1_000_000, -5000),
         step(1_000_000, 17),
