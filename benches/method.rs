@@ -365,7 +365,7 @@ fn print_unlike(replays: usize, filter: &str) {
 }
 
 /// Two sessions of the same arms, the second 3 % slower as a whole: how often is
-/// any of them told to have changed?
+/// any of them reported to have changed?
 fn print_sessions(noises: &[(String, String)], replays: usize) {
     println!("\n| `diff` of two sessions, noise | arms | diffs | claim a change |");
     println!("|---|---|---|---|");

@@ -16,7 +16,7 @@ const WITHIN: f64 = 0.01;
 const ERROR: f64 = 0.05;
 /// Most runs of the search.
 const MOST_RUNS: usize = 200;
-/// A rival without a limit ends after so many runs of every candidate.
+/// A rival without a limit ends after this many runs of every candidate.
 const MOST_ROUNDS: usize = 20;
 /// Runs of random search as multiples of the search's.
 pub(crate) const MULTIPLES: [usize; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];

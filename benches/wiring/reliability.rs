@@ -1,4 +1,4 @@
-//! How often levels are right that are told with a confidence.
+//! How often levels are right that are reported with a confidence.
 
 use pinwise_wiring::{Evidence, Grounds, Weights, infer};
 
@@ -21,7 +21,7 @@ struct Told {
     is_right: bool,
 }
 
-/// Prints the reliability table: as told, and as it would have been told by
+/// Prints the reliability table: as reported, and as it would have been reported by
 /// weights from the other machines only.
 pub(crate) fn print(machines: &[Varied]) {
     let told: Vec<Told> = (0..machines.len())

@@ -133,7 +133,7 @@ pub unsafe extern "C" fn pinwise_host_free(host: *mut PinwiseHost) {
     }
 }
 
-/// Tells how many workers make sense. `size` is sizeof(PinwiseWorkers). Returns
+/// Reports how many workers make sense. `size` is sizeof(PinwiseWorkers). Returns
 /// 0, or -1 where it fails.
 ///
 /// # Safety
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn pinwise_host_workers(
     })
 }
 
-/// Tells which units a CPU belongs to. `size` is sizeof(PinwiseLocation).
+/// Reports which units a CPU belongs to. `size` is sizeof(PinwiseLocation).
 /// Returns 0, or -1 where it fails or there is no such CPU.
 ///
 /// # Safety
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn pinwise_host_locate(
     })
 }
 
-/// Chooses a CPU for each of so many threads; 0: as many as make sense. Cores
+/// Chooses a CPU for each of this many threads; 0: as many as make sense. Cores
 /// come before second hyper-threads, one last-level cache before several. NULL
 /// where that fails.
 ///
@@ -347,7 +347,7 @@ pub extern "C" fn pinwise_unbind() -> c_int {
     })
 }
 
-/// The CPU that the calling thread is on; -1 where the kernel does not tell.
+/// The CPU that the calling thread is on; -1 where the kernel does not report it.
 #[unsafe(no_mangle)]
 pub extern "C" fn pinwise_current_cpu() -> c_int {
     number(pinwise_affinity::current_cpu())

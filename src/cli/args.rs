@@ -178,17 +178,17 @@ is changed.")]
     Doctor,
     /// Compare placements of a command, or commands, or parameters
     Compare(Box<CompareArgs>),
-    /// Find the best of very many placements in few runs
+    /// Find the best of very many placements in a few runs
     Search(Box<SearchArgs>),
     /// Predict the cost of placements that a search did not run
     Predict(PredictArgs),
     /// Run a command once, placed; signals and exit status pass through
     Run(RunArgs),
-    /// Apply an answer: print it for other tools, or place what runs already
+    /// Apply an answer: print it for other tools, or place running processes
     Apply(Box<ApplyArgs>),
-    /// Keep processes where a file of rules says
+    /// Keep processes on the CPUs that a rules file assigns
     Rules(RulesArgs),
-    /// Put back what pinwise changed on this host and could not put back
+    /// Restore what pinwise changed on this host and could not restore
     Restore(RestoreArgs),
     /// Trace what the scheduler does with a program's threads
     Trace(Box<TraceArgs>),
@@ -218,13 +218,13 @@ is changed.")]
     Tag(TagArgs),
     /// Compare two stored records of the same kind
     Diff(DiffArgs),
-    /// Remove stored records that nobody needs any more
+    /// Remove old stored records
     Prune(PruneArgs),
     /// Write records as one HTML page that opens from disk
     Report(ReportArgs),
     /// Show records in a browser, also while they grow
     Serve(ServeArgs),
-    /// The same studies over the nodes of a cluster, compared
+    /// Run the same studies on the nodes of a cluster, and compare them
     Fleet(Box<FleetArgs>),
     /// Copy records from one store to another
     Store(StoreArgs),

@@ -21,8 +21,8 @@ use pinwise_study::bench::{self, Conductor, MachineFacts, Plan, Suite, Wanted, c
 use pinwise_study::compare as comparing;
 use pinwise_topology::Topology;
 
-/// Without a budget every comparison gets time for so many blocks, all of them
-/// at least the usual budget and at most so many seconds.
+/// Without a budget every comparison gets time for this many blocks, all of them
+/// at least the usual budget and at most this many seconds.
 const USUAL_BLOCKS: f64 = 12.0;
 const LONGEST_S: f64 = 600.0;
 /// Largest number of threads: more is a slip of the finger.
@@ -128,7 +128,7 @@ fn wanted(args: &BenchArgs, is_local: bool) -> anyhow::Result<Wanted> {
             "--place"
         };
         bail!(
-            "{option}: the suites smt and all choose threads and placements by the machine's cores; leave it away, or name kernels"
+            "{option}: the suites smt and all choose threads and placements by the machine's cores; omit it, or name kernels"
         );
     }
     let places: Vec<Placement> = args
@@ -165,7 +165,7 @@ fn check_versions(kernels: &[&'static Kernel], isas: &[Isa]) -> anyhow::Result<(
     let lacking = kernels.iter().find(|kernel| !kernel.has_versions);
     match (asked, lacking) {
         (Some(isa), Some(kernel)) => bail!(
-            "--isa {isa}: {} is compiled for the baseline only; leave --isa away (pinwise kernel --list says which kernels have versions)",
+            "--isa {isa}: {} is compiled for the baseline only; omit --isa (pinwise kernel --list says which kernels have versions)",
             kernel.name
         ),
         _ => Ok(()),

@@ -34,7 +34,7 @@ pub(super) fn tell_variables(variables: &[(String, String)], terminal: &Terminal
     }
     let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
     terminal.note(&format!(
-        "A program counts one CPU where its first thread is bound, so that it is told how many there are by {} (a variable that you set stays).",
+        "A program counts one CPU where its first thread is bound, so {} passes it the number (a variable that you set stays).",
         names.join(", ")
     ));
 }

@@ -39,7 +39,7 @@ pub(super) fn compare(
         None => open_machine(global, seed, wants_counters(metric))?,
         Some(ledger) => {
             restore::offer(terminal);
-            terminal.warn("--real switches CPUs of this host off and on for everybody, again and again, until the experiment ends; they come back however pinwise ends");
+            terminal.warn("--real switches CPUs of this host off and on for everything, again and again, until the experiment ends; they come back however pinwise ends");
             Box::new(LinuxMachine::open(wants_counters(metric))?.with_ledger(ledger))
         }
     };
@@ -96,7 +96,7 @@ fn compared(
     })
 }
 
-/// The tools of `--emit`, told to be unknown before an hour of measuring.
+/// The tools of `--emit`, checked before an hour of measuring.
 fn emit_targets(args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Vec<Target>> {
     if args.emit.is_none() {
         return Ok(Vec::new());
@@ -302,7 +302,7 @@ fn undecided_gate(contrast: &ContrastRecord) -> String {
             percent(high - 1.0)
         ),
         None => format!(
-            "too few blocks to say anything of {arm} against {baseline}. (With --require-verdict the exit status is 3.)"
+            "too few blocks for a verdict on {arm} against {baseline}. (With --require-verdict the exit status is 3.)"
         ),
     }
 }

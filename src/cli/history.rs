@@ -33,7 +33,7 @@ fn check_kind(kind: &str) -> anyhow::Result<()> {
     };
     if !Kind::ALL.iter().any(is_it) {
         bail!(
-            "--kind '{kind}': no record is of that kind ({})",
+            "--kind '{kind}': no such kind ({})",
             Kind::ALL.map(Kind::name).join(", ")
         );
     }
@@ -65,7 +65,7 @@ pub(super) fn history(
         || filter.schema.is_some()
         || filter.tag.is_some();
     if lines.is_empty() && is_narrowed {
-        terminal.print("No record fits.\n")?;
+        terminal.print("No matching records.\n")?;
         return Ok(Exit::Done);
     }
     terminal.print(&pinwise_report::history(&lines))?;
@@ -110,7 +110,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
             ))?;
             let id = &named.entry.id;
             terminal.warn(&format!(
-                "{id} is shown as far as it is understood: {reason}"
+                "{id} is only partly shown: {reason}"
             ));
             return Ok(Exit::Done);
         }

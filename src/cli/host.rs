@@ -21,7 +21,7 @@ const WATCH: Duration = Duration::from_millis(500);
 pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exit> {
     if global.machine != "local" {
         bail!(
-            "doctor examines the machine at hand; --machine {} has nothing to examine",
+            "doctor examines this machine; it needs --machine local, not {}",
             global.machine
         );
     }

@@ -84,6 +84,6 @@ fn state_folder() -> anyhow::Result<std::path::PathBuf> {
     named_folder("XDG_STATE_HOME")
         .or_else(|| named_folder("HOME").map(|home| home.join(".local/state")))
         .context(
-            "neither XDG_STATE_HOME nor HOME is set: records that a server cannot take would have nowhere to wait",
+            "neither XDG_STATE_HOME nor HOME is set: undelivered records need a folder",
         )
 }

@@ -286,7 +286,7 @@ fn tell_threads(what: &str, terminal: &Terminal) {
     ));
 }
 
-/// The placements that suit so many threads, in the light of what was measured
+/// The placements that suit this many threads, in the light of what was measured
 /// of this machine since it booted.
 fn chosen_placements(
     threads: usize,
@@ -479,7 +479,7 @@ pub(super) fn output(text: &str, metric: &Metric) -> anyhow::Result<Output> {
     };
     if metric.needs_output() {
         if wanted != Output::Discard {
-            bail!("--output {text}: the metric needs the output itself; leave --output away");
+            bail!("--output {text}: the metric needs the output itself; omit --output");
         }
         return Ok(Output::Keep);
     }

@@ -13,7 +13,7 @@ use pinwise_placement::space::Space;
 use pinwise_record::{
     PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement, SEARCH_SCHEMA, SearchRecord,
 };
-use pinwise_study::search::predict::{Ask, Forecast, predict as foretell};
+use pinwise_study::search::predict::{Ask, Forecast, predict as forecast_all};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::Workload;
 
@@ -37,7 +37,7 @@ pub(super) fn predict(
         [] => shapes(&topology, threads),
         places => named(places, &topology, threads)?,
     };
-    let forecasts = foretell(&record, &topology, &asks)
+    let forecasts = forecast_all(&record, &topology, &asks)
         .map_err(|reason| anyhow::anyhow!("record {}: {reason}", record.id))?;
     let truth = Truth::new(&record, &topology, machine.as_ref())?;
     let shape = format!("{:016x}", topology.shape_hash());

@@ -107,7 +107,7 @@ fn unused_name(id: &str) -> anyhow::Result<PathBuf> {
     let path = PathBuf::from(format!("pinwise-{stem}.html"));
     if path.exists() {
         bail!(
-            "{} is there already: name another with -o FILE",
+            "{} exists already: name another with -o FILE",
             path.display()
         );
     }

@@ -47,7 +47,7 @@ pub(super) fn reproduce(
     let mut told = ProgressReporter::new(terminal, args.simulated);
     let record = if args.simulated {
         if global.machine != "local" {
-            bail!("--simulated brings the reports' own machines; leave --machine away");
+            bail!("--simulated brings the reports' own machines; omit --machine");
         }
         simulate(&reports, &settings, &mut told)?
     } else {

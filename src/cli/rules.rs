@@ -35,7 +35,7 @@ pub(super) fn rules(
 /// Bytes of the largest file of rules.
 const LARGEST: u64 = 1 << 20;
 
-/// Reads the rules; a mistake is told as `FILE:LINE:COLUMN: what`.
+/// Reads the rules; a mistake is reported as `FILE:LINE:COLUMN: what`.
 fn load(file: &Path) -> anyhow::Result<Plan> {
     let text = read_text(file, LARGEST).with_context(|| file.display().to_string())?;
     let (topology, _) = linux::discover()?;
@@ -221,7 +221,7 @@ impl Log {
     }
 }
 
-/// Where it is written down who was changed.
+/// File that records which processes were changed.
 fn state(args: &RulesRunArgs) -> anyhow::Result<PathBuf> {
     if let Some(path) = &args.state {
         return Ok(path.clone());

@@ -12,7 +12,7 @@ use pinwise_store::{Retagged, Store};
 
 pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let mut store = changed_store(global)?;
-    // An id that is wrong is told before any record is changed.
+    // A wrong id is reported before any record is changed.
     for id in &args.ids {
         store.load(id)?;
     }

@@ -125,7 +125,7 @@ impl Terminal {
     }
 
     fn to_stderr(self, text: &str) {
-        // Nobody is left to be told if this fails.
+        // Nobody is left to be reported if this fails.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }

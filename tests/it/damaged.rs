@@ -295,7 +295,7 @@ fn contradictions_are_warnings() {
             "CPUs 7 are said to be online",
             "CPU 1 is said to share a core",
             "CPU 3 is said to share a package",
-            "An L3 cache is said to be shared by CPUs 2-3",
+            "An L3 cache is reported to be shared by CPUs 2-3",
             "NUMA node 1 claims CPUs 2-3 that node 0 claims too",
         ],
     );
@@ -312,7 +312,7 @@ fn contradictions_are_warnings() {
         &[
             "core_cpus: CPUs 2-3 are without CPU 1 itself",
             "shared_cpu_map: CPUs 2-3 are without CPU 1 itself",
-            "An L3 cache is said to be shared by CPUs 1,",
+            "An L3 cache is reported to be shared by CPUs 1,",
         ],
     );
 }
@@ -431,7 +431,7 @@ fn machines_of_more_than_1024_cpus_are_read() {
     }
     snapshot.check([1280, 640, 80, 10, 2], &[]);
 
-    // Odd at every CPU: what is told can still be read.
+    // Inconsistent at every CPU: what is reported can still be read.
     for cpu in 0..ALL {
         snapshot.write(&format!("{CPU}/cpu{cpu}/topology/core_cpus"), "none");
     }

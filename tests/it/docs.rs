@@ -120,7 +120,7 @@ impl Stage {
         }
     }
 
-    /// A site that starts, says where it is, and ends when it is told to. There
+    /// A site that starts, says where it is, and ends when it is reported to. There
     /// is no browser to open it, and the port may be somebody else's.
     #[track_caller]
     fn serve(&self, line: &str) {

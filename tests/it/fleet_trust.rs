@@ -576,7 +576,7 @@ fn nodes_run_no_steps_of_another_user() {
     let err = site.refused(&words);
     assert!(err.contains(&format!("belongs to user {OTHER}")), "{err}");
     assert!(!node.exists());
-    // A container's root, told by the job whose fleet it is: what it makes is
+    // A container's root, which knows from the job whose fleet it is: what it makes is
     // the submitter's.
     let owner = OTHER.to_string();
     let output = site.run(&[&words[..], &["--owner", &owner]].concat());
@@ -605,7 +605,7 @@ fn pipes_in_the_place_of_files_are_refused() {
         assert!(mkfifo.status().unwrap().success());
         for verb in ["status", "cancel", "resume"] {
             let told = trap.quiet(&[verb, "pinwise-fleet/f"], 2);
-            assert!(told.contains("it is no plain file"), "{verb}: {told}");
+            assert!(told.contains("it is not a regular file"), "{verb}: {told}");
         }
     }
 }

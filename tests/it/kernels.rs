@@ -109,7 +109,7 @@ fn nothing_is_allocated_between_the_first_unit_and_the_last() {
     }
 }
 
-/// Bytes that a kernel has at once at most, with so many threads' workers.
+/// Bytes that a kernel has at once at most, with this many threads' workers.
 fn peak_bytes(kernel: &Kernel, size: u64, threads: usize, isa: Isa) -> u64 {
     let before = LIVE_BYTES.get();
     PEAK_BYTES.set(before);

@@ -137,7 +137,7 @@ fn a_process_with_all_it_started_is_placed_and_given_back() {
             wait_for(name, || masks(process) == before);
         }
     }
-    // Told in text and as a record; the name is made harmless.
+    // Reported in text and as a record; the name is made harmless.
     let output = run(&store, &[&arguments[..], &["--for", "1s"]].concat());
     let (out, err) = texts(&output);
     assert!(output.status.success(), "{err}");

@@ -93,7 +93,7 @@ pub(crate) fn random_search(
         .collect()
 }
 
-/// Every arm so many times, in rounds of random order; the lowest median.
+/// Every arm this many times, in rounds of random order; the lowest median.
 pub(crate) fn exhaustive(arms: &mut impl Arms, rounds: usize, chance: &mut impl Rng) -> Choice {
     let mut order: Vec<usize> = (0..arms.count()).collect();
     let mut seen = Seen::new(arms.count());
@@ -252,7 +252,7 @@ fn lowest(values: impl Iterator<Item = f64>) -> usize {
 /// Blocks of the last round, in which the finalists meet.
 const LAST_BLOCKS: usize = 8;
 
-/// Sequential halving as `compare` screens: rounds of so many blocks, of which
+/// Sequential halving as `compare` screens: rounds of this many blocks, of which
 /// the better half goes on; then blocks of the finalists.
 pub(crate) fn successive_halving(arms: &mut impl Arms, chance: &mut impl Rng) -> Choice {
     let mut open: Vec<usize> = (1..arms.count()).collect();

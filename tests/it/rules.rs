@@ -535,7 +535,7 @@ fn bad_rules_are_refused_with_line_and_column() {
     assert_eq!(output.status.code(), Some(2));
     // Neither a pipe nor zeros without end are waited for.
     let output = run(&["rules", "check", "/dev/zero"]);
-    let told = "/dev/zero: it is no regular file";
+    let told = "/dev/zero: it is not a regular file";
     assert!(texts(&output).1.contains(told), "{output:?}");
     std::fs::write(&file, vec![b'#'; (1 << 20) + 1]).unwrap();
     let told = "it is larger than 1024 KiB";

@@ -1,4 +1,4 @@
-//! `pinwise serve`: what it answers, to whom, and what it tells of records that
+//! `pinwise serve`: what it answers, to whom, and what it reports of records that
 //! grow, over a real connection and without a library for it.
 
 mod live;
@@ -365,7 +365,7 @@ fn a_browsers_command_line_holds_no_secret() {
     let (port, ticket) = address(opened.split('"').next().unwrap()).unwrap();
     assert_eq!(port, site.port);
     assert!(!page.to_str().unwrap().contains(ticket.trim_matches('/')));
-    // A browser tells of a file that it is no site of ours.
+    // A browser says of a file that it is not our site.
     let from_file = [("Sec-Fetch-Site", "cross-site")];
     let first = site.ask("GET", &ticket, &from_file);
     assert_eq!(first.status, 200);

@@ -63,7 +63,7 @@ pub(crate) fn diff(a: &Comparison, b: &Comparison) -> Result<DiffRecord, ChangeE
 /// and has an effect of its own.
 #[derive(Debug, Default)]
 pub(crate) struct SessionTally {
-    /// Any arm is told to have changed.
+    /// Any arm is reported to have changed.
     pub(crate) claims: u32,
     /// Verdicts on the arm that may have changed.
     pub(crate) lower: u32,

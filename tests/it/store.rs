@@ -70,7 +70,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// What was told since this was asked last.
+    /// What was reported since the last call.
     fn told(&self) -> Vec<String> {
         std::mem::take(&mut *self.told.lock().unwrap())
     }
@@ -129,7 +129,7 @@ fn run() -> RunRecord {
     comparison("one").arms[0].runs[0].clone()
 }
 
-/// Stores a comparison as it grows, up to so many runs.
+/// Stores a comparison as it grows, up to this many runs.
 struct Keeper<'a> {
     store: &'a mut Store,
     left: usize,
@@ -148,7 +148,7 @@ impl Observer for Keeper<'_> {
     }
 }
 
-/// Writes a record whose writer ends after so many runs.
+/// Writes a record whose writer ends after this many runs.
 fn cut_off(store: Store, id: &str, runs: usize) {
     let mut store = store;
     watched(

@@ -151,7 +151,7 @@ fn a_disturbed_pair_of_siblings_splits_nothing() {
     }
 }
 
-/// Siblings at 18 ns among cores at 19 to 22 (Zen 5): only contention tells.
+/// Siblings at 18 ns among cores at 19 to 22 (Zen 5): only contention shows it.
 #[test]
 fn contention_finds_siblings_that_latency_cannot_see() {
     for seed in 0..10 {
@@ -290,7 +290,7 @@ fn clusters_of_small_cores_are_found() {
 #[test]
 fn two_cpus_are_judged_by_published_latencies() {
     let cases: [(f64, Option<f64>, Option<LevelKind>, bool); 8] = [
-        // ns, contention, level, can it be told.
+        // ns, contention, level, is it decidable.
         (8.0, None, Some(LevelKind::Smt), true),
         (17.0, None, None, false),
         (17.0, Some(1.72), Some(LevelKind::Smt), true),

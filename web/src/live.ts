@@ -1,4 +1,4 @@
-// What `pinwise serve` tells as it happens. A browser opens six connections to
+// What `pinwise serve` reports as it happens. A browser opens six connections to
 // a site and no more, for all its tabs: a tab that nobody sees gives its own back.
 
 import type { AnyRecord, Change } from './source';

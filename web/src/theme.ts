@@ -1,5 +1,5 @@
 // Light and dark, and the colours of charts. The series colours are those of
-// Okabe and Ito (2008, "Color Universal Design"), told apart with any of the
+// Okabe and Ito (2008, "Color Universal Design"), distinguishable with any of the
 // common colour-vision deficiencies; meaning never rests on colour alone.
 
 export interface Theme {

@@ -9,7 +9,7 @@ use pinwise_record::FleetJob;
 /// Which nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// So many, whichever are chosen.
+    /// This many, whichever are chosen.
     pub count: Option<usize>,
     /// These, as the user wrote them.
     pub list: Option<String>,
@@ -151,11 +151,11 @@ pub trait Launcher {
     fn plan(&self, task: &Task, wanted: &Wanted, choice: &Choice) -> Result<String, LaunchError>;
 
     /// Starts the task on the nodes. `submitted`: the time now, RFC 3339. Each
-    /// job is told as soon as it is there, so that none is forgotten where a
+    /// job is reported as soon as it is there, so that none is forgotten where a
     /// later one is refused.
     ///
     /// # Errors
-    /// [`LaunchError`]; jobs told of before were submitted.
+    /// [`LaunchError`]; jobs reported before were submitted.
     fn submit(
         &self,
         task: &Task,

@@ -46,7 +46,7 @@ pub trait Runner {
     /// folder.
     fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale);
 
-    /// Tells what happens.
+    /// Reports what happens.
     fn tell(&mut self, sentence: &str);
 }
 
@@ -182,7 +182,7 @@ impl Attempt<'_> {
         pinwise_record::Kind::of_text(&text)
             .map_err(|error| format!("what it printed: {error}"))?;
         if id_of(&text).is_none_or(|id| id.is_empty()) {
-            return Err("what it printed is no record that can be stored".to_owned());
+            return Err("what it printed is not a record that can be stored".to_owned());
         }
         let id = record_id(&self.fleet.id, self.place.name(), &step.name);
         let mut tags = Summary::of(&text).tags;

@@ -61,7 +61,7 @@ pub struct Failure {
     pub why: String,
     /// How long it took, seconds.
     pub elapsed_s: f64,
-    /// The last lines that it told.
+    /// The last lines that it printed.
     pub stderr: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ pub struct NodeFolder {
     name: String,
 }
 
-/// All that a node's folder tells.
+/// All that is in a node's folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeTale {
     /// The node's record.
@@ -162,7 +162,7 @@ impl NodeFolder {
         Ok(self.own()?.path().join("spool"))
     }
 
-    /// Makes the file for what the node tells, which a shell or a scheduler
+    /// Makes the file for what the node prints, which a shell or a scheduler
     /// then opens.
     ///
     /// # Errors
@@ -282,7 +282,7 @@ impl NodeFolder {
         Ok(Some(text))
     }
 
-    /// All that the folder tells. Files that cannot be used are told, too.
+    /// All that is in the folder. Files that cannot be used are reported, too.
     ///
     /// # Errors
     /// [`FolderError`] where the folder cannot be listed.
@@ -464,7 +464,7 @@ fn step_of(
     }
 }
 
-/// What could be read; what is there and could not be is told.
+/// What could be read; what is there and could not be is reported.
 fn told<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
     match read {
         Ok(value) => Some(value),

@@ -11,7 +11,7 @@ struct Script {
     ends: Vec<(StepEnd, &'static str)>,
     ran: Vec<String>,
     delivered: Vec<usize>,
-    /// Another attempt does step `b` after so many were delivered.
+    /// Another attempt does step `b` after this many were delivered.
     other: Option<usize>,
 }
 

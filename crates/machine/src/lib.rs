@@ -1,5 +1,5 @@
 //! The seam to the host: a machine that can be discovered and that runs
-//! commands where it is told.
+//! commands where it is set to.
 //!
 //! Everything above this trait runs on a real Linux host ([`linux`]) and on a
 //! simulated machine (`pinwise-sim`) alike; the method is tested on known truth
@@ -76,16 +76,16 @@ pub trait Machine {
     /// failed.
     fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError>;
 
-    /// CPU time used on the whole machine so far; `None` where not told.
+    /// CPU time used on the whole machine so far; `None` where unknown.
     fn usage(&mut self) -> Option<Usage>;
 
-    /// Lets so much time pass.
+    /// Lets this much time pass.
     ///
     /// # Errors
     /// [`MachineError::Interrupted`] where the user interrupts.
     fn wait(&mut self, time: Duration) -> Result<(), MachineError>;
 
-    /// Makes these probes, all at the same time, until each has so many good
+    /// Makes these probes, all at the same time, until each has this many good
     /// batches or `limit` has passed. They must not share a CPU. The answer
     /// has one entry per probe, in order.
     ///
@@ -117,7 +117,7 @@ pub trait Machine {
         listener: &mut dyn Listener,
     ) -> Result<Traced, MachineError>;
 
-    /// What tiers cost a switch, measured for about so long each, in turns
+    /// What tiers cost a switch, measured for about this long each, in turns
     /// with untraced switches. Tiers that are not available are left out, and so
     /// is everything on a machine where time is made up.
     ///
@@ -140,7 +140,7 @@ pub trait Machine {
     fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError>;
 
     /// Hands a lock from a thread to one that waits for it, item after item,
-    /// until so many went undisturbed or time is over.
+    /// until this many went undisturbed or time is over.
     ///
     /// # Errors
     /// [`MachineError`] where threads cannot be started or placed, real-time
@@ -268,7 +268,7 @@ pub enum End {
     /// Its main process ended and left others running, which were killed; who
     /// they were.
     LeftBehind(Vec<String>),
-    /// A service that ran already could not be measured; why, as told.
+    /// A service that ran already could not be measured; why, in words.
     NoFigure(String),
 }
 

@@ -19,7 +19,7 @@ const FEWEST_REPEATS: usize = 3;
 const ASSUMED_SPREAD: f64 = 0.03;
 /// Differences of less are none.
 const LEAST_EFFECT: f64 = 0.01;
-/// Time away from memory is a control where it has so many samples …
+/// Time away from memory is a control where it has this many samples …
 const LEAST_CONTROL: f64 = 30.0;
 /// … and this share of the time in code that was read.
 const CONTROL_SHARE: f64 = 0.1;

@@ -21,7 +21,7 @@ pub struct DiffRecord {
     pub machine_changes: Vec<MachineChange>,
     /// Figures of both, in the order of A.
     pub figures: Vec<FigureChange>,
-    /// What it comes to.
+    /// The result.
     pub sentence: String,
     /// What else must be known to read it, as full sentences.
     pub caveats: Vec<String>,
@@ -41,7 +41,7 @@ pub struct ComparedRecord {
     pub host: String,
     /// What it is about.
     pub title: String,
-    /// What the machine was, in one line; `null` where not told.
+    /// What the machine was, in one line; `null` where unknown.
     pub machine: Option<String>,
 }
 

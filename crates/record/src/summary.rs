@@ -1,7 +1,7 @@
 //! What lists and plots over time say of any record, read off its fields.
 //!
 //! A record is read as JSON here, not as its type: what is damaged or newer
-//! still stands in the history, with what can be told of it.
+//! still stands in the history, with what is known of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +68,7 @@ pub struct Summary {
     /// followed over time; `null` where there is none.
     pub subject: Option<String>,
     /// What the machine was: model, shape, kernel, microcode, hypervisor;
-    /// `null` where not told.
+    /// `null` where unknown.
     pub machine: Option<String>,
     /// Headline figures.
     #[serde(default)]
@@ -374,7 +374,7 @@ fn profile(record: &Value) -> Vec<Figure> {
     figures
 }
 
-/// Nodes that depart from their equals, and nodes of which every step is done.
+/// Nodes that differ from their peers, and nodes of which every step is done.
 fn fleet_report(record: &Value) -> Vec<Figure> {
     let outliers = list(&record["outliers"]).iter();
     let nodes: BTreeSet<&str> = outliers.filter_map(|o| o["node"].as_str()).collect();

@@ -28,10 +28,10 @@ pub struct TimelineRecord {
     /// Slices packed at most; a still longer trace has spans only.
     #[serde(default)]
     pub most_packed: usize,
-    /// The longest waits; `null` where the source does not tell.
+    /// The longest waits; `null` where the source does not report it.
     #[serde(default)]
     pub waits: Option<PackedWaitsRecord>,
-    /// When cores shared needlessly; `null` where the source does not tell.
+    /// When cores shared needlessly; `null` where the source does not report it.
     #[serde(default)]
     pub sharing: Option<PackedSharingRecord>,
     /// Length of a span, seconds.
@@ -96,7 +96,7 @@ pub struct CpuSpans {
     pub cpu: usize,
     /// Share of traced threads.
     pub own: Vec<f64>,
-    /// Share of others; empty where not told.
+    /// Share of others; empty where unknown.
     pub foreign: Vec<f64>,
 }
 

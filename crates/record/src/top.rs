@@ -40,7 +40,7 @@ pub struct TopRecord {
     /// Moves between CPUs per second, by the outermost boundary crossed.
     pub migrations_per_s: MoveRates,
     /// Cores with several busy CPUs; `null` where no core has several, or the
-    /// source does not tell.
+    /// source does not report it.
     pub smt_sharing: Option<TopSharing>,
     /// Records lost since the beginning.
     pub lost: u64,
@@ -68,7 +68,7 @@ pub struct MoveRates {
     pub numa: f64,
     /// To another package.
     pub package: f64,
-    /// Not told.
+    /// Unknown.
     pub unknown: f64,
 }
 
@@ -98,7 +98,7 @@ pub struct TopSharing {
     pub idle: f64,
     /// At each moment the smaller of both, on average.
     pub avoidable: Option<f64>,
-    /// `shared` and `idle` are at least so much, from busy times of CPUs.
+    /// `shared` and `idle` are at least this much, from busy times of CPUs.
     pub is_lower_bound: bool,
 }
 

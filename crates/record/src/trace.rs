@@ -13,7 +13,7 @@ use super::{Entry, StoredRecord};
 pub const TRACE_SCHEMA: &str = "pinwise.trace/1";
 
 /// A trace: how it was made, what came out, what it means. What the source
-/// could not tell is `null`, never 0.
+/// did not report is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceRecord {
@@ -266,13 +266,13 @@ pub struct WaitRecord {
     pub basis: Option<WaitBasis>,
     /// Waits that ended.
     pub count: Option<u64>,
-    /// Half of the waits were at most so long; accurate to 4 %.
+    /// Half of the waits were at most this long; accurate to 4 %.
     pub p50_s: Option<f64>,
-    /// 99 of 100 were at most so long.
+    /// 99 of 100 were at most this long.
     pub p99_s: Option<f64>,
     /// The longest.
     pub longest_s: Option<f64>,
-    /// Why they waited; sums to `total_s` where events tell.
+    /// Why they waited; sums to `total_s` where events show it.
     pub because: Option<WaitCauses>,
 }
 
@@ -311,7 +311,7 @@ pub struct SmtSharingRecord {
     pub percent: Option<f64>,
     /// Who caused that part.
     pub by: Option<SharingCauses>,
-    /// Why nothing is told, or how far it can be trusted.
+    /// Why nothing is reported, or how far it can be trusted.
     pub note: Option<String>,
 }
 
@@ -343,7 +343,7 @@ pub struct IdleWaitingRecord {
     pub scheduler_s: Option<f64>,
     /// Part during which only CPUs idled that the mask forbids.
     pub mask_s: Option<f64>,
-    /// Why nothing is told.
+    /// Why nothing is reported.
     pub note: Option<String>,
 }
 

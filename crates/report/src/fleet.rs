@@ -1,4 +1,4 @@
-//! A fleet's nodes beside their equals, as text: who departs first, then the
+//! A fleet's nodes beside their peers, as text: outliers first, then the
 //! groups, what outliers share, and what else is to be known.
 
 use super::comparison::findings;
@@ -10,9 +10,9 @@ use pinwise_record::{FleetGroup, FleetOutlier, FleetReport, OutlierKind};
 const MOST_NODES: usize = 40;
 /// Rows of one node.
 const MOST_OF_NODE: usize = 3;
-/// Groups that are told.
+/// Groups that are listed.
 const MOST_GROUPS: usize = 12;
-/// Settings that are told of a group.
+/// Settings that are listed of a group.
 const MOST_SETTINGS: usize = 10;
 /// Sentences on what outliers have in common.
 const MOST_COMMON: usize = 10;
@@ -48,7 +48,7 @@ pub fn fleet_report(record: &FleetReport, palette: Palette) -> String {
 }
 
 fn groups(groups: &[FleetGroup], palette: Palette) -> String {
-    let mut text = format!("\n{}\n", palette.strong("Groups of equals"));
+    let mut text = format!("\n{}\n", palette.strong("Groups of similar nodes"));
     for (group, number) in groups.iter().zip(1..).take(MOST_GROUPS) {
         let line = format!("{}: {}", group.name, count(group.nodes, "node"));
         let first = format!("  {number:>2}  ");
@@ -109,10 +109,10 @@ fn outliers(record: &FleetReport, palette: Palette) -> String {
             rows.push(row);
         }
     }
-    let header = ["node", "what departs", "it has", "usual", "ratio", "q"];
+    let header = ["node", "figure or setting", "it has", "usual", "ratio", "q"];
     let mut text = format!(
         "\n{}\n{}",
-        palette.strong("Nodes that depart"),
+        palette.strong("Outliers"),
         table(&header, rows)
     );
     if nodes.len() > MOST_NODES {

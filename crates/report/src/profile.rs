@@ -1,4 +1,4 @@
-//! A profile as text: what it comes to, functions, hot instructions, threads.
+//! A profile as text: summary, functions, hot instructions, threads.
 
 use super::WIDTH;
 use super::style::{Palette, paragraph, shortened, table, visible};
@@ -10,7 +10,7 @@ use pinwise_record::{
 
 /// Columns of a function's name.
 const NAME: usize = 28;
-/// A function that was never seen itself is told where what it called took this
+/// A function that was never seen itself is listed where what it called took this
 /// share of all time.
 const MUCH: f64 = 0.05;
 
@@ -231,7 +231,7 @@ fn functions(record: &ProfileRecord, most: usize) -> String {
     out
 }
 
-/// The first so many functions that were seen executing or had much executed
+/// The first this many functions that were seen executing or had much executed
 /// for them; and the others.
 fn worth_telling(
     record: &ProfileRecord,

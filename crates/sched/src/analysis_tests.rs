@@ -307,7 +307,7 @@ fn who_ended_elsewhere_was_not_here_since_the_beginning() {
     check_timeline(&told);
 }
 
-/// A thread that leaves a CPU did not wait on another one, whatever was told
+/// A thread that leaves a CPU did not wait on another one, whatever was reported
 /// of it before; and what that CPU loses does not concern it.
 #[test]
 fn who_leaves_a_cpu_waits_nowhere() {
@@ -445,7 +445,7 @@ fn a_thread_that_comes_back_is_told_once() {
 }
 
 /// The command's first child may be there when the command is looked at, before
-/// the stream tells of its beginning.
+/// the stream reports its beginning.
 #[test]
 fn a_thread_that_is_known_before_it_begins_is_told_once() {
     let know = |thread| {
@@ -484,7 +484,7 @@ fn a_thread_that_is_known_before_it_begins_is_told_once() {
     assert_eq!((told.threads, told.by_thread.len()), (3, 3));
 }
 
-/// Where wake-ups are not seen, what the kernel told before a thread ended may
+/// Where wake-ups are not seen, what the kernel reported before a thread ended may
 /// be a part of it.
 #[test]
 fn waits_of_threads_that_ended_unseen_are_lower_bounds() {

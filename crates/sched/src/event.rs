@@ -108,7 +108,7 @@ pub enum EventKind {
         /// Its affinity mask, cut down to its cpuset.
         cpus: Box<CpuSet>,
     },
-    /// So many records of this CPU were lost between the CPU's last event and
+    /// This many records of this CPU were lost between the CPU's last event and
     /// this one.
     Lost {
         /// How many; at least one where the source does not count.

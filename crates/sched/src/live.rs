@@ -67,7 +67,7 @@ impl Live {
         }
     }
 
-    /// The first moment that counts, where the source tells one: else it is
+    /// The first moment that counts, where the source has one: else it is
     /// that of the first event.
     pub fn begin(&mut self, now_ns: u64) {
         if self.since_ns.is_none() {
@@ -144,7 +144,7 @@ impl Live {
     }
 
     fn switch(&mut self, at: u64, cpu: u32, prev: Tid, left: Left, next: Tid) {
-        // The first that is heard of a CPU tells what it did until now.
+        // The first event of a CPU shows what it did until now.
         if self.watching.scope.has_all_cpus && self.cpus.is_untouched(cpu) {
             self.cpus.assume(cpu, occupant(prev));
             self.with(prev, |_| {});
@@ -272,7 +272,7 @@ impl Live {
         let Some(thread) = self.thread(tid) else {
             return;
         };
-        // Where every switch is told polling only says how things began.
+        // Where every switch is reported polling only says how things began.
         if has_switches {
             thread.cpu.get_or_insert(sample.cpu);
             return;

@@ -1,4 +1,4 @@
-//! What an analysis comes to. Times are ns; what the source could not tell is
+//! The result of an analysis. Times are ns; what the source did not report is
 //! `None`.
 
 use super::{Left, Migrations, Tid};

@@ -25,7 +25,7 @@ pub struct Scope {
     pub has_switches: bool,
     /// Every thread of every CPU is seen, and with it who idles.
     pub has_all_cpus: bool,
-    /// It is told when a thread becomes runnable.
+    /// It reports when a thread becomes runnable.
     pub has_wakeups: bool,
 }
 
@@ -63,7 +63,7 @@ impl Tier {
         }
     }
 
-    /// What its events tell.
+    /// What its events show.
     #[must_use]
     pub const fn scope(self) -> Scope {
         Scope {
@@ -91,7 +91,7 @@ impl FromStr for Tier {
             .find(|tier| tier.name() == text || by_number(tier))
             .copied()
             .ok_or_else(|| {
-                format!("'{text}' is no tier: proc, switch, cpu-wide, tracepoint or bpf (T0 to T4)")
+                format!("'{text}' is not a tier: proc, switch, cpu-wide, tracepoint or bpf (T0 to T4)")
             })
     }
 }

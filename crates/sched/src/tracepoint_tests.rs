@@ -93,7 +93,7 @@ fn what_is_missing_is_named() {
         Err("has field 'comm' of 4 bytes, which is no number"),
     );
     check("", "pid", Err("has no name"));
-    check("name: x\nID: x\n", "pid", Err("has no ID that is a number"));
+    check("name: x\nID: x\n", "pid", Err("has no numeric ID"));
     assert_eq!(Format::parse(WAKEUP_MOVED).unwrap().states, None);
 }
 

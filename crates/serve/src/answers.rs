@@ -27,7 +27,7 @@ use pinwise_store::{Found, StoreError};
 
 /// Where tickets stand.
 pub(super) const TICKETS: &str = "/open/";
-/// Other users who are told of.
+/// Other users who are reported.
 const MOST_STRANGERS: usize = 16;
 
 /// What all answers are made of.
@@ -38,7 +38,7 @@ pub(super) struct AppState {
     ticket: Mutex<Ticket>,
     user: u32,
     owner_of_peer: Box<OwnerOfPeer>,
-    /// Other users who were told of: each is once.
+    /// Other users who were reported: each is once.
     strangers: Mutex<BTreeSet<u32>>,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
     policy: Policy,
@@ -148,7 +148,7 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
         .with_state(state)
 }
 
-/// Stands before all of them: nothing is told to those who do not know the
+/// Stands before all of them: nothing is sent to those who do not know the
 /// secret, or whom another site sent.
 async fn guard(State(state): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
@@ -178,7 +178,7 @@ async fn guard(State(state): State<Arc<AppState>>, request: Request, next: Next)
 }
 
 /// Leads on to the site. Not by a redirect: a browser that came from a file
-/// would tell that of the next request, too.
+/// would report that of the next request, too.
 fn welcome(secret: &Secret) -> String {
     let home = format!("/{}/", secret.word());
     format!(

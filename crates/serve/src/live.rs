@@ -1,7 +1,7 @@
-//! What changes, told as it does: server-sent events.
+//! Changes as they happen: server-sent events.
 //!
 //! One watch looks at the store for all pages, and only while a page is open.
-//! A page is told what there is when it is ready to hear it: what it missed is
+//! A page is sent what there is when it is ready to receive it: what it missed is
 //! not kept for it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -28,7 +28,7 @@ const PACE: Duration = Duration::from_millis(500);
 /// Comments keep the connection open through whatever stands between.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Tells when other processes have changed the store.
+/// Reports when other processes have changed the store.
 #[derive(Default)]
 pub(super) struct ChangePoller {
     seen: watch::Sender<Option<Generation>>,
@@ -125,10 +125,10 @@ struct Watched {
     stage: Stage,
 }
 
-/// How far the telling is.
+/// How far the stream is.
 enum Stage {
     Open,
-    /// The record grows no more, whole or not; that is still to be told.
+    /// The record grows no more, whole or not; that is still to be sent.
     Ended {
         is_complete: bool,
     },

@@ -48,7 +48,7 @@ impl From<StoreError> for Problem {
             StoreError::Locked { path } => Self::new(
                 away,
                 format!("The store {path} is locked by another process."),
-                "Records are shown again once it lets go of the store.",
+                "Records are shown again once it releases the store.",
             ),
             StoreError::Damaged { path, reason } => Self::new(
                 away,

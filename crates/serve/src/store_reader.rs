@@ -17,7 +17,7 @@ pub(super) struct StoreReader {
     location: Location,
     spool: Spool,
     held: Mutex<Held>,
-    /// What was told last, so that it is told once.
+    /// What was reported last, so that it is reported once.
     trouble: Mutex<Option<String>>,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -83,7 +83,7 @@ impl StoreReader {
         Ok(read(&held.store)?)
     }
 
-    /// A store that does not answer is told of on standard error, once.
+    /// A store that does not answer is reported on standard error, once.
     fn tell(&self, problem: Option<&Problem>) {
         let now = problem.filter(|p| p.is_of_store()).map(|p| &p.error);
         let mut last = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);

@@ -32,7 +32,7 @@ const LEAST_FOR_MEANS: usize = 24;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Score {
     /// Ranks that redescend where tails are heavy, weighted by the load that
-    /// levels tell.
+    /// levels show.
     #[default]
     Weighted,
     /// Plain signed ranks: every block counts alike.
@@ -113,8 +113,8 @@ impl Question {
         GUARD * self.alpha / contrasts.max(1) as f64
     }
 
-    /// The fewest blocks that allow a claim on so many contrasts. A percentile
-    /// is judged by the runs beyond it: of both arms' runs so many must be there.
+    /// The fewest blocks that allow a claim on this many contrasts. A percentile
+    /// is judged by the runs beyond it: of both arms' runs this many must be there.
     #[must_use]
     pub fn least_blocks(&self, contrasts: usize) -> usize {
         let pairs = least_pairs(self.error_of_one(contrasts));
@@ -136,7 +136,7 @@ impl Question {
         }
     }
 
-    /// When to look at so many contrasts.
+    /// When to look at this many contrasts.
     #[must_use]
     pub fn schedule(&self, contrasts: usize) -> Schedule {
         let least = match self.judge {

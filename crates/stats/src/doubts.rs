@@ -45,7 +45,7 @@ struct Limits {
     same: f64,
 }
 
-/// A mean that is so many times the smallest effect of interest away is not the
+/// A mean that is this many times the smallest effect of interest away is not the
 /// same, whatever its test says: one slow run of ten proves nothing and may be
 /// one of many.
 const FAR_FROM_SAME: f64 = 2.0;

@@ -20,7 +20,7 @@ struct World {
     cold: f64,
     /// What it costs more from no load to full load.
     under_load: f64,
-    /// Share of its runs that cost so much more.
+    /// Share of its runs that cost this much more.
     slow: (f64, f64),
 }
 
@@ -63,7 +63,7 @@ fn raised(world: World, doubt: impl Fn(&Doubts) -> bool) -> usize {
     raised_at((60, true), world, doubt)
 }
 
-/// Of 200 of so many blocks, at the last look or before it?
+/// Of 200 of this many blocks, at the last look or before it?
 fn raised_at(
     (blocks, is_last): (usize, bool),
     world: World,

@@ -23,8 +23,8 @@
 //! * [`steadiness`]: which arm's runs spread less;
 //! * [`describe`], [`diagnose`]: spread, drift, outliers, position effects;
 //! * [`apart`]: two series that were measured apart in time;
-//! * [`outliers`], [`discovery`], [`separate`]: which of many machines depart
-//!   from their equals, and what those have in common;
+//! * [`outliers`], [`discovery`], [`separate`]: which of many machines differ
+//!   from their peers, and what those have in common;
 //! * [`welch`]: what other tools would have concluded.
 //!
 //! Nothing here reads a clock or draws a random number.
@@ -66,7 +66,7 @@ pub struct Responses {
 }
 
 impl Responses {
-    /// An empty experiment over so many arms.
+    /// An empty experiment over this many arms.
     #[must_use]
     pub const fn new(arms: usize) -> Self {
         Self {

@@ -22,7 +22,7 @@ use super::normal;
 const GROWTH: f64 = 1.45;
 /// After every pair up to here it is asked whether all can be claimed.
 const EVERY_PAIR: usize = 64;
-/// Then whenever there are so many times as many.
+/// Then whenever there are this many times as many.
 const CLAIM_GROWTH: f64 = 1.1;
 /// No claim is made on fewer pairs.
 pub const LEAST_PAIRS: usize = 6;
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn a_walk_that_is_looked_at_after_every_step_crosses_as_often_as_planned() {
         // Sixty-four looks at a random walk of fair coins: as often as the
-        // design says, to the resolution of so many walks.
+        // design says, to the resolution of this many walks.
         let looks: Vec<f64> = (9..=64u32).map(f64::from).collect();
         let bounds: Vec<f64> = levels(Spending::new(0.05), &looks)
             .into_iter()

@@ -40,7 +40,7 @@ impl Words {
     };
 }
 
-/// What the comparison as a whole comes to.
+/// The result of the comparison as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// One arm is better than the baseline.
@@ -168,8 +168,8 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
     let half_width = contrast.interval.half_width();
     if !half_width.is_finite() {
         return format!(
-            "{arm} against {baseline} is undecided: {} no claim, about {} more for ±{}.",
-            blocks_allow(blocks),
+            "{arm} against {baseline} is undecided: {}; about {} more for ±{}.",
+            too_few(blocks, setting),
             duration(time_for_first_claim(blocks, setting)),
             percent(gain(setting.delta))
         );
@@ -310,8 +310,8 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
                 .fold(0.0, f64::max);
             let Some(open) = open.filter(|c| c.interval.half_width().is_finite()) else {
                 return format!(
-                    "Undecided: {} no claim; at least {} more.",
-                    blocks_allow(look.blocks),
+                    "Undecided: {}; at least {} more.",
+                    too_few(look.blocks, setting),
                     duration(time_for_first_claim(look.blocks, setting))
                 );
             };
@@ -386,9 +386,13 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
 /// A margin that would be printed as 0.00 %.
 const NO_MARGIN: f64 = 5e-5;
 
-fn blocks_allow(blocks: usize) -> String {
-    let verb = if blocks == 1 { "allows" } else { "allow" };
-    format!("{} {verb}", count(blocks, "block"))
+/// Why there is no interval: blocks are missing, or too few of them count.
+fn too_few(blocks: usize, setting: &Setting<'_>) -> String {
+    if blocks < setting.least {
+        format!("too few blocks for a verdict ({blocks} of {})", setting.least)
+    } else {
+        format!("too few usable pairs in {}", count(blocks, "block"))
+    }
 }
 
 /// `ln(ratio)` as a relative change: 0.02 is two per cent more.
@@ -479,8 +483,8 @@ mod tests {
         );
         check(
             contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),
-            "cpu:0 against os-default is undecided: 40 blocks allow no claim, about 18 s more for ±1.0 %.",
-            "Undecided: 40 blocks allow no claim; at least 18 s more.",
+            "cpu:0 against os-default is undecided: too few usable pairs in 40 blocks; about 18 s more for ±1.0 %.",
+            "Undecided: too few usable pairs in 40 blocks; at least 18 s more.",
         );
     }
 

@@ -138,7 +138,7 @@ pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
         .collect()
 }
 
-/// What a look at a journal tells.
+/// What a look at a journal finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Its writer lives; its length in bytes.

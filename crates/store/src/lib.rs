@@ -152,9 +152,9 @@ pub struct Filter {
     pub subject: Option<String>,
     /// Words that all occur in id, title, host, verdict or tags, in any case.
     pub text: Option<String>,
-    /// At most so many lines.
+    /// At most this many lines.
     pub limit: Option<usize>,
-    /// Without the newest so many.
+    /// Without the newest this many.
     pub offset: usize,
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Postgres {
     spool: Spool,
     /// The record whose writer this is.
     growing: Option<Growing>,
-    /// Has it been told that something waits in the spool?
+    /// Has it been reported that something waits in the spool?
     has_told: Cell<bool>,
     /// Did this store put anything there?
     has_waiting: bool,

@@ -21,7 +21,7 @@ const WHOLE: &str = "record";
 /// Ending of a record whose beginning waits.
 const BEGUN: &str = "begun";
 
-/// Where stores put by what they cannot deliver, and who is told of it.
+/// Where stores put by what they cannot deliver, and who is notified.
 #[derive(Clone)]
 pub struct Spool {
     /// The folder; made with mode 0700 when it is needed.

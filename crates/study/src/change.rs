@@ -127,7 +127,7 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
     for side in [a, b] {
         if !side.entry.is_complete {
             caveats.push(format!(
-                "{} did not end: what it has so far is compared.",
+                "{} did not finish: what it has so far is compared.",
                 side.entry.id
             ));
         }
@@ -257,7 +257,7 @@ fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureCh
     }
     let has_intervals = a.entry.schema == BENCH_SCHEMA;
     caveats.push(match has_intervals {
-        true => "A and B ran at different times, and each figure has an interval of its own: a change is told only where the two lie apart. pinwise diff of the comparisons that the bench is made of tells more.".to_owned(),
+        true => "A and B ran at different times, and each figure has an interval of its own: a change is reported only where the two do not overlap. pinwise diff of the bench's comparisons shows more.".to_owned(),
         false => "Figures of such records have no interval between records: how much of a change is chance is unknown.".to_owned(),
     });
     let named = |figures: &[Figure], name: &str| figures.iter().find(|f| f.name == name).cloned();
@@ -318,7 +318,7 @@ fn judged(mut figure: FigureChange, delta: f64) -> FigureChange {
             ChangeVerdict::Same
         }
         // Two states of one machine often differ by a little for longer than
-        // an experiment lasts: only what is more than that is told.
+        // an experiment lasts: only what is more than that is reported.
         (_, Some(high)) if high < 1.0 / (1.0 + delta) => ChangeVerdict::Lower,
         (Some(low), _) if low > 1.0 + delta => ChangeVerdict::Higher,
         _ => ChangeVerdict::CannotTell,

@@ -1,4 +1,4 @@
-//! What a comparison of placements of a running service comes to, beyond what
+//! The result of a comparison of placements of a running service, beyond what
 //! any comparison does.
 
 use pinwise_machine::linux::live::TargetFacts;
@@ -7,7 +7,7 @@ use pinwise_record::{Comparison, Finding, ServiceRecord, Severity};
 /// What is known of the service after the last run.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceState {
-    /// What should be told of its threads, as full sentences.
+    /// What should be reported of its threads, as full sentences.
     pub notes: Vec<String>,
     /// The setting by which its program places its own threads, if known.
     pub knob: Option<String>,

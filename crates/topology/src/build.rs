@@ -2,7 +2,7 @@
 //!
 //! Facts come from files that contradict each other on real machines: sibling
 //! lists that overlap, NUMA nodes that all claim every CPU, hyper-threads with
-//! different core ids. The first consistent reading wins, the rest is told.
+//! different core ids. The first consistent reading wins, the rest is reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -208,7 +208,7 @@ fn disjoint_units(
         }
         if claim.iter().any(|cpu| unit_of.contains_key(&cpu)) {
             warnings.push(format!(
-                "CPU {id} is said to share a {noun} with CPUs {claim}, which contradicts what another CPU says; ignored."
+                "CPU {id} is reported to share a {noun} with CPUs {claim}, which contradicts what another CPU says; ignored."
             ));
             if noun != "core" || unit_of.contains_key(&id) {
                 continue;
@@ -241,7 +241,7 @@ fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warni
         let is_taken = |cpu| cache_of.contains_key(&key(cpu));
         if cache.cpus.iter().any(is_taken) {
             warnings.push(format!(
-                "An L{} cache is said to be shared by CPUs {}, which overlaps another L{}; ignored.",
+                "An L{} cache is reported to be shared by CPUs {}, which overlaps another L{}; ignored.",
                 cache.level, cache.cpus, cache.level
             ));
             continue;

@@ -177,7 +177,7 @@ impl Pair {
         let (a, b) = self.cpus;
         let (ns, contention) = (self.ns, self.contention());
         if !ns.is_finite() {
-            return format!("CPUs {a} and {b} were not measured against each other.");
+            return format!("The pair of CPUs {a} and {b} was not measured.");
         }
         let between = if ns < LLC_TO_NS {
             "SMT siblings and cores with one last-level cache"

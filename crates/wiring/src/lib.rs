@@ -134,7 +134,7 @@ pub struct WiringLevel {
     pub evidence: String,
 }
 
-/// How the CPUs are wired, as far as the figures tell.
+/// How the CPUs are wired, as far as the figures show.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wiring {
     /// Levels found, smallest groups first. They need not nest.

@@ -110,7 +110,7 @@ pub enum Reading {
     },
     /// Less memory than pinwise itself, which the kernel counts in.
     #[error(
-        "the metric 'max-rss' was not measured: the command needs less memory than pinwise itself, about 8 MiB, and the kernel does not tell less"
+        "the metric 'max-rss' was not measured: the command needs less memory than pinwise itself, about 8 MiB, and the kernel does not report less"
     )]
     SmallMemory,
     /// The output is not JSON.

@@ -21,7 +21,7 @@ use pinwise_workload::{Command, Metric, Workload};
 
 /// Time that does not count after a change of placement.
 const SETTLE: Duration = Duration::from_millis(500);
-/// A metric command that is not told otherwise may take this long.
+/// A metric command without a limit of its own may take this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn compare(
@@ -127,7 +127,7 @@ fn exit(record: &Comparison, told: &ServiceState) -> Exit {
 fn metric(args: &CompareArgs) -> anyhow::Result<Metric> {
     let live = &args.live;
     if live.metric_command.is_none() && live.metric_url.is_none() {
-        bail!("a service is judged by its own figure: --metric-command or --metric-url tells it");
+        bail!("a service is judged by its own figure: give --metric-command or --metric-url");
     }
     let Some(text) = &args.metric else {
         bail!(
@@ -210,7 +210,7 @@ fn planned(
     Ok(plan)
 }
 
-/// What tells the figure. A command runs on the CPUs that no placement takes,
+/// The source of the figure. A command runs on the CPUs that no placement takes,
 /// or where there are none on all: for every arm on the same, so that it is
 /// not what makes the difference.
 fn source(

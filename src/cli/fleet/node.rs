@@ -34,7 +34,7 @@ pub(super) fn node(
     let (topology, _) = machine.topology()?;
     let host = HostRecord::new("local".to_owned(), false, &topology);
     let name = args.node.clone().or_else(|| host.machine.hostname.clone());
-    let name = name.context("--node: this host has no name, so it has to be said")?;
+    let name = name.context("--node: this host has no name; give one")?;
     let store = folder
         .submission()
         .ok()

@@ -41,7 +41,7 @@ pub(super) fn simulate(
         pinwise: env!("CARGO_PKG_VERSION").to_owned(),
     });
     let store = open_store(global)?;
-    let mut store = store.context("--store none: a made-up fleet is there to be read again")?;
+    let mut store = store.context("--store none: a simulated fleet must be stored")?;
     keep(&mut store, &fleet)?;
     let record = fleet.record();
     if terminal.is_json() {

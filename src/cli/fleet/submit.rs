@@ -39,7 +39,7 @@ pub(super) fn submit(
         terminal.warn(&format!("not asked: {left}"));
     }
     if choice.count == 0 {
-        bail!("no node is left to be asked");
+        bail!("no node is left");
     }
     let record = record(
         id,
@@ -222,7 +222,7 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     }
     if path.exists() {
         bail!(
-            "{text} is there already: two fleets cannot share a folder (choose another with --dir or --id)"
+            "{text} exists already: two fleets cannot share a folder (choose another with --dir or --id)"
         );
     }
     Ok(path)

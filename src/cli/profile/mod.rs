@@ -91,7 +91,7 @@ fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()>
     files::write_json(args.sampling.export_json.as_deref(), record)
 }
 
-/// Files can only be written where their folder is: told before the runs.
+/// Files can only be written where their folder is: checked before the runs.
 fn check_files(args: &ProfileArgs) -> anyhow::Result<()> {
     let named = [
         ("--flame-graph", &args.files.flame_graph),

@@ -183,7 +183,7 @@ fn exit_of(record: &SearchRecord, requires_verdict: bool) -> Exit {
     }
 }
 
-/// Would more time or runs tell more?
+/// Would more time or runs help?
 fn can_go_on(record: &SearchRecord) -> bool {
     let is_open = record.verdict.kind == SearchAnswer::Undecided;
     match record.stopped {

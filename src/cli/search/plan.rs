@@ -97,7 +97,7 @@ fn effort(args: &SearchArgs) -> anyhow::Result<Option<Effort>> {
     let (time, runs) = match (args.budget, args.max_runs) {
         (None, None) => return Ok(None),
         (Some(BudgetChoice::Runs(_)), Some(_)) => {
-            bail!("--budget and --max-runs both give a number of runs: leave one away")
+            bail!("--budget and --max-runs both give a number of runs: omit one")
         }
         (Some(BudgetChoice::Runs(runs)), None) | (None, Some(runs)) => (None, Some(runs)),
         (Some(BudgetChoice::Time(time)), runs) => (Some(time), runs),
@@ -129,7 +129,7 @@ fn team(
         });
     };
     if args.workload.threads_env.is_some() {
-        bail!("--threads-env: --threads sets the same variables; leave it away");
+        bail!("--threads-env: --threads sets the same variables; omit it");
     }
     let searched = threads::parse(text, cpus)?;
     let most = searched.last().copied().unwrap_or(1);

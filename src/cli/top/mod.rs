@@ -88,7 +88,7 @@ fn read_arguments(args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Option<
         bail!("--format json prints one frame: add --once");
     }
     if !io::stdout().is_terminal() {
-        bail!("standard output is no terminal: --once prints one frame as text");
+        bail!("standard output is not a terminal: --once prints one frame as text");
     }
     Ok(tier)
 }

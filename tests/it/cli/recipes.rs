@@ -106,7 +106,7 @@ fn what_is_wrong_is_told_in_one_line() {
         ),
         (
             "recipes ./tmp/.",
-            "the recipe ./tmp/.: it is no regular file",
+            "the recipe ./tmp/.: it is not a regular file",
         ),
         (
             "compare --recipe ./typo.toml",

@@ -35,7 +35,7 @@ fn programs_that_cannot_be_started() {
     let ended = trial.compare(&["--", line]);
     ended.is_refused(&["ls -l: no such program", "space"]);
     // A folder of PATH that may not be searched is passed over; a file that is
-    // not marked executable is told only where no other is found.
+    // not marked executable is reported only where no other is found.
     trial.shell("mkdir -p folder/plain other; echo > other/tool; chmod 644 other/tool");
     let search = |program: &str| {
         let mut command = trial.pinwise(&["run", "--", program]);
@@ -65,7 +65,7 @@ fn a_command_that_always_fails() {
     trial
         .compare(&["--ignore-failure", "--", "false"])
         .succeeded();
-    // What failed is kept, and told as what it is.
+    // What failed is kept, and reported as what it is.
     assert_eq!(
         trial
             .run(&["history"])
@@ -274,7 +274,7 @@ fn placements_that_are_refused() {
     }
 }
 
-/// A command that changes its own mask runs where it likes: the record tells
+/// A command that changes its own mask runs where it likes: the record says
 /// what was granted, which is what was asked for.
 #[test]
 fn a_command_that_moves_itself() {

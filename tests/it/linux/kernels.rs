@@ -81,7 +81,7 @@ fn entries(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A small disk with room for so many files, and what is left on it.
+/// A small disk with room for this many files, and what is left on it.
 fn on_small_disk(files: u32) -> Option<(std::process::Output, String)> {
     let folder = tempfile::tempdir().unwrap();
     let mount = format!("mount -t tmpfs -o size=64m,nr_inodes={files} none \"$0\"");

@@ -1,4 +1,4 @@
-//! Traces on the real host: what each tier tells is held against what the
+//! Traces on the real host: what each tier reports is compared with what the
 //! kernel itself counts, and bad subjects are refused in words.
 //!
 //! Nothing here depends on speed; where a kernel or this user's rights lack a
@@ -73,7 +73,7 @@ fn switches_are_those_that_the_kernel_counts() {
         return;
     };
     for tier in permitted(test, &WITH_SWITCHES) {
-        // A machine that is overloaded may lose records, and is told of it;
+        // A machine that is overloaded may lose records, and reports it;
         // one that always does is broken.
         let order = || Order(json!({"tier": tier, "command": command})).make();
         let mut seen = order();
@@ -123,7 +123,7 @@ fn polling_tells_the_times_of_the_command() {
     }
 }
 
-/// Time queued that the kernel tells goes with events that lack wake-ups.
+/// Time queued that the kernel reports goes with events that lack wake-ups.
 #[test]
 fn where_wakeups_are_not_seen_the_kernel_is_asked() {
     let test = "where_wakeups_are_not_seen_the_kernel_is_asked";
@@ -177,7 +177,7 @@ fn a_command_is_ended_by_the_limit_and_by_the_listener() {
 }
 
 /// Thousands of threads a second that live for a moment: bounded, and what is
-/// lost is told.
+/// lost is reported.
 #[test]
 fn a_storm_of_processes_is_followed() {
     let test = "a_storm_of_processes_is_followed";

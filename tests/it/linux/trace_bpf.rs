@@ -1,4 +1,4 @@
-//! Tier `bpf` through the command: what it tells, and that nothing of it stays
+//! Tier `bpf` through the command: what it reports, and that nothing of it stays
 //! in the kernel.
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ fn is_there(trial: &Trial, test: &str) -> bool {
     false
 }
 
-/// Ids of what a process holds, as its descriptors tell.
+/// Ids of what a process holds, as its descriptors show.
 fn held(pid: u32, key: &str) -> BTreeSet<u32> {
     let Ok(descriptors) = Path::new(&format!("/proc/{pid}/fdinfo")).read_dir() else {
         return BTreeSet::new();

@@ -108,7 +108,7 @@ fn output_that_cannot_be_written() {
     ];
     trial
         .compare(&metric)
-        .is_refused(&["--output kept", "leave --output away"]);
+        .is_refused(&["--output kept", "omit --output"]);
 }
 
 #[test]

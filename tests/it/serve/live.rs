@@ -1,4 +1,4 @@
-//! What is told of the store while others write it.
+//! What is reported of the store while others write it.
 
 use super::*;
 

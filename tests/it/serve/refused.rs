@@ -1,4 +1,4 @@
-//! Who gets nothing, and what is told where something is wrong.
+//! Who gets nothing, and what is reported where something is wrong.
 
 use std::net::TcpListener;
 

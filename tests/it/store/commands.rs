@@ -294,7 +294,7 @@ fn a_measurement_outlives_its_server() {
     );
     let record: Value = serde_json::from_str(&out).unwrap();
     assert!(stage.waiting() > 0);
-    // Who reads is told, and nothing that waits is lost by it.
+    // Readers are notified, and nothing that waits is lost by it.
     let output = stage.run(&["history"]);
     let (_, err) = texts(&output);
     assert_eq!(output.status.code(), Some(2));

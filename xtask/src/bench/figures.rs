@@ -16,7 +16,7 @@ const TIERS: [&str; 5] = ["proc", "switch", "cpu-wide", "tracepoint", "bpf"];
 const ROUNDS: usize = 3;
 /// A user of every Debian whom nothing runs as.
 const USER: &str = "games";
-/// Figures may differ by so much, or are marked as bounds.
+/// Figures may differ by this much, or are marked as bounds.
 const ALLOWED: f64 = 0.03;
 /// What is less is not judged, s and switches: two clocks cannot agree on it.
 const LEAST_S: f64 = 0.05;
@@ -199,7 +199,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
 
 Twelve programs under each tier. The trace's figures stand as ratios to the
 kernel's, the median of {ROUNDS} runs each: CPU time and switches to getrusage of
-the program's parent, queued time and threads to what taskstats tells of each
+the program's parent, queued time and threads to what taskstats reports of each
 thread when it exits. Taskstats does not see a thread's last moments, and a
 tracer's own time between a switch and the kernel's note of it counts as queued.
 ≥: the trace says itself that it is a lower bound. –: less than {LEAST_S} s or

@@ -28,7 +28,7 @@ const FLEETS: [(usize, f64, u64); 11] = [
     (10_000, 0.0, 2),
     (10_000, 3.0, 3),
 ];
-/// Fleets of at least so many nodes count for the table by fault.
+/// Fleets of at least this many nodes count for the table by fault.
 const LARGE: usize = 250;
 /// Nodes of the fleet whose costs are measured, and rounds.
 const COST_NODES: usize = 10_000;

@@ -65,7 +65,7 @@ In headless Chromium, without a GPU; the page is a file on disk:
     ))
 }
 
-/// A comparison of so many arms; it takes all its runs.
+/// A comparison of this many arms; it takes all its runs.
 fn fill(setting: &Setting, store: &str) -> Result<()> {
     let mut command = Command::new(&setting.pinwise);
     command.args([

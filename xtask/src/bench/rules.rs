@@ -1,5 +1,5 @@
 //! What rules cost while 200 processes a second are started, and how soon a new
-//! process is placed: told by the kernel, and polling.
+//! process is placed: notified by the kernel, and polling.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

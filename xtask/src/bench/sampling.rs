@@ -51,7 +51,7 @@ const SAMPLERS: [Sampler; 10] = [
     Sampler::PerfTables(OFTEN_HZ),
 ];
 
-/// CPU time of the command, and of pinwise where it tells it, s.
+/// CPU time of the command, and of pinwise where it reports it, s.
 #[derive(Debug, Clone, Copy)]
 struct Used {
     cpu_s: f64,

@@ -154,7 +154,7 @@ fn compare(
     Ok(rows)
 }
 
-/// What only a trace of pinwise's tells: own time, lost, counted.
+/// What only pinwise's trace reports: own time, lost, counted.
 fn own_columns(told: &[(Told, Used)]) -> String {
     if told.is_empty() {
         return "– | – | –".to_owned();
@@ -313,7 +313,7 @@ pub(crate) fn used(note: &str, command: &[&str]) -> Result<()> {
     }
     // SAFETY: rusage is plain integers, for which zeros are valid, and the
     // pointer is valid for the call.
-    #[expect(unsafe_code, reason = "std does not tell the usage of children")]
+    #[expect(unsafe_code, reason = "std does not report the usage of children")]
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);

@@ -141,7 +141,7 @@ fn single_inserts(server: &Server, script: &Path) -> Result<f64> {
     let told = output(&mut command)?;
     let line = told.lines().find_map(|line| line.strip_prefix("tps = "));
     let rate = line.and_then(|line| line.split(' ').next()?.parse().ok());
-    rate.with_context(|| format!("pgbench told no rate: {told}"))
+    rate.with_context(|| format!("pgbench printed no rate: {told}"))
 }
 
 fn pgbench() -> Result<PathBuf> {

@@ -3,7 +3,7 @@
 //!
 //! The commands' `--format` is read, which is the same since Slurm 15.08, not
 //! their JSON, which changes. A job never counts as done here: what a node has
-//! done is told by its files, and Slurm only tells why it has not.
+//! done is seen from its files, and Slurm is only asked why it has not.
 
 mod call;
 mod jobs;

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use crate::launcher::LaunchError;
 
-/// Characters of a program's words that are told.
+/// Characters of a program's words that are reported.
 const TOLD: usize = 400;
 
 /// What a command printed and how it ended.
@@ -64,7 +64,7 @@ pub(super) fn in_one_line(text: &str) -> String {
     lines.join("; ").chars().take(TOLD).collect()
 }
 
-/// Works on items, so many at a time, and tells each result as it comes. After
+/// Works on items, N at a time, and passes on each result as it comes. After
 /// an error nothing new is begun, and the first one is returned.
 pub(super) fn each<T: Sync, R: Send>(
     items: &[T],

@@ -113,7 +113,7 @@ impl Kernel {
         match (self.size, asked) {
             (None, None) => Ok(0),
             (None, Some(size)) => Err(KernelError::Size(format!(
-                "--size {size}: {name} has no size; leave it away"
+                "--size {size}: {name} has no size; omit it"
             ))),
             (Some(limits), None) => Ok(limits.default),
             (Some(limits), Some(size)) if (limits.least..=limits.most).contains(&size) => Ok(size),

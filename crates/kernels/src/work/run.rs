@@ -14,13 +14,13 @@ use super::{Isa, Job, Kernel, KernelError, Setup, Worker};
 /// How much is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// So many units, by all threads together.
+    /// This many units, by all threads together.
     Units(u64),
-    /// Units until so much time has passed.
+    /// Units until this much time has passed.
     Time(Duration),
 }
 
-/// How units are dealt to threads.
+/// How units are distributed over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
     /// Each thread gets an equal share beforehand.
@@ -228,7 +228,7 @@ impl Field<'_> {
     }
 
     /// Of threads that work together the first takes the units; the others
-    /// are told by it.
+    /// are reported by it.
     fn work(
         &self,
         thread: usize,

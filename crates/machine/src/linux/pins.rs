@@ -124,7 +124,7 @@ impl Pins {
         });
     }
 
-    /// Tells the guardian something that concerns no pin.
+    /// Sends the guardian something that concerns no pin.
     pub(super) fn tell_guardian(&mut self, line: &str) {
         self.ledger.tell_guardian(line);
     }

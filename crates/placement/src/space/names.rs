@@ -107,7 +107,7 @@ impl Space {
         Occupancy::of(class.groups.iter().map(part).collect())
     }
 
-    /// What tells a class from its siblings of the same level: its kind of
+    /// What distinguishes a class from its siblings of the same level: its kind of
     /// CPU where each has another, else a letter in the order of classes.
     fn label(&self, siblings: &[Group], class: usize) -> Option<String> {
         let list = &self.classes.list;
@@ -149,7 +149,7 @@ impl Space {
         })
     }
 
-    /// The numbers of units, of levels that tell placements apart.
+    /// The numbers of units, of levels that distinguish placements.
     fn shape_of(&self, even: &Even) -> Shape {
         let units = |level: Level| self.tells(level).then_some(even.used[level as usize]);
         Shape {

@@ -9,7 +9,7 @@ use crate::{CacheKind, CpuRecord, MachineRecord, NodeRecord, TopologyRecord};
 use pinwise_format::{count, round_bytes};
 use pinwise_topology::CpuSet;
 
-/// Memory of a node may differ by this share without being told: kernels
+/// Memory of a node may differ by this share without being reported: kernels
 /// reserve more or less of it.
 const MEMORY_ALIKE: f64 = 0.01;
 
@@ -81,7 +81,7 @@ fn identity(a: &MachineRecord, b: &MachineRecord) -> Vec<Difference> {
             let told = |value: &Option<String>| match value {
                 Some(text) => text.clone(),
                 None if what == "hypervisor" => "none".to_owned(),
-                None => "not told".to_owned(),
+                None => "unknown".to_owned(),
             };
             let sentence = format!(
                 "The {noun} is {} in A and {} in B.",
@@ -252,7 +252,7 @@ fn kinds(a: &TopologyRecord, b: &TopologyRecord) -> Option<Difference> {
     })
 }
 
-/// A cache of a CPU by level and type: its size, `None` where not told.
+/// A cache of a CPU by level and type: its size, `None` where unknown.
 type CacheSizes = BTreeMap<(u8, CacheKind), BTreeMap<usize, Option<u64>>>;
 
 fn sizes_by_cpu(record: &TopologyRecord, within: &CpuSet) -> CacheSizes {
@@ -277,7 +277,7 @@ fn cache_sizes(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     let levels: BTreeSet<&(u8, CacheKind)> = in_a.keys().chain(in_b.keys()).collect();
     let mut found = Vec::new();
     for level in levels {
-        // CPUs with the same change are told together.
+        // CPUs with the same change are reported together.
         let mut changes: BTreeMap<[Option<Option<u64>>; 2], CpuSet> = BTreeMap::new();
         for cpu in common.iter() {
             let size = |sizes: &CacheSizes| sizes.get(level).and_then(|of| of.get(&cpu)).copied();
@@ -340,7 +340,7 @@ fn nodes(a: &[NodeRecord], b: &[NodeRecord]) -> Vec<Difference> {
         let (bytes_a, bytes_b) = (node_a.memory_bytes, node_b.memory_bytes);
         if !is_alike(bytes_a, bytes_b) {
             let told =
-                |bytes: Option<u64>| bytes.map_or_else(|| "not told".to_owned(), round_bytes);
+                |bytes: Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), round_bytes);
             let sentence = format!(
                 "Memory of NUMA node {number} is {} in A and {} in B.",
                 told(bytes_a),

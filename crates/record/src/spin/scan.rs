@@ -40,7 +40,7 @@ pub struct SpinScan {
     /// Files that could not be read.
     #[serde(default)]
     pub skipped: Vec<SkippedFile>,
-    /// The chips that gaps are told for.
+    /// The chips that gaps are reported for.
     pub chips: Vec<ScanChip>,
     /// CPUs that programs were taken to count, where an algorithm goes by them.
     pub cpus: u64,

@@ -48,7 +48,7 @@ pub(super) fn alarm(record: &TopologyRecord, palette: Palette) -> String {
 
 /// Contradictions first: they are why one measures.
 fn verdicts(found: &Measured, palette: Palette) -> String {
-    let mut text = heading("Reported against measured", palette);
+    let mut text = heading("Reported versus measured", palette);
     for wanted in [
         Agreement::Contradicted,
         Agreement::Agrees,

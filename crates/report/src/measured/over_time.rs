@@ -47,7 +47,7 @@ fn drift_figures(record: &DriftRecord) -> String {
     });
     let valid = match record.valid_s {
         Some(time) => format!("a measured map is valid for {}", seconds(time)),
-        None => "no measured map has become wrong".to_owned(),
+        None => "no measured map became wrong".to_owned(),
     };
     format!(
         "{}{apart}; the longest time without one {}; {valid}.",

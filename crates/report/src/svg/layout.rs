@@ -84,7 +84,7 @@ impl Scale {
 }
 
 /// Everything that gets a box. A cache within a core gets none: the heading
-/// tells those once.
+/// has those once.
 pub(super) fn parts(topology: &Topology) -> Vec<(Part, CpuSet)> {
     let mut parts: Vec<(Part, CpuSet)> = Vec::new();
     let packages = topology.packages.iter().enumerate();
@@ -318,7 +318,7 @@ fn badness(sizes: &[(f64, f64)], columns: usize, gap: f64, wanted: f64) -> f64 {
     shape + 4.0 * holes as f64 / sizes.len() as f64 + 10.0 * too_wide
 }
 
-/// Places in rows of so many, the width and the height.
+/// Places in rows of this many, the width and the height.
 fn rows_of(sizes: &[(f64, f64)], columns: usize, gap: f64) -> (Vec<(f64, f64)>, f64, f64) {
     let mut places = Vec::with_capacity(sizes.len());
     let (mut widest, mut y) = (0.0_f64, 0.0);

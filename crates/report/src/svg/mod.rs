@@ -22,11 +22,11 @@ use pinwise_topology::{CacheType, CpuSet, Topology};
 
 /// Around everything, pixels.
 const MARGIN: f64 = 28.0;
-/// Words need so much, whatever the machine, pixels.
+/// Words need this much, whatever the machine, pixels.
 const NARROWEST: f64 = 620.0;
 /// Width of what stands beside the matrix, pixels.
 const SIDE: f64 = 340.0;
-/// Of hybrid machines, so many different cores are told.
+/// Of hybrid machines, N different cores are listed.
 const MOST_CORES_TOLD: usize = 4;
 
 /// The machine as one SVG file.
@@ -210,7 +210,7 @@ impl Page {
 
     fn findings(&mut self, measured: &Measured, x: f64, limit: f64) {
         if !measured.verdicts.is_empty() {
-            self.lines(x, limit, 14.0, "strong", "Reported against measured");
+            self.lines(x, limit, 14.0, "strong", "Reported versus measured");
             for verdict in &measured.verdicts {
                 let (mark, class, word) = match verdict.verdict {
                     Agreement::Agrees => ("✓", "on", "agrees"),

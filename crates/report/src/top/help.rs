@@ -3,14 +3,14 @@
 use super::{Piece, Row, Size, Tone};
 
 const KEYS: [(&str, &str); 14] = [
-    ("q Esc Ctrl-C", "leave; pins that were made are undone"),
+    ("q Esc Ctrl-C", "quit; pins that were made are undone"),
     ("arrows PgUp PgDn", "move (Home, End: first, last)"),
     ("Tab", "arrows move the CPUs, or the threads again"),
     ("s, < >", "sort by cpu, migrations, wait, place, name"),
     ("f, /", "only threads whose name holds a text; Esc clears"),
     ("p", "pin the chosen thread: CPUs (0-3,8) or a placement"),
     ("u", "undo the last pin"),
-    ("P", "keep pins when leaving, or no longer"),
+    ("P", "keep pins on quitting, or undo them"),
     ("space", "pause and go on"),
     ("+ -", "longer and shorter interval"),
     ("?", "this page, and back"),

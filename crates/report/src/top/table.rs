@@ -113,7 +113,7 @@ fn columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
     chosen
 }
 
-/// Header and rows around the chosen one, in so many rows at most.
+/// Header and rows around the chosen one, in this many rows at most.
 pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize) -> Vec<Row> {
     let threads = view.arranged(record);
     let room = height.saturating_sub(1);

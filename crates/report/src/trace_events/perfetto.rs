@@ -36,7 +36,7 @@ const CLONE_THREAD: u64 = 0x10000;
 /// The number under which pinwise writes; Perfetto wants one per writer.
 const WRITER: u64 = 0x70_696e;
 
-/// The priority of ordinary threads; events do not tell it.
+/// The priority of ordinary threads; events do not have it.
 const ORDINARY: i64 = 120;
 
 /// The track of findings.
@@ -312,7 +312,7 @@ impl<W: Write> TracePerfetto<W> {
     }
 }
 
-/// The kernel's state of a thread that left. One whose reason is not told is
+/// The kernel's state of a thread that left. One whose reason is unknown is
 /// shown as asleep: most are.
 const fn state(left: Left) -> i64 {
     match left {

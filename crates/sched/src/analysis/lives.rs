@@ -45,7 +45,7 @@ impl Analysis {
         }
     }
 
-    /// Who is looked at before the stream is told of is known before its beginning
+    /// Who is looked at before the stream is processed is known before its beginning
     /// comes: it has done nothing yet.
     fn is_announced(&self, slot: usize, process: Tid) -> bool {
         self.threads.of(slot).is_some_and(|thread| {
@@ -115,7 +115,7 @@ impl Analysis {
         self.retire(slot);
     }
 
-    /// A thread is told of no more; its sums go to the totals.
+    /// A thread appears no more; its sums go to the totals.
     pub(super) fn retire(&mut self, slot: usize) {
         let Self {
             threads,
@@ -244,7 +244,7 @@ impl Analysis {
     }
 }
 
-/// What is told of a thread.
+/// What is known of a thread.
 pub(super) fn summarise(
     thread: &Thread,
     scope: super::Scope,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::super::summary::{Causes, EPISODE_NS, IdleWaiting};
 use pinwise_topology::CpuSet;
 
-/// Masks told apart at most; threads with still other masks count as allowed
+/// Masks distinguished at most; threads with still other masks count as allowed
 /// everywhere.
 const MOST_MASKS: usize = 1024;
 

@@ -77,7 +77,7 @@ impl Analysis {
         self.retire_if_ended(Some(slot), left);
     }
 
-    /// The first switch of a CPU tells who was on it until then: whoever
+    /// The first switch of a CPU shows who was on it until then: whoever
     /// leaves has been there since the trace began, for every switch is seen,
     /// unless it may have been elsewhere.
     fn assume_since_begin(&mut self, cpu: u32, occupant: Occupant) {
@@ -238,7 +238,7 @@ impl Analysis {
         thread.state = State::Running { cpu };
     }
 
-    /// Tells the sums over cores and queues what a CPU does.
+    /// Updates the sums over cores and queues with what a CPU does.
     pub(super) fn tell_use(&mut self, cpu: u32) {
         let seat = &self.seats[cpu as usize];
         let used = match seat.occupant {

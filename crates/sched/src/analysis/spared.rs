@@ -55,12 +55,12 @@ impl Spared {
         }
     }
 
-    /// All cores are told anew, with [`Self::tell`], until [`Self::told`].
+    /// All cores are set anew, with [`Self::tell`], until [`Self::told`].
     pub(super) const fn retell(&mut self) {
         self.round += 1;
     }
 
-    /// So many threads of this core share needlessly from now on.
+    /// This many threads of this core share needlessly from now on.
     pub(super) fn tell(&mut self, core: usize, threads: [u32; 3], time_ns: u64) {
         let open = &mut self.cores[core];
         if threads == [0; 3] && !open.is_listed {
@@ -77,7 +77,7 @@ impl Spared {
         }
     }
 
-    /// Cores that were not told share no more.
+    /// Cores that were not set share no more.
     pub(super) fn told(&mut self, time_ns: u64) {
         let mut at = 0;
         while at < self.listed.len() {

@@ -7,9 +7,9 @@ use super::super::summary::{Causes, ThreadSummary};
 use super::super::{Migrations, Sample, Tid};
 use super::queues::Mark;
 
-/// Threads told one by one; of more, those with the most CPU time.
+/// Threads listed one by one; of more, those with the most CPU time.
 const MOST_TOLD: usize = 1_000;
-/// Processes told apart; beyond that their number is a lower bound.
+/// Processes distinguished; beyond that their number is a lower bound.
 const MOST_PROCESSES: usize = 1 << 20;
 /// Threads remembered as gone; beyond that each may be one of them.
 const MOST_GONE: usize = 1 << 16;
@@ -70,7 +70,7 @@ pub(super) struct Thread {
     /// Did it begin during the trace?
     pub(super) was_born: bool,
     pub(super) state: State,
-    /// Number of its mask; `None`: not told.
+    /// Number of its mask; `None`: unknown.
     pub(super) mask: Option<usize>,
     pub(super) last_cpu: Option<u32>,
     pub(super) since_ns: u64,
@@ -79,7 +79,7 @@ pub(super) struct Thread {
     pub(super) polled: Option<Box<(Sample, Sample)>>,
     /// When it was looked at last.
     pub(super) polled_ns: Option<u64>,
-    /// It was thought to be gone, and told of.
+    /// It was thought to be gone, and was reported.
     is_back: bool,
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// So long on this CPU.
+    /// This long on this CPU.
     pub(super) fn ran(&mut self, cpu: u32, ns: u64) {
         self.cpu_ns += ns;
         match self.cpus.iter().position(|(other, _)| *other == cpu) {
@@ -167,15 +167,15 @@ impl Thread {
 /// Time queued, as far as it is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PartialWait {
-    /// The kernel told something of it.
+    /// The kernel reported something of it.
     pub(super) is_told: bool,
     pub(super) ns: u64,
-    /// At most so much is missing.
+    /// At most this much is missing.
     pub(super) unseen_ns: u64,
 }
 
 impl PartialWait {
-    /// Less than this share is missing, and it counts as known: 1 in so many.
+    /// Less than this share is missing, and it counts as known: 1 in this many.
     const NEGLIGIBLE: u64 = 50;
 
     pub(super) const fn add(&mut self, other: Self) {
@@ -290,7 +290,7 @@ impl Threads {
         self.slots.get_mut(slot)?.as_mut()
     }
 
-    /// May the trace have told of this thread before? Or it began during the
+    /// May the trace have mentioned this thread before? Or it began during the
     /// trace, or another of its number did and is gone.
     pub(super) fn may_be_known(&self, slot: usize) -> bool {
         let is_full = self.gone.len() >= MOST_GONE;

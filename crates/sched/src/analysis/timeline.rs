@@ -39,7 +39,7 @@ impl Drawing {
         }
     }
 
-    /// Everything is told from here on.
+    /// Everything is recorded from here on.
     pub(super) fn begin(&mut self, time_ns: u64) {
         self.from_ns.get_or_insert(time_ns);
     }

@@ -1,4 +1,4 @@
-//! From what tracers tell to [`Event`]s: names once instead of with every
+//! From what tracers report to [`Event`]s: names once instead of with every
 //! switch, processes as soon as they are known, who is followed, and an end
 //! for every thread that ended.
 //!
@@ -14,7 +14,7 @@ use crate::{Event, EventKind, IDLE, Left, Tid};
 const BATCH: usize = 1024;
 
 /// Threads remembered at a time; a kernel has at most 4 million numbers, and
-/// what is forgotten is only told again.
+/// what is forgotten is only emitted again.
 const MOST_THREADS: usize = 1 << 20;
 
 /// How a file is to be read.
@@ -56,7 +56,7 @@ struct Waking {
     index: usize,
 }
 
-/// Puts what is told into events.
+/// Turns raw events into events.
 pub(super) struct EventBuilder<'a> {
     reading: Reading,
     sink: &'a mut dyn FnMut(&[Event]),
@@ -272,9 +272,9 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    /// The kernel tells of an end before the thread's last switch, and a
+    /// The kernel reports an end before the thread's last switch, and a
     /// thread that is gone cannot switch: where switches are all there, the
-    /// end is told after it. Where perf looked at single threads, that last one
+    /// end is emitted after it. Where perf looked at single threads, that last one
     /// is missing.
     fn exit(&mut self, told: &RawEvent, thread: Tid) {
         if self.reading.has_last_switch {
@@ -304,7 +304,7 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    /// Tells a thread's name where it is another than before.
+    /// Emits a thread's name where it differs from before.
     fn meet(&mut self, told: &RawEvent, who: Named) {
         let thread = who.thread;
         if thread == IDLE {
@@ -321,7 +321,7 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    /// Tells a thread's process where it is news.
+    /// Emits a thread's process where it is new.
     fn belongs(&mut self, told: &RawEvent, thread: Tid, process: Tid) {
         if thread == IDLE || process <= 0 {
             return;

@@ -4,7 +4,7 @@
 //! Tools filter by process and CPU, and files do not say so reliably. Where
 //! all is recorded, each switch of a CPU leaves the thread that the last one
 //! brought. Where that does not hold, or the tool looked at one command only,
-//! nothing is told about idle CPUs and other programs.
+//! nothing is known about idle CPUs and other programs.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ impl Prefix {
         }
     }
 
-    /// What the events tell, as far as their beginning shows. `is_partial`: the
+    /// What the events show, as far as their beginning shows. `is_partial`: the
     /// tool looked at a command's threads only.
     pub(super) fn scope(&self, is_partial: bool) -> Scope {
         let is_chain = self.switches > 0 && self.broken * BROKEN <= self.switches;

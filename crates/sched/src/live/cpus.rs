@@ -281,7 +281,7 @@ impl Cpus {
         }
     }
 
-    /// Begins new sums. A clock that was told to be ahead is so no longer.
+    /// Begins new sums. A clock that was reported to be ahead is so no longer.
     pub(super) fn start_anew(&mut self, now_ns: u64) {
         self.time = CoreTime::default();
         self.begin(now_ns);

@@ -38,7 +38,7 @@ pub struct Frame {
     /// Their moves between CPUs.
     pub moves: Migrations,
     /// Cores with several busy CPUs; `None` where no core has several, or the
-    /// source tells nothing about it.
+    /// source reports nothing about it.
     pub sharing: Option<Sharing>,
     /// Records that were lost since tracing began.
     pub lost: u64,
@@ -76,7 +76,7 @@ pub struct ThreadFrame {
     pub cpu: Option<u32>,
     /// Share of the interval that it was on a CPU.
     pub busy: Option<f64>,
-    /// Share of the interval that it was queued. Where wake-ups are not told
+    /// Share of the interval that it was queued. Where wake-ups are not reported
     /// only the time after a preemption is known.
     pub wait: Option<f64>,
     /// Moves between CPUs per second.
@@ -94,7 +94,7 @@ pub struct ThreadFrame {
 pub enum SharingBasis {
     /// From switches: exact but for CPUs that are unknown.
     Switches,
-    /// From the CPUs' busy times: so much at least. Two CPUs that were busy
+    /// From the CPUs' busy times: this much at least. Two CPUs that were busy
     /// for shares a and b of the time were so together for at least a + b − 1.
     BusyTimes,
 }

@@ -342,7 +342,7 @@ fn polling_gives_rates_from_its_second_look_on() {
     check(thread(&frame, 7).busy, 0.5);
     check(thread(&frame, 7).migrations_per_s, 20.0);
     check(thread(&frame, 7).switches_per_s, 500.0);
-    // The first look did not tell how long it had been queued.
+    // The first look did not show how long it had been queued.
     assert_eq!(thread(&frame, 7).wait, None);
     assert_eq!((frame.moves.llc, frame.moves.unknown), (1, 5));
     assert_eq!(thread(&frame, 8).busy, None);

@@ -47,7 +47,7 @@ fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).unwrap()
 }
 
-/// The true time of so many threads on these CPUs.
+/// The true time of this many threads on these CPUs.
 fn truth(text: &str, cpus: &str, threads: usize) -> f64 {
     let workload = command("prog", threads);
     open(text)

@@ -8,7 +8,7 @@ use pinwise_sched::{Analysis, Summary};
 use pinwise_workload::{Command, Workload};
 use proptest::prelude::*;
 
-/// Keeps everything; leaves after so many rounds.
+/// Keeps everything; leaves after this many rounds.
 #[derive(Default)]
 struct Recorder {
     events: Vec<Event>,

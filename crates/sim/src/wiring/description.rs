@@ -216,7 +216,7 @@ pub(super) struct CacheFigure {
     pub(super) ns: f64,
 }
 
-/// From so many bytes on, a load costs so much more.
+/// From this many bytes on, a load costs this much more.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TlbFigure {
@@ -371,7 +371,7 @@ impl Figures {
             }]);
         }
         if self.topology.is_some() || !self.stacked.is_empty() {
-            let reason = "each has its own topology and stacked; leave those of [wiring] away";
+            let reason = "each has its own topology and stacked; omit those of [wiring]";
             return Err(bad(checker, "states", reason));
         }
         if self.states.len() > MOST_STATES || self.states.len() * reported.cpus.len() > MOST_CPUS {

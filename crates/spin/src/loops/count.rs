@@ -45,7 +45,7 @@ const fn cut(value: u64, bits: u32) -> u64 {
     }
 }
 
-/// A number of so many bits with its sign.
+/// A number of this many bits with its sign.
 const fn signed(value: u64, bits: u32) -> i64 {
     let unused = 64 - bits;
     (value << unused).cast_signed() >> unused
@@ -171,7 +171,7 @@ impl Outcome {
 }
 
 /// Hints that a loop executes from where it is entered until it is left;
-/// `None` where the code does not say. `hints` tells those of an instruction.
+/// `None` where the code does not say. `hints` counts those of an instruction.
 pub(super) fn hints_of_a_run(
     arch: Arch,
     graph: &Graph,

@@ -13,7 +13,7 @@ const RUNS: usize = 1000;
 
 impl Postgres {
     /// Delivers records and runs that wait. What the server does not take now
-    /// stays, and is told of.
+    /// stays, and is reported.
     pub(super) fn deliver(&mut self) {
         let delivered = self.deliver_records().and_then(|()| self.adopt_orphans());
         match delivered {

@@ -1,7 +1,7 @@
 //! A record while it grows.
 //!
 //! A run is in the journal on this host before it is anywhere else, and sent
-//! with others: so many, or those of so long. A server that went away is asked
+//! with others: this many, or those of this long. A server that went away is asked
 //! again at growing intervals, for a moment only: what is measured between must
 //! not wait for it.
 
@@ -241,7 +241,7 @@ impl Postgres {
             growing.journal.remove();
             return Err(StoreError::BeingWritten { id: id.to_owned() });
         }
-        // One that cannot be asked now is told of with what follows.
+        // One that cannot be asked now is reported with what follows.
         self.growing = Some(growing);
         Ok(())
     }
@@ -265,7 +265,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Tells once why something waits, and where.
+    /// Reports once why something waits, and where.
     pub(super) fn tell(&self, trouble: Trouble) {
         if !self.has_told.replace(true) {
             (self.spool.warn)(&format!(

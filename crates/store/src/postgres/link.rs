@@ -151,7 +151,7 @@ impl Link {
         self.send(0, sql, values)
     }
 
-    /// The same of a statement that brings so many bytes.
+    /// The same of a statement that brings this many bytes.
     pub(super) fn send(
         &self,
         bytes: usize,

@@ -58,7 +58,7 @@ impl Postgres {
         created.map_err(|trouble| self.explain(trouble))
     }
 
-    /// Where the answer is lost with the connection, what is there tells.
+    /// Where the answer is lost with the connection, what is there decides.
     fn put_new(&self, record: &Prepared) -> Result<bool, Trouble> {
         let session = self.link.session();
         let is_new = put(&self.link, std::slice::from_ref(record), Conflict::Keep)? == 1;

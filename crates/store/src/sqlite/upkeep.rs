@@ -146,7 +146,7 @@ fn size(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(pages * length)
 }
 
-/// What can go wrong halfway: SQLite's affair, or already told.
+/// What can go wrong halfway: SQLite's affair, or already reported.
 enum Failure {
     Sqlite(rusqlite::Error),
     Told(StoreError),

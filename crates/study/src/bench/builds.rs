@@ -1,4 +1,4 @@
-//! What "a build for this processor" is worth, from a comparison of one kernel
+//! The gain from building for this processor, from a comparison of one kernel
 //! under several instruction sets.
 //!
 //! It repeats the verdict of the contrast and judges nothing anew.
@@ -27,7 +27,7 @@ fn worth(record: &Comparison) -> Option<Finding> {
         Finding::new(
             "build",
             Severity::Note,
-            format!("What {build} is worth: {}", contrast.sentence),
+            format!("Gain from {build}: {}", contrast.sentence),
             "",
         )
         .with("ratio", contrast.ratio)
@@ -95,7 +95,7 @@ mod tests {
         ]);
         assert_eq!(found.len(), 1);
         let start =
-            "What a build for this processor is worth: pinwise kernel fft --work 10 --isa native ";
+            "To see the gain from building for this processor: pinwise kernel fft --work 10 --isa native ";
         assert!(found[0].starts_with(start), "{found:?}");
     }
 

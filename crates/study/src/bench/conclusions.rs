@@ -157,9 +157,9 @@ fn smt_advice(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
             names(&costs)
         ),
         (true, false) => {
-            "Run one thread per core (--place one-per-core): SMT gains nothing that was measured here, and programs that need it can still have it.".to_owned()
+            "Run one thread per core (--place one-per-core): SMT gained nothing measured here, and programs that need it can still use it.".to_owned()
         }
-        (true, true) => "Leave SMT as it is: it matters to nothing that was measured.".to_owned(),
+        (true, true) => "Leave SMT as it is: it made no difference to anything measured.".to_owned(),
     })
 }
 
@@ -269,10 +269,10 @@ fn builds(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
         format!("A build for {}", newest.isa)
     };
     let worth = match effect(share, min_effect) {
-        Effect::Adds => format!("is worth {} to {}", sized(share), kernel.kernel),
+        Effect::Adds => format!("gains {} for {}", sized(share), kernel.kernel),
         Effect::Costs => format!("costs {} {}", kernel.kernel, sized(share)),
         Effect::Nothing => format!(
-            "is worth nothing to {}: within ±{}",
+            "gains nothing for {}: within ±{}",
             kernel.kernel,
             percent(min_effect)
         ),

@@ -259,5 +259,5 @@ fn comparison_of(
 }
 
 /// Intervals need not be narrower than this: half of what two cells may differ
-/// by and still be called the same, so that this can be told as well.
+/// by and still be called the same, so that this can be reported as well.
 const PRECISION: f64 = 0.005;

@@ -45,7 +45,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
         best: None,
         verdict: VerdictRecord {
             kind: VerdictKind::Undecided,
-            sentence: "Undecided: the experiment has not ended.".to_owned(),
+            sentence: "Undecided: the experiment has not finished.".to_owned(),
             headline: None,
             advice: String::new(),
             commands: Vec::new(),
@@ -420,11 +420,11 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> Option<String> 
         }
         (Outcome::LeaveAlone, _) => "Change nothing.".to_owned(),
         (Outcome::Same, _) if words(&plan.metric) == Words::SPEED => {
-            "Choose by other reasons than speed.".to_owned()
+            "Speed does not decide: choose by other criteria.".to_owned()
         }
-        (Outcome::Same, _) => "Choose by other reasons than this metric.".to_owned(),
+        (Outcome::Same, _) => "This metric does not decide: choose by other criteria.".to_owned(),
         _ => format!(
-            "Give it {}, or accept a larger --min-effect.",
+            "Give it {}, or accept a larger smallest effect (--min-effect).",
             plan.more_effort()
         ),
     };

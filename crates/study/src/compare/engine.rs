@@ -30,7 +30,7 @@ use pinwise_stats::halving;
 
 /// A first block this much slower than the second was still warming up.
 const WARMUP_EXCESS: f64 = 1.05;
-/// From so many blocks on the final precision can be foretold.
+/// From this many blocks on the final precision can be predicted.
 const PROJECT_FROM: usize = 20;
 
 /// Why a comparison has no record.
@@ -95,7 +95,7 @@ struct Engine<'a> {
     only: Option<WholeBlock>,
     throttled_blocks: usize,
     names: Vec<String>,
-    /// What the user has not been told yet.
+    /// What the user has not been reported yet.
     failures: Vec<String>,
 }
 
@@ -342,7 +342,7 @@ impl<'a> Engine<'a> {
         self.arms[arm].invalid = Some(failure.to_string());
     }
 
-    /// Tells at once which arms failed, unless that ends the experiment: then
+    /// Reports at once which arms failed, unless that ends the experiment: then
     /// the verdict says it.
     fn tell_failures(&mut self) {
         if !self.has_failed() {

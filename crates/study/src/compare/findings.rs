@@ -93,10 +93,10 @@ pub fn merged(name: &str, same_as: &[String]) -> Option<Finding> {
             Severity::Note,
             match same_as {
                 [twin] => format!(
-                    "{twin} stands for the same CPUs as {name} here and was merged with it."
+                    "{twin} means the same CPUs as {name} here and was merged with it."
                 ),
                 twins => format!(
-                    "{} stand for the same CPUs as {name} here and were merged with it.",
+                    "{} mean the same CPUs as {name} here and were merged with it.",
                     twins.join(", ")
                 ),
             },
@@ -115,7 +115,7 @@ fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
             "placebo_differs",
             Severity::Problem,
             format!(
-                "The placebo came out different from {baseline}, although it is the same: a false alarm, which at most 1 of 20 comparisons raises."
+                "The placebo differed from {baseline}, although it is the same: a false alarm, expected in at most 1 of 20 comparisons."
             ),
             "Run again; if it happens again, something depends on the order of runs.",
         ));
@@ -123,7 +123,7 @@ fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
     Some(Finding::new(
         "placebo_passed",
         Severity::Note,
-        format!("The placebo was not told apart from {baseline}, as it must be."),
+        format!("The placebo did not differ from {baseline}, as expected."),
         "",
     ))
 }
@@ -270,7 +270,7 @@ fn foreign_load(record: &Comparison) -> Option<Finding> {
         Finding::new(
             "foreign_load",
             Severity::Warning,
-            format!("Others used {busy:.1} of {cpus} CPUs meanwhile: placements on those CPUs suffer from them."),
+            format!("Other processes used {busy:.1} of {cpus} CPUs meanwhile and slow placements on those CPUs."),
             "See `pinwise doctor`; compare again on a quiet machine before making it permanent.",
         )
         .with("foreign_cpus_median", busy)
@@ -299,13 +299,13 @@ fn steal(record: &Comparison) -> Option<Finding> {
 fn drift(results: &Results) -> Option<Finding> {
     let drift = diagnose::drift(&results.data);
     (drift.abs() > DRIFT.ln_1p()).then(|| {
-        let word = if drift > 0.0 { "slower" } else { "faster" };
         Finding::new(
             "drift",
             Severity::Note,
             format!(
-                "The machine got {word} by {:.0} % over the experiment; blocks cancel it.",
-                100.0 * drift.abs().exp_m1()
+                "Machine speed drifted by a factor of {:.2} over the experiment ({}); comparing within blocks removes it.",
+                drift.abs().exp(),
+                if drift > 0.0 { "slower" } else { "faster" }
             ),
             "",
         )
@@ -345,7 +345,7 @@ fn outliers(record: &Comparison) -> Option<Finding> {
             "outliers",
             Severity::Note,
             format!(
-                "{count} of {runs} runs {} arm's median; none was removed, ranks do the work.",
+                "{count} of {runs} runs {} arm's median; kept: rank statistics are robust to them.",
                 if count == 1 {
                     "lies far from its"
                 } else {
@@ -366,7 +366,7 @@ fn short_runs(record: &Comparison) -> Option<Finding> {
             "short_runs",
             Severity::Warning,
             format!(
-                "A run takes {:.1} ms, much of it to start the process.",
+                "A run takes {:.1} ms, much of it process start-up.",
                 typical * 1e3
             ),
             "Give the command more work per run.",

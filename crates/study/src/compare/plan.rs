@@ -83,7 +83,7 @@ pub struct Plan {
     /// What becomes of the commands' output.
     pub output: Output,
     /// Is every arm's figure wanted, and not only which is best? Then none is
-    /// screened, and nobody is told that the budget is short for a verdict.
+    /// screened, and no warning says that the budget is short for a verdict.
     pub is_survey: bool,
     /// Findings that are known beforehand.
     pub known: Vec<Finding>,
@@ -218,7 +218,7 @@ impl Plan {
         }
     }
 
-    /// The fewest blocks that allow a verdict on so many arms.
+    /// The fewest blocks that allow a verdict on this many arms.
     #[must_use]
     pub fn least_blocks(&self, arms: usize) -> usize {
         self.question().least_blocks(arms.saturating_sub(1))

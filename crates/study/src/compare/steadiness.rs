@@ -103,7 +103,7 @@ pub(super) fn finding(record: &Comparison) -> Option<Finding> {
         "spread_differs",
         Severity::Note,
         format!("Runs spread differently: {}.", parts.join("; ")),
-        "Where one run must be like the next, choose by spread as well.",
+        "If consistency matters, compare the spread too.",
     );
     Some(finding.with("spread_ratio", first.spread_ratio))
 }

@@ -20,7 +20,7 @@ use pinwise_record::{ArmTrace, Comparison, Finding, Severity, Stopped, TraceReco
 use pinwise_sched::Availability;
 use pinwise_workload::SuccessRule;
 
-/// With so many arms those that the screening dropped are traced as well.
+/// With this many arms those that the screening dropped are traced as well.
 const FEW_ARMS: usize = 6;
 /// Stream of the seed, of its own so that no other draw depends on it.
 const STREAM: u64 = 2;

@@ -37,7 +37,7 @@ pub(super) fn load(examined: &Examined) -> Outcome {
             "load",
             10,
             format!(
-                "Other programs keep {total:.1} CPUs busy right now ({}): a placement on those CPUs would be judged by today's neighbours.",
+                "Other programs keep {total:.1} CPUs busy right now ({}): a placement on those CPUs would be judged by other processes' load.",
                 listed.join(", ")
             ),
             "Find them with `top`, end or move them; comparisons stay valid meanwhile, only wider.",

@@ -13,7 +13,7 @@ pub(super) const ABSENT: u32 = u32::MAX;
 pub(super) const KIND: [&str; 4] = ["architecture", "vendor", "cpu", "cpu-model"];
 
 /// What else the hardware is: who differs here in numbers is no equal, however
-/// few they are. Versions and tunings are to be told from that.
+/// few they are. Versions and tunings must be distinguished from that.
 pub(super) const HARDWARE: [&str; 4] = ["stepping", "memory", "hypervisor", SHAPE];
 
 /// The shape of the machine as the system reports it; follows from other

@@ -16,7 +16,7 @@ use pinwise_stats::separate::{Split, upper_tail};
 /// Fewest outliers that can have something in common: two may by chance, in
 /// one of very many settings.
 const FEWEST_OUTLIERS: usize = 3;
-/// A separation is told at this chance, adjusted for all that were looked at.
+/// A separation is reported at this p-value, adjusted for all that were examined.
 const TOLD: f64 = 0.01;
 /// Figures that are named in a sentence.
 const NAMED: usize = 2;
@@ -40,7 +40,7 @@ struct Best {
 }
 
 /// What the outliers of a group have in common, the clearest first. Figures of
-/// which the same setting separates the outliers are told together, with the
+/// which the same setting separates the outliers are reported together, with the
 /// counts of the clearest.
 pub(super) fn common(
     nodes: &Nodes,

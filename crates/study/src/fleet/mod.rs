@@ -1,5 +1,5 @@
 //! The nodes of a fleet beside each other: which are equals, which of them
-//! depart from their equals, what those have in common; and one group against
+//! differ from their peers, what those have in common; and one group against
 //! another. And fleets that are made up, on which all that can be tried.
 //!
 //! Reads records, measures and stores nothing. The statistics are those of

@@ -131,7 +131,7 @@ impl Population {
     }
 
     /// Judges all; nodes `apart` (by place in the group) are not part of the
-    /// bulk. Departures too small to be of interest have a chance of 1.
+    /// bulk. Differences too small to be of interest have a p-value of 1.
     pub(super) fn judged(&self, apart: &[bool]) -> Vec<(Criterion, Judged)> {
         let is_width = |measure: &&Measure| matches!(measure.what, Criterion::Widths(_));
         let (widths, single): (Vec<&Measure>, Vec<&Measure>) =
@@ -256,7 +256,7 @@ fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
         is_one_sided: false,
     };
     // A figure that most nodes have to the last digit, and others by little
-    // more than nothing, tells nothing.
+    // more than nothing, shows nothing.
     bulk(&column.values)?;
     Some(Measure {
         what: Criterion::Figure(place),

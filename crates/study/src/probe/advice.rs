@@ -17,7 +17,7 @@ pub struct Advice {
     pub notes: Vec<String>,
 }
 
-/// The default placements for a program of so many threads on this machine,
+/// The default placements for a program of this many threads on this machine,
 /// in the light of an earlier measurement of it.
 #[must_use]
 pub fn advised(topology: &Topology, threads: Option<usize>, known: &TopologyRecord) -> Advice {
@@ -64,7 +64,7 @@ pub fn advised(topology: &Topology, threads: Option<usize>, known: &TopologyReco
     Advice { placements, notes }
 }
 
-const MOMENT: &str = "The report of this virtual machine was contradicted when it was measured, but nobody watched how long that stays true: its placements are tried as reported (pinwise topology --measure --watch 60s tells).";
+const MOMENT: &str = "The report of this virtual machine was contradicted when it was measured, but how long that stays true was not watched: its placements are tried as reported (pinwise topology --measure --watch 60s finds out).";
 const NOTHING_LEFT: &str =
     "By measurement no placement differs from os-default here; those of the report are tried.";
 

@@ -17,19 +17,19 @@ use pinwise_machine::{MachineError, Port, Probe};
 use pinwise_record::Median;
 use pinwise_wiring::{NO_CONTENTION, PairMatrix, SMT_CONTENTION};
 
-/// Enough to tell 1.0 from 1.3.
+/// Enough to distinguish 1.0 from 1.3.
 const EFFORT: Effort = Effort {
     least: 12,
     most: 60,
     precision: 0.03,
     limit: Duration::from_millis(80),
 };
-/// On a machine of up to so many CPUs every pair is tried.
+/// On a machine of up to this many CPUs every pair is tried.
 const ALL_PAIRS: usize = 8;
-/// Candidates for a sibling: CPUs within so many times the lowest latency of
+/// Candidates for a sibling: CPUs within this many times the lowest latency of
 /// a row. On Zen 5 the whole complex is.
 const NEAR: f64 = 1.5;
-/// At most so many of them for each CPU.
+/// At most this many of them for each CPU.
 const MOST_CANDIDATES: usize = 15;
 
 /// Ratios by rows of the pair, for each kind of work.
@@ -93,7 +93,7 @@ pub(super) fn measure(
     }
     if missed > 0 {
         session.leave_out(format!(
-            "Contention of {missed} pairs of CPUs, since the time was over: siblings among them rest on latency alone."
+            "Contention of {missed} pairs of CPUs (time budget used up): siblings among them rest on latency alone."
         ));
     }
     Ok(())

@@ -37,7 +37,7 @@ const INTERVAL: Duration = Duration::from_millis(350);
 /// States of a pair are this factor apart: within a state ±20 % was seen,
 /// between the nearest states 1.9.
 const STATES_APART: f64 = 1.5;
-/// At most so many pairs are repeated.
+/// At most this many pairs are repeated.
 const MOST_PAIRS: usize = 4;
 /// A map counts as valid for as long as it is still true with this
 /// probability.
@@ -46,7 +46,7 @@ const STILL_TRUE: f64 = 0.9;
 /// One repetition: seconds, latency, contention.
 type Repetition = (f64, f64, Option<f64>);
 
-/// Repeats a few pairs for so long.
+/// Repeats a few pairs for this long.
 pub(super) fn watch(
     session: &mut Session<'_>,
     pairs: &Pairs,

@@ -79,7 +79,7 @@ fn disagreement(level: &LevelName, newest: &Measured, earlier: &[&Measured]) -> 
     }
     let agree = all.iter().filter(|s| **s == Says::AsReported).count();
     let told = match (agree, all.len() - agree) {
-        (0, others) => format!("all {others} contradict the report, each in its own way"),
+        (0, others) => format!("all {others} contradict the report, each differently"),
         (1, 1) => "1 agrees with the report and 1 contradicts it".to_owned(),
         (1, others) => format!("1 agrees with the report and {others} contradict it"),
         (some, 1) => format!("{some} agree with the report and 1 contradicts it"),

@@ -40,7 +40,7 @@ const MEMORY_SHARE: u64 = 8;
 /// first.
 const PASSES: usize = 4;
 const REFINED: usize = 8;
-/// Arrays of a stream together, at least so many times the caches: what is
+/// Arrays of a stream together, at least this many times the caches: what is
 /// measured shall be memory (STREAM's rule).
 const STREAM_CACHES: u64 = 4;
 /// Bounds of one array of one thread.
@@ -85,7 +85,7 @@ pub(super) fn ladder(
         let missed = climb(session, cpu, &wanted, &mut points)?;
         if missed > 0 && pass == 0 {
             session.leave_out(format!(
-                "{missed} of {} sizes of the cache ladder, since the time was over.",
+                "{missed} of {} sizes of the cache ladder (time budget used up).",
                 wanted.len()
             ));
         }
@@ -200,7 +200,7 @@ pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<Vec<BandwidthRecord
     for (done, (cpus, stream, node)) in wanted.into_iter().enumerate() {
         if session.left().is_zero() {
             session.leave_out(format!(
-                "{} of {total} bandwidths, since the time was over.",
+                "{} of {total} bandwidths (time budget used up).",
                 total - done
             ));
             break;
@@ -265,7 +265,7 @@ pub(super) fn loaded(session: &mut Session<'_>) -> Result<Vec<LoadedLatencyRecor
     let mut records = Vec::new();
     for count in counts {
         if session.left().is_zero() {
-            session.leave_out("Part of the latency under load, since the time was over.");
+            session.leave_out("Part of the latency under load (time budget used up).");
             break;
         }
         let loaders: CpuSet = others.iter().copied().take(count).collect();
@@ -315,7 +315,7 @@ pub(super) fn nodes(session: &mut Session<'_>) -> Result<Vec<NodeLatency>, Machi
     let bytes = largest(&session.topology);
     for (cpus, memory_node) in node_pairs(&session.topology) {
         if session.left().is_zero() {
-            session.leave_out("Part of the latency between NUMA nodes, since the time was over.");
+            session.leave_out("Part of the latency between NUMA nodes (time budget used up).");
             break;
         }
         let Some(cpu) = cpus.first() else { continue };

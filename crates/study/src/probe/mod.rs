@@ -52,7 +52,7 @@ use session::Session;
 pub struct Plan {
     /// Time for everything but watching; `None`: by the number of CPUs.
     pub budget: Option<Duration>,
-    /// Then watch for changes for so long.
+    /// Then watch for changes for this long.
     pub watch: Option<Duration>,
     /// Only the wiring: no caches, memory and costs.
     pub wiring_only: bool,
@@ -71,7 +71,7 @@ pub struct Step {
     pub left: Duration,
 }
 
-/// Told what happens while measuring.
+/// Receives what happens while measuring.
 pub trait Observer {
     /// A step was made.
     fn progress(&mut self, step: &Step);
@@ -96,7 +96,7 @@ pub struct Outcome {
     pub is_interrupted: bool,
 }
 
-/// Budget by default: so much, and so much more for every CPU, up to a minute.
+/// Budget by default: this much, and this much more for every CPU, up to a minute.
 const BASE_BUDGET: Duration = Duration::from_secs(10);
 const BUDGET_PER_CPU: Duration = Duration::from_millis(100);
 const LARGEST_BUDGET: Duration = Duration::from_secs(60);
@@ -110,7 +110,7 @@ const SHARE_NODES: f64 = 0.2;
 const SHARE_BANDWIDTH: f64 = 0.75;
 const SHARE_LOADED: f64 = 0.9;
 
-/// The budget for so many CPUs where none is given.
+/// The budget for this many CPUs where none is given.
 #[must_use]
 pub fn default_budget(cpus: usize) -> Duration {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);

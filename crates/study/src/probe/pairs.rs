@@ -169,7 +169,7 @@ pub(super) fn measure(
     };
     if missed > 0 {
         session.leave_out(format!(
-            "{missed} of {} pairs of CPUs, since the time was over; a larger --budget measures them.",
+            "{missed} of {} pairs of CPUs (time budget used up); a larger --budget measures them.",
             all.len()
         ));
     }

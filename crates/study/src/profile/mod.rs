@@ -36,7 +36,7 @@ pub enum Units {
     Runs,
     /// Seconds of wall-clock time.
     Seconds,
-    /// So many of these, in each run or while a process is watched.
+    /// This many of these, in each run or while a process is watched.
     Given {
         /// How many.
         count: f64,
@@ -132,7 +132,7 @@ pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<Profile
     let (pause, facts) = match plan.pause_cpu.map(|cpu| around(machine, &topology, cpu)) {
         Some(Ok((pause, facts))) => (pause, Some(facts)),
         Some(Err(error)) => {
-            let note = format!("What a PAUSE takes was not measured: {error}.");
+            let note = format!("The cost of a PAUSE was not measured: {error}.");
             gathered.notes.push(note);
             (None, None)
         }

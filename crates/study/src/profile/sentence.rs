@@ -5,7 +5,7 @@ use pinwise_record::WorkRecord;
 
 /// Less than this of the CPU time in spin hints is not what a profile is about.
 const WORTH_TELLING: f64 = 0.05;
-/// Fewer samples than this tell little: the share of a tenth of them is known
+/// Fewer samples than this show little: the share of a tenth of them is known
 /// to a third of itself.
 const FEW: u64 = 100;
 
@@ -17,7 +17,7 @@ pub(super) fn summary(profile: &Profile) -> String {
     }
     let Some(first) = profile.functions.first() else {
         return format!(
-            "{} of CPU time; which functions it went to is not known.",
+            "{} of CPU time, in unknown functions.",
             time(total)
         );
     };
@@ -84,7 +84,7 @@ pub(super) fn cautions(
     let samples = profile.total.samples;
     if (1..FEW).contains(&samples) {
         notes.push(format!(
-            "{samples} samples tell little: run it longer, more often (--runs) or sample faster (--hz)."
+            "{samples} samples are few: run it longer, more often (--runs) or sample faster (--hz)."
         ));
     }
     if made < planned {
@@ -93,7 +93,7 @@ pub(super) fn cautions(
         ));
     }
     if work.count <= 0.0 {
-        notes.push("Nothing tells how much work was done: no time per unit of it.".to_owned());
+        notes.push("How much work was done is unknown: no time per unit of it.".to_owned());
     }
     notes
 }

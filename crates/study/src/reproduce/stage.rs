@@ -226,7 +226,7 @@ impl Answer {
     }
 
     /// How many times as much an arm's runs spread as the baseline's, with the
-    /// interval; `None` where too few runs tell.
+    /// interval; `None` where there are too few runs.
     pub(super) fn spread(&self, arm: &str) -> Option<(f64, f64, f64)> {
         let found = self.contrast(arm)?;
         Some((found.spread_ratio?, found.spread_low?, found.spread_high?))

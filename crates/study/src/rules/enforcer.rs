@@ -14,7 +14,7 @@ use pinwise_topology::CpuSet;
 /// Entries beyond twice the living, at which those of ended processes go.
 const DEAD: usize = 256;
 
-/// What is told.
+/// What is reported.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RuleEvent {
     /// Something happened to a process.
@@ -37,7 +37,7 @@ pub struct RuleEnforcer<P, L> {
     asked: BTreeMap<i32, u64>,
     /// Masks that were given: a process without one of them inherited nothing.
     masks: Vec<CpuSet>,
-    /// Processes that were refused, so that it is told once.
+    /// Processes that were refused, so that it is reported once.
     refused: BTreeMap<i32, u64>,
     /// Entries at which those of ended processes are looked for.
     full: usize,
@@ -190,7 +190,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         let nothing_yet = before.masks.is_empty() && before.nices.is_empty();
         if wanted == Wanted::Default && nice.is_none_or(|nice| nice == 0) {
             if !nothing_yet {
-                self.let_go(&before, Some(rule), "its rule leaves it", tell);
+                self.let_go(&before, Some(rule), "its rule excludes it", tell);
             }
             return;
         }
@@ -212,7 +212,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         );
     }
 
-    /// Writes down, changes, tells.
+    /// Journals, changes, reports.
     fn place(
         &mut self,
         rule: usize,
@@ -222,7 +222,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         identity: &Identity,
         tell: &mut dyn FnMut(RuleEvent),
     ) {
-        // Told already, or looked at already without a ledger.
+        // Reported already, or looked at already without a ledger.
         let process = before.process;
         let is_known = self.refused.get(&process) == Some(&identity.start);
         let is_dry = self.ledger.is_none();
@@ -230,7 +230,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
             return;
         }
         if let Err(error) = self.note(&after) {
-            let reason = format!("it could not be written down ({error}), so nothing is changed");
+            let reason = format!("it could not be journaled ({error}), so nothing is changed");
             return self.refuse(rule, before, identity, &reason, 0, tell);
         }
         let changed = self.change(before, default, wanted, nice);
@@ -315,7 +315,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         changed
     }
 
-    /// Tells once that a process is left as it is.
+    /// Reports once that a process is left as it is.
     fn refuse(
         &mut self,
         rule: usize,
@@ -354,7 +354,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         self.forget(held.process);
     }
 
-    /// Sets back what is held here, and tells it.
+    /// Restores what is held here, and reports it.
     fn give(
         &mut self,
         held: &Held,

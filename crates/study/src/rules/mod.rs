@@ -19,7 +19,7 @@ pub use plan::{Plan, Wanted};
 use pinwise_machine::processes::{Ledger, Processes, Watch};
 use pinwise_record::{RULES_SCHEMA, RuleProcess, RuleRecord, RulesRecord};
 
-/// Keeps the rules until it is told to stop. `load` reads the file again.
+/// Enforces the rules until it is told to stop. `load` reads the file again.
 ///
 /// # Errors
 /// Where nothing more will be heard of processes.

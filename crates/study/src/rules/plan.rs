@@ -113,7 +113,7 @@ fn placement(place: &At<String>, topology: &Topology) -> Result<Placement, Rules
         .map_err(|reason: pinwise_placement::ParseError| error(reason.to_string()))?;
     if placement.memory.is_some() {
         return Err(error(
-            "a memory policy is given when a program is started, not to one that runs".to_owned(),
+            "a memory policy applies only when a program is started".to_owned(),
         ));
     }
     if placement.kind == Kind::Bound {

@@ -169,7 +169,7 @@ fn plan(lines: &[(&str, &str)]) -> Plan {
     Plan::read(&rules.collect::<String>(), &topology, |_| None).unwrap()
 }
 
-/// A keeper that has looked at everybody, and what it told.
+/// An enforcer that has looked at every process, and what it reported.
 fn kept(host: &Host, lines: &[(&str, &str)]) -> (RuleEnforcer<Host, Host>, Vec<RuleChange>) {
     let before = host.0.borrow().written.clone();
     let mut keeper = RuleEnforcer::new(host.clone(), Some(host.clone()), plan(lines), before, 1);
@@ -235,7 +235,7 @@ fn what_somebody_else_set_stays() {
         Some("somebody else set its CPUs or its nice value")
     );
     assert_eq!((told[1].threads, told[1].threads_left), (2, 2));
-    // It is told once; and who was moved since is left in the end.
+    // It is reported once; and who was moved since is left in the end.
     assert!(collect(|tell| keeper.look(tell)).is_empty());
     host.set(12, |state, _| state.0 = cpus("6")).unwrap();
     collect(|tell| keeper.give_all_back(tell));
@@ -327,7 +327,7 @@ fn a_raised_priority_is_not_inherited_by_other_programs() {
     assert_eq!(host.on(20), "1 0");
     let why = told[0].why.as_deref();
     assert_eq!(why, Some("a raised priority is not inherited"));
-    // It is told once, and the CPUs come back in the end.
+    // It is reported once, and the CPUs come back in the end.
     assert!(collect(|tell| keeper.consider(20, tell)).is_empty());
     collect(|tell| keeper.give_all_back(tell));
     assert_eq!((host.on(10), host.on(20)), ("0-7 0".into(), "0-7 0".into()));
@@ -435,7 +435,7 @@ fn mistakes_in_placements_have_a_place() {
     }
 }
 
-/// Hears what it is told to.
+/// Receives what it is reported to.
 struct Script(Vec<Heard>);
 
 impl Watch for Script {

@@ -61,7 +61,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
             Some(_) => outcome.verdict(engine),
             None => SearchVerdict {
                 kind: SearchAnswer::Undecided,
-                sentence: "Undecided: the search has not ended.".to_owned(),
+                sentence: "Undecided: the search has not finished.".to_owned(),
                 headline: None,
                 beside: Vec::new(),
                 advice: String::new(),

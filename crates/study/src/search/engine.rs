@@ -32,9 +32,9 @@ const LEAST_RUNS: usize = 2;
 const LEAST_RUNS_OF_DEFAULT: usize = 8;
 /// Share of a time budget that is kept for the confirmation.
 const FOR_CONFIRMATION: f64 = 0.35;
-/// Blocks that tell whether placement matters at all, at most.
+/// Blocks that show whether placement matters at all, at most.
 const MOST_SURVEYS: usize = 8;
-/// The indifference zone follows the noise: it is at least so many standard
+/// The indifference zone follows the noise: it is at least this many standard
 /// deviations of a run of bound threads, but never more than a share because
 /// of that. What is smaller takes dozens of runs of each arm to see.
 const ZONE_OF_NOISE: f64 = 0.5;
@@ -179,7 +179,7 @@ impl<'a> Engine<'a> {
 
     /// Runs blocks until hardly any arm can beat the leader, and once the shape
     /// that is least like those that ran: what the model knows least of.
-    /// Where the leader is `os-default`, some more tell whether placement
+    /// Where the leader is `os-default`, some more show whether placement
     /// matters at all.
     fn settle(&mut self) -> Result<(), Halt> {
         let mut surveys = 0;
@@ -224,7 +224,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// May so many more runs be made before the confirmation?
+    /// May this many more runs be made before the confirmation?
     pub(super) fn afford(&self, runs: usize) -> Result<(), Halt> {
         let used = self.runs_used();
         if self.plan.max_runs.is_some_and(|most| used + runs > most) {
@@ -237,7 +237,7 @@ impl<'a> Engine<'a> {
         self.afford_time(runs, 1.0 - kept)
     }
 
-    /// Is there time for so many more runs within a share of the budget?
+    /// Is there time for this many more runs within a share of the budget?
     pub(super) fn afford_time(&self, runs: usize, share: f64) -> Result<(), Halt> {
         let Some(budget) = self.plan.budget else {
             return Ok(());
@@ -300,7 +300,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Factor for variances: more than 1 where first runs of arms missed what
-    /// was foretold of them by more than was said. Two that fit are assumed.
+    /// was predicted of them by more than was said. Two that fit are assumed.
     pub(super) fn widening(&self) -> f64 {
         let misses = self.foretold.iter().flatten();
         let squares: Vec<f64> = misses.map(|f| ((f.y - f.mean) / f.sd).powi(2)).collect();

@@ -63,7 +63,7 @@ impl Engine<'_> {
 
     /// The least resource as it stands in the record. What pairs do not confirm
     /// is not smaller than the best; without pairs it is what the model says.
-    /// Where CPUs of one shape differ, shapes alone do not tell.
+    /// Where CPUs of one shape differ, shapes alone do not decide.
     pub(super) fn least(&self, best: usize) -> Option<LeastRecord> {
         if best != DEFAULT && self.outdone_by().is_some() {
             return None;

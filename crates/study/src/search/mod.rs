@@ -3,7 +3,7 @@
 //! On a large machine T threads can be placed in some 10^17 ways; what is
 //! tried are *shapes* (`placement::space`), at most some dozens. A few runs that
 //! say most (`features`, D-optimal) teach a small model what the program is
-//! sensitive to; the model foretells all others and says how sure it is
+//! sensitive to; the model predicts all others and says how sure it is
 //! (`stats::surrogate`). Then blocks of `os-default`, the leader and its most
 //! dangerous challengers run until hardly any can beat the leader by more than
 //! the indifference zone (`choice`). Moves of one thread of the winner are

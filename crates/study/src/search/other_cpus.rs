@@ -1,5 +1,5 @@
 //! The best shape on other CPUs. A shape says how CPUs lie, not which they are:
-//! where a core is worse than its equals (interrupts, a neighbour, heat), every
+//! where a core is worse than its peers (interrupts, a neighbour, heat), every
 //! shape may use it, and only the same shape elsewhere shows it.
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ const ALPHA: f64 = 0.05;
 
 /// Two-sided error of what is held against `os-default`.
 const OF_DEFAULT: f64 = 0.05;
-/// This many pairs must lie so many standard errors from 0 before more are run:
+/// This many pairs must lie this many standard errors from 0 before more are run:
 /// most machines have no bad core, and what costs much is seen at a glance.
 const GLANCE: usize = 2;
 const GLANCED: f64 = 2.0;
@@ -232,8 +232,8 @@ impl Engine<'_> {
                 percent(self.zone().exp_m1())
             ),
             _ => format!(
-                "On CPUs {there} the same shape took {} {} than on {here}: no difference that \
-                 {count} would show.",
+                "On CPUs {there} the same shape took {} {} than on {here}: no difference \
+                 detectable in {count}.",
                 share(pairs.estimate()),
                 if pairs.estimate() < 0.0 {
                     "less"

@@ -1,4 +1,4 @@
-//! What a search comes to, in words.
+//! The result of a search, in words.
 
 use super::choice::{DEFAULT, Matters, RARE, Standing, matters};
 use super::state::{ERROR, Engine};
@@ -187,7 +187,7 @@ impl Outcome {
                 share(standing.loss.exceeds[1]),
                 share(ERROR)
             ),
-            _ => format!("{runs} say nothing about {} candidates.", engine.arms.len()),
+            _ => format!("{runs} give no information about {} candidates.", engine.arms.len()),
         };
         let why = match self.stopped {
             Some(Stopped::Interrupted) => "Undecided (interrupted): ",
@@ -195,7 +195,7 @@ impl Outcome {
             Some(Stopped::Runs) => "Undecided (the runs are used up): ",
             _ => "Undecided: ",
         };
-        let advice = format!("What is missing: {}, or a wider --within.", more(engine));
+        let advice = format!("Needed: {}, or a larger --within.", more(engine));
         (SearchAnswer::Undecided, format!("{why}{open}"), advice)
     }
 }
@@ -233,7 +233,7 @@ fn more(engine: &Engine<'_>) -> &'static str {
 pub(super) fn least(engine: &Engine<'_>, arm: usize, best: usize, of_best: f64) -> String {
     let what = resource(engine, arm);
     if arm == best {
-        return format!("{what}: nothing smaller is as good within the limit.");
+        return format!("{what}: nothing smaller is nearly as good.");
     }
     let is_measured = engine.runs_of_arms()[arm] > 0;
     let how = if is_measured { "" } else { ", as predicted" };

@@ -10,7 +10,7 @@ use pinwise_machine::{Machine, MachineError, Probe};
 use pinwise_record::{AdviceRecord, ProcessorRecord, SPIN_ADVICE_SCHEMA, SpinAdviceRecord};
 use pinwise_spin::advice::{Costs, advise};
 
-/// Switches and wake-ups scatter; so many batches settle a median.
+/// Switches and wake-ups scatter; this many batches settle a median.
 const BATCHES: usize = 100;
 
 const RULE: &str = "Who spins as long as parking and waking costs, and parks then, spends at most twice what the best choice in hindsight would (competitive spinning; Karlin et al. 1990).";

@@ -3,7 +3,7 @@
 //! On busy and on virtual machines the cost has levels that last for seconds
 //! (77 and 87 cycles were seen on one), so a single look would give either.
 //! Each CPU is measured again and again, a little each time; the estimate is
-//! the median of the rounds, and two levels are told where there are two. It
+//! the median of the rounds, and two levels are reported where there are two. It
 //! judges no program.
 
 use std::time::Duration;
@@ -24,7 +24,7 @@ use pinwise_topology::CpuSet;
 const BATCHES: usize = 25;
 /// A probe that finds its CPU taken gives up for this round.
 const LONGEST_ROUND: Duration = Duration::from_millis(100);
-/// So many rounds however short the time.
+/// This many rounds however short the time.
 const LEAST_ROUNDS: usize = 5;
 /// More rounds make no estimate better: levels last for seconds.
 const MOST_ROUNDS: usize = 400;

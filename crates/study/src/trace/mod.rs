@@ -26,7 +26,7 @@ pub struct Plan<'a> {
     pub subject: Subject<'a>,
     /// The same for the record.
     pub source: TraceSource,
-    /// The machine's tiers, as [`Machine::tiers`] tells them: each is tried for
+    /// The machine's tiers, as [`Machine::tiers`] returns them: each is tried for
     /// that, which is not done again for every trace.
     pub tiers: &'a [Availability],
     /// How; `None`: the richest tier that is permitted.
@@ -126,7 +126,7 @@ pub(crate) fn last_words(run: &Run) -> Option<String> {
         End::Status(0) => return None,
         End::Status(status) => format!("The command ended with exit status {status}"),
         End::Signal(signal) => format!("The command was killed by signal {signal}"),
-        End::TimedOut => "The command was ended by pinwise when its time was over".to_owned(),
+        End::TimedOut => "pinwise ended the command after its time limit".to_owned(),
         End::NoFigure(why) => format!("The service could not be measured: {why}"),
         End::LeftBehind(who) => format!("The command left {} running", who.join(", ")),
     };
@@ -146,7 +146,7 @@ pub fn richest(tiers: &[Availability]) -> Option<Tier> {
     permitted.map(|tier| tier.tier).max()
 }
 
-/// All tiers of a machine with what they cost, measured for about so long in
+/// All tiers of a machine with what they cost, measured for about this long in
 /// all.
 ///
 /// # Errors
@@ -199,7 +199,7 @@ fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCo
     }
 }
 
-/// As a shell tells it.
+/// As a shell reports it.
 pub(crate) fn exit_of(end: &End) -> i32 {
     match end {
         End::Status(status) => *status,

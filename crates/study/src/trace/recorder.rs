@@ -188,7 +188,7 @@ fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
     let note = if !has_smt {
         Some("cores have one CPU each, as the system reports them".to_owned())
     } else if !scope.has_switches {
-        Some("polling does not see who runs beside whom".to_owned())
+        Some("polling does not show who runs beside whom".to_owned())
     } else if !scope.has_all_cpus {
         Some("only the program's own threads are seen: a lower bound, and whether cores idled is not known".to_owned())
     } else {
@@ -217,7 +217,7 @@ fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
 fn idle_waiting(summary: &Summary, scope: Scope) -> IdleWaitingRecord {
     let Some(told) = summary.idle_waiting else {
         return IdleWaitingRecord {
-            note: Some("it is not known which CPUs idled".to_owned()),
+            note: Some("which CPUs idled is unknown".to_owned()),
             ..IdleWaitingRecord::default()
         };
     };

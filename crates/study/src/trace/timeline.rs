@@ -126,7 +126,7 @@ mod tests {
         )
     }
 
-    /// Two threads take turns on CPU 0 and 1, so many slices each of so many
+    /// Two threads take turns on CPU 0 and 1, this many slices each of this many
     /// ns, with gaps between.
     fn record(slices: usize, lengths: &[u64], gaps: &[u64]) -> TraceRecord {
         let topology = Topology::from_synthetic("package:1 core:2 pu:2").unwrap();

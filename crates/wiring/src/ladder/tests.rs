@@ -196,7 +196,7 @@ fn fault(known: &Known, ladder: &Ladder, factor: f64) -> Option<String> {
 }
 
 /// Every published ladder in every shape, on this grid and with this noise:
-/// so many of a hundred may be read wrongly.
+/// this many of a hundred may be read wrongly.
 fn check(per_octave: u32, sd: f64, allowed_per_cent: usize) {
     let mut chance = ChaCha8Rng::seed_from_u64(7);
     let mut faults = Vec::new();

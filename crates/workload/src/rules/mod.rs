@@ -148,7 +148,7 @@ impl Rules {
                 User::Name(name) => Some(find(name).ok_or_else(|| RulesError {
                     position: user.position,
                     reason: parse::in_one_line(&format!(
-                        "user: there is no user '{name}' here, so the rule would never match"
+                        "user: no such user here: '{name}', so the rule would never match"
                     )),
                 })?),
             };

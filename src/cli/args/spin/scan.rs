@@ -17,11 +17,11 @@ pub struct SpinScanArgs {
     /// Programs, libraries and object files (ELF, x86-64 or arm64).
     #[arg(required = true, value_name = "BINARY")]
     pub binaries: Vec<PathBuf>,
-    /// Tell gaps on this chip; may be given several times. Usual: broadwell,
+    /// Report gaps on this chip; may be given several times. Usual: broadwell,
     /// skylake-sp, ice-lake-sp, meteor-lake-p and zen-4.
     #[arg(long = "cpu", value_name = "CHIP")]
     pub chips: Vec<String>,
-    /// Tell gaps on this machine, too: its PAUSE is measured.
+    /// Report gaps on this machine, too: its PAUSE is measured.
     #[arg(long)]
     pub here: bool,
     /// CPUs that the program would count, for algorithms that go by them. Usual:
@@ -42,6 +42,6 @@ pub struct SpinScanArgs {
 pub enum UnknownGap {
     /// They fail the limit.
     Fail,
-    /// They pass, and are told.
+    /// They pass, and are reported.
     Pass,
 }

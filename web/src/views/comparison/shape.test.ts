@@ -90,7 +90,7 @@ test('where higher is better the highest value stands first', () => {
   expect(lines.map((l) => l.name)).toEqual(['quick', 'slow']);
 });
 
-test("the first thing told is the record's headline", () => {
+test("the record's headline comes first", () => {
   const figure = { change: '−20.0 %', interval: '−30.0 to −10.0 %' };
   expect(head(comparison({ verdict: { headline: figure } })).figure).toBe(
     figure,

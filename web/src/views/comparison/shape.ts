@@ -280,7 +280,7 @@ export function timeSummary(
   all: readonly Moment[],
 ): string {
   const shared = `${count(all.length, 'run')}, each over its arm's median`;
-  if (path.length === 0) return `${shared}; too few to tell a drift.`;
+  if (path.length === 0) return `${shared}; too few to detect a drift.`;
   const levels = path.map(([, level]) => level);
   return `${shared}. The running median moves between ${change(Math.min(...levels))} and ${change(Math.max(...levels))}.`;
 }

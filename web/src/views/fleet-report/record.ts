@@ -16,7 +16,7 @@ export type Report = ReturnType<typeof readReport>;
 export type Group = ReturnType<typeof readGroup>;
 /** A figure over the nodes of a group. */
 export type GroupFigure = ReturnType<typeof readFigure>;
-/** A figure, or a setting, of a node that departs from its group. */
+/** A figure, or a setting, of a node that differs from its group. */
 export type Outlier = ReturnType<typeof readOutlier>;
 /** What outliers have in common. */
 export type Common = ReturnType<typeof readCommon>;

@@ -1,4 +1,4 @@
-// Figures of a group as strips: where ordinary nodes lie, and who departs, as
+// Figures of a group as strips: where ordinary nodes lie, and the outliers, as
 // ratios to each figure's median on one scale.
 
 import type { Child } from '../../dom';
@@ -11,7 +11,7 @@ import { place, stripOf, stripWords, ticks } from './shape';
 const HEIGHT = 22;
 const MIDDLE = HEIGHT / 2;
 
-/** A figure with the nodes that depart in it. */
+/** A figure with its outliers. */
 export interface Strip {
   figure: GroupFigure;
   outliers: readonly Outlier[];

@@ -1,4 +1,4 @@
-// Groups of equals, ratios, outliers.
+// Groups of similar hosts, ratios, outliers.
 
 import { describe, expect, test } from 'vitest';
 

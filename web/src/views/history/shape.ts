@@ -143,7 +143,7 @@ export function changeWords(before: string, after: string): string {
     .filter((name) => a.get(name) !== b.get(name))
     .map(
       (name) =>
-        `${name} ${a.get(name) ?? 'not told'} → ${b.get(name) ?? 'not told'}`,
+        `${name} ${a.get(name) ?? 'unknown'} → ${b.get(name) ?? 'unknown'}`,
     )
     .join(', ');
 }

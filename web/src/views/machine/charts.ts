@@ -385,7 +385,7 @@ export function driftPlan(pair: DriftPair): ChartPlan {
   );
   return {
     name: `CPUs ${pair.a} and ${pair.b} over time`,
-    summary: `${states.join(', ') || 'No states were told apart'}.`,
+    summary: `${states.join(', ') || 'No separate states'}.`,
     height: 240,
     option: (colours) => ({
       grid: {

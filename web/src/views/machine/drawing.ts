@@ -44,7 +44,7 @@ export function drawing(
   };
   const stage = h('div', { class: 'drawing' });
   const legend = h('div');
-  // Not live: the CPU that takes the focus is told by its own name.
+  // Not live: the CPU that takes the focus is announced by its own name.
   const told = h('p', { class: 'told' });
   const figures = h(
     'details',

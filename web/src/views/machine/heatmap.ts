@@ -1,6 +1,6 @@
 // The latency matrix as a picture: a cell for each pair of CPUs, groups as
 // reported outlined with dashes, as measured with full lines. A cursor that
-// the keyboard moves tells of each pair in words.
+// the keyboard moves describes each pair in words.
 
 import { fill, h } from '../../dom';
 import { quantity } from '../../format';

@@ -129,7 +129,7 @@ export function unitsOf(machine: Machine): Unit[] {
   if (rest.length === 0) return units;
   const names = rest.every((cpu) => !cpu.online)
     ? ['Offline']
-    : ['Units not told', 'not told'];
+    : ['Units not told', 'unknown'];
   return [...units, { kind: 'package', names, children: divide(rest, []) }];
 }
 
@@ -343,7 +343,7 @@ export function verdictOf(machine: Machine): string {
   const shape = shapeWords(machine) || count(machine.cpus.length, 'CPU');
   const measured = machine.measured;
   if (!measured)
-    return `The system reports ${shape}. Nothing was measured: pinwise topology --measure tells whether that holds.`;
+    return `The system reports ${shape}. Nothing was measured: check with pinwise topology --measure.`;
   if (machine.contradictions.length > 0) {
     const levels = machine.contradictions.map((c) => c.level).join(', ');
     return `The system's report (${shape}) is contradicted by measurement: ${levels}.`;

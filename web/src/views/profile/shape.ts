@@ -166,7 +166,7 @@ export function changeWords(
   change: Maybe<ChangeRecord>,
   unit: Maybe<string>,
 ): string {
-  if (!change) return 'not told';
+  if (!change) return 'unknown';
   const chance = change.is_noise ? ', which may be chance' : '';
   return `${signed(change.delta_s)} per ${unit} (${signed(change.low_s)} to ${signed(change.high_s)})${chance}; ${seconds(change.before_s)} before, ${seconds(change.after_s)} after`;
 }

@@ -15,7 +15,7 @@ export interface Against {
 }
 
 export interface Checks {
-  /** Foretold before an arm's first run, and what that run measured. */
+  /** Predicted before an arm's first run, and what that run measured. */
   foretold: Against[];
   /** Expected of arms that never ran, and their truth on a simulated machine. */
   unseen: Against[];

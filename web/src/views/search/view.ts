@@ -1,5 +1,5 @@
 // A search: what is best and what is nearly as good with less, how well the
-// model foretold it, and every candidate.
+// model predicted it, and every candidate.
 
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';

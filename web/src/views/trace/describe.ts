@@ -42,7 +42,7 @@ export const CAUSE_WORDS: Readonly<Record<string, string>> = {
   mask: 'only CPUs idled that its mask forbids',
   other_processes: 'another program ran there',
   own_threads: 'a thread of the same program ran there',
-  starting: 'the idle CPU had yet to start',
+  starting: 'the idle CPU was waking up',
   throttled: 'a quota on CPU time was used up',
   untold: 'why is not told',
 };
@@ -83,7 +83,7 @@ function emptyWords(
   return `not on a CPU; next from ${moment(lanes.start[next]!)}`;
 }
 
-/** What a stretch of a row comes to: busy, queued and migrations, where several slices share a pixel. */
+/** A stretch of a row in words: busy, queued and migrations, where several slices share a pixel. */
 export function stretchWords(
   scene: Scene,
   rows: Rows,

@@ -1,5 +1,5 @@
 // The pointer on the timeline: a drag selects, with Shift or by touch it moves;
-// a click follows a thread; the wheel zooms; a tooltip tells what is below.
+// a click follows a thread; the wheel zooms; a tooltip says what is below.
 
 import { fill, h, visible } from '../../dom';
 import { describe, stretchWords } from './describe';

@@ -50,7 +50,7 @@ const IN_A_FOLDER: usize = 16;
 const SEED: u64 = 34;
 const STOPPED: Wrong = "the files could not be copied";
 
-/// Parts of a tree of so many bytes.
+/// Parts of a tree of this many bytes.
 const fn parts(size: u64) -> u64 {
     size.div_ceil(PART)
 }

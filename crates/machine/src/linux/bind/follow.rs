@@ -206,7 +206,7 @@ fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, told: impl FnOnce(&
     }
 }
 
-/// Tells once what became of the threads, and then holds nobody's standard
+/// Reports once what became of the threads, and then holds nobody's standard
 /// error open.
 fn tell(binder: &Binder, told: &mut Option<impl FnOnce(&Coverage)>) {
     let Some(told) = told.take() else { return };

@@ -13,9 +13,9 @@ use crate::linux::{pins, sys};
 use crate::processes::{Held, Processes, give_back};
 use pinwise_topology::CpuSet;
 
-/// A CPU that is busy with being switched is tried again so often …
+/// A CPU that is busy with being switched is tried again this often …
 const TRIES: usize = 10;
-/// … after so long.
+/// … after this long.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The host, or a folder that stands for it in tests.
@@ -54,11 +54,11 @@ pub enum Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Restored => out.write_str("put back"),
+            Self::Restored => out.write_str("restored"),
             Self::AsBefore => out.write_str("is so already"),
             Self::Ended => out.write_str("has gone"),
-            Self::Changed(now) => write!(out, "left alone: somebody made it {now} since"),
-            Self::Failed(reason) => write!(out, "cannot be put back: {reason}"),
+            Self::Changed(now) => write!(out, "left alone: changed to {now} since"),
+            Self::Failed(reason) => write!(out, "cannot be restored: {reason}"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a ledger holds: changes, with the value from before, as lines.
 //!
-//! Pure. A line that was cut off or makes no sense tells of a change that was
+//! Pure. A line that was cut off or makes no sense is about a change that was
 //! not made: a change is made after its line is whole.
 
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// What is put back first: CPUs, since the kernel takes no mask of a CPU
+    /// What is restored first: CPUs, since the kernel takes no mask of a CPU
     /// that is off; then cpusets, which bound masks; then tasks go where they
     /// were, which may overwrite masks; then masks; and last the groups that
     /// are empty by then.
@@ -255,7 +255,7 @@ impl Entry {
 }
 
 impl fmt::Display for Entry {
-    /// What is put back, as in `thread 42: CPUs 0-3`.
+    /// What is restored, as in `thread 42: CPUs 0-3`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mask { thread, before, .. } | Self::Saved { thread, before, .. } => {

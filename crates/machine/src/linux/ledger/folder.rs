@@ -58,7 +58,7 @@ pub(super) fn spares(temporary: &Path) -> Vec<PathBuf> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "where files of this session go is told by the environment"
+    reason = "the environment says where files of this session go"
 )]
 fn variable(name: &str) -> Option<PathBuf> {
     let value = std::env::var_os(name)?;

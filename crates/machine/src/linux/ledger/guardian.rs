@@ -1,6 +1,6 @@
 //! A second process that puts everything back if pinwise is killed outright.
 //!
-//! It is told every line of the journal and knows by itself what is in force:
+//! It receives every line of the journal and knows by itself what is in force:
 //! the file may be gone by then, as with the folder of a session that ended.
 
 use std::fs::File;
@@ -13,7 +13,7 @@ use super::leftover;
 use crate::linux::daemon;
 use crate::linux::live::Known;
 
-/// What tells it that what is in force shall stay so.
+/// The word for it that what is in force should stay.
 pub(super) const CLOSED: &str = "closed\n";
 
 /// Starts the guardian of a journal; it holds `lock` as long as it lives.

@@ -30,7 +30,7 @@ pub struct Leftover {
 pub enum LeftoverState {
     /// Its writer, or the guardian, is still there.
     InUse,
-    /// Of an earlier boot, which nothing that it tells of outlasted.
+    /// Of an earlier boot, which none of its changes outlasted.
     EarlierBoot,
     /// It was to stay so: there is nothing to undo.
     Kept,
@@ -42,7 +42,7 @@ pub enum LeftoverState {
 
 /// Looks at the journals in these folders, and at one of rules; `undo`: and puts
 /// back what is in force, and removes them. One in which something could not be
-/// put back stays.
+/// restored stays.
 #[must_use]
 pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Vec<Leftover> {
     let system = System::at(Path::new("/"));
@@ -120,7 +120,7 @@ fn is_finished(outcomes: &[(Entry, Outcome)]) -> bool {
 }
 
 /// The guardian's work: what is in force is undone. That the file is not there
-/// says nothing; one in which something could not be put back stays, or comes
+/// says nothing; one in which something could not be restored stays, or comes
 /// back, for another try.
 pub(super) fn finish(place: &Place, journal: &Journal, system: &System) {
     let file = folder::open_locked(place);
@@ -142,5 +142,5 @@ pub(super) fn read(file: &mut File) -> io::Result<Journal> {
     let mut bytes = Vec::new();
     Read::by_ref(file).take(LONGEST).read_to_end(&mut bytes)?;
     let journal = Journal::parse(&String::from_utf8_lossy(&bytes));
-    journal.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this is no journal"))
+    journal.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this is not a journal"))
 }

@@ -1,9 +1,9 @@
 //! Changes of the system that are undone, however pinwise ends.
 //!
-//! Every value is written to a journal before it is changed, and told to a second
+//! Every value is written to a journal before it is changed, and sent to a second
 //! process, the guardian, which undoes what is in force when pinwise ends, SIGKILL
 //! included. What even the guardian could not do, `pinwise restore` does: the
-//! journal stays until all is put back. A value that is no longer what pinwise
+//! journal stays until all is restored. A value that is no longer what pinwise
 //! made it is left alone: who changed it since meant it. Where the journal
 //! cannot be written or the guardian has gone, nothing is changed; one whose
 //! folder was removed is written anew.
@@ -54,7 +54,7 @@ pub enum LedgerError {
         reason: io::Error,
     },
     /// The guardian cannot be started.
-    #[error("the guardian that puts everything back cannot be started ({0}): nothing is changed")]
+    #[error("the guardian that restores everything cannot be started ({0}): nothing is changed")]
     Guardian(io::Error),
     /// The guardian is no longer there.
     #[error("the guardian that undoes changes is gone ({0}): nothing is changed")]
@@ -192,7 +192,7 @@ impl Ledger {
         self.enter(self.widened(entry))
     }
 
-    /// A mask that only a cpuset of this ledger narrowed is put back to what it
+    /// A mask that only a cpuset of this ledger narrowed is restored to what it
     /// was before that.
     fn widened(&self, mut entry: Entry) -> Entry {
         if let Entry::Mask {
@@ -316,7 +316,7 @@ impl Ledger {
         self.writer.forget(id.0);
     }
 
-    /// Tells the guardian something that concerns no value.
+    /// Sends the guardian something that concerns no value.
     pub(super) fn tell_guardian(&mut self, line: &str) {
         self.writer.tell_guardian(line);
     }

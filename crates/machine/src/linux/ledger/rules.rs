@@ -35,7 +35,7 @@ pub enum RulesJournalError {
     },
     /// It is no journal.
     #[error(
-        "{}: this is no journal of rules: name another with --state, or remove it", .0.display()
+        "{}: this is not a journal of rules: name another with --state, or remove it", .0.display()
     )]
     Foreign(PathBuf),
     /// Somebody writes it.

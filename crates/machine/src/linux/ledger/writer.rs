@@ -10,7 +10,7 @@ use super::{LedgerError, guardian};
 
 /// A journal is written anew when it has this many lines …
 pub(super) const LONG: usize = 4096;
-/// … of which at most one in so many is in force.
+/// … of which at most one in this many is in force.
 const DENSITY: usize = 8;
 
 /// A journal in force, with its file and its guardian.
@@ -58,7 +58,7 @@ impl JournalWriter {
         }
     }
 
-    /// Writes a line, tells the guardian, and takes note of it.
+    /// Writes a line, sends it to the guardian, and notes it.
     pub(super) fn tell(&mut self, word: Word) -> Result<(), LedgerError> {
         let is_promise = matches!(word, Word::Made(..) | Word::Kept(_));
         let is_long =
@@ -93,7 +93,7 @@ impl JournalWriter {
         }
     }
 
-    /// Tells the guardian alone.
+    /// Sends it to the guardian alone.
     pub(super) fn tell_guardian(&mut self, line: &str) {
         let _ = self.death_pipe.write_all(line.as_bytes());
     }

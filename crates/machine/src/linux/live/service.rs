@@ -2,7 +2,7 @@
 //!
 //! A thread inherits its mask from the one that starts it, so that new threads
 //! of a shared mask need nothing but to be known for the end. What each had
-//! before is told to [`Pins`] alone: a thread that was started under a
+//! before is given to [`Pins`] alone: a thread that was started under a
 //! placement is first given what it would have inherited without it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub const POLL: Duration = Duration::from_millis(250);
 /// The same where there are thousands.
 const LONGEST_POLL: Duration = Duration::from_secs(2);
 
-/// Where the threads shall run.
+/// Where the threads should run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
     /// As they did before.
@@ -317,7 +317,7 @@ impl Service {
         Some(sentence)
     }
 
-    /// False: it has ended, or cannot be placed and that is told elsewhere.
+    /// False: it has ended, or cannot be placed and that is reported elsewhere.
     fn place_one(&mut self, thread: Thread, is_first: bool) -> Result<bool, LiveError> {
         let inherited = self.inherited(thread);
         if let Some(before) = inherited {
@@ -335,7 +335,7 @@ impl Service {
                 None => return Ok(false),
             },
         };
-        // Told before it is so, as who is killed in between has told it.
+        // Sent before it is so, as who is killed in between has sent it.
         if !self.given.contains(&cpus) {
             self.tell(&Word::Given(cpus.clone()));
             self.given.push(cpus.clone());
@@ -383,7 +383,7 @@ impl Service {
             .flatten()
     }
 
-    /// Tells the guardian, for threads that nobody sees before pinwise is killed.
+    /// Notifies the guardian, for threads that nobody sees before pinwise is killed.
     fn tell(&mut self, word: &Word) {
         self.pins.tell_guardian(&word.to_line());
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`Ledger`](crate::linux::Ledger) gives back what was placed by name.
 //! A thread that began a moment before a SIGKILL inherited the placement's mask
-//! and is on no list. The guardian, told what is known, looks for such threads
+//! and is on no list. The guardian, which receives what is known, looks for such threads
 //! after all else: they belong to the target, are new, and have a mask of the
 //! placement.
 
@@ -19,7 +19,7 @@ use pinwise_topology::CpuSet;
 const PASSES: usize = 20;
 const STEP: Duration = Duration::from_millis(25);
 
-/// What the guardian is told, a line each.
+/// What the guardian receives, a line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
     /// Whose threads.

@@ -1,6 +1,6 @@
 //! Waiting for new processes and signals.
 //!
-//! A lone exec is told at once; in a storm of them they are told together, some
+//! A lone exec is reported at once; in a storm of them they are reported together, some
 //! milliseconds later, as waking up costs more than looking at a process. Where the connector is not
 //! permitted, `/proc` is listed again and again: only new numbers count, looked
 //! at twice more, as a fork comes before its exec.
@@ -18,19 +18,19 @@ use crate::processes::{Heard, Watch};
 
 /// The least time between two wake-ups by processes.
 const GATHER: Duration = Duration::from_millis(20);
-/// How often all processes are looked at, whatever was told.
+/// How often all processes are looked at, whatever was reported.
 const ROUND: Duration = Duration::from_secs(30);
 /// How often a new number is looked at when polling.
 const LOOKS: u8 = 3;
 
-/// Tells of new processes of this host, and of the signals that say what to do:
+/// Reports new processes of this host, and of the signals that say what to do:
 /// SIGHUP reads the rules again, SIGINT and SIGTERM end. They are taken while
 /// it is there.
 #[derive(Debug)]
 pub struct ProcessWatch {
     source: Source,
     signals: Signals,
-    /// When something was told last.
+    /// When something was reported last.
     told: Duration,
     /// When all processes are looked at next.
     round: Duration,
@@ -117,7 +117,7 @@ impl ProcessWatch {
 fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            "the kernel does not tell of processes without CAP_NET_ADMIN".to_owned()
+            "the kernel reports no processes without CAP_NET_ADMIN".to_owned()
         }
         Some(libc::EPROTONOSUPPORT | libc::EAFNOSUPPORT | libc::ECONNREFUSED) => {
             "the kernel has no process connector here".to_owned()

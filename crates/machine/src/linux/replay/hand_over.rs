@@ -19,7 +19,7 @@ use pinwise_spin::lateness::{Ending, Seen};
 
 /// A coming or a release that is later than this was disturbed.
 const LATE_NS: u64 = 50_000;
-/// Both rest at least so long between two items, and wake at a full millisecond.
+/// Both rest at least this long between two items, and wake at a full millisecond.
 const SHORTEST_REST_NS: u64 = 200_000;
 const REST_PERIOD_NS: u64 = 1_000_000;
 /// Share of the time that both rest at real-time priority: Linux leaves 5 % of
@@ -29,7 +29,7 @@ const REST_SHARE: u64 = 10;
 const CORRECTION_NS: u64 = 600_000;
 /// Corrections before an item, whatever its delay.
 const CORRECTIONS: usize = 2;
-/// Waits that spin for longer than this tell what a hint takes, ns.
+/// Waits that spin for longer than this show what a hint takes, ns.
 const TELLING_NS: f64 = 1e6;
 
 /// What both threads share. Items count from 1.

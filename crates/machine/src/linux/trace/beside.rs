@@ -1,4 +1,4 @@
-//! What a stream of switches does not tell: who is there when it begins, which
+//! What a stream of switches does not show: who is there when it begins, which
 //! CPUs threads may use, and how long the kernel says that they were queued.
 //!
 //! Threads are looked at every 100 ms, at most 256 of them at a time, and less
@@ -34,7 +34,7 @@ pub(super) struct Beside {
     /// Whoever is there is meant.
     is_everything: bool,
     threads: BTreeMap<Tid, Figures>,
-    /// `None` where waits are in the stream, or the kernel does not tell.
+    /// `None` where waits are in the stream, or the kernel does not report them.
     exits: Option<Exits>,
     /// Not looked at yet.
     fresh: BTreeSet<Tid>,
@@ -66,7 +66,7 @@ impl Beside {
         }
     }
 
-    /// Tells who is there; of all threads where the stream has all.
+    /// Emits who is there; of all threads where the stream has all.
     pub(super) fn introduce_all(&mut self, has_all_cpus: bool, tell: &mut dyn FnMut(EventKind)) {
         if has_all_cpus || self.is_everything {
             for found in threads::all() {
@@ -78,7 +78,7 @@ impl Beside {
         }
     }
 
-    /// Tells of a process and what it started, and follows it.
+    /// Emits a process and what it started, and follows it.
     pub(super) fn follow_process(&mut self, pid: Tid, tell: &mut dyn FnMut(EventKind)) {
         let mut found = threads::below(pid);
         if found.is_empty() {
@@ -94,7 +94,7 @@ impl Beside {
     }
 
     /// Learns from the stream who began and who ended, and adds before the end of
-    /// a thread what the kernel told of it then.
+    /// a thread what the kernel reported of it then.
     pub(super) fn learn(&mut self, events: &mut Vec<Event>) {
         if let Some(exits) = &mut self.exits {
             exits.drain();
@@ -128,7 +128,7 @@ impl Beside {
         insert(events, last_looks);
     }
 
-    /// What the kernel told of a thread as it ended, told once.
+    /// What the kernel reported of a thread as it ended, emitted once.
     fn last_look(&mut self, thread: Tid) -> Option<EventKind> {
         let figures = self.threads.get(&thread)?;
         let last = self.exits.as_mut()?.take(thread)?;

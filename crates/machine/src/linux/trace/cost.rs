@@ -33,7 +33,7 @@ const ROUND_TRIPS: u32 = 2000;
 const SWITCHES: f64 = 2.0 * ROUND_TRIPS as f64;
 /// The fewest turns that have a 95 % interval of the median.
 const FEWEST_TURNS: usize = 6;
-/// More would tell no more.
+/// More would add nothing.
 const MOST_TURNS: usize = 200;
 /// Confidence of the interval.
 const CONFIDENCE: f64 = 0.95;

@@ -18,9 +18,9 @@ use crate::{Listener, MachineError, Request, Run, Subject, TraceOrder, Traced};
 use pinwise_sched::{Event, EventKind, Refusal, Tid, Tier};
 use pinwise_topology::CpuSet;
 
-/// Rounds are at least so long: shorter ones would only cost.
+/// Rounds are at least this long: shorter ones would only cost.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
-/// A process that runs already is looked after so often: has it ended?
+/// A process that runs already is looked after this often: has it ended?
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 impl LinuxMachine {
@@ -245,7 +245,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Tells who is there.
+    /// Emits who is there.
     fn begin(&mut self, now: Duration) {
         self.set_start(now);
         let has_all_cpus = self.has_all_cpus;
@@ -297,7 +297,7 @@ impl<'a> Session<'a> {
             self.source.drain(&mut events);
         }
         if let Some(root) = self.root {
-            // It was told of when it was started.
+            // It was emitted when it was started.
             events.retain(|e| !matches!(e.what, EventKind::Fork { child, .. } if child == root));
         }
         if events.first().is_some_and(|e| e.time_ns < self.from_ns) {
@@ -371,7 +371,7 @@ impl Attendant for Session<'_> {
     }
 }
 
-/// What was recorded before the trace began tells how things stood when it
+/// What was recorded before the trace began shows how things stood when it
 /// began: who was on each CPU, and who was there at all.
 fn cut_beginning(events: &mut Vec<Event>, from_ns: u64) {
     let early = events.partition_point(|event| event.time_ns < from_ns);

@@ -1,8 +1,8 @@
-//! What the kernel tells of a thread as it ends (`linux/taskstats.h`): its last
+//! What the kernel reports of a thread as it ends (`linux/taskstats.h`): its last
 //! figures, which nobody could read from `/proc` in time.
 //!
 //! It needs `CAP_NET_ADMIN` and the first namespaces of processes and networks;
-//! without them nothing is told. The kernel tells of every thread of the
+//! without them nothing is reported. The kernel reports every thread of the
 //! machine: what nobody asks for is forgotten after a while.
 
 #![expect(unsafe_code, reason = "sockets of this family have no safe form")]
@@ -25,7 +25,7 @@ const QUEUE: libc::c_int = 16 << 20;
 const LONGEST: usize = 8 * 1024;
 /// Threads of others are remembered for one to two of these.
 const GENERATION: Duration = Duration::from_secs(2);
-/// … and at most so many in each.
+/// … and at most this many in each.
 const MOST: usize = 1 << 16;
 
 /// Commands and attributes of generic netlink and of taskstats.

@@ -126,7 +126,7 @@ impl Figures {
         })
     }
 
-    /// What the kernel told of the thread as it ended.
+    /// What the kernel reported of the thread as it ended.
     pub(super) fn ended(&self, last: LastFigures) -> EventKind {
         EventKind::Sample(Box::new(Sample {
             thread: self.found.tid,
@@ -163,7 +163,7 @@ fn open(found: Found, name: &str) -> Option<File> {
     File::open(format!("/proc/{}/task/{}/{name}", found.process, found.tid)).ok()
 }
 
-/// What is told of a thread that is heard of first.
+/// What is emitted for a thread that appears for the first time.
 pub(super) fn introduce(found: Found, is_followed: bool, tell: &mut dyn FnMut(EventKind)) {
     let thread: Tid = found.tid;
     tell(EventKind::Known {

@@ -2,8 +2,8 @@
 //!
 //! Each kind of source writes a switch in its own way: as two halves of the
 //! program's own threads, as two halves of any thread, as one tracepoint. A
-//! lane knows who is on its CPU, so that no switch is told twice. It refuses
-//! to repair what is missing: a half without its other half is told as it is.
+//! lane knows who is on its CPU, so that no switch is emitted twice. It refuses
+//! to repair what is missing: a half without its other half is emitted as it is.
 
 use pinwise_sched::perf::{Native, Record};
 use pinwise_sched::{
@@ -72,7 +72,7 @@ impl Points {
         })
     }
 
-    /// What a tracepoint tells; `None` where it is none of these or too short.
+    /// What a tracepoint reports; `None` where it is none of these or too short.
     fn read(&self, raw: &[u8]) -> Option<EventKind> {
         let tid = |field: Field| field.small(raw, Native);
         let id = u64::try_from(self.kind.number(raw, Native)?).ok()?;
@@ -97,7 +97,7 @@ impl Points {
 pub(super) struct Lane {
     cpu: u32,
     writing: Writing,
-    /// Who is on the CPU, as far as it was told.
+    /// Who is on the CPU, as far as is known.
     current: Option<Tid>,
     /// The second half of this switch is still to come.
     awaited: Option<Tid>,
@@ -113,7 +113,7 @@ impl Lane {
         }
     }
 
-    /// Appends what a record tells.
+    /// Appends the events of a record.
     pub(super) fn take(
         &mut self,
         time_ns: u64,
@@ -172,7 +172,7 @@ impl Lane {
     }
 
     /// Half a switch of a thread of ours. A thread whose events were opened
-    /// twice, because it was made while its maker was attached to, tells each
+    /// twice, because it was made while its maker was attached to, reports each
     /// half twice.
     fn half(
         &mut self,
@@ -199,7 +199,7 @@ impl Lane {
         }
     }
 
-    /// Half a switch of any thread: the first half tells all of it.
+    /// Half a switch of any thread: the first half has all of it.
     fn wide(
         &mut self,
         thread: Tid,
@@ -238,7 +238,7 @@ impl Lane {
         })
     }
 
-    /// A thread of ours tells nothing any more after it has ended.
+    /// A thread of ours reports nothing after it has ended.
     fn exit(&mut self, thread: Tid, tell: &mut dyn FnMut(EventKind)) {
         match self.writing {
             Writing::Own => {

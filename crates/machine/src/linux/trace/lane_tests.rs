@@ -77,7 +77,7 @@ fn halves_of_own_threads_are_told_as_they_are() {
     check(Writing::Own, &records, &expected);
 }
 
-/// A thread that was attached to twice tells everything twice.
+/// A thread that was attached to twice reports everything twice.
 #[test]
 fn what_is_told_twice_is_told_once() {
     let records = [
@@ -147,7 +147,7 @@ fn a_second_half_alone_is_told() {
 }
 
 /// Who has ended has no number when it leaves for the last time. One that still
-/// has it may come again: since Linux 6.16 the end is told before memory is
+/// has it may come again: since Linux 6.16 the end is reported before memory is
 /// given back.
 #[test]
 fn who_ended_is_told_by_the_cpu() {

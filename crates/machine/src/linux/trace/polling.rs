@@ -26,7 +26,7 @@ const SHARE: u32 = 50;
 const SHARE_AT_MOST: u32 = 10;
 /// Threads that are followed at most.
 const MOST_THREADS: usize = 4096;
-/// Counts are read every so many looks, as they take longest.
+/// Counts are read every N looks, as they take longest.
 const COUNTS_EVERY: u32 = 10;
 /// Descriptors that stay open per thread.
 const DESCRIPTORS_PER_THREAD: usize = 3;
@@ -208,7 +208,7 @@ impl Source for Polling {
     }
 
     fn notes(&self) -> Vec<String> {
-        let cut = format!("More than {MOST_THREADS} threads: the others were not looked at.");
+        let cut = format!("More than {MOST_THREADS} threads: the others were not polled.");
         self.was_cut.then_some(cut).into_iter().collect()
     }
 }
@@ -220,7 +220,7 @@ fn own_orphans(roots: &[Tid]) -> Vec<Found> {
     children.into_iter().flat_map(threads::below).collect()
 }
 
-/// Appends events with the time at which they are told.
+/// Appends events with the time at which they are emitted.
 fn teller(events: &mut Vec<Event>, cpu: u32) -> impl FnMut(EventKind) {
     move |what| {
         events.push(Event {

@@ -129,7 +129,7 @@ fn dots(
         let is_new = before != Some(point.leader.as_str());
         before = Some(&point.leader);
         let title = format!(
-            "after {} runs {} leads: expected {} ({} to {}), doubt {}",
+            "after {} runs {} leads: expected {} ({} to {}), probability of a better one {}",
             point.runs,
             shortened(&point.leader, 200),
             told(record, point.predicted),
@@ -188,7 +188,7 @@ fn legend(canvas: &mut Canvas, area: Area, has_regret: bool) -> f64 {
         "course",
         "expected cost of the leader, with its 90 % interval",
     );
-    entry("doubt", "doubt: how likely another is clearly better");
+    entry("doubt", "probability of a better placement");
     if has_regret {
         entry(
             "regret",

@@ -2,7 +2,7 @@
 //! far against runs.
 //!
 //! Opens from disk, runs no script and asks for nothing from elsewhere; a
-//! pointer over a mark tells its figures. Kinds of marks differ in form as
+//! pointer over a mark shows its figures. Kinds of marks differ in form as
 //! well as in colour (Okabe and Ito 2008).
 
 mod axis;
@@ -82,7 +82,7 @@ impl Page {
 
     fn verdict(&mut self, record: &SearchRecord) {
         let sentence = match record.stopped {
-            None => "Cut off before it came to an end.".to_owned(),
+            None => "Cut off before the end.".to_owned(),
             Some(Stopped::Failed) => "The command failed.".to_owned(),
             Some(_) => visible(&record.verdict.sentence),
         };

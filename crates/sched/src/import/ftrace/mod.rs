@@ -50,7 +50,7 @@ impl<R: Read + Seek> Ftrace<R> {
         for _ in 0..LOOKED_AT {
             match lines.next() {
                 Ok(Some(told)) => prefix.look(&told),
-                // Told when the text is read for good.
+                // Reported when the text is read for good.
                 Ok(None) | Err(_) => break,
             }
         }
@@ -133,7 +133,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line that tells something.
+    /// The next line with content.
     fn next(&mut self) -> Result<Option<RawEvent>, ImportError> {
         while self.read_line()? {
             let is_whole = self.line.ends_with(b"\n");
@@ -184,7 +184,7 @@ impl<R: BufRead> Lines<R> {
         }
         if self.odd > 0 {
             notes.push(format!(
-                "{} lines are no events and were passed over; the first is line {}.",
+                "{} lines are not events and were skipped; the first is line {}.",
                 self.odd, self.first_odd
             ));
         }
@@ -217,7 +217,7 @@ fn is_noise(line: &[u8]) -> bool {
 }
 
 /// `CPU:1 [LOST 23 EVENTS]`, or of trace-cmd `CPU:1 [23 EVENTS DROPPED]`: the
-/// CPU and how many, 1 where that is not told.
+/// CPU and how many, 1 where that is unknown.
 fn loss(line: &[u8]) -> Option<(u32, u64)> {
     let line = std::str::from_utf8(line.get(..80).unwrap_or(line)).ok()?;
     let rest = line.trim_start().strip_prefix("CPU:")?;

@@ -1,4 +1,4 @@
-//! One record of the kernel: what it tells.
+//! One record of the kernel: its content.
 
 use std::collections::HashMap;
 
@@ -75,7 +75,7 @@ impl Tracepoint {
                 prev: TaskFields::of(format, "prev_pid", "prev_comm")?,
                 state: format.number("prev_state")?,
                 next: TaskFields::of(format, "next_pid", "next_comm")?,
-                // Those of the kernel that wrote, where it tells.
+                // Those of the kernel that wrote, where known.
                 states: format.states.unwrap_or(States::USUAL),
             },
             "sched_wakeup" | "sched_wakeup_new" => Self::Wakeup {
@@ -143,7 +143,7 @@ impl Decoder {
             .then(|| format!("{untold} more records were lost, the file does not say when."))
     }
 
-    /// What a record tells. The error is a clause about it.
+    /// What a record says. The error is a clause about it.
     pub(super) fn decode(
         &mut self,
         kind: u32,
@@ -289,7 +289,7 @@ impl Decoder {
         })
     }
 
-    /// Each switch of a CPU is told twice, by who leaves and by who comes; the
+    /// Each switch of a CPU is recorded twice, by who leaves and by who comes; the
     /// second counts only where the first was lost. A thread that is dead when
     /// it leaves has no number any more (-1).
     fn wide_switch(

@@ -117,7 +117,7 @@ fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, I
         match records.next(&mut decoder) {
             Ok(Next::RawEvent(told)) => prefix.look(&told),
             Ok(Next::RoundOver | Next::Passed) => {}
-            // Told when the file is read for good.
+            // Reported when the file is read for good.
             Ok(Next::End) | Err(_) => break,
         }
     }

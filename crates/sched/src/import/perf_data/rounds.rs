@@ -49,7 +49,7 @@ impl Rounds {
     pub(super) fn notes(&self) -> Option<String> {
         (self.late > 0).then(|| {
             format!(
-                "{} records stand too late in the file to be brought into order.",
+                "{} records are too late in the file to be sorted.",
                 self.late
             )
         })

@@ -128,7 +128,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What it is set to, as real nodes tell.
+    /// What it is set to, as real nodes report it.
     fn settings(&self, number: usize) -> BTreeMap<String, String> {
         let kind = self.kind;
         let effect = &self.condition.effect;

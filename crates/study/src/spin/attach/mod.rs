@@ -85,7 +85,7 @@ pub fn attach(
     let pause_ns = match topology.allowed.first().map(|cpu| pause(machine, cpu)) {
         Some(Ok(found)) => found.map(|found| found.ns),
         Some(Err(error)) => {
-            let note = format!("What a PAUSE takes was not measured: {error}.");
+            let note = format!("The cost of a PAUSE was not measured: {error}.");
             sampled.notes.push(note);
             None
         }

@@ -1,5 +1,5 @@
 //! What a hint took, seen from outside: loops count in registers, and
-//! neighbouring samples tell how far the count went in how much time.
+//! neighbouring samples show how far the count went in how much time.
 
 use pinwise_code::disassemble;
 use pinwise_profile::{REGISTERS, Samples, Step};

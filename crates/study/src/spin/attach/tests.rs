@@ -189,7 +189,7 @@ fn the_kernel_tells_of_yields() {
     check(&yields, "do_page_fault", &[], 30);
 }
 
-/// The kernel tells of a yield, and the functions above it are named so.
+/// The kernel reports a yield, and the functions above it are named so.
 #[track_caller]
 fn check_yielding(names: &[&str], expected: &str) {
     let addresses: Vec<u64> = (0..=names.len() as u64).map(|at| 0x1035 + at).collect();

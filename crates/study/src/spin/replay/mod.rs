@@ -59,7 +59,7 @@ pub struct Plan {
     pub hint_ns: Option<f64>,
     /// The chip that this is of.
     pub chip: Option<String>,
-    /// CPUs that the algorithms are told of; `None`: those allowed here.
+    /// CPUs that the algorithms are told to expect; `None`: those allowed here.
     pub cpus_assumed: Option<u64>,
     /// How long the lock is held for an item.
     pub hold: Duration,
@@ -103,7 +103,7 @@ impl Arm {
         };
         let Some(wait) = known.wait(setting, Case::Typical) else {
             bail!(
-                "--algorithm {}: its course is not known in figures, so it cannot be executed",
+                "--algorithm {}: its exact steps are not known, so it cannot be executed",
                 known.id
             );
         };
@@ -156,7 +156,7 @@ pub fn run(
     let (holder, waiter) = two_cpus(&topology)?;
     let own_ns = probed(machine, Probe::Pause { cpu: waiter })?;
     let Some(wanted_ns) = plan.hint_ns.or(own_ns) else {
-        bail!("what a spin-wait hint takes cannot be measured here; say it with --pause-ns");
+        bail!("what a spin-wait hint takes cannot be measured here; give it with --pause-ns");
     };
     let cpus_assumed = plan.cpus_assumed.unwrap_or(topology.allowed.len() as u64);
     let setting = Setting {

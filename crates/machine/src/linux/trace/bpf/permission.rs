@@ -1,7 +1,7 @@
 //! What stands in the way of BPF here, and the command that removes it.
 //!
-//! Only what can be told beforehand; what the kernel refuses for reasons of
-//! its own is told in its words.
+//! Only what can be checked beforehand; what the kernel refuses for reasons of
+//! its own is reported in its words.
 
 use super::super::permission::{first_of_pids, own_program};
 use pinwise_sched::Refusal;
