@@ -115,7 +115,7 @@ pub(crate) fn print_random(cells: &[Cell]) {
 }
 
 /// The value below which this share of all lies (0.95: all but one in twenty);
-/// the lower of two in doubt is not taken.
+/// in case of a tie the lower is not taken.
 pub(crate) fn quantile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);

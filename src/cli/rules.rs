@@ -41,8 +41,8 @@ fn load(file: &Path) -> anyhow::Result<Plan> {
     let (topology, _) = linux::discover()?;
     let mut plan = Plan::read(&text, &topology, user_id)
         .map_err(|error| anyhow::anyhow!("{}:{error}", file.display()))?;
-    let doubts = [plan.rules.doubts(), open_files(&plan, file)].concat();
-    plan.rules.warnings.extend(doubts);
+    let warnings = [plan.rules.warnings(), open_files(&plan, file)].concat();
+    plan.rules.warnings.extend(warnings);
     Ok(plan)
 }
 

@@ -55,7 +55,7 @@ const CIRCLES: [&str; 16] = [
     "record: attribution profile",
     "serve: answers live policy",
     "sim::wiring: description truth",
-    "stats: confirm doubts",
+    "stats: caveats confirm",
     "stats: outliers tails",
     "study::fleet: attribution diff",
     "study::fleet: findings report",

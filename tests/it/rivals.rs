@@ -178,11 +178,11 @@ pub(crate) fn thompson(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) 
     loop {
         let beliefs = beliefs(&seen);
         let leader = lowest(beliefs.iter().map(|belief| belief.0));
-        let doubt: f64 = (0..beliefs.len())
+        let risk: f64 = (0..beliefs.len())
             .filter(|&arm| arm != leader)
             .map(|arm| beats(beliefs[arm], beliefs[leader], goal.within))
             .sum();
-        if doubt < goal.error || seen.runs() >= goal.most_runs {
+        if risk < goal.error || seen.runs() >= goal.most_runs {
             let runs = seen.runs();
             return Choice { best: leader, runs };
         }

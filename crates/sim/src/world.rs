@@ -127,8 +127,8 @@ pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> S
     let mut drawn = Drawn::new(world, family, &ground, threads, &mut chance);
     let mut best = (f64::INFINITY, String::new());
     for _ in 0..MOST_TRIES {
-        // Residues are no structure: they are left out of the judgement.
-        let structure = drawn.without_residue();
+        // The unexplained part is no structure: it is left out of the judgement.
+        let structure = drawn.without_unexplained();
         let spread = ground.spread(&text(world, seed, topology, threads, &structure));
         let miss = drawn.miss(world, spread, wanted);
         if miss < best.0 {

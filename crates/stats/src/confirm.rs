@@ -11,7 +11,7 @@
 //! them still be?
 
 use super::describe::mean;
-use super::doubts::{Circumstances, Doubts, Judged};
+use super::caveats::{Circumstances, Caveats, Judged};
 use super::inversion::{self, Family};
 use super::judge::Judge;
 use super::paired::{Interval, Paired};
@@ -68,10 +68,10 @@ pub struct Contrast {
     pub p_adjusted: f64,
     /// Nominal level that this look was judged at.
     pub nominal_level: f64,
-    /// What follows, doubts considered.
+    /// What follows, caveats considered.
     pub decision: Decision,
     /// What speaks against it, and against what the interval alone would say.
-    pub doubts: Doubts,
+    pub caveats: Caveats,
 }
 
 /// The state of the comparison after a look.
@@ -345,7 +345,7 @@ impl Confirmation {
         if decision == Decision::Same && is_coarse {
             decision = Decision::Undecided;
         }
-        let doubts = Judged {
+        let caveats = Judged {
             arm,
             baseline: self.baseline,
             judge: self.question.judge,
@@ -356,8 +356,8 @@ impl Confirmation {
             contrasts: self.contrasted.len(),
             is_last: seen.is_last,
         }
-        .doubts(&seen.spread, seen.around);
-        if doubts.withholds() {
+        .caveats(&seen.spread, seen.around);
+        if caveats.withholds() {
             decision = Decision::Undecided;
         }
         Contrast {
@@ -368,7 +368,7 @@ impl Confirmation {
             p_adjusted: (shown_p * alpha / level.max(f64::MIN_POSITIVE)).min(1.0),
             nominal_level: level,
             decision,
-            doubts,
+            caveats,
         }
     }
 

@@ -12,7 +12,7 @@
 //! * [`signflip`]: the null distribution that the random order gives;
 //! * [`weights`]: blocks run under load count less;
 //! * [`resolution`]: figures that come in steps;
-//! * [`interaction`], [`doubts`]: what a difference depends on, and what that
+//! * [`interaction`], [`caveats`]: what a difference depends on, and what that
 //!   says against a verdict;
 //! * [`sequential`]: looking early without raising the error rate;
 //! * [`confirm`]: several arms against a baseline at one family-wise level;
@@ -35,7 +35,7 @@ pub mod confirm;
 pub mod describe;
 pub mod diagnose;
 pub mod discovery;
-pub mod doubts;
+pub mod caveats;
 #[cfg(test)]
 mod golden;
 pub mod halving;

@@ -1,4 +1,4 @@
-//! One arm against another in the typical run: signed ranks that doubt what
+//! One arm against another in the typical run: signed ranks that discount what
 //! lies far out, and Hodges–Lehmann.
 //!
 //! With differences `d` and weights `w`, the plain statistic at shift θ is

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::confirm::{Contrast, Decision, Look};
 use super::diagnose::work_factor;
-use super::doubts::Split;
+use super::caveats::Split;
 use super::judge::Judge;
 use super::resolution::Resolution;
 use pinwise_format::{count, duration, percent, percent_range, signed_percent};
@@ -72,7 +72,7 @@ pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Outcome {
     let nothing_gains = look
         .contrasts
         .iter()
-        .all(|c| c.interval.low > -delta && !c.doubts.withholds());
+        .all(|c| c.interval.low > -delta && !c.caveats.withholds());
     if nothing_gains && baseline_is_default {
         return Outcome::LeaveAlone;
     }
@@ -176,9 +176,9 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
     }
     let between = between(contrast, setting);
     let blocks = count(blocks, "block");
-    if let Some(doubt) = doubt(contrast, setting) {
+    if let Some(caveat) = caveat(contrast, setting) {
         return format!(
-            "{arm} against {baseline} is undecided: {between}, but {doubt} ({blocks})."
+            "{arm} against {baseline} is undecided: {between}, but {caveat} ({blocks})."
         );
     }
     format!(
@@ -196,31 +196,31 @@ fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
 
 /// What withholds a verdict that the interval would give, as a clause: more time
 /// does not help.
-fn doubt(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
-    let doubts = &contrast.doubts;
+fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
+    let caveats = &contrast.caveats;
     let split = |split: Split| {
         let change = |log_ratio: f64| signed_percent(setting.change(log_ratio));
         (change(split.first), change(split.second))
     };
-    if doubts.depends_on_order() {
-        let (even, uneven) = split(doubts.order?);
+    if caveats.depends_on_order() {
+        let (even, uneven) = split(caveats.order?);
         return Some(format!(
             "it depends on what ran before ({even} where both ran after the same arm, {uneven} elsewhere)"
         ));
     }
-    if doubts.depends_on_time() {
-        let (early, late) = split(doubts.time?);
+    if caveats.depends_on_time() {
+        let (early, late) = split(caveats.time?);
         return Some(format!(
             "it changes over time ({early} at first, {late} at the end)"
         ));
     }
-    if doubts.withholds() && doubts.depends_on_load() {
-        let (light, heavy) = split(doubts.load?);
+    if caveats.withholds() && caveats.depends_on_load() {
+        let (light, heavy) = split(caveats.load?);
         return Some(format!(
             "it depends on load ({light} under light load, {heavy} under heavy load)"
         ));
     }
-    if let Some(other) = doubts.others.iter().find(|other| other.contradicts) {
+    if let Some(other) = caveats.others.iter().find(|other| other.contradicts) {
         return Some(format!(
             "{} {}",
             signed_percent(setting.change(other.estimate)),
@@ -244,7 +244,7 @@ pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
     let wanted = wanted_half_width(contrast, setting.delta);
     let factor = work_factor(contrast.interval.half_width(), wanted);
     let needed = scale(setting.spent, (factor - 1.0).max(LEAST_MORE));
-    if contrast.doubts.withholds() {
+    if contrast.caveats.withholds() {
         needed.max(setting.spent)
     } else {
         needed
@@ -329,17 +329,17 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
 /// is such a contrast.
 #[must_use]
 pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
-    let (contrast, doubt) = look.contrasts.iter().find_map(|contrast| {
+    let (contrast, caveat) = look.contrasts.iter().find_map(|contrast| {
         let is_open = contrast.decision == Decision::Undecided;
-        let doubt = doubt(contrast, setting).filter(|_| is_open)?;
+        let caveat = caveat(contrast, setting).filter(|_| is_open)?;
         contrast
             .interval
             .half_width()
             .is_finite()
-            .then_some((contrast, doubt))
+            .then_some((contrast, caveat))
     })?;
     Some(format!(
-        "Undecided: {} against {} is {}, but {doubt}.",
+        "Undecided: {} against {} is {}, but {caveat}.",
         setting.names[contrast.arm],
         setting.names[setting.baseline],
         between(contrast, setting)
@@ -403,7 +403,7 @@ pub fn gain(log_ratio: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::doubts::Doubts;
+    use super::super::caveats::Caveats;
     use super::super::paired::Interval;
     use super::*;
 
@@ -416,7 +416,7 @@ mod tests {
             p_adjusted: 0.5,
             nominal_level: 0.05,
             decision,
-            doubts: Doubts::default(),
+            caveats: Caveats::default(),
         }
     }
 

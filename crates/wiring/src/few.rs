@@ -39,7 +39,7 @@ pub(super) fn infer(evidence: &Evidence, rows: &[usize]) -> Wiring {
         ..Wiring::default()
     };
     if let Some(pair) = pairs.iter().find(|pair| pair.share == Share::CannotTell) {
-        wiring.cannot_tell = Some(pair.doubt());
+        wiring.cannot_tell = Some(pair.ambiguity());
         return wiring;
     }
     let cpus = &evidence.latency_ns.cpus();
@@ -173,7 +173,7 @@ impl Pair {
         format!("CPUs {a} and {b} are {ns:.1} ns apart{contention}, {what}.")
     }
 
-    fn doubt(&self) -> String {
+    fn ambiguity(&self) -> String {
         let (a, b) = self.cpus;
         let (ns, contention) = (self.ns, self.contention());
         if !ns.is_finite() {

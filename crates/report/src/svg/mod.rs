@@ -280,7 +280,7 @@ impl Page {
 const STYLE: &str = ".page{fill:#fff}\
 .on{fill:#1d2433}.faint{fill:#667085}.light{fill:#fff}.off{fill:#7b828d}\
 .strong{fill:#1d2433;font-weight:600}.alarm{fill:#a61b1b;font-weight:600}\
-.numa-words{fill:#14532d}.cache-words{fill:#6b4300}.doubted-words{fill:#8f1d1d;font-weight:600}\
+.numa-words{fill:#14532d}.cache-words{fill:#6b4300}.contradicted-words{fill:#8f1d1d;font-weight:600}\
 .card{fill:#fdf0ef;stroke:#f0b8b4}.card-edge{fill:#c93535}\
 .unmeasured{fill:url(#hatch);stroke:#c3c8d0}\
 .border{fill:none;stroke:#fff}.frame{fill:none;stroke:#1d2433}.touch{fill:#000;fill-opacity:0}\

@@ -194,7 +194,7 @@ struct Scene<'a> {
     /// Work of each thread over the average.
     weights: Vec<f64>,
     /// What belongs to this placement for no reason.
-    residue: f64,
+    unexplained: f64,
 }
 
 impl<'a> Scene<'a> {
@@ -213,7 +213,7 @@ impl<'a> Scene<'a> {
                 demand,
             },
             weights: weights(order.threads(), demand),
-            residue: residue(layout, order.threads(), demand),
+            unexplained: unexplained(layout, order.threads(), demand),
             order,
             layout,
         }
@@ -244,8 +244,8 @@ impl<'a> Scene<'a> {
         let running_s = parallel_s + refill_s / threads as f64;
         let cpus = threads.min(self.layout.order.len()) as f64;
         Outcome {
-            wall_s: (serial_s + running_s) * self.residue,
-            busy_s: (serial_s + running_s * cpus) * self.residue,
+            wall_s: (serial_s + running_s) * self.unexplained,
+            busy_s: (serial_s + running_s * cpus) * self.unexplained,
             migrations: whole(moves),
         }
     }
@@ -320,7 +320,7 @@ impl<'a> Scene<'a> {
 /// wherever they are, and the one with the most has `imbalance` more.
 fn weights(threads: usize, demand: &Demand) -> Vec<f64> {
     let draw = |thread: usize| {
-        let bits = mixed(demand.residue_seed, thread as u64) >> 11;
+        let bits = mixed(demand.unexplained_seed, thread as u64) >> 11;
         bits as f64 / 2f64.powi(53)
     };
     let draws: Vec<f64> = (0..threads).map(draw).collect();
@@ -335,16 +335,16 @@ fn weights(threads: usize, demand: &Demand) -> Vec<f64> {
 }
 
 /// The factor that a placement has for no reason that can be known.
-fn residue(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
-    if demand.residue_sd <= 0.0 {
+fn unexplained(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
+    if demand.unexplained_sd <= 0.0 {
         return 1.0;
     }
-    let key = mixed(mixed(layout.signature, threads as u64), demand.residue_seed);
+    let key = mixed(mixed(layout.signature, threads as u64), demand.unexplained_seed);
     let mut chance = ChaCha8Rng::seed_from_u64(key);
     // The first figures of neighbouring seeds are independent; one is skipped
     // for the sake of plays that draw from the same signature.
     let _: f64 = chance.random();
-    (demand.residue_sd * gaussian(&mut chance)).exp()
+    (demand.unexplained_sd * gaussian(&mut chance)).exp()
 }
 
 #[expect(

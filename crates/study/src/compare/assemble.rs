@@ -17,7 +17,7 @@ use pinwise_record::{
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
 use pinwise_stats::diagnose;
-use pinwise_stats::doubts::{Other, Split};
+use pinwise_stats::caveats::{Other, Split};
 use pinwise_stats::paired::Paired;
 use pinwise_stats::verdict::{self, Outcome, Setting, Words};
 use pinwise_topology::Topology;
@@ -210,7 +210,7 @@ fn contrast_record(
     results: &Results,
 ) -> ContrastRecord {
     let half_width = contrast.interval.half_width();
-    let is_open = contrast.decision == Decision::Undecided && !contrast.doubts.withholds();
+    let is_open = contrast.decision == Decision::Undecided && !contrast.caveats.withholds();
     let more = (is_open && half_width.is_finite())
         .then(|| verdict::time_needed(contrast, setting).as_secs_f64());
     let arm = &results.arms[results.columns[contrast.arm]];
@@ -250,14 +250,14 @@ fn contrast_record(
                 p90: String::new(),
             }
         }),
-        others: contrast.doubts.others.iter().map(judged_record).collect(),
-        depends_on_load: contrast.doubts.depends_on_load(),
-        depends_on_tail: contrast.doubts.depends_on_tail(),
-        depends_on_order: contrast.doubts.depends_on_order(),
-        depends_on_time: contrast.doubts.depends_on_time(),
-        by_load: contrast.doubts.load.map(split_record),
-        by_order: contrast.doubts.order.map(split_record),
-        by_time: contrast.doubts.time.map(split_record),
+        others: contrast.caveats.others.iter().map(judged_record).collect(),
+        depends_on_load: contrast.caveats.depends_on_load(),
+        depends_on_tail: contrast.caveats.depends_on_tail(),
+        depends_on_order: contrast.caveats.depends_on_order(),
+        depends_on_time: contrast.caveats.depends_on_time(),
+        by_load: contrast.caveats.load.map(split_record),
+        by_order: contrast.caveats.order.map(split_record),
+        by_time: contrast.caveats.time.map(split_record),
         spread_ratio: None,
         spread_low: None,
         spread_high: None,
@@ -334,7 +334,7 @@ fn conclude(
     };
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let advice = withheld_advice(record, best)
-        .or_else(|| doubted_advice(outcome, &choice, setting))
+        .or_else(|| withheld_advice(outcome, &choice, setting))
         .or_else(|| advice(plan, outcome, best));
     let commands = match (&advice, best) {
         (None, Some(arm)) => record.commands_of(&record.arms[arm]),
@@ -358,7 +358,7 @@ fn conclude(
 }
 
 /// More time settles nothing where something else speaks against a verdict.
-fn doubted_advice(outcome: Outcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
+fn withheld_advice(outcome: Outcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
     verdict::withheld(look, setting).filter(|_| outcome == Outcome::Undecided)?;
     Some("See the findings for what would settle it.".to_owned())
 }

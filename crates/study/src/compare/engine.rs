@@ -25,7 +25,7 @@ use pinwise_record::{Comparison, Phase, RunRecord, Stopped};
 use pinwise_stats::Responses;
 use pinwise_stats::confirm::Look;
 use pinwise_stats::describe::{mean, quantile};
-use pinwise_stats::doubts::Circumstances;
+use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::halving;
 
 /// A first block this much slower than the second was still warming up.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::doubts;
+use super::caveats;
 use super::plan::Plan;
 use super::results::Results;
 use super::steadiness;
@@ -40,7 +40,7 @@ pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Fi
         position(results),
         outliers(record),
         short_runs(record),
-        doubts::coarse_figure(record, results),
+        caveats::coarse_figure(record, results),
         steadiness::finding(record),
     ]
     .into_iter()
@@ -50,7 +50,7 @@ pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Fi
         record
             .contrasts
             .iter()
-            .flat_map(|contrast| doubts::of_contrast(contrast, record)),
+            .flat_map(|contrast| caveats::of_contrast(contrast, record)),
     );
     findings.extend(invalid_arms(record));
     findings.extend(record.arms.iter().filter_map(coverage));

@@ -9,7 +9,7 @@
 
 mod assemble;
 mod budget;
-mod doubts;
+mod caveats;
 mod engine;
 mod findings;
 mod outcome;

@@ -6,7 +6,7 @@ use super::outcome::ArmState;
 use pinwise_record::Stopped;
 use pinwise_stats::Responses;
 use pinwise_stats::confirm::Look;
-use pinwise_stats::doubts::Circumstances;
+use pinwise_stats::caveats::Circumstances;
 
 /// What the engine hands to the assembly of the record.
 pub(super) struct Results {

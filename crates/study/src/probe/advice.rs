@@ -111,10 +111,10 @@ pub fn rewired(topology: &Topology, known: &TopologyRecord) -> Topology {
         (LevelName::Llc, Level::Llc),
         (LevelName::Package, Level::Package),
     ];
-    let doubted = levels
+    let contradicted = levels
         .into_iter()
         .filter(|(name, _)| known.contradictions.iter().any(|c| c.level == *name));
-    doubted.fold(topology.clone(), |machine, (kind, level)| {
+    contradicted.fold(topology.clone(), |machine, (kind, level)| {
         let found = measured.levels.iter().find(|l| l.kind == kind);
         let lists = found.map_or(&[][..], |level| &level.groups);
         let groups: Vec<CpuSet> = lists

@@ -174,18 +174,18 @@ fn measure_round(
     found: &mut Contentions,
 ) -> Result<(), MachineError> {
     let float = ratios(session, pairs, round, Port::Float)?;
-    let mut doubtful = Vec::new();
+    let mut ambiguous = Vec::new();
     for (&(a, b), float) in round.iter().zip(float) {
         found.entry((a, b)).or_default().float = float;
         let is_slowed = float.is_none_or(|m| m.value > NO_CONTENTION);
         let is_reported = pairs.are_reported_siblings(&session.topology, a, b);
         if is_slowed || is_reported || pairs.len() <= ALL_PAIRS {
-            doubtful.push((a, b));
+            ambiguous.push((a, b));
         }
     }
     for port in [Port::Spin, Port::Integer] {
-        let values = ratios(session, pairs, &doubtful, port)?;
-        for (&pair, value) in doubtful.iter().zip(values) {
+        let values = ratios(session, pairs, &ambiguous, port)?;
+        for (&pair, value) in ambiguous.iter().zip(values) {
             let entry = found.entry(pair).or_default();
             match port {
                 Port::Integer => entry.integer = value,

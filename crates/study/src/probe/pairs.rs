@@ -362,16 +362,16 @@ fn verify(
     pairs: &mut Pairs,
     chance: &mut ChaCha8Rng,
 ) -> Result<(), MachineError> {
-    let mut doubted: Vec<(usize, usize)> = tournament(pairs.len())
+    let mut to_verify: Vec<(usize, usize)> = tournament(pairs.len())
         .into_iter()
         .filter(|&(a, b)| !pairs.is_measured(a, b) && pairs.latency.at(a, b).is_finite())
         .collect();
-    if doubted.is_empty() && session.effort.parallel_pairs > 1 {
-        doubted = tournament(pairs.len());
+    if to_verify.is_empty() && session.effort.parallel_pairs > 1 {
+        to_verify = tournament(pairs.len());
     }
-    doubted.shuffle(chance);
-    doubted.truncate(sample_size(doubted.len()));
-    for (a, b) in doubted {
+    to_verify.shuffle(chance);
+    to_verify.truncate(sample_size(to_verify.len()));
+    for (a, b) in to_verify {
         if session.left().is_zero() {
             break;
         }
@@ -395,7 +395,7 @@ fn verify(
     clippy::cast_sign_loss,
     reason = "a share of a small number"
 )]
-fn sample_size(doubted: usize) -> usize {
-    let share = (VERIFIED_SHARE * doubted as f64) as usize;
-    share.clamp(VERIFIED.0, VERIFIED.1).min(doubted)
+fn sample_size(to_verify: usize) -> usize {
+    let share = (VERIFIED_SHARE * to_verify as f64) as usize;
+    share.clamp(VERIFIED.0, VERIFIED.1).min(to_verify)
 }

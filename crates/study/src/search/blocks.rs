@@ -140,7 +140,7 @@ impl Engine<'_> {
             runs: self.runs.len(),
             most_runs: self.plan.max_runs,
             arm: &self.arms[arm].name,
-            leader: leader.map(|s| (self.arms[s.leader].name.as_str(), s.doubt())),
+            leader: leader.map(|s| (self.arms[s.leader].name.as_str(), s.probability_of_better())),
         };
         self.observer.progress(&progress);
     }

@@ -49,7 +49,7 @@ pub(super) struct Standing {
 
 impl Standing {
     /// Probability that some arm beats the leader by more than the zone.
-    pub(super) fn doubt(&self) -> f64 {
+    pub(super) fn probability_of_better(&self) -> f64 {
         self.loss.exceeds[0].min(1.0)
     }
 }

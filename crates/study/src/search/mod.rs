@@ -127,7 +127,7 @@ pub struct Progress<'a> {
     pub most_runs: Option<usize>,
     /// The candidate that runs next.
     pub arm: &'a str,
-    /// Who leads, and the doubt that is left (0 to 1), where known.
+    /// Who leads, and the probability of a better arm (0 to 1), where known.
     pub leader: Option<(&'a str, f64)>,
 }
 

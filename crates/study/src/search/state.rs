@@ -13,7 +13,7 @@ use pinwise_record::{ForetoldRecord, ProgressPoint, SearchRun, SpaceRecord, Stop
 use pinwise_stats::surrogate::{Belief, Reading, Surrogate};
 use pinwise_topology::Topology;
 
-/// Doubt that may be left in the choice.
+/// Probability of a better arm at which the search stops.
 pub(super) const ERROR: f64 = 0.05;
 /// What a 90 % interval leaves on either side.
 pub(super) const TAIL: f64 = 0.05;

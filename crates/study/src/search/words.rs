@@ -139,7 +139,7 @@ impl Outcome {
         let sentence = format!(
             "{} Whether another shape is better still by {within} is open (probability {}).",
             confirmation.sentence,
-            share(engine.standing.as_ref().map_or(1.0, Standing::doubt))
+            share(engine.standing.as_ref().map_or(1.0, Standing::probability_of_better))
         );
         let advice = format!("Use {name}, or go on with {}.", more(engine));
         (SearchAnswer::Undecided, sentence, advice)

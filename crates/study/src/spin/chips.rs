@@ -108,7 +108,7 @@ fn sentence(
     away: Option<f64>,
     is_guest: bool,
 ) -> String {
-    let doubt = if is_guest {
+    let caveat = if is_guest {
         " In a virtual machine the model may be untrue."
     } else {
         ""
@@ -133,7 +133,7 @@ fn sentence(
         ),
         _ => "cycles could not be measured here".to_owned(),
     };
-    format!("{name}: {published} published; {verdict}.{doubt}")
+    format!("{name}: {published} published; {verdict}.{caveat}")
 }
 
 #[cfg(test)]

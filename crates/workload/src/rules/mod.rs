@@ -6,7 +6,7 @@
 //! reads only what the rules ask for. What a placement stands for is decided
 //! elsewhere.
 
-mod doubts;
+mod warnings;
 mod glob;
 mod parse;
 

@@ -184,11 +184,11 @@ fn rules_that_anybody_can_match_are_doubted() {
     #[track_caller]
     fn check(lines: &str, told: &[(usize, &str)]) {
         let text = format!("[[rule]]\nname = \"a\"\n{lines}");
-        let doubts = Rules::parse(&text).unwrap().doubts();
-        assert_eq!(doubts.len(), told.len(), "{lines}: {doubts:?}");
-        for (doubt, (line, words)) in doubts.iter().zip(told) {
-            assert_eq!(doubt.position.line, *line, "{doubt}");
-            assert!(doubt.reason.contains(words), "{doubt}");
+        let warnings = Rules::parse(&text).unwrap().warnings();
+        assert_eq!(warnings.len(), told.len(), "{lines}: {warnings:?}");
+        for (warning, (line, words)) in warnings.iter().zip(told) {
+            assert_eq!(warning.position.line, *line, "{warning}");
+            assert!(warning.reason.contains(words), "{warning}");
         }
     }
     let any_file = (2, "any file of that name");

@@ -217,7 +217,7 @@ function againstTold(p: Against | undefined, unit: string): string {
   return `${visible(p.arm)}\npredicted ${quantity(p.predicted, unit)}${interval}\ncame ${quantity(p.came, unit)}`;
 }
 
-/** The leader's expected cost and the doubt that is left, over runs. */
+/** The leader's expected cost and the probability of a better one, over runs. */
 export function progressPlan(record: SearchRecord): ChartPlan | null {
   const steps = progressSteps(record);
   if (steps.length === 0) return null;
@@ -225,7 +225,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
   const error = record.plan?.error ?? null;
   return {
     name: 'Progress',
-    summary: `${progressSummary(steps, unit)} Above: the leader's expected cost with its 90 % interval; below: the doubt that another is better${error === null ? '' : `, which may be ${percent(error)}`}.`,
+    summary: `${progressSummary(steps, unit)} Above: the leader's expected cost with its 90 % interval; below: the probability that another is better${error === null ? '' : `, which may be ${percent(error)}`}.`,
     height: 340,
     option: (colours) => ({
       tooltip: tooltip(colours, {
@@ -281,7 +281,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
         { name: 'Leader' },
         { name: 'Expected', isNumber: true },
         { name: '90 % interval', isNumber: true },
-        { name: 'Doubt', isNumber: true },
+        { name: 'P(better)', isNumber: true },
         { name: 'True regret', isNumber: true },
       ],
       rows: steps.map((s) => [
@@ -356,8 +356,8 @@ function progressSeries(
 
 function stepTold(step: Step | undefined, unit: string): string {
   if (!step) return '';
-  const doubt = step.doubt === null ? '' : `\ndoubt ${percent(step.doubt)}`;
-  return `after ${step.runs} runs ${visible(step.leader)}\n${quantity(step.predicted, unit)}${doubt}`;
+  const better = step.doubt === null ? '' : `\nprobability of a better one ${percent(step.doubt)}`;
+  return `after ${step.runs} runs ${visible(step.leader)}\n${quantity(step.predicted, unit)}${better}`;
 }
 
 /** What the model says that the cost depends on. */

@@ -179,8 +179,8 @@ export function progressSteps(record: SearchRecord): Step[] {
 export function progressSummary(steps: readonly Step[], unit: string): string {
   const last = steps.at(-1);
   if (!last) return '';
-  const doubt = last.doubt === null ? '' : `; doubt ${percent(last.doubt)}`;
-  return `After ${count(last.runs, 'run')} ${last.leader} leads, expected at ${quantity(last.predicted, unit)}${doubt}. ${count(new Set(steps.map((s) => s.leader)).size, 'leader')} in all.`;
+  const better = last.doubt === null ? '' : `; probability of a better one ${percent(last.doubt)}`;
+  return `After ${count(last.runs, 'run')} ${last.leader} leads, expected at ${quantity(last.predicted, unit)}${better}. ${count(new Set(steps.map((s) => s.leader)).size, 'leader')} in all.`;
 }
 
 export interface Effect {

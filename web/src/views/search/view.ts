@@ -198,7 +198,7 @@ function methodPart(record: SearchRecord): HTMLElement {
         'Better by less than',
         share(plan?.within) ? `${share(plan?.within)} need not be found` : null,
       ],
-      ['Doubt allowed', share(plan?.error)],
+      ['Allowed probability of a better arm', share(plan?.error)],
       [
         'Least resource',
         share(plan?.least_within)

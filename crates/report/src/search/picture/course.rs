@@ -1,5 +1,5 @@
-//! Best so far against runs: what the leader was expected to cost, how much
-//! doubt was left, and on a simulated machine how wrong it was.
+//! Best so far against runs: what the leader was expected to cost,
+//! how likely a better arm was, and on a simulated machine how wrong it was.
 
 use super::axis::{Axis, end_of_runs, level, upright, upright_right};
 use super::{LETTERS, PLOT_HEIGHT, band, circle, drawable, line, path, plot, told, words};
@@ -44,7 +44,7 @@ pub(super) fn draw(canvas: &mut Canvas, x: f64, y: f64, record: &SearchRecord) -
     let lower = plot(x, upper.y + upper.height + BETWEEN, LOWER);
     let across = runs.between(upper.x, upper.x + upper.width);
     leader(canvas, upper, across, record, &points);
-    doubts(canvas, lower, across, &points);
+    chances(canvas, lower, across, &points);
     legend(
         canvas,
         lower,
@@ -144,11 +144,11 @@ fn dots(
     }
 }
 
-/// Doubt at the left, true regret at the right, where it is known.
-fn doubts(canvas: &mut Canvas, area: Area, across: Axis, points: &[&ProgressPoint]) {
+/// Probability of a better arm at the left, true regret at the right, where it is known.
+fn chances(canvas: &mut Canvas, area: Area, across: Axis, points: &[&ProgressPoint]) {
     let bottom = area.y + area.height;
-    let doubt = Axis::from_zero(1.0).between(bottom, area.y);
-    upright(canvas, area, doubt, "doubtword", |share| {
+    let chance = Axis::from_zero(1.0).between(bottom, area.y);
+    upright(canvas, area, chance, "betterword", |share| {
         format!("{:.0} %", 100.0 * share)
     });
     level(canvas, area, across, run_number);
@@ -164,7 +164,7 @@ fn doubts(canvas: &mut Canvas, area: Area, across: Axis, points: &[&ProgressPoin
         upright_right(canvas, area, regret, "regretword", percent);
         path(canvas, &along(regret, |p| p.true_regret), "regret");
     }
-    path(canvas, &along(doubt, |p| Some(p.doubt)), "doubt");
+    path(canvas, &along(chance, |p| Some(p.doubt)), "better");
     canvas.rect(area, 0.0, "frame");
 }
 
@@ -188,7 +188,7 @@ fn legend(canvas: &mut Canvas, area: Area, has_regret: bool) -> f64 {
         "course",
         "expected cost of the leader, with its 90 % interval",
     );
-    entry("doubt", "probability of a better placement");
+    entry("better", "probability of a better placement");
     if has_regret {
         entry(
             "regret",

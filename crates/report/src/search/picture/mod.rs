@@ -40,7 +40,7 @@ const STYLE: &str = ".page{fill:#fff}.on{fill:#1d2433}.faint{fill:#667085}\
 .bestword,.defaultword{paint-order:stroke;stroke:#fff;stroke-width:3px}\
 .band{fill:#0072b2;opacity:.16}.course{fill:none;stroke:#0072b2;stroke-width:2}\
 .level{stroke:#c04f00;stroke-width:1.4;stroke-dasharray:7 4}\
-.doubt{fill:none;stroke:#5b3f8c;stroke-width:2}.doubtword{fill:#5b3f8c}\
+.better{fill:none;stroke:#5b3f8c;stroke-width:2}.betterword{fill:#5b3f8c}\
 .regret{fill:none;stroke:#a8611a;stroke-width:2;stroke-dasharray:3 3}.regretword{fill:#a8611a}";
 
 /// The search as one SVG file.

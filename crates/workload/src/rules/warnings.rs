@@ -12,7 +12,7 @@ use super::{At, Executable, Rule, Rules, RulesError, parse};
 impl Rules {
     /// Rules that processes can match for which they may not be meant.
     #[must_use]
-    pub fn doubts(&self) -> Vec<RulesError> {
+    pub fn warnings(&self) -> Vec<RulesError> {
         let rules = self.rules.iter().filter(|rule| rule.gives_something());
         let open = rules.filter(|rule| rule.user.is_none());
         open.flat_map(|rule| [raised(rule), name_only(rule)])
