@@ -150,7 +150,7 @@ pub unsafe extern "C" fn pinwise_host_workers(
         let host = &unsafe { given(host, "host") }?.0;
         let counted = host.workers();
         let topology = host.topology();
-        let told = PinwiseWorkers {
+        let answer = PinwiseWorkers {
             parallelism: counted.parallelism,
             on_own_cores: counted.on_own_cores,
             cpus: counted.cpus,
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn pinwise_host_workers(
             quota: counted.quota.unwrap_or(0.0),
         };
         // SAFETY: as the caller promises.
-        unsafe { tell(&told, workers, size, "workers") }
+        unsafe { copy_out(&answer, workers, size, "workers") }
     })
 }
 
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn pinwise_host_locate(
         let host = &unsafe { given(host, "host") }?.0;
         let found = usize::try_from(cpu).ok().and_then(|cpu| host.locate(cpu));
         let found = found.ok_or_else(|| format!("there is no CPU {cpu} on this machine"))?;
-        let told = PinwiseLocation {
+        let answer = PinwiseLocation {
             core: number(found.core),
             smt_rank: number(Some(found.smt_rank)),
             llc: number(found.llc),
@@ -193,7 +193,7 @@ pub unsafe extern "C" fn pinwise_host_locate(
             allowed: c_int::from(found.allowed),
         };
         // SAFETY: as the caller promises.
-        unsafe { tell(&told, location, size, "location") }
+        unsafe { copy_out(&answer, location, size, "location") }
     })
 }
 
@@ -428,14 +428,14 @@ unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Stri
 ///
 /// # Safety
 /// `to` is NULL or has room for `size` bytes.
-unsafe fn tell<T: Copy>(told: &T, to: *mut T, size: usize, name: &str) -> Result<(), String> {
+unsafe fn copy_out<T: Copy>(answer: &T, to: *mut T, size: usize, name: &str) -> Result<(), String> {
     if to.is_null() {
         return Err(format!("{name} is NULL"));
     }
     if size == 0 {
         return Err(format!("the size of {name} is 0; pass sizeof(*{name})"));
     }
-    let from: *const T = told;
+    let from: *const T = answer;
     // SAFETY: no more than both have is copied, byte by byte; what the caller
     // has beyond is left as it is.
     unsafe {

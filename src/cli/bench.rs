@@ -309,8 +309,8 @@ mod tests {
         assert_eq!(threads("8,1,2,2").unwrap(), [1, 2, 8]);
         assert_eq!(threads("1,3..4").unwrap(), [1, 3, 4]);
         for bad in ["", "0", "0..2", "4..1", "x", "1..", "1,,2", "5000", "-1"] {
-            let told = threads(bad).unwrap_err().to_string();
-            assert!(told.starts_with("--threads '"), "{told}");
+            let message = threads(bad).unwrap_err().to_string();
+            assert!(message.starts_with("--threads '"), "{message}");
         }
     }
 

@@ -28,7 +28,7 @@ pub(super) fn workload(of: &Workload, binding: Option<&Binding>) -> Workload {
 }
 
 /// Says which variables are set, once for all.
-pub(super) fn tell_variables(variables: &[(String, String)], terminal: &Terminal) {
+pub(super) fn print_variables(variables: &[(String, String)], terminal: &Terminal) {
     if variables.is_empty() {
         return;
     }
@@ -40,7 +40,7 @@ pub(super) fn tell_variables(variables: &[(String, String)], terminal: &Terminal
 }
 
 /// Says how much ran where it was asked to.
-pub(super) fn tell_coverage(coverage: &Coverage, terminal: &Terminal) {
+pub(super) fn print_coverage(coverage: &Coverage, terminal: &Terminal) {
     let record = coverage_record(coverage);
     let sentence = format!("{} {}", record.sentence(), record.advice());
     match record.moved_threads {

@@ -199,7 +199,7 @@ pub(super) fn carry_out(
         record
     };
     if plan.study == ComparisonStudy::Compare {
-        builds::tell(&mut record);
+        builds::describe(&mut record);
     }
     let is_stored = watch.close(|store| store.finish(&record));
     Ok((record, is_stored))

@@ -69,12 +69,12 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
         variables: &variables,
     };
     let granted = |cpus: &pinwise_topology::CpuSet| {
-        bound::tell_variables(&variables, terminal);
+        bound::print_variables(&variables, terminal);
         warn(cpus);
     };
-    let told = |coverage: &Coverage| bound::tell_coverage(coverage, terminal);
+    let on_coverage = |coverage: &Coverage| bound::print_coverage(coverage, terminal);
     not_started(
-        linux::execute_bound(&command, &place, granted, told),
+        linux::execute_bound(&command, &place, granted, on_coverage),
         terminal,
     )
 }

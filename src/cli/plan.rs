@@ -79,12 +79,12 @@ pub(super) fn compare(
         let threads = match &kernel {
             Some(kernel) => {
                 let threads = kernel.threads();
-                tell_threads(&format!("runs {}", count(threads, "thread")), terminal);
+                print_threads(&format!("runs {}", count(threads, "thread")), terminal);
                 threads
             }
             None => {
                 let (threads, words) = busy(&workloads[0], &topology, machine)?;
-                tell_threads(&words, terminal);
+                print_threads(&words, terminal);
                 threads
             }
         };
@@ -94,7 +94,7 @@ pub(super) fn compare(
     let smaller = what_if::smaller(&args.what_if, &topology)?;
     let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
     if args.experiment.workload.threads_env.is_none() {
-        tell_bound(&arms, terminal);
+        print_bound(&arms, terminal);
     }
     arms.extend(smaller_arms(&candidates, &workloads, &smaller));
     make_unique(&mut arms);
@@ -280,7 +280,7 @@ pub(super) fn live_places(
     realised(&wanted, topology, terminal)
 }
 
-fn tell_threads(what: &str, terminal: &Terminal) {
+fn print_threads(what: &str, terminal: &Terminal) {
     terminal.note(&format!(
         "The program {what}; trying the placements that suit it."
     ));
@@ -396,7 +396,7 @@ fn arms(
 }
 
 /// Says of bound arms what is done for them that nobody asked for.
-fn tell_bound(arms: &[ArmPlan], terminal: &Terminal) {
+fn print_bound(arms: &[ArmPlan], terminal: &Terminal) {
     let first = arms
         .iter()
         .find_map(|arm| Some((arm, arm.binding.as_ref()?)));
@@ -404,7 +404,7 @@ fn tell_bound(arms: &[ArmPlan], terminal: &Terminal) {
     let threads = binding.order.len();
     let mut added = thread_variables(threads);
     added.retain(|variable| arm.workload.environment.contains(variable));
-    bound::tell_variables(&added, terminal);
+    bound::print_variables(&added, terminal);
 }
 
 /// Every command on every smaller machine.

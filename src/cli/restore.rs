@@ -16,7 +16,7 @@ pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result
     let found = leftovers(&folders, of_rules.as_deref(), !args.dry_run);
     let mut text = String::new();
     for left in &found {
-        text.push_str(&told(left, args.dry_run));
+        text.push_str(&message(left, args.dry_run));
     }
     if found.is_empty() {
         let places = folders.iter().chain(&of_rules);
@@ -46,7 +46,7 @@ fn is_open(left: &Leftover) -> bool {
 }
 
 /// A line for the journal, and one for each change.
-fn told(left: &Leftover, is_dry: bool) -> String {
+fn message(left: &Leftover, is_dry: bool) -> String {
     let path = left.path.display();
     let changes = match &left.state {
         LeftoverState::Left(changes) => changes,

@@ -140,8 +140,8 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut keeper = RuleEnforcer::new(LinuxProcesses::open(), journal, plan, before, own);
     let mut failed = None;
-    let mut tell = |told: RuleEvent| {
-        let done = told_one(told, &mut log, args.dry_run, terminal);
+    let mut notify = |message: RuleEvent| {
+        let done = report_one(message, &mut log, args.dry_run, terminal);
         // The rules go on where nobody reads or the disk is full.
         if let Err(error) = done
             && failed.is_none()
@@ -150,19 +150,19 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
             failed = Some(());
         }
     };
-    keeper.review(&mut tell);
-    keeper.look(&mut tell);
+    keeper.review(&mut notify);
+    keeper.look(&mut notify);
     if args.once {
         finish(keeper);
         return Ok(Exit::Done);
     }
-    tell(RuleEvent::Note(format!(
+    notify(RuleEvent::Note(format!(
         "The rules are in force for {} processes. SIGHUP reads them again, Ctrl-C ends.",
         keeper.count()
     )));
     let mut reload = || load().map_err(|error| format!("{error:#}"));
-    let kept = keep(&mut keeper, &mut watch, &mut reload, &mut tell);
-    keeper.give_all_back(&mut tell);
+    let kept = keep(&mut keeper, &mut watch, &mut reload, &mut notify);
+    keeper.give_all_back(&mut notify);
     finish(keeper);
     kept?;
     Ok(Exit::Done)
@@ -174,13 +174,13 @@ fn finish(keeper: RuleEnforcer<LinuxProcesses, RulesJournal>) {
     }
 }
 
-fn told_one(
-    told: RuleEvent,
+fn report_one(
+    message: RuleEvent,
     log: &mut Log,
     is_dry: bool,
     terminal: &Terminal,
 ) -> anyhow::Result<()> {
-    match told {
+    match message {
         RuleEvent::Note(sentence) => terminal.note(&sentence),
         RuleEvent::Warning(sentence) => terminal.warn(&sentence),
         RuleEvent::Change(mut change) => {

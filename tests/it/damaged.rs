@@ -111,18 +111,18 @@ fn check(from: &Path, counts: [u64; 5], warnings: &[&str]) {
     let record: serde_json::Value = serde_json::from_str(&out).unwrap();
     let keys = ["cpus", "cores", "llcs", "numa_nodes", "packages"];
     let read = keys.map(|key| record["counts"][key].as_u64().unwrap());
-    let told: Vec<&str> = record["warnings"]
+    let message: Vec<&str> = record["warnings"]
         .as_array()
         .unwrap()
         .iter()
         .map(|warning| warning.as_str().unwrap())
         .collect();
-    assert_eq!(read, counts, "{told:#?}");
+    assert_eq!(read, counts, "{message:#?}");
     for part in warnings {
-        assert!(told.iter().any(|t| t.contains(part)), "{part}: {told:#?}");
+        assert!(message.iter().any(|t| t.contains(part)), "{part}: {message:#?}");
     }
-    let is_expected = |told: &&str| warnings.iter().any(|part| told.contains(part));
-    let unexpected: Vec<&&str> = told.iter().filter(|told| !is_expected(told)).collect();
+    let is_expected = |message: &&str| warnings.iter().any(|part| message.contains(part));
+    let unexpected: Vec<&&str> = message.iter().filter(|message| !is_expected(message)).collect();
     assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
 

@@ -182,8 +182,8 @@ fn no_record_is_lost_or_doubled_whatever_befalls_nodes() {
     finish(&cluster, id, &folder);
     let attempts: usize = NODES.iter().map(|node| attempts(&fleet, node)).sum();
     assert!(attempts > 4, "nothing befell any node");
-    let told = cluster.pinwise(&["fleet", "collect", &folder]);
-    assert_whole(&cluster, id, STEPS, &told);
+    let reported = cluster.pinwise(&["fleet", "collect", &folder]);
+    assert_whole(&cluster, id, STEPS, &reported);
     cluster.pinwise(&["fleet", "collect", &folder]);
     assert_whole(&cluster, id, STEPS, "collected twice");
 }
@@ -220,7 +220,7 @@ fn finish(cluster: &Cluster, id: &str, folder: &str) {
 }
 
 /// Every step of every node is in the store, once.
-fn assert_whole(cluster: &Cluster, id: &str, steps: usize, told: &str) {
+fn assert_whole(cluster: &Cluster, id: &str, steps: usize, reported: &str) {
     let tag = format!("fleet:{id}");
     let out = cluster.pinwise(&[
         "history", "--tag", &tag, "--limit", "10000", "--format", "json",
@@ -234,11 +234,11 @@ fn assert_whole(cluster: &Cluster, id: &str, steps: usize, told: &str) {
     for node in NODES {
         for step in 1..=steps {
             let wanted = format!("{id}.{node}~quick-{step}");
-            assert!(once.contains(&wanted), "{wanted} is lost: {told}");
+            assert!(once.contains(&wanted), "{wanted} is lost: {reported}");
         }
     }
     let of_steps = ids.iter().filter(|id| id.contains('~')).count();
-    assert_eq!(of_steps, NODES.len() * steps, "{told}");
+    assert_eq!(of_steps, NODES.len() * steps, "{reported}");
 }
 
 fn ids_in(listed: &Value) -> Vec<String> {

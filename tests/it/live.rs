@@ -239,11 +239,11 @@ fn who_is_placed_by_somebody_else_meanwhile_is_left_alone() {
     if !taskset(other) {
         return skipped(test, "CPU 0 and 1 are not both allowed");
     }
-    let mut told = BufReader::new(applying.0.stderr.take().unwrap()).lines();
-    let line = told.find(|line| line.as_ref().unwrap().contains("left alone"));
+    let mut message = BufReader::new(applying.0.stderr.take().unwrap()).lines();
+    let line = message.find(|line| line.as_ref().unwrap().contains("left alone"));
     assert!(line.unwrap().unwrap().contains(&format!("now has {other}")));
     signal(applying.0.id(), "INT");
-    let rest: Vec<String> = told.map(Result::unwrap).collect();
+    let rest: Vec<String> = message.map(Result::unwrap).collect();
     assert!(applying.0.wait().unwrap().success());
     assert!(
         rest.iter()

@@ -104,8 +104,8 @@ fn libomp_takes_the_values_for_its_version() {
     let path = std::fs::canonicalize(&library).unwrap();
     let path = path.to_str().unwrap();
     let refuses = |value: &str| {
-        let told = words(&program, &[("LD_PRELOAD", path), ("KMP_BLOCKTIME", value)]);
-        told.contains("KMP_BLOCKTIME")
+        let message = words(&program, &[("LD_PRELOAD", path), ("KMP_BLOCKTIME", value)]);
+        message.contains("KMP_BLOCKTIME")
     };
     assert!(refuses("nonsense"), "{path} does not read KMP_BLOCKTIME");
     let knows_units = !refuses("1ms");

@@ -28,7 +28,7 @@ pub(crate) struct Place {
     /// What stands after `--store`.
     pub(crate) url: String,
     folder: tempfile::TempDir,
-    told: Arc<Mutex<Vec<String>>>,
+    message: Arc<Mutex<Vec<String>>>,
 }
 
 impl Place {
@@ -48,15 +48,15 @@ impl Place {
             name,
             url,
             folder,
-            told: Arc::default(),
+            message: Arc::default(),
         }
     }
 
     pub(crate) fn try_open(&self) -> Result<Store, pinwise_store::StoreError> {
-        let told = Arc::clone(&self.told);
+        let message = Arc::clone(&self.message);
         let spool = Spool {
             folder: self.path("spool"),
-            warn: Arc::new(move |line| told.lock().unwrap().push(line.to_owned())),
+            warn: Arc::new(move |line| message.lock().unwrap().push(line.to_owned())),
         };
         let location = Location::parse(&self.url).unwrap();
         Store::open_at(&location, &spool).map(Option::unwrap)
@@ -71,8 +71,8 @@ impl Place {
     }
 
     /// What was reported since the last call.
-    fn told(&self) -> Vec<String> {
-        std::mem::take(&mut *self.told.lock().unwrap())
+    fn message(&self) -> Vec<String> {
+        std::mem::take(&mut *self.message.lock().unwrap())
     }
 
     /// Names of files that wait in the spool, without the journals' folder.

@@ -300,7 +300,7 @@ fn two_cpus_are_judged_by_published_latencies() {
         (65.0, None, None, false),
         (117.0, Some(1.03), None, true),
     ];
-    for (ns, ratio, level, is_told) in cases {
+    for (ns, ratio, level, is_decided) in cases {
         let wiring = infer(&Evidence {
             latency_ns: made(2, |_, _| ns),
             contention: ratio.map(|ratio| made(2, |_, _| ratio)),
@@ -311,7 +311,7 @@ fn two_cpus_are_judged_by_published_latencies() {
             level.into_iter().collect::<Vec<_>>(),
             "{ns} {ratio:?}"
         );
-        assert_eq!(wiring.cannot_tell.is_none(), is_told, "{ns} {ratio:?}");
+        assert_eq!(wiring.cannot_tell.is_none(), is_decided, "{ns} {ratio:?}");
     }
 }
 

@@ -66,8 +66,8 @@ impl Tools {
         for suffix in suffixes {
             let pair = find(&format!("clang{suffix}")).zip(find(&format!("llvm-strip{suffix}")));
             if let Some((clang, strip)) = pair {
-                let told = output(Command::new(&clang).arg("--version"))?;
-                let version = told.lines().next().unwrap_or("?").trim().to_owned();
+                let output_text = output(Command::new(&clang).arg("--version"))?;
+                let version = output_text.lines().next().unwrap_or("?").trim().to_owned();
                 return Ok(Some(Self {
                     clang,
                     strip,

@@ -162,7 +162,7 @@ pub trait Launcher {
         wanted: &Wanted,
         choice: &Choice,
         submitted: &str,
-        told: &mut dyn FnMut(FleetJob),
+        on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError>;
 
     /// What jobs are at; one or, of jobs over several nodes, several for each.

@@ -47,7 +47,7 @@ pub trait Runner {
     fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale);
 
     /// Reports what happens.
-    fn tell(&mut self, sentence: &str);
+    fn report(&mut self, sentence: &str);
 }
 
 /// What became of an attempt.
@@ -75,7 +75,7 @@ pub fn run(
 ) -> Result<Outcome, FolderError> {
     let place = folder.make_node(node)?;
     let begun = place.claim(begun)?;
-    runner.tell(&format!(
+    runner.report(&format!(
         "{}: attempt {} of node {node} of fleet {}",
         begun.started, begun.attempt, fleet.id
     ));
@@ -132,7 +132,7 @@ impl Attempt<'_> {
         step: &FleetStep,
         runner: &mut dyn Runner,
     ) -> Result<Option<String>, FolderError> {
-        runner.tell(&format!("{}: step {}", runner.now(), step.name));
+        runner.report(&format!("{}: step {}", runner.now(), step.name));
         let stem = self.place.output_stem(&step.name, self.number)?;
         let (end, elapsed) = runner.run(step, &stem);
         let [out, err] = self.place.take_output(&step.name, self.number);
@@ -146,14 +146,14 @@ impl Attempt<'_> {
                 let place = self.place;
                 let is_first = place.put_record(&step.name, &body, number, &ended, elapsed_s)?;
                 let words = if is_first { "done" } else { "was done already" };
-                runner.tell(&format!("{ended}: step {} {words}", step.name));
+                runner.report(&format!("{ended}: step {} {words}", step.name));
                 return Ok(None);
             }
             Err(why) => why,
         };
         let said = stderr.last().filter(|_| matches!(end, StepEnd::Status(_)));
         let why = said.map_or_else(|| why.clone(), |said| format!("{said} ({why})"));
-        runner.tell(&format!("{ended}: step {} failed: {why}", step.name));
+        runner.report(&format!("{ended}: step {} failed: {why}", step.name));
         let failure = Failure {
             attempt: self.number,
             ended,

@@ -48,7 +48,7 @@ impl Runner for Script {
         }
     }
 
-    fn tell(&mut self, _sentence: &str) {}
+    fn report(&mut self, _sentence: &str) {}
 }
 
 const GOOD: &str = r#"{"schema":"pinwise.comparison/1","id":"x","tags":["own"]}"#;

@@ -210,10 +210,10 @@ impl Node<'_> {
     }
 
     fn smt(&self) -> Option<String> {
-        let told = self.text(&format!("{CPU}/smt/control"));
+        let reported = self.text(&format!("{CPU}/smt/control"));
         // Old kernels and guests report nothing; that a core has two threads
         // stands in the topology.
-        told.or_else(|| self.topology.has_smt().then(|| "on".to_owned()))
+        reported.or_else(|| self.topology.has_smt().then(|| "on".to_owned()))
     }
 
     /// NPS of AMD's firmware, SNC of Intel's: nodes with CPUs over packages.

@@ -113,8 +113,8 @@ fn one(node: &str, tale: Option<&NodeTale>, jobs: &[&JobState], is_asked: bool) 
     } else if newest.is_none() && !job.is_some_and(|job| job.stage == Stage::Failed) {
         status.state = NodeState::Missing;
         // That it ended is not reported where it never began.
-        let told = job.filter(|job| job.stage == Stage::Unknown);
-        status.why = told.map(|job| job.words.clone()).filter(|w| !w.is_empty());
+        let unknown_job = job.filter(|job| job.stage == Stage::Unknown);
+        status.why = unknown_job.map(|job| job.words.clone()).filter(|w| !w.is_empty());
     } else {
         let step = failed.or(missing);
         status.step = step.map(|step| step.name.clone());

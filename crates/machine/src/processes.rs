@@ -135,7 +135,7 @@ pub trait Watch {
     ///
     /// # Errors
     /// Where that is not available.
-    fn tell_of_users(&mut self, are_wanted: bool) -> io::Result<()>;
+    fn report_user_changes(&mut self, are_wanted: bool) -> io::Result<()>;
 }
 
 /// Every CPU that there may ever be: as the kernel keeps only those that the

@@ -355,8 +355,8 @@ impl Model {
                     let mb = |bytes: f64| format!("{:.0} MB", bytes / 1e6);
                     against("largest cache ", Some((a as f64, b as f64)), &mb)
                 });
-                let told: Vec<String> = [latency, bandwidth, caches].into_iter().flatten().collect();
-                (!told.is_empty()).then(|| told.join(", "))
+                let shown: Vec<String> = [latency, bandwidth, caches].into_iter().flatten().collect();
+                (!shown.is_empty()).then(|| shown.join(", "))
             }
             (PartKind::Memory, false) => Some(
                 "it is not known of both how much time was seen at accesses of memory, or what made other code slower".to_owned(),

@@ -90,9 +90,9 @@ impl Tree {
         let mut bounded = Self::default();
         let mut left_out = Amount::default();
         // Where each node's time is counted: itself, or the rest at its caller's.
-        let mut told: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        let mut counted_at: Vec<usize> = Vec::with_capacity(self.nodes.len());
         for (at, node) in self.nodes.iter().enumerate() {
-            let parent = node.parent.map(|parent| told[parent]);
+            let parent = node.parent.map(|parent| counted_at[parent]);
             let place = if is_kept[at] {
                 bounded.child(parent, node.function.clone())
             } else if parent.is_some_and(|p| bounded.nodes[p].function == Function::left_out()) {
@@ -104,7 +104,7 @@ impl Tree {
                 left_out += node.own;
             }
             bounded.nodes[place].own += node.own;
-            told.push(place);
+            counted_at.push(place);
         }
         bounded.add_up();
         (bounded, left_out)

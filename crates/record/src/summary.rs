@@ -453,9 +453,9 @@ mod tests {
             },
         });
         let figures = Summary::read(&record).figures;
-        let told: Vec<(&str, f64)> = figures.iter().map(|f| (f.name.as_str(), f.value)).collect();
+        let listed: Vec<(&str, f64)> = figures.iter().map(|f| (f.name.as_str(), f.value)).collect();
         assert_eq!(
-            told,
+            listed,
             [
                 ("latency within smt", 14.0),
                 ("memory latency", 88.0),
@@ -471,10 +471,10 @@ mod tests {
         let report = json!({"schema": "pinwise.fleet-report/1", "host": "head", "complete": 7,
             "tags": ["fleet:f"], "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]});
         let outline = Summary::read(&report);
-        let told: Vec<(&str, f64)> = { outline.figures.iter() }
+        let listed: Vec<(&str, f64)> = { outline.figures.iter() }
             .map(|f| (f.name.as_str(), f.value))
             .collect();
-        assert_eq!(told, [("nodes that depart", 2.0), ("complete nodes", 7.0)]);
+        assert_eq!(listed, [("nodes that depart", 2.0), ("complete nodes", 7.0)]);
         assert_eq!(outline.tags, ["fleet:f"]);
         assert_eq!(outline.machine, None);
         let node = json!({"schema": "pinwise.fleet-node/1", "host": {"cpu_model": "EPYC"},

@@ -50,7 +50,7 @@ named! {
         /// The thread ended.
         Ended = "ended",
         /// Nobody knows.
-        Untold = "untold",
+        Unreported = "untold",
     }
 }
 
@@ -68,7 +68,7 @@ named! {
         /// The CPU had yet to start.
         Starting = "starting",
         /// Nobody knows.
-        Untold = "untold",
+        Unreported = "untold",
     }
 }
 
@@ -225,7 +225,7 @@ impl PackedSlicesRecord {
                 SliceEnd::Blocked,
                 SliceEnd::Preempted,
                 SliceEnd::Ended,
-                SliceEnd::Untold,
+                SliceEnd::Unreported,
             ],
             cpus,
         }
@@ -346,7 +346,7 @@ impl PackedWaitsRecord {
                 LossCause::OtherProcesses,
                 LossCause::OwnThreads,
                 LossCause::Starting,
-                LossCause::Untold,
+                LossCause::Unreported,
             ],
             bytes: pack(waits.iter().copied()),
         }
@@ -404,12 +404,12 @@ mod tests {
         // The page's tests read the same bytes.
         assert_eq!(record.cpus[0].bytes, "BQoAAAMFZAEC");
         let slices = record.slices().unwrap();
-        let told: Vec<_> = slices
+        let listed: Vec<_> = slices
             .iter()
             .map(|s| (s.thread, s.cpu, s.start_ns, s.length_ns, s.end))
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 (7, 2, 5, 10, &SliceEnd::Blocked),
                 (9, 2, 15, 3, &SliceEnd::Preempted),
@@ -435,8 +435,8 @@ mod tests {
         );
         assert_eq!(packed(&[[1, u64::MAX, 0]]).slices(), damaged);
         record.form = "varint/2".to_owned();
-        let told = record.slices().unwrap_err().to_string();
-        assert!(told.contains("varint/2"), "{told}");
+        let listed = record.slices().unwrap_err().to_string();
+        assert!(listed.contains("varint/2"), "{listed}");
     }
 
     proptest! {

@@ -308,7 +308,7 @@ fn thread(frame: &ThreadFrame) -> TopThread {
         Doing::Runnable => Some(ThreadState::Runnable),
         Doing::Waiting => Some(ThreadState::Waiting),
         Doing::Ended => Some(ThreadState::Ended),
-        Doing::Untold => None,
+        Doing::Unreported => None,
     };
     TopThread {
         thread: frame.thread,

@@ -108,8 +108,8 @@ fn smt_table(record: &Bench, palette: Palette) -> String {
         .collect();
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let title = palette.strong("SMT yield: what the other CPUs of a core add");
-    let told = paragraph("", "", &record.smt.sentence);
-    format!("\n{title}\n{told}\n{}", table(&header, rows))
+    let shown = paragraph("", "", &record.smt.sentence);
+    format!("\n{title}\n{shown}\n{}", table(&header, rows))
 }
 
 /// What the baseline does, in the kernel's own unit.

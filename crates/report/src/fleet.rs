@@ -69,12 +69,12 @@ fn groups(groups: &[FleetGroup], palette: Palette) -> String {
         text.push_str(&format!("      {line}\n"));
     }
     if let [only] = groups {
-        let told = only.identity.iter().filter(|(name, _)| is_told(name));
-        let told: Vec<String> = { told.take(MOST_SETTINGS) }
+        let shown = only.identity.iter().filter(|(name, _)| is_listed(name));
+        let shown: Vec<String> = { shown.take(MOST_SETTINGS) }
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
-        if !told.is_empty() {
-            let line = paragraph("      ", "      ", &told.join(", "));
+        if !shown.is_empty() {
+            let line = paragraph("      ", "      ", &shown.join(", "));
             text.push_str(&format!("{}\n", palette.faint(&line)));
         }
     }
@@ -82,7 +82,7 @@ fn groups(groups: &[FleetGroup], palette: Palette) -> String {
 }
 
 /// Not what the group's name says already, nor what only programs read.
-fn is_told(name: &str) -> bool {
+fn is_listed(name: &str) -> bool {
     !matches!(
         name,
         "cpu" | "topology" | "cpu-model" | "vendor" | "architecture"

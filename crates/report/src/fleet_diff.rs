@@ -33,13 +33,13 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
     }
     if !record.settings.is_empty() {
         text.push_str(&format!("\n{}\n", palette.strong("Settings that differ")));
-        let told = |value: &Option<String>| {
+        let shown = |value: &Option<String>| {
             let value = value.as_deref();
             value.map_or_else(|| "unknown".to_owned(), |v| shortened(v, 26))
         };
         let rows = record.settings.iter().map(|setting| {
             let name = shortened(&setting.name, 24);
-            vec![name, told(&setting.a), told(&setting.b)]
+            vec![name, shown(&setting.a), shown(&setting.b)]
         });
         text.push_str(&table(&["", "A", "B"], rows.collect()));
     }

@@ -32,7 +32,7 @@ pub enum Left {
     /// It ended.
     Ended,
     /// The source does not say.
-    Untold,
+    Unreported,
 }
 
 /// What happened.

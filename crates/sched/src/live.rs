@@ -186,7 +186,7 @@ impl Live {
                 Left::Ended => State::Ended,
                 Left::Blocked => State::Waiting,
                 Left::Preempted => State::Queued { since_ns: at },
-                Left::Untold => State::Untold,
+                Left::Unreported => State::Unreported,
             };
         });
     }
@@ -218,7 +218,7 @@ impl Live {
 
     fn wakes(&mut self, at: u64, tid: Tid, target: u32) {
         self.with(tid, |thread| {
-            let is_asleep = matches!(thread.state, State::Waiting | State::Untold);
+            let is_asleep = matches!(thread.state, State::Waiting | State::Unreported);
             if is_asleep {
                 thread.state = State::Queued { since_ns: at };
                 thread.cpu.get_or_insert(target);
@@ -256,7 +256,7 @@ impl Live {
             && let Some(thread) = self.threads.get_mut(&tid)
             && thread.state != State::Ended
         {
-            thread.state = State::Untold;
+            thread.state = State::Unreported;
         }
         self.cpus.occupy(cpu, at, Occupant::Unknown);
     }

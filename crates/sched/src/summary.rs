@@ -347,7 +347,7 @@ pub enum Why {
     /// The CPU had yet to start.
     Starting,
     /// The source does not say.
-    Untold,
+    Unreported,
 }
 
 /// When cores shared needlessly, in the order of time.

@@ -258,10 +258,10 @@ async fn difference(
 
 fn written(answer: &impl Serialize) -> Result<Response, Problem> {
     let body = serde_json::to_string(answer).map_err(|error| {
-        let told = format!("The answer cannot be written: {error}.");
+        let reported = format!("The answer cannot be written: {error}.");
         Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            told,
+            reported,
             "Load the page again.",
         )
     })?;

@@ -173,12 +173,12 @@ impl Watched {
                     Err(problem) if problem.is_of_store() => None,
                     Err(problem) => {
                         self.stage = Stage::Told;
-                        let told = serde_json::to_string(&problem).unwrap_or_default();
-                        return Some(event("gone", &told));
+                        let reported = serde_json::to_string(&problem).unwrap_or_default();
+                        return Some(event("gone", &reported));
                     }
                 },
             };
-            if let Some(event) = found.and_then(|look| self.tell(look)) {
+            if let Some(event) = found.and_then(|look| self.event_for(look)) {
                 return Some(event);
             }
         }
@@ -201,7 +201,7 @@ impl Watched {
         Ok(found)
     }
 
-    fn tell(&mut self, look: Look) -> Option<Event> {
+    fn event_for(&mut self, look: Look) -> Option<Event> {
         if look.is_complete || look.growth == Growth::CutOff {
             self.stage = Stage::Ended {
                 is_complete: look.is_complete,

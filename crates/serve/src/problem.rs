@@ -35,9 +35,9 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let away = StatusCode::SERVICE_UNAVAILABLE;
         match error {
-            StoreError::Id(told) => Self::new(
+            StoreError::Id(reported) => Self::new(
                 StatusCode::NOT_FOUND,
-                sentence(&told),
+                sentence(&reported),
                 "It may have been removed. The history lists what is there.",
             ),
             StoreError::Record { id, reason } => Self::new(

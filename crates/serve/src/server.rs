@@ -203,8 +203,8 @@ async fn converse(stream: TcpStream, router: Router) {
 
 /// What other users of this machine hear, whatever they ask.
 async fn refuse(_: Request) -> Response {
-    let told = "This site answers the user who started it.\n";
-    let mut response = (StatusCode::FORBIDDEN, told).into_response();
+    let reported = "This site answers the user who started it.\n";
+    let mut response = (StatusCode::FORBIDDEN, reported).into_response();
     protect(response.headers_mut());
     response
 }

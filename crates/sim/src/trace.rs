@@ -299,7 +299,7 @@ impl Witness for Teller<'_> {
             }
             Step::Ends { thread } => {
                 let tid = self.cast.members[thread].tid;
-                self.tell(time_ns, self.main_cpu, EventKind::Exit { thread: tid });
+                self.emit(time_ns, self.main_cpu, EventKind::Exit { thread: tid });
             }
         }
     }
@@ -386,13 +386,13 @@ impl Teller<'_> {
             }
         };
         let is_followed = (is_own && thread == 0) || (!is_own && self.is_endless);
-        self.tell(time_ns, self.main_cpu, what);
-        self.tell(
+        self.emit(time_ns, self.main_cpu, what);
+        self.emit(
             time_ns,
             self.main_cpu,
             EventKind::Name { thread: tid, name },
         );
-        self.tell(
+        self.emit(
             time_ns,
             self.main_cpu,
             EventKind::Mask {
@@ -401,7 +401,7 @@ impl Teller<'_> {
             },
         );
         if is_followed {
-            self.tell(time_ns, self.main_cpu, EventKind::Follow { thread: tid });
+            self.emit(time_ns, self.main_cpu, EventKind::Follow { thread: tid });
         }
     }
 
@@ -409,7 +409,7 @@ impl Teller<'_> {
         if self.scope.has_wakeups {
             let tid = self.cast.members[thread].tid;
             let target = number(cpu);
-            self.tell(
+            self.emit(
                 time_ns,
                 cpu,
                 EventKind::Wake {
@@ -439,14 +439,14 @@ impl Teller<'_> {
     /// Emits a switch, or the halves of it that a poorer tier sees.
     fn switch(&mut self, time_ns: u64, cpu: usize, (prev, left): (Tid, Left), next: Tid) {
         if self.scope.has_all_cpus {
-            self.tell(time_ns, cpu, EventKind::Switch { prev, left, next });
+            self.emit(time_ns, cpu, EventKind::Switch { prev, left, next });
             return;
         }
         if self.is_own(prev) {
-            self.tell(time_ns, cpu, EventKind::Out { thread: prev, left });
+            self.emit(time_ns, cpu, EventKind::Out { thread: prev, left });
         }
         if self.is_own(next) {
-            self.tell(time_ns, cpu, EventKind::In { thread: next });
+            self.emit(time_ns, cpu, EventKind::In { thread: next });
         }
     }
 
@@ -455,7 +455,7 @@ impl Teller<'_> {
         usize::try_from(tid - first).is_ok_and(|rank| rank < self.cast.own)
     }
 
-    fn tell(&mut self, time_ns: u64, cpu: usize, what: EventKind) {
+    fn emit(&mut self, time_ns: u64, cpu: usize, what: EventKind) {
         self.waiting.push(Event {
             time_ns: self.from_ns + time_ns,
             cpu: number(cpu),

@@ -23,7 +23,7 @@ mod prepared;
 mod spool;
 mod sqlite;
 mod sslmode;
-mod told;
+mod reported;
 
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -31,7 +31,7 @@ pub use backend::Store;
 pub use location::{Location, Server};
 pub use pinwise_record::Entry;
 pub use spool::Spool;
-pub use told::{FileIdentity, Generation, Growth, Removed, Retagged};
+pub use reported::{FileIdentity, Generation, Growth, Removed, Retagged};
 
 use prepared::{Prepared, is_of, words};
 

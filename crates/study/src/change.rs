@@ -372,11 +372,11 @@ fn moved(ratio: f64) -> String {
 /// Of contrasts, where there are some: a baseline's own figure has no verdict.
 fn overall(figures: &[FigureChange]) -> String {
     let contrasts = || figures.iter().filter(|figure| figure.over.is_some());
-    let told: Vec<&FigureChange> = match contrasts().next() {
+    let listed: Vec<&FigureChange> = match contrasts().next() {
         Some(_) => contrasts().collect(),
         None => figures.iter().collect(),
     };
-    if let [only] = told.as_slice() {
+    if let [only] = listed.as_slice() {
         return only.sentence.clone();
     }
     let words = [
@@ -388,13 +388,13 @@ fn overall(figures: &[FigureChange]) -> String {
     let parts: Vec<String> = words
         .into_iter()
         .filter_map(|(verdict, word)| {
-            let many = told.iter().filter(|f| f.verdict == verdict).count();
+            let many = listed.iter().filter(|f| f.verdict == verdict).count();
             (many > 0).then(|| format!("{many} {word}"))
         })
         .collect();
-    let what = match told.first().and_then(|figure| figure.over.as_ref()) {
-        Some(baseline) => format!("{} to {baseline}", count(told.len(), "ratio")),
-        None => count(told.len(), "figure"),
+    let what = match listed.first().and_then(|figure| figure.over.as_ref()) {
+        Some(baseline) => format!("{} to {baseline}", count(listed.len(), "ratio")),
+        None => count(listed.len(), "figure"),
     };
     format!("Of {what}: {}.", parts.join(", "))
 }

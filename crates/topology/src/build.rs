@@ -176,8 +176,8 @@ fn cores(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<Cpu
     }
     let mut cores = disjoint_units("core", claims, warnings);
     // Who says nothing is where others say, or alone.
-    let told: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
-    cores.extend(online.difference(&told).iter().map(CpuSet::single));
+    let listed: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
+    cores.extend(online.difference(&listed).iter().map(CpuSet::single));
     cores.sort_by_key(CpuSet::first);
     cores
 }

@@ -351,10 +351,10 @@ impl Topology {
     /// count, unless no node's memory is reported at all.
     #[must_use]
     pub fn usable_memory_nodes(&self) -> Vec<&NumaNode> {
-        let told = self.numa_nodes.iter().any(|n| n.memory_bytes.is_some());
+        let listed = self.numa_nodes.iter().any(|n| n.memory_bytes.is_some());
         self.numa_nodes
             .iter()
-            .filter(|n| n.allowed && (!told || n.memory_bytes.is_some_and(|bytes| bytes > 0)))
+            .filter(|n| n.allowed && (!listed || n.memory_bytes.is_some_and(|bytes| bytes > 0)))
             .collect()
     }
 

@@ -25,7 +25,7 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
         .iter()
         .map(|id| (id, reader.cpu(id, online.contains(id))))
         .collect();
-    reader.tell_missing(&cpus);
+    reader.report_missing(&cpus);
     let facts = Facts {
         identity: identity::read(capture),
         cpus,
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What is missing and matters: units that are made up, or left out.
-    fn tell_missing(&mut self, cpus: &BTreeMap<usize, CpuFacts>) {
+    fn report_missing(&mut self, cpus: &BTreeMap<usize, CpuFacts>) {
         let without = |has: fn(&CpuFacts) -> bool| -> CpuSet {
             let online = cpus.iter().filter(|(_, cpu)| cpu.online && !has(cpu));
             online.map(|(&id, _)| id).collect()

@@ -232,14 +232,14 @@ impl<F: Files> Reader<'_, F> {
 
     /// Asks one CPU of each unit who is in it.
     fn units(&mut self, online: &CpuSet, names: &mut [Named]) -> Vec<(usize, CpuSet)> {
-        let mut told = CpuSet::new();
+        let mut known = CpuSet::new();
         let mut units = Vec::new();
         for id in online.iter() {
-            if told.contains(id) {
+            if known.contains(id) {
                 continue;
             }
             if let Some(set) = self.own(&format!("{CPU_DIR}/cpu{id}"), names, id) {
-                told = told.union(&set);
+                known = known.union(&set);
                 units.push((id, set));
             }
         }
@@ -259,10 +259,10 @@ impl<F: Files> Reader<'_, F> {
     fn last_level_caches(&mut self, online: &CpuSet) -> Vec<Cache> {
         let mut shared = SHARED;
         let mut usual: Option<(usize, u8)> = None;
-        let mut told = CpuSet::new();
+        let mut known = CpuSet::new();
         let mut caches = Vec::new();
         for id in online.iter() {
-            if told.contains(id) {
+            if known.contains(id) {
                 continue;
             }
             let folder = format!("{CPU_DIR}/cpu{id}/cache");
@@ -277,7 +277,7 @@ impl<F: Files> Reader<'_, F> {
             let cpus = self
                 .own(&format!("{folder}/index{index}"), &mut shared, id)
                 .unwrap_or_else(|| CpuSet::single(id));
-            told = told.union(&cpus);
+            known = known.union(&cpus);
             caches.push(Cache {
                 level,
                 kind: CacheType::Unified,

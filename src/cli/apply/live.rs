@@ -141,7 +141,7 @@ fn keep(
         note(applied, service);
         looks += 1;
         if looks == FIRST_LOOKS && !terminal.is_json() {
-            tell(applied, terminal)?;
+            report(applied, terminal)?;
         }
         if let Some(exit) = exit {
             return Ok(exit);
@@ -186,7 +186,7 @@ fn note(applied: &mut Applied, service: &Service) {
 }
 
 /// Asked, granted, observed.
-fn tell(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
+fn report(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
     terminal.print(&pinwise_report::applied(applied))?;
     terminal.note(&format!(
         "new threads inherit the CPUs; new processes{} are looked for every {} ms. Ctrl-C restores the old CPUs of all threads",

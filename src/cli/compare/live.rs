@@ -15,7 +15,7 @@ use pinwise_machine::{Binding, Machine, MachineError};
 use pinwise_record::Comparison;
 use pinwise_report::visible;
 use pinwise_study::compare::{ArmPlan, Plan};
-use pinwise_study::live::{ServiceState, service_record, tell};
+use pinwise_study::live::{ServiceState, service_record, describe};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::{Command, Metric, Workload};
 
@@ -84,17 +84,17 @@ pub(super) fn compare(
             target.name()
         ));
     }
-    let told = ServiceState {
+    let state = ServiceState {
         notes,
         knob,
         aborted: machine.aborted(),
         has_ended: !machine.is_there(),
     };
     give_back(machine, terminal);
-    tell(&mut record, &told);
+    describe(&mut record, &state);
     let is_stored = watch.close(|store| store.finish(&record));
     finish(&record, &args.experiment.results, terminal)?;
-    Ok(match exit(&record, &told) {
+    Ok(match exit(&record, &state) {
         Exit::Done if !is_stored => Exit::Error,
         Exit::Done => gates(&record, args, terminal),
         other => other,
@@ -113,12 +113,12 @@ fn give_back(mut machine: LiveMachine, terminal: &Terminal) {
 }
 
 /// A limit that the user set is a gate; anything else that failed is an error.
-fn exit(record: &Comparison, told: &ServiceState) -> Exit {
+fn exit(record: &Comparison, state: &ServiceState) -> Exit {
     // An arm that was rolled back, or that failed otherwise, does not run again.
     let failed = record.arms.iter().filter(|arm| arm.invalid.is_some());
-    let is_limit = told.aborted > 0 && failed.count() == told.aborted;
+    let is_limit = state.aborted > 0 && failed.count() == state.aborted;
     match exit_of(record) {
-        Exit::Error if !told.has_ended && is_limit => Exit::GateFailed,
+        Exit::Error if !state.has_ended && is_limit => Exit::GateFailed,
         other => other,
     }
 }

@@ -139,7 +139,7 @@ impl Runner for Steps<'_> {
         }
     }
 
-    fn tell(&mut self, sentence: &str) {
+    fn report(&mut self, sentence: &str) {
         self.terminal.note(sentence);
     }
 }

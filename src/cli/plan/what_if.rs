@@ -192,8 +192,8 @@ mod tests {
             ("cpus=9", "9 CPUs"),
             ("two-nodes", "smt-off, cpus=N"),
         ] {
-            let told = refused(&[machine]);
-            assert!(told.contains(words) && told.contains(machine), "{told}");
+            let message = refused(&[machine]);
+            assert!(message.contains(words) && message.contains(machine), "{message}");
         }
         assert!(refused(&["cpus=2", "cpus=2"]).contains("the same CPUs as cpus=2"));
     }

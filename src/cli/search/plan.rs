@@ -210,8 +210,8 @@ pub(super) fn resumed(
 
 /// Threads of `os-default`, set or counted.
 pub(in crate::cli) fn default_threads(planned: &SearchPlanRecord) -> usize {
-    let told = planned.default_threads.or(planned.counted_threads);
-    told.or(planned.threads.last().copied()).unwrap_or(1)
+    let given = planned.default_threads.or(planned.counted_threads);
+    given.or(planned.threads.last().copied()).unwrap_or(1)
 }
 
 fn duration(seconds: f64) -> Option<Duration> {
@@ -252,7 +252,7 @@ fn check_goes_on(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Re
 
 /// What a search ran, with `{threads}` where it stood.
 pub(in crate::cli) fn workload_of(record: &SearchRecord) -> anyhow::Result<Workload> {
-    let told = &record.workload;
+    let given = &record.workload;
     let bad = || format!("record {}: its command cannot be run", record.id);
     let helper = |line: &Option<String>| -> anyhow::Result<Option<Command>> {
         let line = line.as_deref();
@@ -261,13 +261,13 @@ pub(in crate::cli) fn workload_of(record: &SearchRecord) -> anyhow::Result<Workl
     };
     let command = Command::from_argv(record.command.clone()).with_context(bad)?;
     Ok(Workload {
-        prepare: helper(&told.prepare)?,
-        cleanup: helper(&told.cleanup)?,
-        verify: helper(&told.verify)?,
-        recipe: told.recipe.clone(),
-        input: told.input.as_ref().map(PathBuf::from),
-        environment: told.environment.clone(),
-        timeout: told.timeout_s.and_then(duration),
+        prepare: helper(&given.prepare)?,
+        cleanup: helper(&given.cleanup)?,
+        verify: helper(&given.verify)?,
+        recipe: given.recipe.clone(),
+        input: given.input.as_ref().map(PathBuf::from),
+        environment: given.environment.clone(),
+        timeout: given.timeout_s.and_then(duration),
         success: match record.plan.any_status {
             true => SuccessRule::AnyStatus,
             false => SuccessRule::Zero,

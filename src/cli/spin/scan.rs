@@ -70,7 +70,7 @@ pub(super) fn scan(
     });
     let mut record = assemble(binaries, chips, Question { cpus, limit });
     record.skipped = skipped;
-    tell_skipped(&record, terminal)?;
+    print_skipped(&record, terminal)?;
     terminal.show(&record, pinwise_report::spin_scan)?;
     Ok(match record.passed {
         Some(false) => Exit::GateFailed,
@@ -80,17 +80,17 @@ pub(super) fn scan(
 
 /// Of many files some may be scripts or damaged; where none can be read,
 /// there is nothing to report.
-fn tell_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()> {
-    let told = |one: &SkippedFile| format!("{}: {}", one.path, one.reason);
+fn print_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()> {
+    let message = |one: &SkippedFile| format!("{}: {}", one.path, one.reason);
     if record.binaries.is_empty() {
-        let first = record.skipped.first().map(told).unwrap_or_default();
+        let first = record.skipped.first().map(message).unwrap_or_default();
         match record.skipped.len() {
             1 => bail!("{first}"),
             many => bail!("none of {many} files could be read; the first is {first}"),
         }
     }
     for one in &record.skipped {
-        terminal.warn(&format!("skipped {}", told(one)));
+        terminal.warn(&format!("skipped {}", message(one)));
     }
     Ok(())
 }

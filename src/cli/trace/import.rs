@@ -123,11 +123,11 @@ fn notes(
         ));
     }
     let online = topology.online.len();
-    if let Some((_, told)) = facts.cpus
-        && told as usize != online
+    if let Some((_, recorded)) = facts.cpus
+        && recorded as usize != online
     {
         notes.push(format!(
-            "The trace was made on {told} CPUs; it is read as a machine of {online}: give the right one with --topology."
+            "The trace was made on {recorded} CPUs; it is read as a machine of {online}: give the right one with --topology."
         ));
     }
     let is_foreign = facts.host.is_some() && facts.host != topology.identity.hostname;

@@ -96,13 +96,13 @@ fn tags_are_changed_and_told() {
     );
     let long = stage.run(&format!("tag last --add {}", "x".repeat(65)));
     assert_eq!(long.status, 2, "{long}");
-    let told = stage.json("tag last --add y");
+    let message = stage.json("tag last --add y");
     assert_eq!(
-        told["records"][0]["before"],
+        message["records"][0]["before"],
         serde_json::json!(["before upgrade"])
     );
     assert_eq!(
-        told["records"][0]["tags"],
+        message["records"][0]["tags"],
         serde_json::json!(["before upgrade", "y"])
     );
 }
@@ -119,9 +119,9 @@ fn two_comparisons_are_held_against_each_other() {
     }
     let all = ids(&stage, "history");
     let (a, b) = (&all[1], &all[0]);
-    let told = stage.succeed(&format!("diff {a} {b}"));
-    told.check_form();
-    check("diff", &told.out);
+    let message = stage.succeed(&format!("diff {a} {b}"));
+    message.check_form();
+    check("diff", &message.out);
     let record = stage.json(&format!("diff {a} {b}"));
     assert_eq!(record["schema"], "pinwise.diff/1");
     assert_eq!(record["a"]["id"], a.as_str());

@@ -114,8 +114,8 @@ fn one_arm_that_fails_among_others() {
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
     assert!(ended.out.contains("Undecided"), "{}", ended.out);
     let warnings = ended.err.lines().filter(|l| l.starts_with("warning: "));
-    let told = warnings.filter(|line| !line.contains("--max-runs"));
-    assert_eq!(told.count(), 1, "{}", ended.err);
+    let message = warnings.filter(|line| !line.contains("--max-runs"));
+    assert_eq!(message.count(), 1, "{}", ended.err);
     assert!(ended.err.contains("the reason"), "{}", ended.err);
 }
 
@@ -124,10 +124,10 @@ fn a_command_that_kills_itself() {
     let trial = Trial::new();
     for (name, number) in [("TERM", 15), ("KILL", 9), ("SEGV", 11), ("INT", 2)] {
         let line = format!("kill -{name} $$");
-        let told = format!("killed by signal {number}");
+        let message = format!("killed by signal {number}");
         for accept in [&[][..], &["--ignore-failure"]] {
             let arguments = [accept, &["--shell", "--", &line]].concat();
-            trial.compare(&arguments).is_refused(&[&told]);
+            trial.compare(&arguments).is_refused(&[&message]);
         }
     }
     // A stopped command is neither ended nor forgotten.

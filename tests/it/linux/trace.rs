@@ -19,9 +19,9 @@ const WITH_SWITCHES: [&str; 4] = ["switch", "cpu-wide", "tracepoint", "bpf"];
 
 /// Tiers among these that can be had here; says which cannot.
 pub(super) fn permitted(test: &str, tiers: &[&'static str]) -> Vec<&'static str> {
-    let told = Order(json!({"tiers": true})).make();
+    let reported = Order(json!({"tiers": true})).make();
     let mut permitted = tiers.to_vec();
-    permitted.retain(|tier| match &told[*tier][0] {
+    permitted.retain(|tier| match &reported[*tier][0] {
         Value::Null => true,
         reason => {
             skipped(test, &format!("tier {tier}: {reason}"));
@@ -209,8 +209,8 @@ fn everything_has_no_followers() {
         assert!(took >= 400_000_000, "{took}");
     }
     let refused = Order(json!({"tier": "switch", "all": true})).make();
-    let told = "tier 'switch' is not available here: it sees the threads of one program only";
-    assert_eq!(refused["error"], told);
+    let reported = "tier 'switch' is not available here: it sees the threads of one program only";
+    assert_eq!(refused["error"], reported);
 }
 
 /// Without rights the tier for everybody works, and the richer ones say what
@@ -231,18 +231,18 @@ fn nobody_may_trace_own_commands() {
         let (child, answer) = Order(order).start_as(&wrapper);
         inner::finish(child, &answer)
     };
-    let told = make(json!({"tiers": true}));
-    assert_eq!(told["proc"], json!([null, null]));
-    assert_eq!(told["switch"], json!([null, null]));
-    let wide = told["cpu-wide"][1].as_str().unwrap();
-    assert!(wide.starts_with("sudo setcap cap_perfmon=ep /"), "{told}");
+    let reported = make(json!({"tiers": true}));
+    assert_eq!(reported["proc"], json!([null, null]));
+    assert_eq!(reported["switch"], json!([null, null]));
+    let wide = reported["cpu-wide"][1].as_str().unwrap();
+    assert!(wide.starts_with("sudo setcap cap_perfmon=ep /"), "{reported}");
     assert!(
-        told["cpu-wide"][0]
+        reported["cpu-wide"][0]
             .as_str()
             .unwrap()
             .contains("paranoid is 2")
     );
-    assert!(told["tracepoint"][0].is_string() && told["tracepoint"][1].is_string());
+    assert!(reported["tracepoint"][0].is_string() && reported["tracepoint"][1].is_string());
     let command = json!(["sh", "-c", "sleep 0.1; exit 4"]);
     let seen = make(json!({"command": command}));
     check_sound(&seen);

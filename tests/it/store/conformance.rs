@@ -10,7 +10,7 @@ use super::{Keeper, Place, comparison, cut_off, places, run, watched};
 fn check(test: &str, condition: impl Fn(&Place)) {
     for place in places(test) {
         condition(&place);
-        assert_eq!(place.told(), Vec::<String>::new());
+        assert_eq!(place.message(), Vec::<String>::new());
     }
 }
 

@@ -279,18 +279,18 @@ fn measured(
             output.status.success(),
             "{tier}: {line} could not be traced"
         );
-        let told: Value = serde_json::from_slice(&output.stdout)?;
-        let bounds = told["at_least"].to_string();
+        let output_text: Value = serde_json::from_slice(&output.stdout)?;
+        let bounds = output_text["at_least"].to_string();
         let keys = [
             ("cpu_s", "cpu_time", LEAST_S),
             ("wait_s", "queued", LEAST_S),
             ("switches", "switches", LEAST_SWITCHES),
             ("threads", "threads", 0.0),
         ];
-        let ends = told["trace"]["threads"].as_f64().unwrap_or(0.0);
+        let ends = output_text["trace"]["threads"].as_f64().unwrap_or(0.0);
         for (figure, (key, bound, least)) in figures.iter_mut().zip(keys) {
-            let kernel = told["kernel"][key].as_f64().unwrap_or(f64::NAN);
-            let mut trace = told["trace"][key].as_f64().unwrap_or(f64::NAN);
+            let kernel = output_text["kernel"][key].as_f64().unwrap_or(f64::NAN);
+            let mut trace = output_text["trace"][key].as_f64().unwrap_or(f64::NAN);
             if key == "switches" && ends > ALLOWED * trace {
                 trace = f64::NAN;
             }

@@ -160,9 +160,9 @@ impl Fleet {
         };
         let mut command = fleet.pinwise(setting);
         command.args(simulation(nodes, faults, seed));
-        let told: Value = serde_json::from_str(&output(&mut command)?)?;
-        fleet.id = text(&told["fleet"])?;
-        for planted in told["planted"].as_array().context("planted")? {
+        let output_text: Value = serde_json::from_str(&output(&mut command)?)?;
+        fleet.id = text(&output_text["fleet"])?;
+        for planted in output_text["planted"].as_array().context("planted")? {
             let fault = text(&planted["fault"])?;
             fleet.planted.insert(text(&planted["node"])?, fault);
         }
@@ -195,8 +195,8 @@ impl Fleet {
 
     /// The nodes that pinwise names.
     fn reported(&self, setting: &Setting) -> Result<BTreeSet<String>> {
-        let told: Value = serde_json::from_str(&output(&mut self.report(setting))?)?;
-        let outliers = told["outliers"].as_array().context("outliers")?;
+        let output_text: Value = serde_json::from_str(&output(&mut self.report(setting))?)?;
+        let outliers = output_text["outliers"].as_array().context("outliers")?;
         outliers
             .iter()
             .map(|outlier| text(&outlier["node"]))
@@ -205,11 +205,11 @@ impl Fleet {
 
     /// Those that the script names, by either rule.
     fn scripted(&self, script: &Path) -> Result<Vec<BTreeSet<String>>> {
-        let told: Value = serde_json::from_str(&output(&mut self.script(script))?)?;
+        let output_text: Value = serde_json::from_str(&output(&mut self.script(script))?)?;
         let rules = ["modified_z", "three_sigma"];
         { rules.into_iter() }
             .map(|rule| {
-                let nodes = told[rule].as_array().context("a rule's nodes")?;
+                let nodes = output_text[rule].as_array().context("a rule's nodes")?;
                 nodes.iter().map(text).collect()
             })
             .collect()

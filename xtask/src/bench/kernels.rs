@@ -134,7 +134,7 @@ fn compile(folder: &Path, source: &str, name: &str, options: &[&str]) -> Result<
 }
 
 /// Seconds that a program says, and what it says last.
-fn told(program: &Path, arguments: &[usize]) -> Result<(f64, String)> {
+fn output_text(program: &Path, arguments: &[usize]) -> Result<(f64, String)> {
     let mut command = Command::new(program);
     let text = output(command.args(arguments.iter().map(usize::to_string)))?;
     let mut words = text.split_whitespace();
@@ -200,7 +200,7 @@ fn beside(pinwise: &Path, folder: &Path) -> Result<String> {
     for round in 0..ROUNDS {
         for (case, (own, other)) in cases.iter().zip(&mut taken) {
             let ours = || kernel(pinwise, case.kernel, Some(case.size), "native", UNITS);
-            let theirs = || told(&case.program, &case.arguments);
+            let theirs = || output_text(&case.program, &case.arguments);
             let (ours, theirs) = if round % 2 == 0 {
                 (ours()?, theirs()?)
             } else {

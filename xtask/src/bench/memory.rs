@@ -244,8 +244,8 @@ fn openmp(stream: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result<(
         .env("OMP_PROC_BIND", "true")
         .env("OMP_PLACES", "{0},{1}")
         .stderr(Stdio::null());
-    let told = command.output()?;
-    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    let output_text = command.output()?;
+    let text = String::from_utf8_lossy(&output_text.stdout).into_owned();
     for (figures, (name, ..)) in figures.iter_mut().zip(LOOPS) {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         let best = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
@@ -290,11 +290,11 @@ fn likwid_speed(way: &str, arrays: usize, threads: usize) -> Result<f64> {
         .args(["-t", way, "-i", PASSES, "-w"])
         .arg(format!("S0:{megabytes}MB:{threads}"))
         .stderr(Stdio::null());
-    let told = command.output()?;
-    let text = String::from_utf8_lossy(&told.stdout);
+    let output_text = command.output()?;
+    let text = String::from_utf8_lossy(&output_text.stdout);
     let speed = text.lines().find_map(|line| line.strip_prefix("MByte/s:"));
     let speed: f64 = speed
-        .with_context(|| format!("likwid-bench -t {way} failed ({})", told.status))?
+        .with_context(|| format!("likwid-bench -t {way} failed ({})", output_text.status))?
         .trim()
         .parse()?;
     Ok(speed / 1e3)

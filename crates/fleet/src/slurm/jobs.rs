@@ -102,11 +102,11 @@ fn parse_line(line: &str, name: &str) -> Option<Option<Listed>> {
     else {
         return Some(None);
     };
-    let told = match reason {
+    let reported = match reason {
         "None" | "" => plain(state),
         reason => format!("{} ({})", plain(state), plain(reason)),
     };
-    listed(id, state, nodes, told).map(Some)
+    listed(id, state, nodes, reported).map(Some)
 }
 
 /// What `sacct --noheader --parsable2 --allocations --format ACCOUNTED`

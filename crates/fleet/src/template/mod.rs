@@ -193,7 +193,7 @@ impl Launcher for Template {
         wanted: &Wanted,
         choice: &Choice,
         submitted: &str,
-        told: &mut dyn FnMut(FleetJob),
+        on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError> {
         refuse_odd(choice.nodes.iter())?;
         let orders: Vec<Order> = { choice.nodes.iter() }
@@ -205,7 +205,7 @@ impl Launcher for Template {
             self.parallel,
             |order| self.submit_one(&jobs, order),
             |order, id| {
-                told(FleetJob {
+                on_job(FleetJob {
                     id,
                     node: Some(order.node.clone()),
                     submitted: submitted.to_owned(),

@@ -70,7 +70,7 @@ pub(super) fn each<T: Sync, R: Send>(
     items: &[T],
     parallel: usize,
     work: impl Fn(&T) -> Result<R, LaunchError> + Sync,
-    mut told: impl FnMut(&T, R),
+    mut on_result: impl FnMut(&T, R),
 ) -> Result<(), LaunchError> {
     let next = AtomicUsize::new(0);
     let has_failed = AtomicBool::new(false);
@@ -98,7 +98,7 @@ pub(super) fn each<T: Sync, R: Send>(
         drop(sender);
         for (item, result) in results {
             match result {
-                Ok(value) => told(item, value),
+                Ok(value) => on_result(item, value),
                 Err(error) => first_error = first_error.take().or(Some(error)),
             }
         }

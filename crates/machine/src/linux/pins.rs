@@ -125,8 +125,8 @@ impl Pins {
     }
 
     /// Sends the guardian something that concerns no pin.
-    pub(super) fn tell_guardian(&mut self, line: &str) {
-        self.ledger.tell_guardian(line);
+    pub(super) fn send_to_guardian(&mut self, line: &str) {
+        self.ledger.send_to_guardian(line);
     }
 
     /// Do pins stay when pinwise leaves?

@@ -151,7 +151,7 @@ impl Space {
 
     /// The numbers of units, of levels that distinguish placements.
     fn shape_of(&self, even: &Even) -> Shape {
-        let units = |level: Level| self.tells(level).then_some(even.used[level as usize]);
+        let units = |level: Level| self.distinguishes(level).then_some(even.used[level as usize]);
         Shape {
             packages: units(Level::Package),
             numa_nodes: units(Level::Numa),
@@ -164,7 +164,7 @@ impl Space {
 
     /// Are there several units of this level, which are not always those of
     /// the level around them, nor just CPUs?
-    fn tells(&self, level: Level) -> bool {
+    fn distinguishes(&self, level: Level) -> bool {
         let root = self.classes.root.class;
         let others = self.classes.list.iter().enumerate();
         let mut others = others.filter(|(number, _)| *number != root).map(|(_, c)| c);

@@ -293,12 +293,12 @@ fn clock_and_scheduler(
         row("step of the clock", clock.step_ns.map(nanoseconds));
     }
     if let Some(costs) = scheduling {
-        let told = |median: &Option<Median>| median.as_ref().map(|m| interval(m, nanoseconds));
+        let shown = |median: &Option<Median>| median.as_ref().map(|m| interval(m, nanoseconds));
         row(
             "switch of threads on one CPU",
-            told(&costs.context_switch_ns),
+            shown(&costs.context_switch_ns),
         );
-        row("wake-up on another CPU", told(&costs.futex_wake_ns));
+        row("wake-up on another CPU", shown(&costs.futex_wake_ns));
     }
     if rows.is_empty() {
         return String::new();

@@ -55,7 +55,7 @@ fn verdicts(found: &Measured, palette: Palette) -> String {
         Agreement::CannotTell,
     ] {
         let of_kind = found.verdicts.iter().filter(|v| v.verdict == wanted);
-        text.extend(of_kind.map(|verdict| told(verdict, palette)));
+        text.extend(of_kind.map(|verdict| shown(verdict, palette)));
     }
     if found.verdicts.is_empty() {
         text.push_str("  Nothing of the report could be compared.\n");
@@ -63,7 +63,7 @@ fn verdicts(found: &Measured, palette: Palette) -> String {
     text
 }
 
-fn told(verdict: &LevelVerdict, palette: Palette) -> String {
+fn shown(verdict: &LevelVerdict, palette: Palette) -> String {
     let level = shortened(&level_noun(&verdict.level), 40);
     let sure = format!("confidence {:.2}", verdict.confidence);
     let (head, both_sides) = match verdict.verdict {

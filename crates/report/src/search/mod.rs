@@ -166,19 +166,19 @@ fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
     let Some(model) = &record.model else {
         return String::new();
     };
-    let mut told: Vec<(&EffectRecord, &str)> = Vec::new();
+    let mut listed: Vec<(&EffectRecord, &str)> = Vec::new();
     for feature in model.features.iter().filter(|feature| feature.is_clear) {
         let change = feature.change.as_ref();
         let change = change.filter(|change| change.value.abs() >= LEAST_EFFECT);
-        told.extend(change.map(|change| (change, feature.meaning.as_str())));
+        listed.extend(change.map(|change| (change, feature.meaning.as_str())));
     }
     let heading = palette.strong("Sensitivity");
-    if told.is_empty() {
+    if listed.is_empty() {
         let none = "No feature of placements changes the cost by 1 % with certainty.";
         return format!("\n{heading}\n{}\n", paragraph("  ", "  ", none));
     }
-    told.sort_by(|(a, _), (b, _)| b.value.abs().total_cmp(&a.value.abs()));
-    let lines = told.iter().take(FEATURES_TOLD).map(|(change, meaning)| {
+    listed.sort_by(|(a, _), (b, _)| b.value.abs().total_cmp(&a.value.abs()));
+    let lines = listed.iter().take(FEATURES_TOLD).map(|(change, meaning)| {
         let (text, interval) = (&change.text, &change.interval);
         let line = visible(&format!("{text} ({interval})  {meaning}"));
         format!("{}\n", paragraph("  ", "    ", &line))

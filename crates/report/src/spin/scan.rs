@@ -15,7 +15,7 @@ pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
         text += &paragraph("  ", "  ", &summary(record, index, loops.len()));
         text += "\n\n";
         for one in loops {
-            text += &told(one, record.cpus, palette);
+            text += &shown(one, record.cpus, palette);
             text += "\n";
         }
     }
@@ -63,7 +63,7 @@ fn summary(record: &SpinScan, index: usize, loops: usize) -> String {
     text + "."
 }
 
-fn told(one: &ScannedLoop, cpus: u64, palette: Palette) -> String {
+fn shown(one: &ScannedLoop, cpus: u64, palette: Palette) -> String {
     let place = match (&one.function, one.offset) {
         (Some(name), Some(offset)) => format!("{}+{offset:#x}", shortened(name, 52)),
         _ => "no symbol".to_owned(),

@@ -114,14 +114,14 @@ impl Page {
             self.lines(MARGIN, self.width, 13.0, "faint", &names.join(" · "));
         }
         let counts = &record.counts;
-        let told = [
+        let listed = [
             count(counts.cpus, "CPU"),
             count(counts.cores, "core"),
             count(counts.llcs, "last-level cache"),
             count(counts.numa_nodes, "NUMA node"),
             count(counts.packages, "package"),
         ];
-        self.lines(MARGIN, self.width, 13.0, "on", &told.join(" · "));
+        self.lines(MARGIN, self.width, 13.0, "on", &listed.join(" · "));
         for line in caches_of_cores(topology) {
             self.lines(MARGIN, self.width, 13.0, "faint", &line);
         }
@@ -289,7 +289,7 @@ const STYLE: &str = ".page{fill:#fff}\
 /// The caches that a core has to itself: one line, or one for each kind of
 /// core.
 fn caches_of_cores(topology: &Topology) -> Vec<String> {
-    let mut told: Vec<(String, CpuSet)> = Vec::new();
+    let mut listed: Vec<(String, CpuSet)> = Vec::new();
     for core in &topology.cores {
         let Some(first) = core.first() else { continue };
         let caches = topology.caches.iter();
@@ -306,15 +306,15 @@ fn caches_of_cores(topology: &Topology) -> Vec<String> {
             })
             .collect();
         let line = own.join(", ");
-        match told.iter_mut().find(|(known, _)| *known == line) {
+        match listed.iter_mut().find(|(known, _)| *known == line) {
             Some((_, cpus)) => *cpus = cpus.union(core),
-            None => told.push((line, core.clone())),
+            None => listed.push((line, core.clone())),
         }
     }
-    told.retain(|(line, _)| !line.is_empty());
-    let is_one = told.len() == 1;
-    told.truncate(MOST_CORES_TOLD);
-    told.into_iter()
+    listed.retain(|(line, _)| !line.is_empty());
+    let is_one = listed.len() == 1;
+    listed.truncate(MOST_CORES_TOLD);
+    listed.into_iter()
         .map(|(line, cpus)| match is_one {
             true => format!("Each core: {line}"),
             false => format!("Each core of CPUs {cpus}: {line}"),

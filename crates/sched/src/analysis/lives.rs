@@ -127,9 +127,9 @@ impl Analysis {
         } = self;
         let (scope, now_ns) = (*scope, *now_ns);
         threads.retire(slot, now_ns, |thread| {
-            let told = summarise(thread, scope, now_ns, |mask| queues.cpus_of(mask).clone());
-            totals.add(&told);
-            told
+            let reported = summarise(thread, scope, now_ns, |mask| queues.cpus_of(mask).clone());
+            totals.add(&reported);
+            reported
         });
     }
 
@@ -151,7 +151,7 @@ impl Analysis {
         self.threads.follow(slot);
         if let State::Running { cpu } = self.state_of(slot) {
             self.settle_core(cpu);
-            self.tell_use(cpu);
+            self.update_use(cpu);
         }
     }
 
@@ -185,7 +185,7 @@ impl Analysis {
             seat.last_event_ns = now_ns;
             seat.moment = moment;
             seat.polled_ns = seat.polled_ns.map(|(_, last)| (last, last));
-            self.tell_use(u32::try_from(cpu).unwrap_or(u32::MAX));
+            self.update_use(u32::try_from(cpu).unwrap_or(u32::MAX));
         }
     }
 
@@ -211,7 +211,7 @@ impl Analysis {
         match thread.state {
             State::Running { cpu } => {
                 self.settle_core(cpu);
-                self.tell_use(cpu);
+                self.update_use(cpu);
             }
             State::Queued(_) => self.requeue(slot),
             State::Unknown | State::Blocked => {}
@@ -232,7 +232,7 @@ impl Analysis {
                 State::Queued(queued) => match queued.place {
                     Place::Behind(mark) => mark.cpu() == cpu,
                     Place::Starting(at) => at == cpu,
-                    Place::Untold(_) => true,
+                    Place::Unreported(_) => true,
                 },
                 _ => false,
             };
@@ -267,7 +267,7 @@ pub(super) fn summarise(
         wait_ns: if scope.has_wakeups {
             Some(tally.wait_ns)
         } else {
-            (waited.is_told || waited.ns > 0).then_some(waited.ns)
+            (waited.is_reported || waited.ns > 0).then_some(waited.ns)
         },
         is_wait_bound: is_bound,
         switches: is_counted.then_some(tally.switches),

@@ -386,9 +386,9 @@ mod tests {
                 queues.set_foreign(cpu, what == 'f', ms * MS);
             }
         }
-        let told = queues.leave(7, mark.unwrap(), 20 * MS);
-        let told = [told.scheduler, told.mask, told.others, told.own].map(|ns| ns / MS);
-        assert_eq!(told, causes);
+        let reported = queues.leave(7, mark.unwrap(), 20 * MS);
+        let reported = [reported.scheduler, reported.mask, reported.others, reported.own].map(|ns| ns / MS);
+        assert_eq!(reported, causes);
         assert_eq!(queues.episodes(), episodes);
     }
 

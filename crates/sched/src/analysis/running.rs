@@ -41,7 +41,7 @@ impl Analysis {
             Occupant::Idle | Occupant::Unknown => {}
         }
         self.unseat_elsewhere(slot, cpu);
-        self.credit(cpu, Left::Untold);
+        self.credit(cpu, Left::Unreported);
         self.occupy(cpu, Occupant::Thread(slot));
         self.remember_event(cpu);
     }
@@ -184,7 +184,7 @@ impl Analysis {
             slot,
             match left {
                 Left::Blocked => State::Blocked,
-                Left::Preempted | Left::Ended | Left::Untold => State::Unknown,
+                Left::Preempted | Left::Ended | Left::Unreported => State::Unknown,
             },
         );
         if is_queued {
@@ -200,7 +200,7 @@ impl Analysis {
             self.arrive(slot, cpu);
         }
         self.seat(cpu).occupant = to;
-        self.tell_use(cpu);
+        self.update_use(cpu);
         for slot in starting {
             self.overtaken(slot, cpu);
         }
@@ -239,7 +239,7 @@ impl Analysis {
     }
 
     /// Updates the sums over cores and queues with what a CPU does.
-    pub(super) fn tell_use(&mut self, cpu: u32) {
+    pub(super) fn update_use(&mut self, cpu: u32) {
         let seat = &self.seats[cpu as usize];
         let used = match seat.occupant {
             Occupant::Unknown => Use::Unknown,

@@ -50,7 +50,7 @@ fn thread(frame: &Frame, tid: Tid) -> &ThreadFrame {
 
 #[track_caller]
 fn check(found: Option<f64>, expected: f64) {
-    let found = found.expect("it is told");
+    let found = found.expect("it is reported");
     assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
 }
 
@@ -306,7 +306,7 @@ fn lost_records_count_for_nobody() {
     check(thread(&frame, 7).busy, 0.2);
     // It may have run all the while.
     assert_eq!(thread(&frame, 8).busy, None);
-    assert_eq!(thread(&frame, 8).doing, Doing::Untold);
+    assert_eq!(thread(&frame, 8).doing, Doing::Unreported);
     // Of 30 ms it is known what the CPU did, and it was busy.
     check(frame.cpus[0].busy, 1.0);
 }
@@ -394,7 +394,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         Just(Left::Blocked),
         Just(Left::Preempted),
         Just(Left::Ended),
-        Just(Left::Untold)
+        Just(Left::Unreported)
     ];
     let number = || prop_oneof![8 => 0u64..1000, 1 => any::<u64>()];
     let what = prop_oneof![

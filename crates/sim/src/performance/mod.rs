@@ -77,7 +77,7 @@ impl Order<'_> {
 /// `OMP_NUM_THREADS` of the environment that it is given.
 pub(super) fn asked_threads(workload: &Workload) -> Option<u32> {
     let words = workload.command.argv();
-    let told = words.iter().enumerate().rev().find_map(|(at, word)| {
+    let emitted = words.iter().enumerate().rev().find_map(|(at, word)| {
         let value = word.strip_prefix("--threads")?;
         match value.strip_prefix('=') {
             Some(value) => threads_of(value),
@@ -87,7 +87,7 @@ pub(super) fn asked_threads(workload: &Workload) -> Option<u32> {
     });
     let variables = workload.environment.iter().rev();
     let mut set = variables.filter(|(name, _)| name == THREADS_VARIABLE);
-    told.or_else(|| threads_of(&set.next()?.1))
+    emitted.or_else(|| threads_of(&set.next()?.1))
 }
 
 /// OpenMP takes a list, one number per level of nesting: the first counts.

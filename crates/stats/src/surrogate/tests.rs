@@ -39,10 +39,10 @@ fn arms_between_those_that_ran_are_predicted() {
         .collect();
     let belief = model.learn(&readings);
     for arm in [1, 3, 5, 7] {
-        let told = belief.arm(arm);
+        let estimate = belief.arm(arm);
         let truth = 1.0 + 0.05 * arm as f64;
-        assert!((told.mean - truth).abs() < 0.02, "{arm}: {told:?}");
-        assert!(told.sd < 0.06, "{arm}: {told:?}");
+        assert!((estimate.mean - truth).abs() < 0.02, "{arm}: {estimate:?}");
+        assert!(estimate.sd < 0.06, "{arm}: {estimate:?}");
     }
     let effect = belief.effect(0);
     assert!((effect.mean - 0.4).abs() < 0.12, "{effect:?}");

@@ -18,7 +18,7 @@ impl Postgres {
         let delivered = self.deliver_records().and_then(|()| self.adopt_orphans());
         match delivered {
             Ok(()) => self.has_waiting = false,
-            Err(trouble) => self.tell(trouble),
+            Err(trouble) => self.report_trouble(trouble),
         }
     }
 

@@ -152,7 +152,7 @@ impl Postgres {
         let sent = link.hurried(HURRY, |link| growing.catch_up(link, &self.shelter));
         if let Err(trouble) = sent {
             growing.fall_quiet();
-            self.tell(trouble);
+            self.report_trouble(trouble);
         }
     }
 
@@ -261,13 +261,13 @@ impl Postgres {
         if self.is_read_only.get() {
             return Err(self.explain(trouble));
         }
-        self.tell(trouble);
+        self.report_trouble(trouble);
         Ok(())
     }
 
     /// Reports once why something waits, and where.
-    pub(super) fn tell(&self, trouble: Trouble) {
-        if !self.has_told.replace(true) {
+    pub(super) fn report_trouble(&self, trouble: Trouble) {
+        if !self.has_reported.replace(true) {
             (self.spool.warn)(&format!(
                 "{}; what is measured waits in {} and is delivered when pinwise next opens this store here",
                 self.explain(trouble),

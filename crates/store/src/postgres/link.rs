@@ -404,14 +404,14 @@ impl From<Error> for Trouble {
 
 /// What an error of the client means.
 fn trouble(error: &Error) -> Trouble {
-    let Some(told) = error.as_db_error() else {
+    let Some(reported) = error.as_db_error() else {
         return match error.source() {
             None => Trouble::Away(error.to_string()),
             Some(source) => of_source(error, source),
         };
     };
-    let words = plain(told.message());
-    let code = told.code();
+    let words = plain(reported.message());
+    let code = reported.code();
     // Classes of SQLSTATE: connections, resources, intervention by the operator.
     let is_away = code.code().starts_with("08")
         || code.code().starts_with("57P")

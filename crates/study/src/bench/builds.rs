@@ -6,7 +6,7 @@
 use pinwise_record::{Arm, Comparison, Finding, Severity};
 
 /// Adds the finding where the arms are builds of one kernel.
-pub fn tell(record: &mut Comparison) {
+pub fn describe(record: &mut Comparison) {
     let found = worth(record);
     record.findings.extend(found);
 }
@@ -56,7 +56,7 @@ mod tests {
     use pinwise_workload::{Command, Workload};
 
     /// The findings on builds of a comparison of these commands.
-    fn told(lines: &[&str]) -> Vec<String> {
+    fn listed(lines: &[&str]) -> Vec<String> {
         let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
         let (topology, _) = machine.topology().unwrap();
         let arm = |line: &&str| ArmPlan {
@@ -80,7 +80,7 @@ mod tests {
             ..Plan::default()
         };
         let mut record = compare::run(&plan, &mut machine, &mut Unwatched).unwrap();
-        tell(&mut record);
+        describe(&mut record);
         let findings = record.findings.iter();
         let builds = findings.filter(|finding| finding.check == "build");
         builds.map(|finding| finding.sentence.clone()).collect()
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_newest_build_is_told_in_the_words_of_its_contrast() {
-        let found = told(&[
+        let found = listed(&[
             "pinwise kernel fft --work 10 --isa v1",
             "pinwise kernel fft --work 10 --isa v3",
             "pinwise kernel fft --work 10 --isa native",
@@ -102,6 +102,6 @@ mod tests {
     #[test]
     fn other_arms_are_no_builds() {
         let same = "pinwise kernel fft --work 10 --isa v1";
-        assert!(told(&[same, "pinwise kernel fft --work 9 --isa v1"]).is_empty());
+        assert!(listed(&[same, "pinwise kernel fft --work 9 --isa v1"]).is_empty());
     }
 }

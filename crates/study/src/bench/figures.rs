@@ -40,7 +40,7 @@ pub(super) fn of(
                     .and_then(|facts| per_unit(facts.bytes?))
                     .and_then(|total| over_time(total, arm.estimate)),
                 efficiency: speed_up
-                    .filter(|_| tells_efficiency(trial.question))
+                    .filter(|_| shows_efficiency(trial.question))
                     .map(|speed_up| speed_up.value / threads_ratio),
                 speed_up,
                 ..asked(trial, cell, arm)
@@ -67,7 +67,7 @@ pub(super) fn of(
     }
 }
 
-const fn tells_efficiency(question: Question) -> bool {
+const fn shows_efficiency(question: Question) -> bool {
     matches!(
         question,
         Question::Scaling | Question::SmtMachine | Question::SmtCore

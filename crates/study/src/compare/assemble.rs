@@ -443,9 +443,9 @@ fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {
 fn failed_sentence(record: &Comparison) -> String {
     let failed: Vec<&Arm> = record.arms.iter().filter(|a| a.invalid.is_some()).collect();
     let baseline = failed.iter().find(|arm| arm.name == record.baseline);
-    let told = baseline.or(failed.first());
-    let reason = told.and_then(|arm| arm.invalid.as_deref()).unwrap_or("?");
-    let who = told.map_or("", |arm| arm.name.as_str());
+    let cause = baseline.or(failed.first());
+    let reason = cause.and_then(|arm| arm.invalid.as_deref()).unwrap_or("?");
+    let who = cause.map_or("", |arm| arm.name.as_str());
     // The command's own last words are quoted as they are.
     let stop = if reason.contains('\n') { "" } else { "." };
     if failed.len() == record.arms.len() {

@@ -283,7 +283,7 @@ impl<'a> Engine<'a> {
             is_whole &= run.metric.cost.is_some();
             finished.push((arm, run));
         }
-        self.tell_failures();
+        self.report_failures();
         let is_late_warmup =
             phase != Phase::Warmup && is_whole && self.was_cold(&whole.costs, open.len());
         let duration = self.machine.now().saturating_sub(began);
@@ -344,7 +344,7 @@ impl<'a> Engine<'a> {
 
     /// Reports at once which arms failed, unless that ends the experiment: then
     /// the verdict says it.
-    fn tell_failures(&mut self) {
+    fn report_failures(&mut self) {
         if !self.has_failed() {
             for failure in std::mem::take(&mut self.failures) {
                 self.observer.warn(&failure);

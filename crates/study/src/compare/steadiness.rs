@@ -92,13 +92,13 @@ pub(super) fn finding(record: &Comparison) -> Option<Finding> {
     if record.study != ComparisonStudy::Compare {
         return None;
     }
-    let told: Vec<&ContrastRecord> = record
+    let listed: Vec<&ContrastRecord> = record
         .contrasts
         .iter()
         .filter(|contrast| claim(contrast).is_some())
         .collect();
-    let parts: Vec<String> = told.iter().map(|contrast| part(contrast)).collect();
-    let first = told.first()?;
+    let parts: Vec<String> = listed.iter().map(|contrast| part(contrast)).collect();
+    let first = listed.first()?;
     let finding = Finding::new(
         "spread_differs",
         Severity::Note,

@@ -147,8 +147,8 @@ pub(super) fn of_node(node: &FleetNode) -> Vec<(String, String)> {
             push(SHAPE, Some(host.shape_hash.clone()));
         }
     }
-    let is_told_by_host = |name: &str| all.iter().any(|(known, _)| known == name);
-    let settings = { node.settings.iter() }.filter(|(name, _)| !is_told_by_host(name));
+    let is_known_by_host = |name: &str| all.iter().any(|(known, _)| known == name);
+    let settings = { node.settings.iter() }.filter(|(name, _)| !is_known_by_host(name));
     let settings: Vec<_> = settings.map(|(n, v)| (n.clone(), v.clone())).collect();
     all.extend(settings);
     all

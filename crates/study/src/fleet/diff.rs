@@ -276,25 +276,25 @@ fn settings(a: Side<'_>, b: Side<'_>) -> Vec<FleetSettingChange> {
 
 fn usual<'a>(side: Side<'a>) -> BTreeMap<&'a str, &'a str> {
     let columns = side.nodes.attributes.columns.iter();
-    let told = columns
+    let listed = columns
         .zip(&side.group.usual)
         .filter_map(|(column, usual)| {
             let value = column.text((*usual)?)?;
             Some((column.name.as_str(), value))
         });
-    told.collect()
+    listed.collect()
 }
 
 /// The answer, the largest change first.
 fn sentence(changes: &[FleetFigureChange]) -> String {
     let all = changes.len();
-    let told = |change: &FleetFigureChange| {
+    let listed = |change: &FleetFigureChange| {
         let (more, less) = direction(&change.unit);
         let by = changed(change.ratio, more, less);
         format!("{} · {} is {by}", change.step, change.name)
     };
     if changes.iter().all(|change| change.p_adjusted.is_none()) {
-        let largest = changes.first().map(told).unwrap_or_default();
+        let largest = changes.first().map(listed).unwrap_or_default();
         return format!(
             "One node a side has no interval: whether the two differ is unknown. Of {all} figures, the largest ratio: in B {largest}."
         );
@@ -303,7 +303,7 @@ fn sentence(changes: &[FleetFigureChange]) -> String {
     if sure.is_empty() {
         return format!("B differs from A in none of {all} figures by 1 % or more for sure.");
     }
-    let largest: Vec<String> = sure.iter().take(TOLD).map(|change| told(change)).collect();
+    let largest: Vec<String> = sure.iter().take(TOLD).map(|change| listed(change)).collect();
     format!(
         "In B {}. {} of {all} figures differ by 1 % or more.",
         largest.join("; "),

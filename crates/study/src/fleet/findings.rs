@@ -150,13 +150,13 @@ fn lacking(nodes: &Nodes) -> Vec<Finding> {
 fn skipped(nodes: &Nodes) -> Option<Finding> {
     let many = nodes.skipped.len();
     (many > 0).then(|| {
-        let told: Vec<String> = { nodes.skipped.iter() }
+        let listed: Vec<String> = { nodes.skipped.iter() }
             .map(|skipped| format!("{} ({})", skipped.what, skipped.why))
             .collect();
         let sentence = format!(
             "{} could not be used: {}.",
             count(many, "record"),
-            names(&told, MOST_NAMES)
+            names(&listed, MOST_NAMES)
         );
         Finding::new("skipped-records", Severity::Warning, sentence, "").with("records", many)
     })
@@ -222,10 +222,10 @@ fn small_groups(groups: &[Group]) -> Option<Finding> {
 fn free(nodes: &Nodes, groups: &[Group]) -> Option<Finding> {
     let largest = groups.first()?;
     let columns = nodes.attributes.columns.iter().zip(&largest.usual);
-    let is_told =
+    let is_reported =
         |column: &Attribute| column.name != SHAPE && column.counted(&largest.nodes).len() > 1;
     let free: Vec<&String> = columns
-        .filter(|(column, usual)| usual.is_none() && is_told(column))
+        .filter(|(column, usual)| usual.is_none() && is_reported(column))
         .map(|(column, _)| &column.name)
         .collect();
     (!free.is_empty()).then(|| {

@@ -223,11 +223,11 @@ fn of(nodes: &Nodes, members: Vec<usize>) -> Group {
 fn name(nodes: &Nodes, groups: &mut [Group]) {
     let columns = &nodes.attributes.columns;
     let processor = |group: &Group| {
-        let told = columns.iter().zip(&group.usual).find_map(|(c, usual)| {
+        let listed = columns.iter().zip(&group.usual).find_map(|(c, usual)| {
             let is_name = c.name == "cpu";
             usual.filter(|_| is_name).and_then(|value| c.text(value))
         });
-        told.unwrap_or("unknown processor").to_owned()
+        listed.unwrap_or("unknown processor").to_owned()
     };
     let bases: Vec<String> = groups.iter().map(processor).collect();
     let names: Vec<String> = { groups.iter().zip(&bases) }

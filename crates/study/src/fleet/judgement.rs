@@ -60,8 +60,8 @@ impl JudgedGroup {
     pub(super) fn figures_judged(&self) -> usize {
         let single =
             { self.judged.iter() }.filter(|(what, _)| matches!(what, Criterion::Figure(_)));
-        let told = |judged: &Judged| judged.z.iter().filter(|z| z.is_finite()).count();
-        single.map(|(_, judged)| told(judged)).sum()
+        let finite = |judged: &Judged| judged.z.iter().filter(|z| z.is_finite()).count();
+        single.map(|(_, judged)| finite(judged)).sum()
     }
 
     /// The judgement of a figure.
@@ -92,11 +92,11 @@ fn select(open: &mut [JudgedGroup], groups: &[Group], rate: f64) {
     let mut chances: Vec<f64> = Vec::new();
     for (judged, group) in open.iter_mut().zip(groups) {
         let of_node = |place: usize| {
-            let told: Vec<f64> = chances_of(judged, place).map(|(_, p)| p).collect();
-            if told.is_empty() {
+            let finite: Vec<f64> = chances_of(judged, place).map(|(_, p)| p).collect();
+            if finite.is_empty() {
                 f64::NAN
             } else {
-                simes(told.into_iter())
+                simes(finite.into_iter())
             }
         };
         let of_nodes: Vec<f64> = (0..group.nodes.len()).map(of_node).collect();
@@ -142,7 +142,7 @@ fn named_figures(
         let what = Criterion::Figure(*figure);
         named.iter().any(|(known, _)| *known == what)
     };
-    let is_told = |what: &Criterion| match what {
+    let is_named = |what: &Criterion| match what {
         Criterion::Together(family) => {
             let family = &judged.population.families[*family];
             !family.figures.iter().any(&is_alone)
@@ -152,6 +152,6 @@ fn named_figures(
     named
         .iter()
         .copied()
-        .filter(|(what, _)| is_told(what))
+        .filter(|(what, _)| is_named(what))
         .collect()
 }

@@ -148,8 +148,8 @@ fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<Flee
             let text = |value| column.text(value).unwrap_or_default().to_owned();
             let (own, usual) = (text(anomaly.value), text(anomaly.usual));
             let node = &nodes.names[anomaly.node];
-            let told = of_nodes.entry(anomaly.node).or_default();
-            told.push(FleetOutlier {
+            let listed = of_nodes.entry(anomaly.node).or_default();
+            listed.push(FleetOutlier {
                 sentence: format!("{node}: {} is {own}; its peers have {usual}.", column.name),
                 kind: OutlierKind::Setting,
                 figure: column.name.clone(),
@@ -202,9 +202,9 @@ fn figures_of(
         let by_size = size(*b).total_cmp(&size(*a));
         kind(*a).cmp(&kind(*b)).then(by_size)
     });
-    let told = named.into_iter().take(MOST_OF_NODE);
-    let told = told.filter_map(|named| figure_outlier(nodes, judged, named, at, group));
-    told.map(|outlier| FleetOutlier {
+    let listed = named.into_iter().take(MOST_OF_NODE);
+    let listed = listed.filter_map(|named| figure_outlier(nodes, judged, named, at, group));
+    listed.map(|outlier| FleetOutlier {
         group: place,
         ..outlier
     })

@@ -89,7 +89,7 @@ pub(super) fn measure(
                     .for_each(|core| *core = new);
             }
         }
-        session.tell(done as f64 / count as f64);
+        session.report_progress(done as f64 / count as f64);
     }
     if missed > 0 {
         session.leave_out(format!(

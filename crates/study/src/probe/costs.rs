@@ -74,7 +74,7 @@ pub(super) fn pause(session: &mut Session<'_>) -> Result<Vec<PauseRecord>, Machi
             ));
             break;
         }
-        session.tell(done as f64 / cpus.len() as f64);
+        session.report_progress(done as f64 / cpus.len() as f64);
         let sample = one(session, Probe::Pause { cpu }, EFFORT)?;
         let Some(pause_ns) = sample.median() else {
             continue;

@@ -161,7 +161,7 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
     let Some(ladder) = case.ladder else {
         return Vec::new();
     };
-    let told = |bytes: u64| {
+    let listed = |bytes: u64| {
         if bytes >= 10 << 20 {
             format!("{} MiB", bytes >> 20)
         } else if bytes >= 1 << 20 {
@@ -174,10 +174,10 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
         let (level, effective) = (plateau.level?, plateau.effective_bytes?);
         let reported = plateau.reported_bytes?;
         let share = effective as f64 / reported as f64;
-        let claim = format!("The system reports an L{level} of {}.", told(reported));
+        let claim = format!("The system reports an L{level} of {}.", listed(reported));
         let measured = format!(
             "With the current other load, a program sees {} of L{level} at {:.1} ns a load.",
-            told(effective),
+            listed(effective),
             plateau.latency_ns
         );
         Some(if (CACHE_SHARE..=1.0 / CACHE_SHARE).contains(&share) {
@@ -190,7 +190,7 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
                 confidence: 0.8,
                 advice: format!(
                     "Size working sets and blocks by {} while this other load stays; measure again on a quiet machine before calling the report wrong.",
-                    told(effective)
+                    listed(effective)
                 ),
             }
         })

@@ -94,9 +94,9 @@ pub(super) fn ladder(
         }
     }
     points.sort_by_key(|point| point.bytes);
-    let told = ladder::read(&usable(&points), &reported(&session.topology, cpu));
-    notes.extend(told.notes);
-    let plateaus = told.plateaus.iter().map(|plateau| PlateauRecord {
+    let ladder_read = ladder::read(&usable(&points), &reported(&session.topology, cpu));
+    notes.extend(ladder_read.notes);
+    let plateaus = ladder_read.plateaus.iter().map(|plateau| PlateauRecord {
         level: plateau.level,
         latency_ns: plateau.latency_ns,
         effective_bytes: plateau.effective_bytes,
@@ -106,7 +106,7 @@ pub(super) fn ladder(
         cpu,
         plateaus: plateaus.collect(),
         points,
-        hint: told.hint.map(Into::into),
+        hint: ladder_read.hint.map(Into::into),
     }))
 }
 
@@ -121,7 +121,7 @@ fn climb(
         if session.left().is_zero() {
             return Ok(wanted.len() - done);
         }
-        session.tell(done as f64 / wanted.len() as f64);
+        session.report_progress(done as f64 / wanted.len() as f64);
         let chase = Probe::Chase {
             cpu,
             bytes,
@@ -205,7 +205,7 @@ pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<Vec<BandwidthRecord
             ));
             break;
         }
-        session.tell(done as f64 / total as f64);
+        session.report_progress(done as f64 / total as f64);
         let bytes = array_bytes(&session.topology, cpus.len());
         let list = cpus.to_string();
         let probe = Probe::Bandwidth {

@@ -191,7 +191,7 @@ pub(super) fn transfers(
             break;
         }
         measure_round(session, pairs, &round)?;
-        session.tell(done as f64 / count as f64);
+        session.report_progress(done as f64 / count as f64);
     }
     let is_missed = |&&(a, b): &&(usize, usize)| !pairs.is_measured(a, b);
     Ok(wanted.iter().filter(is_missed).count())
@@ -375,14 +375,14 @@ fn verify(
         if session.left().is_zero() {
             break;
         }
-        let told = pairs.latency.at(a, b);
+        let measured = pairs.latency.at(a, b);
         let answers = ask(session, pairs, &[(a, b)])?;
         let found = least(&answers, (a, b));
         if !found.is_finite() {
             continue;
         }
         session.effort.pairs_verified += 1;
-        if found > DISAGREES * told || told > DISAGREES * found {
+        if found > DISAGREES * measured || measured > DISAGREES * found {
             session.effort.pairs_disagreed += 1;
         }
         pairs.note_all(&answers);

@@ -104,7 +104,7 @@ mod tests {
     use pinwise_profile::Bounds;
     use pinwise_profile::examples::Scene;
 
-    fn told(scene: Scene) -> String {
+    fn listed(scene: Scene) -> String {
         summary(&Profile::of(&[scene.samples], &Bounds::default()))
     }
 
@@ -112,7 +112,7 @@ mod tests {
     fn spinning_comes_first() {
         let scene = Scene::new("/bin/prog").waiting(&["main", "spin"], 900);
         assert_eq!(
-            told(scene.stack(&["main", "work"], 100)),
+            listed(scene.stack(&["main", "work"], 100)),
             "90 % of the CPU time (900 ms of 1.00 s, 900 of 1000 samples) waits in spin hints, \
              most of it in spin (900 ms)."
         );
@@ -122,11 +122,11 @@ mod tests {
     fn else_the_hottest_function_does() {
         let scene = Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
         assert_eq!(
-            told(scene.stack(&["main"], 40)),
+            listed(scene.stack(&["main"], 40)),
             "60 % of the CPU time (60 ms of 100 ms, 60 of 100 samples) is spent in prog at 0x1100."
         );
         assert_eq!(
-            told(Scene::new("/bin/prog")),
+            listed(Scene::new("/bin/prog")),
             "It used no CPU time while it was sampled."
         );
     }

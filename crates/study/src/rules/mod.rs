@@ -27,9 +27,9 @@ pub fn keep<P: Processes, L: Ledger>(
     keeper: &mut RuleEnforcer<P, L>,
     watch: &mut dyn Watch,
     load: &mut dyn FnMut() -> Result<Plan, String>,
-    tell: &mut dyn FnMut(RuleEvent),
+    notify: &mut dyn FnMut(RuleEvent),
 ) -> anyhow::Result<()> {
-    watch.tell_of_users(keeper.plan().rules.ask_for_users())?;
+    watch.report_user_changes(keeper.plan().rules.ask_for_users())?;
     loop {
         let heard = watch.next()?;
         if heard.stop {
@@ -38,20 +38,20 @@ pub fn keep<P: Processes, L: Ledger>(
         if heard.reload {
             match load() {
                 Ok(plan) => {
-                    watch.tell_of_users(plan.rules.ask_for_users())?;
-                    tell(RuleEvent::Note("the rules were read again".to_owned()));
-                    keeper.change_plan(plan, tell);
+                    watch.report_user_changes(plan.rules.ask_for_users())?;
+                    notify(RuleEvent::Note("the rules were read again".to_owned()));
+                    keeper.change_plan(plan, notify);
                 }
-                Err(reason) => tell(RuleEvent::Warning(format!(
+                Err(reason) => notify(RuleEvent::Warning(format!(
                     "{reason}; the rules from before stay in force"
                 ))),
             }
         }
         for process in heard.started {
-            keeper.consider(process, tell);
+            keeper.consider(process, notify);
         }
         if heard.look {
-            keeper.look(tell);
+            keeper.look(notify);
         }
     }
 }

@@ -53,7 +53,7 @@ impl Engine<'_> {
         moment: Moment,
         padding: usize,
     ) -> Result<(), Halt> {
-        self.tell_progress(step, arm);
+        self.report_progress(step, arm);
         let plan = &self.arms[arm];
         let run_name = format!("{}-{:04}", step_name(step), moment.block);
         let trial = Trial {
@@ -133,7 +133,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn tell_progress(&mut self, step: SearchStep, arm: usize) {
+    fn report_progress(&mut self, step: SearchStep, arm: usize) {
         let leader = self.standing.as_ref();
         let progress = Progress {
             step: step_name(step),

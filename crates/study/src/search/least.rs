@@ -30,8 +30,8 @@ impl Engine<'_> {
         self.proposal = Some(Proposal { arm, best, pairs });
         let limit = self.plan.least_within.ln_1p();
         for _ in 0..most {
-            let is_told = |p: &Proposal| p.is_confirmed(limit) || p.is_refuted(limit);
-            if self.proposal.as_ref().is_some_and(is_told) || self.afford_time(2, 1.0).is_err() {
+            let is_settled = |p: &Proposal| p.is_confirmed(limit) || p.is_refuted(limit);
+            if self.proposal.as_ref().is_some_and(is_settled) || self.afford_time(2, 1.0).is_err() {
                 break;
             }
             self.block(SearchStep::Least, &[best, arm])?;

@@ -82,9 +82,9 @@ impl Engine<'_> {
             others.over_default = Some(Pairs::new(arm, OF_DEFAULT, noise, most));
         }
         for _ in 0..most {
-            let is_told = self.over_default().and_then(Pairs::interval);
-            let is_told = is_told.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
-            if is_told || self.afford_time(2, 1.0).is_err() || self.invalid[arm].is_some() {
+            let is_decided = self.over_default().and_then(Pairs::interval);
+            let is_decided = is_decided.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+            if is_decided || self.afford_time(2, 1.0).is_err() || self.invalid[arm].is_some() {
                 break;
             }
             self.block(SearchStep::OtherCpus, &[DEFAULT, arm])?;

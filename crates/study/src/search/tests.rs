@@ -296,15 +296,15 @@ fn predictions_hold_here_and_on_another_machine() {
         cpus: pinwise_topology::CpuSet::parse_list(cpus).unwrap(),
         threads: 8,
     };
-    let told = predict::predict(&record, &there, &[ask("0-7"), ask("0-15")]).unwrap();
-    assert_eq!(told[0].cost, None);
-    assert!(told[0].low <= told[0].ratio && told[0].ratio <= told[0].high);
+    let forecasts = predict::predict(&record, &there, &[ask("0-7"), ask("0-15")]).unwrap();
+    assert_eq!(forecasts[0].cost, None);
+    assert!(forecasts[0].low <= forecasts[0].ratio && forecasts[0].ratio <= forecasts[0].high);
     let (here, _) = machine(&text, 1).topology().unwrap();
-    let told = predict::predict(&record, &here, &[ask("0-7")]).unwrap();
+    let forecasts = predict::predict(&record, &here, &[ask("0-7")]).unwrap();
     let arm = record.arms.iter().position(|arm| arm.cpus == "0-7");
     if let Some(arm) = arm {
         let searched = &record.predictions[arm];
-        assert!((told[0].cost.unwrap() / searched.predicted - 1.0).abs() < 0.02);
+        assert!((forecasts[0].cost.unwrap() / searched.predicted - 1.0).abs() < 0.02);
     }
 }
 

@@ -182,11 +182,11 @@ fn rules_behind_a_wider_one_are_told() {
 #[test]
 fn rules_that_anybody_can_match_are_doubted() {
     #[track_caller]
-    fn check(lines: &str, told: &[(usize, &str)]) {
+    fn check(lines: &str, known: &[(usize, &str)]) {
         let text = format!("[[rule]]\nname = \"a\"\n{lines}");
         let warnings = Rules::parse(&text).unwrap().warnings();
-        assert_eq!(warnings.len(), told.len(), "{lines}: {warnings:?}");
-        for (warning, (line, words)) in warnings.iter().zip(told) {
+        assert_eq!(warnings.len(), known.len(), "{lines}: {warnings:?}");
+        for (warning, (line, words)) in warnings.iter().zip(known) {
             assert_eq!(warning.position.line, *line, "{warning}");
             assert!(warning.reason.contains(words), "{warning}");
         }

@@ -61,7 +61,7 @@ fn a_thread_is_told_once() {
             let many = numbers.len();
             numbers.sort_unstable();
             numbers.dedup();
-            assert_eq!(numbers.len(), many, "{tier}: threads are told twice");
+            assert_eq!(numbers.len(), many, "{tier}: threads are reported twice");
             if tier != "proc" && record["lost"]["records"] == 0 {
                 assert_eq!(record["totals"]["threads"], 301, "{tier}");
             }
@@ -82,8 +82,8 @@ fn crowd(notes: &Path) -> String {
 /// Queued time as the trace reported it, and as the processes did.
 fn queued(record: &Value, notes: &Path) -> (f64, f64) {
     let text = std::fs::read_to_string(notes).unwrap();
-    let told = text.lines().map(|line| line.parse::<f64>().unwrap() * 1e-9);
-    (seconds(&record["waits"]["total_s"]), told.sum())
+    let reported = text.lines().map(|line| line.parse::<f64>().unwrap() * 1e-9);
+    (seconds(&record["waits"]["total_s"]), reported.sum())
 }
 
 /// Root in the first namespaces, to whom the kernel reports every thread that ends.

@@ -110,7 +110,7 @@ fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
     };
     tree.refuse_where_full(setup)?;
     for part in 0..parts(setup.size) {
-        let digest = tree.write(part).map_err(|error| tree.told(&error))?;
+        let digest = tree.write(part).map_err(|error| tree.explained(&error))?;
         tree.digests.push(digest);
     }
     Ok(Box::new(tree))
@@ -144,7 +144,7 @@ impl Tree {
         let parts = parts(setup.size).saturating_add(setup.threads as u64);
         let needed = part.saturating_mul(parts);
         let free = self.folder(".").and_then(|folder| folder.free_bytes());
-        let free = free.map_err(|error| self.told(&error))?;
+        let free = free.map_err(|error| self.explained(&error))?;
         if needed <= free {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl Tree {
     }
 
     /// What became of files, as the end of this job.
-    fn told(&self, error: &io::Error) -> KernelError {
+    fn explained(&self, error: &io::Error) -> KernelError {
         KernelError::System {
             action: format!("copying files in {}", self.scratch.path().display()),
             reason: error.to_string(),
@@ -276,7 +276,7 @@ impl Job for Tree {
             copier.copy(0, Folder::create)?;
             Ok(copier)
         };
-        let copier = made().map_err(|error: io::Error| self.told(&error))?;
+        let copier = made().map_err(|error: io::Error| self.explained(&error))?;
         Ok(Box::new(copier))
     }
 
@@ -335,9 +335,9 @@ impl Worker for Copier<'_> {
         let part = unit % self.parts.len() as u64;
         let part = usize::try_from(part).unwrap_or(0);
         let digest = self.copy(part, Folder::write).map_err(|error| {
-            let told = self.tree.told(&error);
+            let explained = self.tree.explained(&error);
             if let Ok(mut failure) = self.tree.failure.lock() {
-                failure.get_or_insert(told);
+                failure.get_or_insert(explained);
             }
             STOPPED
         })?;

@@ -113,11 +113,11 @@ proptest! {
         let mut binder = binder(&cpus);
         binder.executed(NOBODY);
         let mut seen: Vec<libc::pid_t> = Vec::new();
-        for (id, is_told) in order {
+        for (id, is_reported) in order {
             if !seen.contains(&id) {
                 seen.push(id);
             }
-            if is_told {
+            if is_reported {
                 binder.announce(NOBODY, NOBODY + id, true);
             } else {
                 binder.arrive(NOBODY + id);

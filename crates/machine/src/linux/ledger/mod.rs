@@ -242,7 +242,7 @@ impl Ledger {
         self.pass("before-write");
         let id = self.next;
         self.next += 1;
-        self.writer.tell(Word::Made(id, entry.clone()))?;
+        self.writer.commit(Word::Made(id, entry.clone()))?;
         self.pass("after-write");
         match self.system.make(&entry) {
             Ok(granted) => {
@@ -250,7 +250,7 @@ impl Ledger {
                 if let Some(granted) = granted {
                     // Where it cannot be written, whatever the kernel may have
                     // made of the mask is taken for ours.
-                    let _ = self.writer.tell(Word::Granted(id, granted));
+                    let _ = self.writer.commit(Word::Granted(id, granted));
                 }
                 Ok(Id(id))
             }
@@ -265,7 +265,7 @@ impl Ledger {
     fn save(&mut self, entry: Entry) -> Result<(), LedgerError> {
         let id = self.next;
         self.next += 1;
-        self.writer.tell(Word::Made(id, entry))
+        self.writer.commit(Word::Made(id, entry))
     }
 
     /// The change, where it is in force.
@@ -317,8 +317,8 @@ impl Ledger {
     }
 
     /// Sends the guardian something that concerns no value.
-    pub(super) fn tell_guardian(&mut self, line: &str) {
-        self.writer.tell_guardian(line);
+    pub(super) fn send_to_guardian(&mut self, line: &str) {
+        self.writer.send_to_guardian(line);
     }
 
     /// Do changes stay when pinwise leaves?
@@ -332,7 +332,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`] where it cannot be written down; then they are undone.
     pub fn keep(&mut self, are_kept: bool) -> Result<(), LedgerError> {
-        self.writer.tell(Word::Kept(are_kept))
+        self.writer.commit(Word::Kept(are_kept))
     }
 
     /// Says that what is measured or watched begins.

@@ -90,7 +90,7 @@ impl RulesJournal {
 
     /// Ends the guardian: everything was given back, or shall stay.
     pub fn close(mut self) {
-        self.writer.tell_guardian(guardian::CLOSED);
+        self.writer.send_to_guardian(guardian::CLOSED);
         if self.writer.journal.entries.is_empty() {
             self.writer.file.remove();
         }
@@ -114,7 +114,7 @@ impl processes::Ledger for RulesJournal {
     fn note(&mut self, held: &Held) -> io::Result<()> {
         self.keep_lock()?;
         let word = Word::Made(number(held.process), Entry::Held(held.clone()));
-        self.writer.tell(word).map_err(|error| match error {
+        self.writer.commit(word).map_err(|error| match error {
             LedgerError::Unwritten { reason, .. } | LedgerError::Unguarded(reason) => reason,
             other => io::Error::other(other),
         })

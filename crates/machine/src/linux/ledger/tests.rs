@@ -65,12 +65,12 @@ fn set(list: &str) -> CpuSet {
 }
 
 #[track_caller]
-fn check(told: &str, left: &[&str], are_kept: bool) {
-    let journal = Journal::parse(&format!("pinwise journal 1 b-00t 7\n{told}")).unwrap();
+fn check(journal_lines: &str, left: &[&str], are_kept: bool) {
+    let journal = Journal::parse(&format!("pinwise journal 1 b-00t 7\n{journal_lines}")).unwrap();
     assert_eq!((journal.boot.as_str(), journal.pid), ("b-00t", 7));
     let undone = journal.undoing().into_iter();
     let words: Vec<String> = undone.map(|id| journal.entries[&id].to_string()).collect();
-    assert_eq!(words, left, "{told}");
+    assert_eq!(words, left, "{journal_lines}");
     assert_eq!(journal.are_kept, are_kept);
 }
 

@@ -59,7 +59,7 @@ impl JournalWriter {
     }
 
     /// Writes a line, sends it to the guardian, and notes it.
-    pub(super) fn tell(&mut self, word: Word) -> Result<(), LedgerError> {
+    pub(super) fn commit(&mut self, word: Word) -> Result<(), LedgerError> {
         let is_promise = matches!(word, Word::Made(..) | Word::Kept(_));
         let is_long =
             self.file.lines > LONG && self.journal.entries.len() * DENSITY < self.file.lines;
@@ -86,15 +86,15 @@ impl JournalWriter {
     /// Takes a change off the list.
     pub(super) fn forget(&mut self, id: u64) {
         let word = Word::Gone(id);
-        if self.tell(word.clone()).is_err() {
+        if self.commit(word.clone()).is_err() {
             // One that stays in the journal is compared before it is undone.
-            self.tell_guardian(&word.to_line());
+            self.send_to_guardian(&word.to_line());
             self.journal.take(word);
         }
     }
 
     /// Sends it to the guardian alone.
-    pub(super) fn tell_guardian(&mut self, line: &str) {
+    pub(super) fn send_to_guardian(&mut self, line: &str) {
         let _ = self.death_pipe.write_all(line.as_bytes());
     }
 }

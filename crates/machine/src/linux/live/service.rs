@@ -104,7 +104,7 @@ impl Service {
     /// # Errors
     /// [`LiveError::Empty`] where it has none that can be placed.
     pub fn new(target: Target, mut pins: Pins) -> Result<Self, LiveError> {
-        pins.tell_guardian(&Word::Target(target.clone()).to_line());
+        pins.send_to_guardian(&Word::Target(target.clone()).to_line());
         let mut service = Self {
             target,
             pins,
@@ -337,13 +337,13 @@ impl Service {
         };
         // Sent before it is so, as who is killed in between has sent it.
         if !self.given.contains(&cpus) {
-            self.tell(&Word::Given(cpus.clone()));
+            self.notify_guardian(&Word::Given(cpus.clone()));
             self.given.push(cpus.clone());
         }
         match self.pins.pin(thread.id, &cpus) {
             Ok(granted) => {
                 if !self.given.contains(&granted) {
-                    self.tell(&Word::Given(granted.clone()));
+                    self.notify_guardian(&Word::Given(granted.clone()));
                     self.given.push(granted.clone());
                 }
                 self.bound += 1;
@@ -384,8 +384,8 @@ impl Service {
     }
 
     /// Notifies the guardian, for threads that nobody sees before pinwise is killed.
-    fn tell(&mut self, word: &Word) {
-        self.pins.tell_guardian(&word.to_line());
+    fn notify_guardian(&mut self, word: &Word) {
+        self.pins.send_to_guardian(&word.to_line());
     }
 
     /// Notes a thread; false where it has ended.
@@ -396,7 +396,7 @@ impl Service {
         if self.known.insert(thread.id, stat.start) == Some(stat.start) {
             return true;
         }
-        self.tell(&Word::Thread(thread.id, stat.start));
+        self.notify_guardian(&Word::Thread(thread.id, stat.start));
         if !self.processes.contains_key(&thread.process) {
             let first = threads_of(thread.process).into_iter().next();
             let own = sys::affinity_of(first.unwrap_or(thread.id)).ok();
@@ -407,7 +407,7 @@ impl Service {
             };
             if let Some(before) = before {
                 let word = Word::Process(thread.process, before.clone());
-                self.tell(&word);
+                self.notify_guardian(&word);
                 self.processes.insert(thread.process, before);
             }
         }
@@ -466,7 +466,7 @@ impl Service {
         }
         self.placed.clear();
         self.given.clear();
-        self.tell(&Word::Over);
+        self.notify_guardian(&Word::Over);
         self.wish = Wish::Before;
         returned
     }

@@ -31,7 +31,7 @@ pub struct ProcessWatch {
     source: Source,
     signals: Signals,
     /// When something was reported last.
-    told: Duration,
+    reported_at: Duration,
     /// When all processes are looked at next.
     round: Duration,
 }
@@ -78,7 +78,7 @@ impl ProcessWatch {
         let watch = Self {
             source,
             signals,
-            told: Duration::ZERO,
+            reported_at: Duration::ZERO,
             round: now + ROUND,
         };
         Ok((watch, why))
@@ -104,7 +104,7 @@ impl ProcessWatch {
         };
         // After the last ones others may follow at once: they are waited for
         // together, without being woken by the first. A signal does not wait.
-        let rest = left(self.told + GATHER);
+        let rest = left(self.reported_at + GATHER);
         if !rest.is_zero() {
             let [is_signal] = sys::poll([signals], Some(rest));
             return (is_signal, !is_signal);
@@ -161,7 +161,7 @@ impl Watch for ProcessWatch {
                     // Whatever goes wrong here means that some were missed.
                     heard.look |= connector.take(&mut heard.started).is_err();
                     if !heard.started.is_empty() {
-                        self.told = now;
+                        self.reported_at = now;
                     }
                 }
                 Source::Polling(polling) if now >= polling.next => {
@@ -180,7 +180,7 @@ impl Watch for ProcessWatch {
         }
     }
 
-    fn tell_of_users(&mut self, are_wanted: bool) -> io::Result<()> {
+    fn report_user_changes(&mut self, are_wanted: bool) -> io::Result<()> {
         match &self.source {
             Source::Connector(connector) => connector.filter(are_wanted),
             Source::Polling(_) => Ok(()),

@@ -267,7 +267,7 @@ fn choose(
         match open_event(kind(event, order.hz, true, stacks), target, notes) {
             Ok((source, collector)) => return Ok((Some(source), collector)),
             Err(failure) => {
-                why = told(event, failure);
+                why = reported(event, failure);
                 notes.push(format!("Samples by {} are not available here: {why}.", event.name()));
             }
         }
@@ -321,7 +321,7 @@ fn open_event(
     Err(first.unwrap_or_else(|| Failure::Missing("not there".to_owned())))
 }
 
-fn told(event: Event, failure: Failure) -> String {
+fn reported(event: Event, failure: Failure) -> String {
     match failure {
         Failure::Missing(words) if event == Event::Cycles => format!(
             "no hardware counters available ({words}; virtual machines often have none)"

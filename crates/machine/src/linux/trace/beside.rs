@@ -67,10 +67,10 @@ impl Beside {
     }
 
     /// Emits who is there; of all threads where the stream has all.
-    pub(super) fn introduce_all(&mut self, has_all_cpus: bool, tell: &mut dyn FnMut(EventKind)) {
+    pub(super) fn introduce_all(&mut self, has_all_cpus: bool, emit: &mut dyn FnMut(EventKind)) {
         if has_all_cpus || self.is_everything {
             for found in threads::all() {
-                introduce(found, false, tell);
+                introduce(found, false, emit);
                 if self.is_everything {
                     self.add(found);
                 }
@@ -79,7 +79,7 @@ impl Beside {
     }
 
     /// Emits a process and what it started, and follows it.
-    pub(super) fn follow_process(&mut self, pid: Tid, tell: &mut dyn FnMut(EventKind)) {
+    pub(super) fn follow_process(&mut self, pid: Tid, emit: &mut dyn FnMut(EventKind)) {
         let mut found = threads::below(pid);
         if found.is_empty() {
             found.push(Found {
@@ -88,7 +88,7 @@ impl Beside {
             });
         }
         for found in found {
-            introduce(found, true, tell);
+            introduce(found, true, emit);
             self.add(found);
         }
     }
@@ -136,9 +136,9 @@ impl Beside {
     }
 
     /// Looks at all threads, at the beginning of the trace or at its end.
-    pub(super) fn look_at_all(&mut self, is_last: bool, tell: &mut dyn FnMut(EventKind)) {
+    pub(super) fn look_at_all(&mut self, is_last: bool, emit: &mut dyn FnMut(EventKind)) {
         let all: Vec<Tid> = self.threads.keys().copied().collect();
-        self.look_at(&all, is_last, tell);
+        self.look_at(&all, is_last, emit);
         self.fresh.clear();
         self.next = sys::monotonic() + PAUSE;
     }
@@ -150,24 +150,24 @@ impl Beside {
 
     /// Looks at the threads whose turn it is. `all`: even if it is nobody's
     /// turn yet, unless a look was taken a moment ago.
-    pub(super) fn look(&mut self, now: Duration, all: bool, tell: &mut dyn FnMut(EventKind)) {
+    pub(super) fn look(&mut self, now: Duration, all: bool, emit: &mut dyn FnMut(EventKind)) {
         let due = if all { self.earliest } else { self.next };
         if now < due {
             return;
         }
         let turn = self.turn();
-        self.look_at(&turn, false, tell);
+        self.look_at(&turn, false, emit);
         let took = sys::monotonic().saturating_sub(now);
         self.next = now + PAUSE.max(took * SHARE);
         self.earliest = now + took * SHARE_AT_MOST;
     }
 
     /// The end of who is gone is in the stream, perhaps later.
-    fn look_at(&mut self, threads: &[Tid], is_last: bool, tell: &mut dyn FnMut(EventKind)) {
+    fn look_at(&mut self, threads: &[Tid], is_last: bool, emit: &mut dyn FnMut(EventKind)) {
         let stay_open = self.threads.len() <= MOST_OPEN;
         for thread in threads {
             if let Some(figures) = self.threads.get_mut(thread) {
-                figures.look(self.look, is_last, &mut self.buffer, tell);
+                figures.look(self.look, is_last, &mut self.buffer, emit);
                 if !stay_open {
                     figures.close();
                 }

@@ -249,7 +249,7 @@ impl<'a> Session<'a> {
     fn begin(&mut self, now: Duration) {
         self.set_start(now);
         let has_all_cpus = self.has_all_cpus;
-        self.tell(|beside, tell| beside.introduce_all(has_all_cpus, tell));
+        self.emit(|beside, emit| beside.introduce_all(has_all_cpus, emit));
     }
 
     fn set_start(&mut self, now: Duration) {
@@ -259,17 +259,17 @@ impl<'a> Session<'a> {
     }
 
     fn follow(&mut self, pid: Tid) {
-        self.tell(|beside, tell| beside.follow_process(pid, tell));
-        self.tell(|beside, tell| beside.look_at_all(false, tell));
+        self.emit(|beside, emit| beside.follow_process(pid, emit));
+        self.emit(|beside, emit| beside.look_at_all(false, emit));
     }
 
     fn look(&mut self, now: Duration, all: bool) {
-        self.tell(|beside, tell| beside.look(now, all, tell));
+        self.emit(|beside, emit| beside.look(now, all, emit));
     }
 
     /// Hands on what is seen beside the stream, as of the last moment of the
     /// stream: later ones may still bring earlier events.
-    fn tell(&mut self, look: impl FnOnce(&mut Beside, &mut dyn FnMut(EventKind))) {
+    fn emit(&mut self, look: impl FnOnce(&mut Beside, &mut dyn FnMut(EventKind))) {
         let Some(beside) = &mut self.beside else {
             return;
         };
@@ -319,7 +319,7 @@ impl<'a> Session<'a> {
     fn finish(&mut self, wall: Option<Duration>) -> u64 {
         let now_ns = nanoseconds(sys::monotonic());
         self.deliver(true);
-        self.tell(|beside, tell| beside.look_at_all(true, tell));
+        self.emit(|beside, emit| beside.look_at_all(true, emit));
         self.notes.extend(self.source.notes());
         // The trace of a command ends with its last process, not when that
         // was noticed.

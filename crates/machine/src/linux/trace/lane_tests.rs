@@ -56,8 +56,8 @@ fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[EventKind]
     }
     assert!(events.iter().all(|event| event.cpu == 3));
     assert!(events.is_sorted_by_key(|event| event.time_ns));
-    let told: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
-    assert_eq!(told, expected);
+    let reported: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
+    assert_eq!(reported, expected);
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn a_second_half_alone_is_told() {
         wide(9, 8, false, false),
     ];
     let expected = [
-        switch(7, Left::Untold, 8),
+        switch(7, Left::Unreported, 8),
         EventKind::Lost { records: 5 },
-        switch(8, Left::Untold, 9),
+        switch(8, Left::Unreported, 9),
     ];
     check(Writing::Wide, &records, &expected);
 }

@@ -182,12 +182,12 @@ impl PerfSource {
             fresh: Vec::new(),
             notes: Vec::new(),
         };
-        source.tell_size(extent.bytes);
+        source.report_size(extent.bytes);
         Ok(source)
     }
 
     /// Less memory than wanted is reported: records may be lost for it.
-    fn tell_size(&mut self, wanted_bytes: usize) {
+    fn report_size(&mut self, wanted_bytes: usize) {
         let least = self.rings.iter().map(Ring::data_bytes).min();
         if let Some(least) = least.filter(|&bytes| bytes < wanted_bytes) {
             self.notes.push(format!(

@@ -154,7 +154,7 @@ impl Polling {
         }
     }
 
-    fn tell_usage(&mut self, events: &mut Vec<Event>) {
+    fn emit_usage(&mut self, events: &mut Vec<Event>) {
         let Some(usage) = self.meter.usage() else {
             return;
         };
@@ -179,7 +179,7 @@ impl Source for Polling {
         }
         self.look(false, events);
         if before >= self.next_usage {
-            self.tell_usage(events);
+            self.emit_usage(events);
         }
         let took = sys::monotonic().saturating_sub(before);
         let pause = (took * SHARE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
@@ -190,7 +190,7 @@ impl Source for Polling {
     fn finish(&mut self, events: &mut Vec<Event>) {
         self.looks = 0;
         self.look(true, events);
-        self.tell_usage(events);
+        self.emit_usage(events);
     }
 
     fn started(&mut self, pid: Tid) {

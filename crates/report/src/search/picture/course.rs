@@ -2,7 +2,7 @@
 //! how likely a better arm was, and on a simulated machine how wrong it was.
 
 use super::axis::{Axis, end_of_runs, level, upright, upright_right};
-use super::{LETTERS, PLOT_HEIGHT, band, circle, drawable, line, path, plot, told, words};
+use super::{LETTERS, PLOT_HEIGHT, band, circle, drawable, line, path, plot, shown, words};
 use crate::style::shortened;
 use crate::svg::canvas::{Anchor, Area, Canvas, Words, width};
 use pinwise_format::percent;
@@ -84,7 +84,7 @@ fn leader(
         high = high.max(drawable(point.high).unwrap_or(most).min(most * WIDEST));
     }
     let upwards = Axis::costs(low, high).between(area.y + area.height, area.y);
-    upright(canvas, area, upwards, "faint", |cost| told(record, cost));
+    upright(canvas, area, upwards, "faint", |cost| shown(record, cost));
     level(canvas, area, across, run_number);
     let along = |cost: fn(&ProgressPoint) -> f64| -> Vec<(f64, f64)> {
         let places = points.iter();
@@ -132,9 +132,9 @@ fn dots(
             "after {} runs {} leads: expected {} ({} to {}), probability of a better one {}",
             point.runs,
             shortened(&point.leader, 200),
-            told(record, point.predicted),
-            told(record, point.low),
-            told(record, point.high),
+            shown(record, point.predicted),
+            shown(record, point.low),
+            shown(record, point.high),
             percent(point.doubt)
         );
         canvas.titled(&title, |canvas| {

@@ -189,7 +189,7 @@ fn band_of(arm: &PredictedArm) -> impl Iterator<Item = f64> {
 }
 
 /// A cost in the metric's unit; one that is out of all proportion keeps short.
-fn told(record: &SearchRecord, cost: f64) -> String {
+fn shown(record: &SearchRecord, cost: f64) -> String {
     let Some(cost) = drawable(cost) else {
         return "–".to_owned();
     };

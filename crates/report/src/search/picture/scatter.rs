@@ -1,7 +1,7 @@
 //! Predicted against measured: every arm one mark.
 
 use super::axis::{Axis, level, upright};
-use super::{LETTERS, PLOT_HEIGHT, band_of, circle, drawable, line, plot, told, words};
+use super::{LETTERS, PLOT_HEIGHT, band_of, circle, drawable, line, plot, shown, words};
 use crate::style::shortened;
 use crate::svg::canvas::{Anchor, Area, Canvas, Words, width};
 use pinwise_record::{PredictedArm, SearchRecord};
@@ -44,7 +44,7 @@ pub(super) fn draw(canvas: &mut Canvas, x: f64, y: f64, record: &SearchRecord) -
     let costs = Axis::costs(low, high);
     let across = costs.between(area.x, area.x + area.width);
     let upwards = costs.between(area.y + area.height, area.y);
-    let name = |cost: f64| told(record, cost);
+    let name = |cost: f64| shown(record, cost);
     upright(canvas, area, upwards, "faint", name);
     level(canvas, area, across, name);
     let corner = |value: f64| (across.at(value), upwards.at(value));
@@ -159,7 +159,7 @@ impl Drawing<'_> {
 
     fn title(&self, mark: &Mark<'_>) -> String {
         let arm = mark.arm;
-        let cost = |value: f64| told(self.record, value);
+        let cost = |value: f64| shown(self.record, value);
         let mut title = format!(
             "{}: expected {} ({} to {}), {} of os-default; {} runs",
             shortened(&arm.arm, 200),

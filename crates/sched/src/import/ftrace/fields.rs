@@ -70,7 +70,7 @@ impl<'a> Rest<'a> {
 
     /// `bash:317 [120] S ==> swapper/0:0 [120]`, of trace-cmd.
     fn short_switch(&mut self) -> Result<RawKind, String> {
-        let mut left_as = Left::Untold;
+        let mut left_as = Left::Unreported;
         let prev = self.short_person("prev_pid", |rest| {
             let (state, rest) = split(rest, b" ==> ")?;
             left_as = left(state).ok()?;

@@ -49,7 +49,7 @@ impl<R: Read + Seek> Ftrace<R> {
         let mut lines = Lines::new(reader);
         for _ in 0..LOOKED_AT {
             match lines.next() {
-                Ok(Some(told)) => prefix.look(&told),
+                Ok(Some(reported)) => prefix.look(&reported),
                 // Reported when the text is read for good.
                 Ok(None) | Err(_) => break,
             }
@@ -88,15 +88,15 @@ impl<R: Read + Seek> Ftrace<R> {
         };
         let mut scribe = EventBuilder::new(reading, sink);
         let mut lines = Lines::new(self.reader);
-        while let Some(told) = lines.next()? {
-            if let Some(records) = lines.lost.remove(&told.cpu) {
-                scribe.tell(&RawEvent {
+        while let Some(reported) = lines.next()? {
+            if let Some(records) = lines.lost.remove(&reported.cpu) {
+                scribe.raw_event(&RawEvent {
                     what: RawKind::Lost { records },
                     current: None,
-                    ..told
+                    ..reported
                 });
             }
-            scribe.tell(&told);
+            scribe.raw_event(&reported);
         }
         if lines.events == 0 {
             return Err(ImportError::NothingToRead(NO_SWITCHES.to_owned()));
@@ -147,9 +147,9 @@ impl<R: BufRead> Lines<R> {
                 continue;
             }
             match event(line) {
-                Ok(Some(told)) => {
+                Ok(Some(reported)) => {
                     self.events += 1;
-                    return Ok(Some(told));
+                    return Ok(Some(reported));
                 }
                 Ok(None) => {
                     self.odd += 1;

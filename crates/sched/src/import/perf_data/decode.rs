@@ -138,9 +138,9 @@ impl Decoder {
     }
 
     pub(super) fn notes(&self) -> Option<String> {
-        let untold = self.lost_untimed.saturating_sub(self.lost);
-        (untold > 0)
-            .then(|| format!("{untold} more records were lost, the file does not say when."))
+        let unreported = self.lost_untimed.saturating_sub(self.lost);
+        (unreported > 0)
+            .then(|| format!("{unreported} more records were lost, the file does not say when."))
     }
 
     /// What a record says. The error is a clause about it.
@@ -175,12 +175,12 @@ impl Decoder {
                     process: Some(process),
                     is_exec,
                 };
-                Ok(tell(general, what))
+                Ok(raw_event(general, what))
             }
-            Record::Fork(task) => Ok(tell(at(task), fork(task))),
+            Record::Fork(task) => Ok(raw_event(at(task), fork(task))),
             Record::Exit(task) => {
                 let thread = task.thread;
-                Ok(tell(at(task), RawKind::Exit { thread }))
+                Ok(raw_event(at(task), RawKind::Exit { thread }))
             }
             Record::Lost { records } => Ok(self.lose(general, records)),
             Record::Switch {
@@ -302,7 +302,7 @@ impl Decoder {
     ) -> RawKind {
         let (prev, left, next) = match is_out {
             true => (thread, left, other),
-            false => (other, Left::Untold, thread),
+            false => (other, Left::Unreported, thread),
         };
         let before = self.running.insert(cpu, next);
         if !is_out && before == Some(next) {
@@ -330,14 +330,14 @@ impl Decoder {
         if let Some(cpu) = general.cpu {
             self.running.remove(&cpu);
         }
-        tell(general, RawKind::Lost { records })
+        raw_event(general, RawKind::Lost { records })
     }
 }
 
 /// What samples and records must carry.
 const MISSING: &str = "time, thread and CPU; record with perf record --sample-cpu --timestamp";
 
-fn tell(general: General, what: RawKind) -> Option<RawEvent> {
+fn raw_event(general: General, what: RawKind) -> Option<RawEvent> {
     Some(RawEvent {
         time_ns: general.time_ns.unwrap_or(0),
         cpu: general.cpu.unwrap_or(0),

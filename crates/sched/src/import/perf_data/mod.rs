@@ -79,13 +79,13 @@ impl<R: Read + Seek> PerfData<R> {
         let mut records = Records::new(BufReader::new(&mut self.reader), &self.header);
         loop {
             match records.next(&mut decoder)? {
-                Next::RawEvent(told) => rounds.push(told, &mut |told| scribe.tell(told)),
-                Next::RoundOver => rounds.over(&mut |told| scribe.tell(told)),
+                Next::RawEvent(reported) => rounds.push(reported, &mut |reported| scribe.raw_event(reported)),
+                Next::RoundOver => rounds.over(&mut |reported| scribe.raw_event(reported)),
                 Next::Passed => {}
                 Next::End => break,
             }
         }
-        rounds.finish(&mut |told| scribe.tell(told));
+        rounds.finish(&mut |reported| scribe.raw_event(reported));
         let mut notes = self.header.notes.clone();
         notes.extend(records.notes());
         notes.extend(decoder.notes());
@@ -115,7 +115,7 @@ fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, I
     }
     for _ in 0..LOOKED_AT {
         match records.next(&mut decoder) {
-            Ok(Next::RawEvent(told)) => prefix.look(&told),
+            Ok(Next::RawEvent(reported)) => prefix.look(&reported),
             Ok(Next::RoundOver | Next::Passed) => {}
             // Reported when the file is read for good.
             Ok(Next::End) | Err(_) => break,

@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn the_kernel_is_quoted_without_the_log_of_its_verifier() {
         let error = std::io::Error::from_raw_os_error(libc::EPERM);
-        let told = refused(&error);
-        assert!(told.reason.contains("lockdown"), "{}", told.reason);
-        assert!(!told.reason.contains('\n'));
+        let reported = refused(&error);
+        assert!(reported.reason.contains("lockdown"), "{}", reported.reason);
+        assert!(!reported.reason.contains('\n'));
     }
 }

@@ -206,7 +206,7 @@ fn what(kind: Kind, packed: u64, more: [u64; SLOT_WORDS]) -> EventKind {
                 0 => Left::Blocked,
                 1 => Left::Preempted,
                 2 => Left::Ended,
-                _ => Left::Untold,
+                _ => Left::Unreported,
             },
             next: other,
         },

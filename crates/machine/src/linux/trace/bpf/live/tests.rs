@@ -57,9 +57,9 @@ fn hand_over(times: usize) -> (Tid, u64) {
             }
         })
         .unwrap();
-    let told = first.join().unwrap();
+    let reported = first.join().unwrap();
     other.join().unwrap();
-    told
+    reported
 }
 
 fn hand(to: &std::os::fd::OwnedFd) {
