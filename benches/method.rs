@@ -25,7 +25,7 @@ use std::path::Path;
 use pinwise_stats::confirm::Score;
 use pinwise_stats::judge::Judge;
 use pinwise_stats::welch;
-use pinwise_study::fleet::simulate::{Plan, SimulatedFleet};
+use pinwise_study::fleet::simulate::{SimulatedFleet, SimulationPlan};
 use pinwise_study::fleet::{Nodes, Side, diff, groups};
 use replay::{Cell, Tally, independent, recorded, replay};
 
@@ -392,7 +392,7 @@ fn print_fleets(replays: usize) {
     println!("|---|---|---|");
     for size in [4, 16, 40] {
         let nodes = |seed: u64| {
-            let fleet = SimulatedFleet::new(Plan {
+            let fleet = SimulatedFleet::new(SimulationPlan {
                 user: None,
                 id: "f".to_owned(),
                 nodes: size,

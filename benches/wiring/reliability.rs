@@ -122,13 +122,18 @@ fn weighted(reported: &[Told], value: impl Fn(usize, f64) -> f64) -> f64 {
 
 /// Every machine weighs the same; those left out nothing.
 fn weights(reported: &[Told], is_used: impl Fn(usize) -> bool) -> Vec<f64> {
-    let most = reported.iter().map(|level| level.machine).max().unwrap_or(0);
+    let most = reported
+        .iter()
+        .map(|level| level.machine)
+        .max()
+        .unwrap_or(0);
     let mut counts = vec![0.0; most + 1];
     for level in reported.iter().filter(|level| is_used(level.machine)) {
         counts[level.machine] += 1.0;
     }
     let machines = counts.iter().filter(|count| **count > 0.0).count() as f64;
-    reported.iter()
+    reported
+        .iter()
         .map(|level| match counts[level.machine] {
             0.0 => 0.0,
             count => 1.0 / (count * machines),

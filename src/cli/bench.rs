@@ -17,7 +17,9 @@ use pinwise_kernels::work::{Isa, Kernel};
 use pinwise_machine::Machine;
 use pinwise_placement::Placement;
 use pinwise_record::{Bench, Comparison, Stopped};
-use pinwise_study::bench::{self, Conductor, MachineFacts, Plan, Suite, Wanted, cache_fit, smt};
+use pinwise_study::bench::{
+    self, BenchPlan, Conductor, MachineFacts, Suite, Wanted, cache_fit, smt,
+};
 use pinwise_study::compare as comparing;
 use pinwise_topology::Topology;
 
@@ -212,7 +214,7 @@ fn planned(
     topology: &Topology,
     machine: &dyn Machine,
     terminal: &Terminal,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<BenchPlan> {
     let known = measured_before(global, topology, &machine.label());
     let siblings = smt::smt(topology, known.as_ref());
     let caches = cache_fit::caches(topology, known.as_ref());
@@ -237,7 +239,7 @@ fn planned(
         tuning.budget = Some(budget.max(wanted));
     }
     let (id, started) = plan::name_and_time();
-    Ok(Plan {
+    Ok(BenchPlan {
         program: program(!machine.is_simulated())?,
         id,
         started,
@@ -266,7 +268,7 @@ impl Conductor for Stage<'_> {
 
     fn compare(
         &mut self,
-        plan: &comparing::Plan,
+        plan: &comparing::ComparePlan,
         machine: &mut dyn Machine,
     ) -> anyhow::Result<Comparison> {
         let (record, is_stored) = carry_out(self.global, plan, machine, self.terminal)?;

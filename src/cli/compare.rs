@@ -16,7 +16,7 @@ use pinwise_record::{
     Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, Stopped, VerdictKind,
 };
 use pinwise_study::bench::builds;
-use pinwise_study::compare::{self, CompareError, Plan};
+use pinwise_study::compare::{self, CompareError, ComparePlan};
 use pinwise_study::is_interrupt;
 use pinwise_study::noise;
 use pinwise_topology::Topology;
@@ -113,7 +113,7 @@ fn emit_targets(args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Vec<T
 /// `--emit`: the best arm in the words of other tools.
 fn emit_best(
     record: &Comparison,
-    plan: &Plan,
+    plan: &ComparePlan,
     targets: &[Target],
     machine: &mut dyn Machine,
     terminal: &Terminal,
@@ -167,7 +167,7 @@ pub(super) fn aa(global: &Global, args: &AaArgs, terminal: &Terminal) -> anyhow:
 /// Runs the plan, stores, prints and writes what came out.
 fn conduct(
     global: &Global,
-    plan: &Plan,
+    plan: &ComparePlan,
     machine: &mut dyn Machine,
     results: &ResultArgs,
     terminal: &Terminal,
@@ -188,7 +188,7 @@ fn wants_counters(metric: &str) -> bool {
 /// Runs the plan; says whether the record could be stored.
 pub(super) fn carry_out(
     global: &Global,
-    plan: &Plan,
+    plan: &ComparePlan,
     machine: &mut dyn Machine,
     terminal: &Terminal,
 ) -> anyhow::Result<(Comparison, bool)> {
@@ -208,7 +208,7 @@ pub(super) fn carry_out(
 /// Runs the plan; the watch is to be closed with the record.
 fn carried_out<'a>(
     global: &Global,
-    plan: &Plan,
+    plan: &ComparePlan,
     machine: &mut dyn Machine,
     terminal: &'a Terminal,
 ) -> anyhow::Result<(Comparison, Watch<'a>)> {

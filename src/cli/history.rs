@@ -109,9 +109,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
                 &Summary::of(&named.body),
             ))?;
             let id = &named.entry.id;
-            terminal.warn(&format!(
-                "{id} is only partly shown: {reason}"
-            ));
+            terminal.warn(&format!("{id} is only partly shown: {reason}"));
             return Ok(Exit::Done);
         }
     };

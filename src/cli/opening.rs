@@ -83,7 +83,5 @@ fn default_store() -> anyhow::Result<std::path::PathBuf> {
 fn state_folder() -> anyhow::Result<std::path::PathBuf> {
     named_folder("XDG_STATE_HOME")
         .or_else(|| named_folder("HOME").map(|home| home.join(".local/state")))
-        .context(
-            "neither XDG_STATE_HOME nor HOME is set: undelivered records need a folder",
-        )
+        .context("neither XDG_STATE_HOME nor HOME is set: undelivered records need a folder")
 }

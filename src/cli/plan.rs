@@ -22,7 +22,7 @@ use pinwise_placement::{Placement, Realised, defaults, merge_equivalent};
 use pinwise_record::{ComparisonStudy, TopologyRecord};
 use pinwise_stats::confirm::Score;
 use pinwise_study::bench::METRIC;
-use pinwise_study::compare::{ArmPlan, Plan, RunFailure, Tuning};
+use pinwise_study::compare::{ArmPlan, ComparePlan, RunFailure, Tuning};
 use pinwise_study::probe::advised;
 use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload, thread_variables};
@@ -54,7 +54,7 @@ pub(super) fn compare(
     machine: &mut dyn Machine,
     known: impl Fn(&Topology) -> Option<TopologyRecord>,
     terminal: &Terminal,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<ComparePlan> {
     let kernel = kernel::asked(args, !machine.is_simulated())?;
     let metric: Metric = match (&args.metric, recipe) {
         (Some(text), _) => text.parse().context("--metric")?,
@@ -107,7 +107,7 @@ pub(super) fn compare(
         Some(kernel) => kernel.look(&topology, known(&topology).as_ref(), machine)?,
         None => None,
     };
-    Ok(Plan {
+    Ok(ComparePlan {
         known: found
             .into_iter()
             .chain(what_if::caution(&smaller, &topology))
@@ -172,7 +172,7 @@ pub(super) fn aa(
     seed: u64,
     machine: &mut dyn Machine,
     terminal: &Terminal,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<ComparePlan> {
     let metric: Metric = args.metric.parse().context("--metric")?;
     if !(2..=26).contains(&args.arms) {
         bail!("--arms {}: from 2 to 26 arms can be labelled", args.arms);
@@ -197,7 +197,7 @@ pub(super) fn aa(
             offline: None,
         })
         .collect();
-    Ok(Plan {
+    Ok(ComparePlan {
         arms,
         metric,
         tuning: tuning(&args.experiment.effort),
@@ -210,12 +210,12 @@ pub(super) fn aa(
 }
 
 /// A plan with a name and the time, and nothing else yet.
-fn named() -> Plan {
+fn named() -> ComparePlan {
     let (id, started) = name_and_time();
-    Plan {
+    ComparePlan {
         id,
         started,
-        ..Plan::default()
+        ..ComparePlan::default()
     }
 }
 

@@ -7,7 +7,7 @@ use super::args::RestoreArgs;
 use super::terminal::Terminal;
 use pinwise_format::count;
 use pinwise_machine::linux::{
-    Leftover, LeftoverState, Outcome, journal_folders, leftovers, own_user_is_root,
+    Leftover, LeftoverState, UndoOutcome, journal_folders, leftovers, own_user_is_root,
 };
 
 pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
@@ -37,7 +37,7 @@ pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result
 
 /// Was something not restored that should have been?
 fn is_open(left: &Leftover) -> bool {
-    let has_failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
+    let has_failed = |outcome: &UndoOutcome| matches!(outcome, UndoOutcome::Failed(_));
     match &left.state {
         LeftoverState::Unreadable(_) => true,
         LeftoverState::Left(all) => all.iter().any(|(_, outcome)| has_failed(outcome)),
@@ -64,7 +64,7 @@ fn message(left: &Leftover, is_dry: bool) -> String {
     let mut text = format!("{path}: {}\n", count(changes.len(), "change"));
     for (entry, outcome) in changes {
         let words = match outcome {
-            Outcome::Restored if is_dry => "would be restored".to_owned(),
+            UndoOutcome::Restored if is_dry => "would be restored".to_owned(),
             other => other.to_string(),
         };
         text.push_str(&format!("  {entry} ({words})\n"));

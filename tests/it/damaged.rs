@@ -119,10 +119,16 @@ fn check(from: &Path, counts: [u64; 5], warnings: &[&str]) {
         .collect();
     assert_eq!(read, counts, "{message:#?}");
     for part in warnings {
-        assert!(message.iter().any(|t| t.contains(part)), "{part}: {message:#?}");
+        assert!(
+            message.iter().any(|t| t.contains(part)),
+            "{part}: {message:#?}"
+        );
     }
     let is_expected = |message: &&str| warnings.iter().any(|part| message.contains(part));
-    let unexpected: Vec<&&str> = message.iter().filter(|message| !is_expected(message)).collect();
+    let unexpected: Vec<&&str> = message
+        .iter()
+        .filter(|message| !is_expected(message))
+        .collect();
     assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
 

@@ -143,7 +143,10 @@ fn templates_of_another_user_are_never_run() {
     let path = folder.to_str().unwrap();
     for name in [path, "pinwise-fleet/f", "./pinwise-fleet/f"] {
         let reported = trap.quiet(&["status", name], 0);
-        assert!(reported.contains("The scheduler is not asked"), "{reported}");
+        assert!(
+            reported.contains("The scheduler is not asked"),
+            "{reported}"
+        );
         assert!(reported.contains(&belongs), "{reported}");
         let reported = trap.quiet(&["collect", name], 0);
         assert!(reported.contains("1 record of 1 node"), "{reported}");
@@ -207,7 +210,10 @@ fn templates_that_others_could_write_are_not_run() {
         assert!(reported.contains("others may write it"), "{reported}");
         for verb in ["cancel", "resume"] {
             let reported = trap.quiet(&[verb, path], 2);
-            assert!(reported.contains("others may write it"), "{verb}: {reported}");
+            assert!(
+                reported.contains("others may write it"),
+                "{verb}: {reported}"
+            );
             assert_eq!(reported.lines().count(), 1, "{reported}");
             trap.quiet(&[verb, "last"], 2);
         }
@@ -605,7 +611,10 @@ fn pipes_in_the_place_of_files_are_refused() {
         assert!(mkfifo.status().unwrap().success());
         for verb in ["status", "cancel", "resume"] {
             let reported = trap.quiet(&[verb, "pinwise-fleet/f"], 2);
-            assert!(reported.contains("it is not a regular file"), "{verb}: {reported}");
+            assert!(
+                reported.contains("it is not a regular file"),
+                "{verb}: {reported}"
+            );
         }
     }
 }

@@ -351,7 +351,8 @@ fn maps_of_one_boot_that_differ_are_not_trusted() {
     verdict(&other, "placement", "contradicted");
     assert_eq!(other["contradictions"].as_array().unwrap().len(), 1);
     let verdicts = other["measured"]["verdicts"].to_string();
-    let message = "Of 3 maps of this boot 1 agrees with the report and 2 contradict it: trust neither";
+    let message =
+        "Of 3 maps of this boot 1 agrees with the report and 2 contradict it: trust neither";
     assert!(verdicts.contains(message), "{verdicts}");
     let (shown, _) = stored(&store, &["show", "last"]);
     assert!(

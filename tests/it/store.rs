@@ -19,7 +19,7 @@ use pinwise_machine::Machine;
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_sim::SimulatedMachine;
 use pinwise_store::{Location, Spool, Store};
-use pinwise_study::compare::{self, Observer, Plan, Tuning};
+use pinwise_study::compare::{self, ComparePlan, Observer, Tuning};
 use pinwise_workload::Command;
 
 /// A store of a test's own, not yet made.
@@ -113,13 +113,13 @@ fn watched(id: &str, observer: &mut dyn Observer) -> Comparison {
     let (topology, _) = machine.topology().unwrap();
     let placements = ["os-default", "cpu:0"].map(|name| name.parse().unwrap());
     let command = Command::from_line("prog").unwrap();
-    let plan = Plan {
+    let plan = ComparePlan {
         id: id.to_owned(),
         tuning: Tuning {
             max_runs: Some(8),
             ..Tuning::default()
         },
-        ..Plan::of_placements(command, &topology, &placements).unwrap()
+        ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
     };
     compare::run(&plan, &mut machine, observer).unwrap()
 }
@@ -130,12 +130,12 @@ fn run() -> RunRecord {
 }
 
 /// Stores a comparison as it grows, up to this many runs.
-struct Keeper<'a> {
+struct LimitedObserver<'a> {
     store: &'a mut Store,
     left: usize,
 }
 
-impl Observer for Keeper<'_> {
+impl Observer for LimitedObserver<'_> {
     fn begin(&mut self, record: &Comparison) {
         self.store.begin(record).unwrap();
     }
@@ -153,7 +153,7 @@ fn cut_off(store: Store, id: &str, runs: usize) {
     let mut store = store;
     watched(
         id,
-        &mut Keeper {
+        &mut LimitedObserver {
             store: &mut store,
             left: runs,
         },

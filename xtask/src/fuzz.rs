@@ -107,7 +107,9 @@ fn build() -> Result<Option<PathBuf>> {
 
 fn host() -> Result<String> {
     let output_text = output(Command::new("rustc").arg("-vV"))?;
-    let host = output_text.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = output_text
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "));
     Ok(host.context("rustc -vV names no host")?.to_owned())
 }
 

@@ -52,7 +52,7 @@ pub trait Runner {
 
 /// What became of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// Every step has a record.
     Whole,
     /// Some step has none.
@@ -72,7 +72,7 @@ pub fn run(
     node: &str,
     begun: Begun,
     runner: &mut dyn Runner,
-) -> Result<Outcome, FolderError> {
+) -> Result<StepOutcome, FolderError> {
     let place = folder.make_node(node)?;
     let begun = place.claim(begun)?;
     runner.report(&format!(
@@ -105,9 +105,9 @@ pub fn run(
         is_whole = attempt.write_node(runner)?;
     }
     let outcome = match (&interrupted, is_whole) {
-        (Some(_), _) => Outcome::Interrupted,
-        (None, true) => Outcome::Whole,
-        (None, false) => Outcome::Lacking,
+        (Some(_), _) => StepOutcome::Interrupted,
+        (None, true) => StepOutcome::Whole,
+        (None, false) => StepOutcome::Lacking,
     };
     let ended = Ended {
         ended: runner.now(),

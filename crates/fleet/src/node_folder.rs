@@ -434,7 +434,8 @@ fn step_of(
         elapsed_s: None,
     };
     if record.is_some() {
-        let done: Option<Done> = changed_at(folder.read_json(&format!("{step}.done.json")), unusable);
+        let done: Option<Done> =
+            changed_at(folder.read_json(&format!("{step}.done.json")), unusable);
         let found = NodeStep {
             state: StepState::Done,
             record,

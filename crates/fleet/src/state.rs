@@ -114,7 +114,9 @@ fn one(node: &str, tale: Option<&NodeTale>, jobs: &[&JobState], is_asked: bool) 
         status.state = NodeState::Missing;
         // That it ended is not reported where it never began.
         let unknown_job = job.filter(|job| job.stage == Stage::Unknown);
-        status.why = unknown_job.map(|job| job.words.clone()).filter(|w| !w.is_empty());
+        status.why = unknown_job
+            .map(|job| job.words.clone())
+            .filter(|w| !w.is_empty());
     } else {
         let step = failed.or(missing);
         status.step = step.map(|step| step.name.clone());

@@ -474,7 +474,10 @@ mod tests {
         let listed: Vec<(&str, f64)> = { outline.figures.iter() }
             .map(|f| (f.name.as_str(), f.value))
             .collect();
-        assert_eq!(listed, [("nodes that depart", 2.0), ("complete nodes", 7.0)]);
+        assert_eq!(
+            listed,
+            [("nodes that depart", 2.0), ("complete nodes", 7.0)]
+        );
         assert_eq!(outline.tags, ["fleet:f"]);
         assert_eq!(outline.machine, None);
         let node = json!({"schema": "pinwise.fleet-node/1", "host": {"cpu_model": "EPYC"},

@@ -110,11 +110,7 @@ fn outliers(record: &FleetReport, palette: Palette) -> String {
         }
     }
     let header = ["node", "figure or setting", "it has", "usual", "ratio", "q"];
-    let mut text = format!(
-        "\n{}\n{}",
-        palette.strong("Outliers"),
-        table(&header, rows)
-    );
+    let mut text = format!("\n{}\n{}", palette.strong("Outliers"), table(&header, rows));
     if nodes.len() > MOST_NODES {
         let line = format!(
             "These are {MOST_NODES} of {}; the record has all (--format json).",

@@ -22,7 +22,10 @@ pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) 
     draw(&topology.tree(), topology, "", &mut text);
     text.push_str(&memory_only_nodes(record));
     if !record.warnings.is_empty() {
-        text.push_str(&format!("\n{}\n", palette.warn("Inconsistencies in this report")));
+        text.push_str(&format!(
+            "\n{}\n",
+            palette.warn("Inconsistencies in this report")
+        ));
         for warning in &record.warnings {
             text.push_str(&format!("{}\n", paragraph("  ! ", "    ", warning)));
         }

@@ -91,7 +91,9 @@ impl FromStr for Tier {
             .find(|tier| tier.name() == text || by_number(tier))
             .copied()
             .ok_or_else(|| {
-                format!("'{text}' is not a tier: proc, switch, cpu-wide, tracepoint or bpf (T0 to T4)")
+                format!(
+                    "'{text}' is not a tier: proc, switch, cpu-wide, tracepoint or bpf (T0 to T4)"
+                )
             })
     }
 }

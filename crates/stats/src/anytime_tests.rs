@@ -1,6 +1,6 @@
 use super::*;
-use crate::confirm::{Confirmation, Question, Score};
 use crate::caveats::Circumstances;
+use crate::confirm::{Confirmation, Question, Score};
 use crate::judge::Judge;
 use crate::{Responses, normal};
 use rand::{RngExt, SeedableRng};

@@ -10,8 +10,8 @@
 //! multiple comparisons with the best, 1984): how much better could any of
 //! them still be?
 
+use super::caveats::{Caveats, Circumstances, Judged};
 use super::describe::mean;
-use super::caveats::{Circumstances, Caveats, Judged};
 use super::inversion::{self, Family};
 use super::judge::Judge;
 use super::paired::{Interval, Paired};

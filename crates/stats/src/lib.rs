@@ -31,11 +31,11 @@
 
 pub mod anytime;
 pub mod apart;
+pub mod caveats;
 pub mod confirm;
 pub mod describe;
 pub mod diagnose;
 pub mod discovery;
-pub mod caveats;
 #[cfg(test)]
 mod golden;
 pub mod halving;

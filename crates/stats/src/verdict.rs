@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
+use super::caveats::Split;
 use super::confirm::{Contrast, Decision, Look};
 use super::diagnose::work_factor;
-use super::caveats::Split;
 use super::judge::Judge;
 use super::resolution::Resolution;
 use pinwise_format::{count, duration, percent, percent_range, signed_percent};
@@ -42,7 +42,7 @@ impl Words {
 
 /// The result of the comparison as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ComparisonOutcome {
     /// One arm is better than the baseline.
     Best(usize),
     /// All arms cost the same within δ.
@@ -56,37 +56,37 @@ pub enum Outcome {
 /// What a look amounts to. `baseline_is_default`: the baseline is what happens
 /// when nothing is done, so "leave it alone" is an answer.
 #[must_use]
-pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Outcome {
+pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> ComparisonOutcome {
     let of = |decision: Decision| {
         look.contrasts
             .iter()
             .filter(move |c| c.decision == decision)
     };
     if look.contrasts.is_empty() {
-        return Outcome::Undecided;
+        return ComparisonOutcome::Undecided;
     }
     let all = look.contrasts.len();
     if of(Decision::Same).count() == all {
-        return Outcome::Same;
+        return ComparisonOutcome::Same;
     }
     let nothing_gains = look
         .contrasts
         .iter()
         .all(|c| c.interval.low > -delta && !c.caveats.withholds());
     if nothing_gains && baseline_is_default {
-        return Outcome::LeaveAlone;
+        return ComparisonOutcome::LeaveAlone;
     }
     let best_faster = of(Decision::Faster).min_by(|a, b| a.estimate.total_cmp(&b.estimate));
     if let Some(best) = best_faster {
-        return Outcome::Best(best.arm);
+        return ComparisonOutcome::Best(best.arm);
     }
     if of(Decision::Slower).count() == all {
-        return Outcome::Best(look.winner);
+        return ComparisonOutcome::Best(look.winner);
     }
     if of(Decision::Undecided).count() == 0 {
-        return Outcome::LeaveAlone;
+        return ComparisonOutcome::LeaveAlone;
     }
-    Outcome::Undecided
+    ComparisonOutcome::Undecided
 }
 
 /// Names and circumstances that sentences speak of.
@@ -276,21 +276,21 @@ fn scale(time: Duration, factor: f64) -> Duration {
 
 /// The whole comparison as a sentence, and what to do.
 #[must_use]
-pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) -> String {
+pub fn overall_sentence(outcome: ComparisonOutcome, look: &Look, setting: &Setting<'_>) -> String {
     let baseline = &setting.names[setting.baseline];
     match outcome {
-        Outcome::Best(arm) => best_sentence(arm, look, setting),
-        Outcome::Same => format!(
+        ComparisonOutcome::Best(arm) => best_sentence(arm, look, setting),
+        ComparisonOutcome::Same => format!(
             "All arms are the same within ±{} {}: {baseline} will do.",
             percent(gain(setting.delta)),
             setting.judge.phrase()
         ),
-        Outcome::LeaveAlone => format!(
+        ComparisonOutcome::LeaveAlone => format!(
             "Leave it alone: nothing confirmed beats {baseline} by {} or more {}.",
             percent(gain(setting.delta)),
             setting.judge.phrase()
         ),
-        Outcome::Undecided => {
+        ComparisonOutcome::Undecided => {
             if let Some(withheld) = withheld(look, setting) {
                 return withheld;
             }
@@ -389,7 +389,10 @@ const NO_MARGIN: f64 = 5e-5;
 /// Why there is no interval: blocks are missing, or too few of them count.
 fn too_few(blocks: usize, setting: &Setting<'_>) -> String {
     if blocks < setting.least {
-        format!("too few blocks for a verdict ({blocks} of {})", setting.least)
+        format!(
+            "too few blocks for a verdict ({blocks} of {})",
+            setting.least
+        )
     } else {
         format!("too few usable pairs in {}", count(blocks, "block"))
     }

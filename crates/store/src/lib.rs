@@ -20,18 +20,18 @@ mod matching;
 mod passfile;
 mod postgres;
 mod prepared;
+mod reported;
 mod spool;
 mod sqlite;
 mod sslmode;
-mod reported;
 
 use serde_json::value::{RawValue, to_raw_value};
 
 pub use backend::Store;
 pub use location::{Location, Server};
 pub use pinwise_record::Entry;
-pub use spool::Spool;
 pub use reported::{FileIdentity, Generation, Growth, Removed, Retagged};
+pub use spool::Spool;
 
 use prepared::{Prepared, is_of, words};
 
@@ -277,7 +277,7 @@ pub(crate) mod tests {
     use super::*;
     use pinwise_machine::Machine;
     use pinwise_sim::SimulatedMachine;
-    use pinwise_study::compare::{self, Observer, Plan, Tuning};
+    use pinwise_study::compare::{self, ComparePlan, Observer, Tuning};
     use pinwise_workload::Command;
 
     /// A small simulated comparison.
@@ -286,13 +286,13 @@ pub(crate) mod tests {
         let (topology, _) = machine.topology().unwrap();
         let placements = ["os-default", "cpu:0"].map(|name| name.parse().unwrap());
         let command = Command::from_line("prog").unwrap();
-        let plan = Plan {
+        let plan = ComparePlan {
             id: id.to_owned(),
             tuning: Tuning {
                 max_runs: Some(8),
                 ..Tuning::default()
             },
-            ..Plan::of_placements(command, &topology, &placements).unwrap()
+            ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
         };
         compare::run(&plan, &mut machine, observer).unwrap()
     }

@@ -215,7 +215,10 @@ fn is_socket(host: &Host) -> bool {
 
 /// Why a URL is refused; the client library names the parameter.
 fn not_understood(error: &tokio_postgres::Error) -> String {
-    format!("{} (docs/stores.md lists what is understood)", reason(error))
+    format!(
+        "{} (docs/stores.md lists what is understood)",
+        reason(error)
+    )
 }
 
 /// An address without a name is its own name.

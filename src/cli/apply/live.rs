@@ -212,7 +212,10 @@ fn close(
     if terminal.is_json() {
         return terminal.print_json(applied);
     }
-    let mut sentence = format!("threads with their old CPUs restored: {}", returned.returned);
+    let mut sentence = format!(
+        "threads with their old CPUs restored: {}",
+        returned.returned
+    );
     if returned.ended > 0 {
         sentence.push_str(&format!("; ended meanwhile: {}", returned.ended));
     }

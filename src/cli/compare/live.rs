@@ -14,8 +14,8 @@ use pinwise_machine::linux::own_setting;
 use pinwise_machine::{Binding, Machine, MachineError};
 use pinwise_record::Comparison;
 use pinwise_report::visible;
-use pinwise_study::compare::{ArmPlan, Plan};
-use pinwise_study::live::{ServiceState, service_record, describe};
+use pinwise_study::compare::{ArmPlan, ComparePlan};
+use pinwise_study::live::{ServiceState, describe, service_record};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::{Command, Metric, Workload};
 
@@ -158,7 +158,7 @@ fn planned(
     target: &Target,
     topology: &Topology,
     terminal: &Terminal,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<ComparePlan> {
     let mut record = service_record(target.facts());
     let command = Command::from_argv(record.command.clone())?;
     let options = &args.experiment.workload;
@@ -192,7 +192,7 @@ fn planned(
     let (id, started) = plan::name_and_time();
     record.sample_s = Some(args.live.sample.as_secs_f64());
     record.settle_s = Some(args.live.settle.unwrap_or(SETTLE).as_secs_f64());
-    let plan = Plan {
+    let plan = ComparePlan {
         id,
         started,
         placebo: args.placebo.then(|| arms.len() - 1),
@@ -204,7 +204,7 @@ fn planned(
         output: pinwise_machine::Output::Keep,
         tags: args.experiment.results.tags.clone(),
         service: Some(record),
-        ..Plan::default()
+        ..ComparePlan::default()
     };
     plan.check()?;
     Ok(plan)
@@ -215,7 +215,7 @@ fn planned(
 /// not what makes the difference.
 fn source(
     args: &CompareArgs,
-    plan: &Plan,
+    plan: &ComparePlan,
     own: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Source> {

@@ -193,7 +193,10 @@ mod tests {
             ("two-nodes", "smt-off, cpus=N"),
         ] {
             let message = refused(&[machine]);
-            assert!(message.contains(words) && message.contains(machine), "{message}");
+            assert!(
+                message.contains(words) && message.contains(machine),
+                "{message}"
+            );
         }
         assert!(refused(&["cpus=2", "cpus=2"]).contains("the same CPUs as cpus=2"));
     }

@@ -12,7 +12,7 @@ use crate::cli::terminal::Terminal;
 use crate::cli::values::BudgetChoice;
 use pinwise_machine::Machine;
 use pinwise_record::{SearchPlanRecord, SearchRecord, Stopped};
-use pinwise_study::search::Plan;
+use pinwise_study::search::SearchPlan;
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, SuccessRule, Workload};
 
@@ -46,7 +46,7 @@ pub(super) fn fresh(
     seed: u64,
     machine: &mut dyn Machine,
     terminal: &Terminal,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<SearchPlan> {
     let metric = metric(args.metric.as_deref().unwrap_or("wall"))?;
     let options = &args.workload;
     let command = plan::one_command(args.line.as_deref(), &args.argv, options)?;
@@ -64,7 +64,7 @@ pub(super) fn fresh(
     }
     let team = team(args, &workload, &topology, machine, terminal)?;
     let (id, started) = plan::name_and_time();
-    Ok(Plan {
+    Ok(SearchPlan {
         workload,
         threads: team.searched,
         sets_threads: team.sets_environment,
@@ -163,7 +163,7 @@ pub(super) fn resumed(
     args: &SearchArgs,
     past: &SearchRecord,
     machine: &mut dyn Machine,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<SearchPlan> {
     let planned = &past.plan;
     let before = Effort {
         runs: planned.max_runs,
@@ -185,7 +185,7 @@ pub(super) fn resumed(
         "" | "keep" => plan::output("discard", &metric)?,
         other => plan::output(other, &metric)?,
     };
-    Ok(Plan {
+    Ok(SearchPlan {
         workload,
         threads: planned.threads.clone(),
         sets_threads: planned.sets_threads,

@@ -104,7 +104,10 @@ mod tests {
             "", "0", "0..4", "x", "1,,2", "-1", "1.5", "..4", "1...4", "4..2",
         ] {
             let message = format!("{:#}", parse(bad, 8).unwrap_err());
-            assert!(message.starts_with(&format!("--threads '{bad}': ")), "{message}");
+            assert!(
+                message.starts_with(&format!("--threads '{bad}': ")),
+                "{message}"
+            );
         }
         for (bad, cpus) in [
             ("9", 8),

@@ -235,7 +235,10 @@ fn nobody_may_trace_own_commands() {
     assert_eq!(reported["proc"], json!([null, null]));
     assert_eq!(reported["switch"], json!([null, null]));
     let wide = reported["cpu-wide"][1].as_str().unwrap();
-    assert!(wide.starts_with("sudo setcap cap_perfmon=ep /"), "{reported}");
+    assert!(
+        wide.starts_with("sudo setcap cap_perfmon=ep /"),
+        "{reported}"
+    );
     assert!(
         reported["cpu-wide"][0]
             .as_str()

@@ -19,7 +19,10 @@ fn is_there(trial: &Trial, test: &str) -> bool {
     if output.status.success() {
         return true;
     }
-    assert!(words.contains("tier 'bpf' is not available here"), "{words}");
+    assert!(
+        words.contains("tier 'bpf' is not available here"),
+        "{words}"
+    );
     skipped(test, words.trim());
     false
 }

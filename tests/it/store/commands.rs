@@ -375,7 +375,10 @@ fn stores_are_copied() {
     };
     let message = stage.json(&["store", "copy", &file, &second]);
     assert_eq!(
-        (message["copied"].as_u64(), message["already_there"].as_u64()),
+        (
+            message["copied"].as_u64(),
+            message["already_there"].as_u64()
+        ),
         (Some(2), Some(0))
     );
     let there = Stage::new(second);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 use pinwise_record::Stopped;
 use pinwise_store::{Filter, Growth, Store, StoreError};
 
-use super::{Keeper, Place, comparison, cut_off, places, run, watched};
+use super::{LimitedObserver, Place, comparison, cut_off, places, run, watched};
 
 fn check(test: &str, condition: impl Fn(&Place)) {
     for place in places(test) {
@@ -41,11 +41,11 @@ fn a_finished_record_comes_back_whole() {
 fn a_killed_record_keeps_every_finished_run() {
     check("store::a_killed_record_keeps_every_finished_run", |place| {
         let mut store = place.open();
-        let mut keeper = Keeper {
+        let mut observer = LimitedObserver {
             store: &mut store,
             left: 9,
         };
-        watched("cut", &mut keeper);
+        watched("cut", &mut observer);
         let growing = store.load("cut").unwrap();
         assert_eq!(growing.runs.len(), 9, "a growing record can be read");
         drop(store);

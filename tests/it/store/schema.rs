@@ -111,7 +111,10 @@ fn a_server_that_is_not_there_is_told_without_its_password() {
         let error = Place::database(url).try_open().unwrap_err();
         assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
         let message = format!("{error} {error:?}");
-        assert!(!message.contains("secret") && message.contains("me@"), "{message}");
+        assert!(
+            !message.contains("secret") && message.contains("me@"),
+            "{message}"
+        );
     }
     let shown = format!("{:?}", Location::parse("postgres://me:secret@h/db"));
     assert!(!shown.contains("secret"), "{shown}");

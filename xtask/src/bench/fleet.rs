@@ -39,13 +39,13 @@ const RULES: [&str; 3] = ["pinwise", "modified z", "3 sigma"];
 
 /// What came of one rule on one fleet.
 #[derive(Debug, Clone, Copy)]
-struct Outcome {
+struct FleetOutcome {
     named: usize,
     found: usize,
     planted: usize,
 }
 
-impl Outcome {
+impl FleetOutcome {
     fn false_share(self) -> f64 {
         if self.named == 0 {
             return 0.0;
@@ -63,7 +63,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     let mut by_fault = ByFault::new();
     let mut rows = String::new();
     for (nodes, faults, fleets) in FLEETS {
-        let mut outcomes: [Vec<Outcome>; RULES.len()] = Default::default();
+        let mut outcomes: [Vec<FleetOutcome>; RULES.len()] = Default::default();
         for seed in 1..=fleets {
             let fleet = Fleet::simulate(setting, nodes, faults, seed)?;
             let named = [vec![fleet.reported(setting)?], fleet.scripted(&script)?].concat();
@@ -107,10 +107,10 @@ By fault, fleets of {LARGE} nodes and more:
     ))
 }
 
-fn row(nodes: usize, faults: f64, outcomes: &[Vec<Outcome>; RULES.len()]) -> String {
+fn row(nodes: usize, faults: f64, outcomes: &[Vec<FleetOutcome>; RULES.len()]) -> String {
     let mut text = format!("| {nodes} | {faults} % | {} |", outcomes[0].len());
     for outcomes in outcomes {
-        let sum = |of: fn(&Outcome) -> usize| outcomes.iter().map(of).sum::<usize>() as f64;
+        let sum = |of: fn(&FleetOutcome) -> usize| outcomes.iter().map(of).sum::<usize>() as f64;
         let planted = sum(|o| o.planted);
         if planted == 0.0 {
             let mean = sum(|o| o.named) / outcomes.len() as f64;
@@ -215,9 +215,9 @@ impl Fleet {
             .collect()
     }
 
-    fn outcome(&self, named: &BTreeSet<String>) -> Outcome {
+    fn outcome(&self, named: &BTreeSet<String>) -> FleetOutcome {
         let found = named.iter().filter(|node| self.planted.contains_key(*node));
-        Outcome {
+        FleetOutcome {
             named: named.len(),
             found: found.count(),
             planted: self.planted.len(),

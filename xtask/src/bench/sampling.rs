@@ -186,7 +186,11 @@ impl Sampler {
         let output_text = matches!(self, Self::Pinwise(_) | Self::PinwiseTables(_))
             .then(|| serde_json::from_slice(&output.stdout));
         let output_text: Option<Value> = output_text.transpose()?;
-        let figure = |key: &str| output_text.as_ref().and_then(|output_text| output_text[key].as_f64());
+        let figure = |key: &str| {
+            output_text
+                .as_ref()
+                .and_then(|output_text| output_text[key].as_f64())
+        };
         let note: Value = serde_json::from_slice(&std::fs::read(&note)?)?;
         Ok(Used {
             cpu_s: note["cpu_s"].as_f64().context("no cpu_s")?,

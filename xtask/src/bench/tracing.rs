@@ -141,7 +141,10 @@ fn compare(
         let ratios: Vec<f64> = pairs().map(|(run, base)| run.cpu_s / base.cpu_s).collect();
         let us = pairs().map(|(run, base)| 1e6 * (run.cpu_s - base.cpu_s) / base.switches);
         let (low, high) = quartiles(ratios.clone());
-        let reported: Vec<(Told, Used)> = runs.iter().filter_map(|r| Some((r.reported?, *r))).collect();
+        let reported: Vec<(Told, Used)> = runs
+            .iter()
+            .filter_map(|r| Some((r.reported?, *r)))
+            .collect();
         rows += &format!(
             "| {} | {:.2} ({low:.2}–{high:.2}) | {} | {:+.2} | {} |\n",
             tracer.name(),
@@ -202,9 +205,9 @@ fn many(setting: &Setting) -> Result<String> {
             let used = Tracer::Pinwise(tier).run(setting, &command)?;
             reported.push((used.reported.context("no trace")?, used));
         }
-        let rates = reported
-            .iter()
-            .map(|(reported, used)| reported.all_switches.unwrap_or(used.switches) / reported.elapsed_s);
+        let rates = reported.iter().map(|(reported, used)| {
+            reported.all_switches.unwrap_or(used.switches) / reported.elapsed_s
+        });
         rows += &format!(
             "| pinwise, {tier} | {:.0} | {} | {} |\n",
             median(rates.collect()),

@@ -139,7 +139,9 @@ fn single_inserts(server: &Server, script: &Path) -> Result<f64> {
         .arg(script)
         .arg("postgres");
     let output_text = output(&mut command)?;
-    let line = output_text.lines().find_map(|line| line.strip_prefix("tps = "));
+    let line = output_text
+        .lines()
+        .find_map(|line| line.strip_prefix("tps = "));
     let rate = line.and_then(|line| line.split(' ').next()?.parse().ok());
     rate.with_context(|| format!("pgbench printed no rate: {output_text}"))
 }

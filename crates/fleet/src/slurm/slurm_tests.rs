@@ -137,7 +137,11 @@ fn slurm_is_not_asked_for_more_nodes_than_there_are() {
     assert_eq!(error, "--nodes 5: only 4 nodes fit what was asked for");
     let mut unknown = of_partition("nope");
     unknown.count = Some(5);
-    assert_eq!(choose(&unknown).unwrap().count, 5, "sbatch reports it better");
+    assert_eq!(
+        choose(&unknown).unwrap().count,
+        5,
+        "sbatch reports it better"
+    );
 }
 
 fn submitted(jobs: &[(&str, Option<&str>)]) -> Vec<FleetJob> {

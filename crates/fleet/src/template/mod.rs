@@ -327,7 +327,9 @@ fn unwritten(error: FolderError) -> LaunchError {
 /// a host that begins with `-` for an option.
 fn refuse_odd<'a>(mut nodes: impl Iterator<Item = &'a String>) -> Result<(), LaunchError> {
     match nodes.find(|node| !hostlist::is_plain(node)) {
-        Some(odd) => Err(LaunchError::Wanted(format!("'{odd}' is not the name of a node"))),
+        Some(odd) => Err(LaunchError::Wanted(format!(
+            "'{odd}' is not the name of a node"
+        ))),
         None => Ok(()),
     }
 }

@@ -29,7 +29,7 @@ mod sharing;
 
 pub use catalogue::{KERNELS, find};
 pub use isa::Isa;
-pub use run::{Amount, Order, Outcome, Split, run};
+pub use run::{Amount, KernelOutcome, Order, Split, run};
 
 /// What a workload is part of, and scores are given for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -47,7 +47,7 @@ pub struct Order {
 
 /// What was done, and how long it took.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct KernelOutcome {
     /// Units done.
     pub units: u64,
     /// Operations done.
@@ -78,7 +78,7 @@ struct Part {
 /// # Errors
 /// [`KernelError`] where it could not be prepared or placed, would need more
 /// memory than there is, or its result is wrong.
-pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<Outcome, KernelError> {
+pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome, KernelError> {
     check(order, available_bytes)?;
     let job = (order.kernel.prepare)(&order.setup)?;
     let threads = order.setup.threads;
@@ -170,7 +170,7 @@ fn wrong(order: &Order, job: &dyn Job, what: super::Wrong) -> KernelError {
     })
 }
 
-fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<Outcome, KernelError> {
+fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<KernelOutcome, KernelError> {
     let units = parts.iter().map(|part| part.units).sum();
     let checksum = parts
         .iter()
@@ -180,7 +180,7 @@ fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<Outcome, Kerne
     let start = parts.iter().map(|part| part.start).min();
     let end = parts.iter().map(|part| part.end).max();
     let elapsed = start.zip(end).map_or(Duration::ZERO, |(s, e)| e - s);
-    Ok(Outcome {
+    Ok(KernelOutcome {
         units,
         operations: units.saturating_mul(job.operations_per_unit()),
         bytes: job

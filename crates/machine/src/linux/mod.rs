@@ -46,8 +46,8 @@ pub use bind::follow::{BoundPlace, execute_bound};
 pub use capture::{CaptureReadError, capture_folder, capture_host};
 pub use host::{HostFacts, read_host_facts};
 pub use ledger::{
-    Change, Entry, FAULT_POINTS, Fault, Id as ChangeId, Journal as ChangeJournal, Ledger,
-    LedgerError, LedgerOptions, Leftover, LeftoverState, Outcome, RulesJournal, RulesJournalError,
+    Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,
+    LedgerOptions, Leftover, LeftoverState, RulesJournal, RulesJournalError, UndoOutcome,
     journal_folders, leftovers,
 };
 pub use peers::{own_user, owner_of_peer};

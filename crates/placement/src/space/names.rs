@@ -151,7 +151,10 @@ impl Space {
 
     /// The numbers of units, of levels that distinguish placements.
     fn shape_of(&self, even: &Even) -> Shape {
-        let units = |level: Level| self.distinguishes(level).then_some(even.used[level as usize]);
+        let units = |level: Level| {
+            self.distinguishes(level)
+                .then_some(even.used[level as usize])
+        };
         Shape {
             packages: units(Level::Package),
             numa_nodes: units(Level::Numa),

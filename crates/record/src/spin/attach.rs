@@ -222,10 +222,7 @@ impl SpinAttachRecord {
     #[must_use]
     pub fn verdict(&self) -> String {
         let Some(shares) = &self.shares else {
-            return format!(
-                "{:.2} s of CPU time, of unknown use",
-                self.cpu_s
-            );
+            return format!("{:.2} s of CPU time, of unknown use", self.cpu_s);
         };
         let spin_s = shares.spinning_s();
         let share = self.spin_share.unwrap_or(0.0);

@@ -314,7 +314,8 @@ fn caches_of_cores(topology: &Topology) -> Vec<String> {
     listed.retain(|(line, _)| !line.is_empty());
     let is_one = listed.len() == 1;
     listed.truncate(MOST_CORES_TOLD);
-    listed.into_iter()
+    listed
+        .into_iter()
         .map(|(line, cpus)| match is_one {
             true => format!("Each core: {line}"),
             false => format!("Each core of CPUs {cpus}: {line}"),

@@ -24,10 +24,7 @@ const WORDS: [(&str, &str); 5] = [
         "ON",
         "R runs, r runs or is queued, Q queued, S sleeps, X ended",
     ),
-    (
-        "WAIT%",
-        "queued; without wake-ups only after a preemption",
-    ),
+    ("WAIT%", "queued; without wake-ups only after a preemption"),
     ("USED", "CPUs used: 1-9 tenths, # all the time, - forbidden"),
     (
         "shared",

@@ -387,7 +387,13 @@ mod tests {
             }
         }
         let reported = queues.leave(7, mark.unwrap(), 20 * MS);
-        let reported = [reported.scheduler, reported.mask, reported.others, reported.own].map(|ns| ns / MS);
+        let reported = [
+            reported.scheduler,
+            reported.mask,
+            reported.others,
+            reported.own,
+        ]
+        .map(|ns| ns / MS);
         assert_eq!(reported, causes);
         assert_eq!(queues.episodes(), episodes);
     }

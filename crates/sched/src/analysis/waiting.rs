@@ -181,7 +181,8 @@ impl Causes {
             (self.starting, Why::Starting),
         ];
         let reported = parts.into_iter().filter(|(ns, _)| *ns > 0);
-        reported.max_by_key(|(ns, _)| *ns)
+        reported
+            .max_by_key(|(ns, _)| *ns)
             .map_or(Why::Unreported, |(_, why)| why)
     }
 

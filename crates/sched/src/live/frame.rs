@@ -167,7 +167,13 @@ impl Span {
 }
 
 /// `is_reported`: who is not heard of does not run.
-fn thread_frame(tid: Tid, thread: &Thread, span: Span, scope: Scope, is_reported: bool) -> ThreadFrame {
+fn thread_frame(
+    tid: Tid,
+    thread: &Thread,
+    span: Span,
+    scope: Scope,
+    is_reported: bool,
+) -> ThreadFrame {
     let tally = &thread.tally;
     let span = match scope.has_switches {
         true => span,
@@ -181,7 +187,8 @@ fn thread_frame(tid: Tid, thread: &Thread, span: Span, scope: Scope, is_reported
         .filter_map(|(cpu, time)| Some((*cpu, span.share(*time)?)))
         .collect();
     used.sort_by_key(|(cpu, _)| *cpu);
-    let reported = |value: Option<f64>, is_unreported: bool| value.filter(|_| is_known && !is_unreported);
+    let reported =
+        |value: Option<f64>, is_unreported: bool| value.filter(|_| is_known && !is_unreported);
     ThreadFrame {
         thread: tid,
         process: thread.process,

@@ -101,7 +101,7 @@ fn threads_of(text: &str) -> Option<u32> {
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Outcome {
+pub(super) struct RunOutcome {
     /// s.
     pub(super) wall_s: f64,
     /// CPU time of all threads, s.
@@ -148,9 +148,9 @@ impl Performance {
     }
 
     /// A run, but for noise.
-    pub(super) fn play(&self, order: &Order<'_>, chance: &mut ChaCha8Rng) -> Outcome {
+    pub(super) fn play(&self, order: &Order<'_>, chance: &mut ChaCha8Rng) -> RunOutcome {
         let Some(layout) = self.layout(order.cpus) else {
-            return Outcome::nowhere(order.workload.base_s);
+            return RunOutcome::nowhere(order.workload.base_s);
         };
         let plain = Demand::default();
         let scene = Scene::new(self, order, &layout, &plain);
@@ -175,7 +175,7 @@ impl Performance {
     }
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Of a run without a CPU that is there.
     const fn nowhere(base_s: f64) -> Self {
         Self {
@@ -219,7 +219,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn play(&self, chance: &mut ChaCha8Rng) -> Outcome {
+    fn play(&self, chance: &mut ChaCha8Rng) -> RunOutcome {
         let (law, threads) = (&self.law, self.order.threads());
         let draw = |chance: &mut ChaCha8Rng| {
             assign(law.seats, self.layout, law.keys.policy, threads, chance)
@@ -243,7 +243,7 @@ impl<'a> Scene<'a> {
         parallel_s /= epochs as f64;
         let running_s = parallel_s + refill_s / threads as f64;
         let cpus = threads.min(self.layout.order.len()) as f64;
-        Outcome {
+        RunOutcome {
             wall_s: (serial_s + running_s) * self.unexplained,
             busy_s: (serial_s + running_s * cpus) * self.unexplained,
             migrations: whole(moves),
@@ -339,7 +339,10 @@ fn unexplained(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
     if demand.unexplained_sd <= 0.0 {
         return 1.0;
     }
-    let key = mixed(mixed(layout.signature, threads as u64), demand.unexplained_seed);
+    let key = mixed(
+        mixed(layout.signature, threads as u64),
+        demand.unexplained_seed,
+    );
     let mut chance = ChaCha8Rng::seed_from_u64(key);
     // The first figures of neighbouring seeds are independent; one is skipped
     // for the sake of plays that draw from the same signature.

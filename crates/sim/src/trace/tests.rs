@@ -362,7 +362,10 @@ fn what_is_not_played_is_refused_but_for_kernels() {
     assert!(refusal.contains("[scheduler]"), "{refusal}");
     assert_eq!(refused("pinwise kernel pi --threads 2", None), "");
     let refusal = refused("pinwise kernel pi", Some(Tier::Proc));
-    assert!(refusal.starts_with("tier 'proc' is not available here"), "{refusal}");
+    assert!(
+        refusal.starts_with("tier 'proc' is not available here"),
+        "{refusal}"
+    );
     let process = plain.trace(&order(Subject::Process(1)), &mut Recorder::default());
     assert!(process.is_err_and(|error| error.to_string().starts_with("process 1: ")));
     let available = machine(MACHINE, 1).tiers();

@@ -12,7 +12,7 @@ use tokio_postgres::types::Type;
 use super::link::{Link, Trouble, text};
 use super::writing::{Conflict, put, put_runs};
 use super::{Postgres, schema};
-use crate::journal::Journal;
+use crate::journal::RecordJournal;
 use crate::spool::Shelter;
 use crate::{Prepared, StoreError, spool};
 use pinwise_record::RunRecord;
@@ -31,7 +31,7 @@ const LAST_RETRY: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct Growing {
     id: String,
-    journal: Journal,
+    journal: RecordJournal,
     /// How it began, while the server has not taken that.
     begun: Option<Prepared>,
     /// Runs that the server has taken.
@@ -223,7 +223,7 @@ impl Postgres {
         let journal = self
             .shelter
             .make()
-            .and_then(|()| Journal::create(&self.shelter.base(), &spool::file_name(id)))
+            .and_then(|()| RecordJournal::create(&self.shelter.base(), &spool::file_name(id)))
             .map_err(|error| self.cannot_write(&error))?;
         let mut growing = Growing {
             id: id.to_owned(),

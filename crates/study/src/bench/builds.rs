@@ -49,7 +49,7 @@ fn isa(arm: &Arm) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::bench::METRIC;
-    use crate::compare::{self, ArmPlan, Plan, Tuning, Unwatched};
+    use crate::compare::{self, ArmPlan, ComparePlan, Tuning, Unwatched};
     use pinwise_machine::{Machine, Output};
     use pinwise_placement::Placement;
     use pinwise_sim::SimulatedMachine;
@@ -68,7 +68,7 @@ mod tests {
             binding: None,
             offline: None,
         };
-        let plan = Plan {
+        let plan = ComparePlan {
             arms: lines.iter().map(arm).collect(),
             metric: METRIC.parse().unwrap(),
             output: Output::Keep,
@@ -77,7 +77,7 @@ mod tests {
                 max_runs: Some(12),
                 ..Tuning::default()
             },
-            ..Plan::default()
+            ..ComparePlan::default()
         };
         let mut record = compare::run(&plan, &mut machine, &mut Unwatched).unwrap();
         describe(&mut record);
@@ -94,8 +94,7 @@ mod tests {
             "pinwise kernel fft --work 10 --isa native",
         ]);
         assert_eq!(found.len(), 1);
-        let start =
-            "To see the gain from building for this processor: pinwise kernel fft --work 10 --isa native ";
+        let start = "To see the gain from building for this processor: pinwise kernel fft --work 10 --isa native ";
         assert!(found[0].starts_with(start), "{found:?}");
     }
 

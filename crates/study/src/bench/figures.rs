@@ -4,7 +4,7 @@
 //! Ratios and their intervals are the comparison's; here they are only turned
 //! round, since a rate is better where it is higher.
 
-use super::Plan;
+use super::BenchPlan;
 use super::cache_fit;
 use super::cells::{Cell, Trial};
 use pinwise_record::{
@@ -15,7 +15,7 @@ use pinwise_record::{
 /// The figures of a trial.
 pub(super) fn of(
     trial: &Trial,
-    plan: &Plan,
+    plan: &BenchPlan,
     facts: Option<&KernelRecord>,
     comparison: &Comparison,
 ) -> BenchKernel {
@@ -75,7 +75,7 @@ const fn shows_efficiency(question: Question) -> bool {
 }
 
 /// What the baseline works on, against the caches.
-pub(super) fn cache_fit(trial: &Trial, plan: &Plan, facts: Option<&KernelRecord>) -> String {
+pub(super) fn cache_fit(trial: &Trial, plan: &BenchPlan, facts: Option<&KernelRecord>) -> String {
     let (caches, measured) = &plan.caches;
     match facts {
         Some(facts) if facts.working_set_bytes > 0 => {

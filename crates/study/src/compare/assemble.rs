@@ -3,7 +3,7 @@
 
 use super::findings;
 use super::outcome::ArmState;
-use super::plan::{ArmPlan, Plan};
+use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
 use super::steadiness;
 use crate::host::host_record;
@@ -14,19 +14,23 @@ use pinwise_record::{
     MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, RunRecord, SplitRecord,
     Spread, Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again, words,
 };
+use pinwise_stats::caveats::{Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
 use pinwise_stats::diagnose;
-use pinwise_stats::caveats::{Other, Split};
 use pinwise_stats::paired::Paired;
-use pinwise_stats::verdict::{self, Outcome, Setting, Words};
+use pinwise_stats::verdict::{self, ComparisonOutcome, Setting, Words};
 use pinwise_topology::Topology;
 use pinwise_workload::{Better, Workload};
 
 const CONDITION: &str = "Conditional on this boot, this binary and this load.";
 
 /// The record before the first run.
-pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -> Comparison {
+pub(super) fn opening(
+    plan: &ComparePlan,
+    machine: &dyn Machine,
+    topology: &Topology,
+) -> Comparison {
     Comparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         id: plan.id.clone(),
@@ -62,7 +66,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
     }
 }
 
-fn plan_record(plan: &Plan) -> PlanRecord {
+fn plan_record(plan: &ComparePlan) -> PlanRecord {
     let tuning = &plan.tuning;
     PlanRecord {
         alpha: tuning.alpha,
@@ -130,7 +134,7 @@ pub(crate) fn workload_record(workload: &Workload) -> WorkloadRecord {
 }
 
 /// Completes the record.
-pub(super) fn close(record: &mut Comparison, plan: &Plan, results: Results) {
+pub(super) fn close(record: &mut Comparison, plan: &ComparePlan, results: Results) {
     record.stopped = Some(results.stopped);
     record.blocks = results.data.blocks();
     record.elapsed_s = results.elapsed.as_secs_f64();
@@ -307,7 +311,7 @@ fn cpu_time_ratio(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<f64> {
 
 fn conclude(
     record: &mut Comparison,
-    plan: &Plan,
+    plan: &ComparePlan,
     look: &Look,
     setting: &Setting<'_>,
     columns: &[usize],
@@ -328,13 +332,13 @@ fn conclude(
         ));
     }
     let best = match outcome {
-        Outcome::Best(column) => Some(columns[column]),
-        Outcome::LeaveAlone => Some(plan.baseline),
-        Outcome::Same | Outcome::Undecided => None,
+        ComparisonOutcome::Best(column) => Some(columns[column]),
+        ComparisonOutcome::LeaveAlone => Some(plan.baseline),
+        ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
     };
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let advice = withheld_advice(record, best)
-        .or_else(|| withheld_advice(outcome, &choice, setting))
+        .or_else(|| caveat_advice(outcome, &choice, setting))
         .or_else(|| advice(plan, outcome, best));
     let commands = match (&advice, best) {
         (None, Some(arm)) => record.commands_of(&record.arms[arm]),
@@ -342,10 +346,10 @@ fn conclude(
     };
     record.verdict = VerdictRecord {
         kind: match outcome {
-            Outcome::Best(_) => VerdictKind::Best,
-            Outcome::Same => VerdictKind::Same,
-            Outcome::LeaveAlone => VerdictKind::LeaveAlone,
-            Outcome::Undecided => VerdictKind::Undecided,
+            ComparisonOutcome::Best(_) => VerdictKind::Best,
+            ComparisonOutcome::Same => VerdictKind::Same,
+            ComparisonOutcome::LeaveAlone => VerdictKind::LeaveAlone,
+            ComparisonOutcome::Undecided => VerdictKind::Undecided,
         },
         sentence,
         headline: None,
@@ -358,8 +362,8 @@ fn conclude(
 }
 
 /// More time settles nothing where something else speaks against a verdict.
-fn withheld_advice(outcome: Outcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
-    verdict::withheld(look, setting).filter(|_| outcome == Outcome::Undecided)?;
+fn caveat_advice(outcome: ComparisonOutcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
+    verdict::withheld(look, setting).filter(|_| outcome == ComparisonOutcome::Undecided)?;
     Some("See the findings for what would settle it.".to_owned())
 }
 
@@ -403,9 +407,9 @@ fn withheld_advice(record: &Comparison, best: Option<usize>) -> Option<String> {
 }
 
 /// What to do, unless it is to run the best arm's commands.
-fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> Option<String> {
+fn advice(plan: &ComparePlan, outcome: ComparisonOutcome, best: Option<usize>) -> Option<String> {
     let text = match (outcome, best) {
-        (Outcome::Best(_), Some(arm)) => {
+        (ComparisonOutcome::Best(_), Some(arm)) => {
             let arm = &plan.arms[arm];
             if arm.is_default {
                 "Change nothing.".to_owned()
@@ -418,11 +422,13 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> Option<String> 
                 return None;
             }
         }
-        (Outcome::LeaveAlone, _) => "Change nothing.".to_owned(),
-        (Outcome::Same, _) if words(&plan.metric) == Words::SPEED => {
+        (ComparisonOutcome::LeaveAlone, _) => "Change nothing.".to_owned(),
+        (ComparisonOutcome::Same, _) if words(&plan.metric) == Words::SPEED => {
             "Speed does not decide: choose by other criteria.".to_owned()
         }
-        (Outcome::Same, _) => "This metric does not decide: choose by other criteria.".to_owned(),
+        (ComparisonOutcome::Same, _) => {
+            "This metric does not decide: choose by other criteria.".to_owned()
+        }
         _ => format!(
             "Give it {}, or accept a larger smallest effect (--min-effect).",
             plan.more_effort()

@@ -47,7 +47,8 @@ pub(super) fn of_contrast(contrast: &ContrastRecord, record: &Comparison) -> Vec
         labelled.depends_on_time(),
         labelled.depends_on_load(),
         labelled.depends_on_tail(),
-        labelled.typical_and_mean_differ()
+        labelled
+            .typical_and_mean_differ()
             .filter(|_| record.plan.judge == "typical"),
     ]
     .into_iter()

@@ -16,16 +16,16 @@ use rand_chacha::ChaCha8Rng;
 use super::assemble;
 use super::budget::Budget;
 use super::outcome::{self, ArmState, Moment, RunFailure, Trial};
-use super::plan::{Plan, PlanError};
+use super::plan::{ComparePlan, PlanError};
 use super::results::Results;
 use super::traced;
 use super::{Observer, PADDING, Progress};
 use pinwise_machine::{Machine, MachineError};
 use pinwise_record::{Comparison, Phase, RunRecord, Stopped};
 use pinwise_stats::Responses;
+use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::confirm::Look;
 use pinwise_stats::describe::{mean, quantile};
-use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::halving;
 
 /// A first block this much slower than the second was still warming up.
@@ -51,7 +51,7 @@ pub enum CompareError {
 /// at all. Failing and interrupted experiments are no errors: the record says
 /// so.
 pub fn run(
-    plan: &Plan,
+    plan: &ComparePlan,
     machine: &mut dyn Machine,
     observer: &mut dyn Observer,
 ) -> Result<Comparison, CompareError> {
@@ -72,7 +72,7 @@ pub fn run(
 }
 
 struct Engine<'a> {
-    plan: &'a Plan,
+    plan: &'a ComparePlan,
     machine: &'a mut dyn Machine,
     observer: &'a mut dyn Observer,
     order: ChaCha8Rng,
@@ -120,7 +120,11 @@ enum Block {
 }
 
 impl<'a> Engine<'a> {
-    fn new(plan: &'a Plan, machine: &'a mut dyn Machine, observer: &'a mut dyn Observer) -> Self {
+    fn new(
+        plan: &'a ComparePlan,
+        machine: &'a mut dyn Machine,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
         let started = machine.now();
         Self {
             order: ChaCha8Rng::seed_from_u64(plan.seed),

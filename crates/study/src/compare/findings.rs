@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::caveats;
-use super::plan::Plan;
+use super::plan::ComparePlan;
 use super::results::Results;
 use super::steadiness;
 use pinwise_record::{Arm, Comparison, Finding, RunRecord, Severity, Stopped};
@@ -27,7 +27,7 @@ const COVERED: f64 = 0.99;
 const SHORT_RUN_S: f64 = 0.005;
 
 /// All findings, worst first.
-pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Finding> {
+pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) -> Vec<Finding> {
     let mut findings: Vec<Finding> = [
         too_few_blocks(record, plan, results),
         placebo(record, plan),
@@ -92,9 +92,9 @@ pub fn merged(name: &str, same_as: &[String]) -> Option<Finding> {
             "arms_merged",
             Severity::Note,
             match same_as {
-                [twin] => format!(
-                    "{twin} means the same CPUs as {name} here and was merged with it."
-                ),
+                [twin] => {
+                    format!("{twin} means the same CPUs as {name} here and was merged with it.")
+                }
                 twins => format!(
                     "{} mean the same CPUs as {name} here and were merged with it.",
                     twins.join(", ")
@@ -106,7 +106,7 @@ pub fn merged(name: &str, same_as: &[String]) -> Option<Finding> {
 }
 
 /// The placebo is the baseline itself: any difference is a false alarm.
-fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
+fn placebo(record: &Comparison, plan: &ComparePlan) -> Option<Finding> {
     let name = &plan.arms[plan.placebo?].name;
     let contrast = record.contrasts.iter().find(|c| c.arm == *name)?;
     let baseline = &contrast.baseline;
@@ -128,7 +128,7 @@ fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
     ))
 }
 
-fn too_few_blocks(record: &Comparison, plan: &Plan, results: &Results) -> Option<Finding> {
+fn too_few_blocks(record: &Comparison, plan: &ComparePlan, results: &Results) -> Option<Finding> {
     let least = plan.least_blocks(results.columns.len());
     let is_short = record.blocks < least && record.stopped != Some(Stopped::Failed);
     is_short.then(|| {

@@ -67,7 +67,7 @@ impl Default for Tuning {
 
 /// A comparison that can be carried out.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ComparePlan {
     /// Arms, at least two.
     pub arms: Vec<ArmPlan>,
     /// Index of the arm the others are compared with.
@@ -108,7 +108,7 @@ pub struct Plan {
 
 /// No arms yet, the first of which will be the baseline; the method's default
 /// figures, seed 0 and no name.
-impl Default for Plan {
+impl Default for ComparePlan {
     fn default() -> Self {
         Self {
             arms: Vec::new(),
@@ -143,7 +143,7 @@ pub enum PlanError {
     OutOfRange(String),
 }
 
-impl Plan {
+impl ComparePlan {
     /// One command under several placements, the first of which is the
     /// baseline; equivalent ones are merged. With the method's default
     /// figures, seed 0 and no name: set the fields that shall differ.

@@ -16,14 +16,14 @@ fn compared(text: &str, is_traced: bool) -> Comparison {
     let (topology, _) = machine.topology().unwrap();
     let placements = ["os-default", "one-core"].map(|name| name.parse().unwrap());
     let command = Command::from_line("prog").unwrap();
-    let plan = Plan {
+    let plan = ComparePlan {
         tuning: Tuning {
             budget: None,
             max_runs: Some(20),
             ..Tuning::default()
         },
         is_traced,
-        ..Plan::of_placements(command, &topology, &placements).unwrap()
+        ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
     };
     run(&plan, &mut machine, &mut Unwatched).unwrap()
 }

@@ -303,7 +303,11 @@ fn sentence(changes: &[FleetFigureChange]) -> String {
     if sure.is_empty() {
         return format!("B differs from A in none of {all} figures by 1 % or more for sure.");
     }
-    let largest: Vec<String> = sure.iter().take(TOLD).map(|change| listed(change)).collect();
+    let largest: Vec<String> = sure
+        .iter()
+        .take(TOLD)
+        .map(|change| listed(change))
+        .collect();
     format!(
         "In B {}. {} of {all} figures differ by 1 % or more.",
         largest.join("; "),

@@ -204,11 +204,12 @@ fn figures_of(
     });
     let listed = named.into_iter().take(MOST_OF_NODE);
     let listed = listed.filter_map(|named| figure_outlier(nodes, judged, named, at, group));
-    listed.map(|outlier| FleetOutlier {
-        group: place,
-        ..outlier
-    })
-    .collect()
+    listed
+        .map(|outlier| FleetOutlier {
+            group: place,
+            ..outlier
+        })
+        .collect()
 }
 
 fn blank(nodes: &Nodes, node: usize, group: usize) -> FleetOutlier {

@@ -49,7 +49,7 @@ use session::Session;
 
 /// What shall be measured, and for how long.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ProbePlan {
     /// Time for everything but watching; `None`: by the number of CPUs.
     pub budget: Option<Duration>,
     /// Then watch for changes for this long.
@@ -87,7 +87,7 @@ impl Observer for Unobserved {
 
 /// A measurement and how it ended.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ProbeOutcome {
     /// The machine as reported and as measured.
     pub topology: Topology,
     /// Both as a record.
@@ -138,12 +138,12 @@ struct Findings {
 ///
 /// # Errors
 /// [`MachineError`] where it cannot be read or measured at all. An interrupt
-/// is no error: see [`Outcome::is_interrupted`].
+/// is no error: see [`ProbeOutcome::is_interrupted`].
 pub fn measure(
-    plan: &Plan,
+    plan: &ProbePlan,
     machine: &mut dyn Machine,
     observer: &mut dyn Observer,
-) -> Result<Outcome, MachineError> {
+) -> Result<ProbeOutcome, MachineError> {
     let (topology, warnings) = machine.topology()?;
     let survey = SurveyRecord {
         machine_spec: machine.label(),
@@ -169,7 +169,7 @@ pub fn measure(
     let (measured, contradictions) = assemble::assemble(&topology, found, &wiring, session.close());
     record.measured = Some(Box::new(Measured { survey, ..measured }));
     record.contradictions = contradictions;
-    Ok(Outcome {
+    Ok(ProbeOutcome {
         topology,
         record,
         is_interrupted,
@@ -177,7 +177,7 @@ pub fn measure(
 }
 
 fn find(
-    plan: &Plan,
+    plan: &ProbePlan,
     session: &mut Session<'_>,
     chance: &mut ChaCha8Rng,
     found: &mut Findings,

@@ -83,7 +83,7 @@ impl Units {
 
 /// A profile to be made.
 #[derive(Debug, Clone)]
-pub struct Plan<'a> {
+pub struct ProfilePlan<'a> {
     /// Of whom, for the machine.
     pub subject: Subject<'a>,
     /// The same for the record.
@@ -112,7 +112,7 @@ pub struct Plan<'a> {
 /// # Errors
 /// [`MachineError`], see [`Machine::sample`]; a
 /// program that does not say how much it did.
-pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<ProfileRecord> {
+pub fn run(plan: &ProfilePlan<'_>, machine: &mut dyn Machine) -> anyhow::Result<ProfileRecord> {
     let order = SampleOrder {
         subject: plan.subject,
         event: plan.event,
@@ -220,7 +220,7 @@ impl Gathered {
 
     fn record(
         self,
-        plan: &Plan<'_>,
+        plan: &ProfilePlan<'_>,
         host: pinwise_record::HostRecord,
         pause: Option<ProfilePause>,
         machine: Option<ProfileMachine>,

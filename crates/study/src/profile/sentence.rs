@@ -16,10 +16,7 @@ pub(super) fn summary(profile: &Profile) -> String {
         return "It used no CPU time while it was sampled.".to_owned();
     }
     let Some(first) = profile.functions.first() else {
-        return format!(
-            "{} of CPU time, in unknown functions.",
-            time(total)
-        );
+        return format!("{} of CPU time, in unknown functions.", time(total));
     };
     if profile
         .waiting_share()

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::claim::{Claim, experiment};
 use crate::is_interrupt;
-use crate::profile::{Plan, Units, run};
+use crate::profile::{ProfilePlan, Units, run};
 use pinwise_machine::{Machine, Output, Request, Subject};
 use pinwise_record::{
     ChangeRecord, ExperimentRecord, ProfileDiff, ProfileRecord, SampleEvent, SpotRecord,
@@ -170,7 +170,7 @@ fn profile(machine: &mut dyn Machine, program: &str, algorithm: &str) -> Result<
         bound: None,
         offline: None,
     };
-    let plan = Plan {
+    let plan = ProfilePlan {
         subject: Subject::Command(&request),
         source: TraceSource::Command {
             command: command.argv().to_vec(),

@@ -4,7 +4,7 @@ mod unasked;
 
 use std::collections::BTreeMap;
 
-use super::{Plan, Wanted};
+use super::{RulesPlan, Wanted};
 use pinwise_machine::processes::{
     Held, Identity, Ledger, Processes, Refused, every_cpu, for_each_thread, give_back, release,
 };
@@ -31,7 +31,7 @@ pub struct RuleEnforcer<P, L> {
     host: P,
     /// `None`: nothing is changed.
     ledger: Option<L>,
-    plan: Plan,
+    plan: RulesPlan,
     held: BTreeMap<i32, Held>,
     /// Of those who have something, who has it by a rule: the others inherited it.
     asked: BTreeMap<i32, u64>,
@@ -58,8 +58,8 @@ struct Changed {
 
 impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     /// With what is in force from before. Without a ledger nothing is changed.
-    pub fn new(host: P, ledger: Option<L>, plan: Plan, before: Vec<Held>, own: i32) -> Self {
-        let mut keeper = Self {
+    pub fn new(host: P, ledger: Option<L>, plan: RulesPlan, before: Vec<Held>, own: i32) -> Self {
+        let mut enforcer = Self {
             host,
             ledger,
             plan,
@@ -71,13 +71,13 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
             own,
         };
         for held in before {
-            keeper.remember(held);
+            enforcer.remember(held);
         }
-        keeper
+        enforcer
     }
 
     /// The rules in force.
-    pub const fn plan(&self) -> &Plan {
+    pub const fn plan(&self) -> &RulesPlan {
         &self.plan
     }
 
@@ -96,7 +96,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
 
     /// New rules: processes that they do not concern any more are given back.
     /// Children keep what they inherited from a parent that keeps it.
-    pub fn change_plan(&mut self, plan: Plan, notify: &mut dyn FnMut(RuleEvent)) {
+    pub fn change_plan(&mut self, plan: RulesPlan, notify: &mut dyn FnMut(RuleEvent)) {
         self.plan = plan;
         self.refused.clear();
         self.review(notify);

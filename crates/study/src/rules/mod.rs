@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! file ──Plan::read──► Plan ─┐
-//! Watch ──Heard──► keep ──► Keeper ──► Processes (masks, nice values)
+//! Watch ──Heard──► keep ──► RuleEnforcer ──► Processes (masks, nice values)
 //!                             └──────► Ledger (written down before)
 //! ```
 //!
@@ -14,7 +14,7 @@ mod enforcer;
 mod plan;
 
 pub use enforcer::{RuleEnforcer, RuleEvent};
-pub use plan::{Plan, Wanted};
+pub use plan::{RulesPlan, Wanted};
 
 use pinwise_machine::processes::{Ledger, Processes, Watch};
 use pinwise_record::{RULES_SCHEMA, RuleProcess, RuleRecord, RulesRecord};
@@ -24,12 +24,12 @@ use pinwise_record::{RULES_SCHEMA, RuleProcess, RuleRecord, RulesRecord};
 /// # Errors
 /// Where nothing more will be heard of processes.
 pub fn keep<P: Processes, L: Ledger>(
-    keeper: &mut RuleEnforcer<P, L>,
+    enforcer: &mut RuleEnforcer<P, L>,
     watch: &mut dyn Watch,
-    load: &mut dyn FnMut() -> Result<Plan, String>,
+    load: &mut dyn FnMut() -> Result<RulesPlan, String>,
     notify: &mut dyn FnMut(RuleEvent),
 ) -> anyhow::Result<()> {
-    watch.report_user_changes(keeper.plan().rules.ask_for_users())?;
+    watch.report_user_changes(enforcer.plan().rules.ask_for_users())?;
     loop {
         let heard = watch.next()?;
         if heard.stop {
@@ -40,7 +40,7 @@ pub fn keep<P: Processes, L: Ledger>(
                 Ok(plan) => {
                     watch.report_user_changes(plan.rules.ask_for_users())?;
                     notify(RuleEvent::Note("the rules were read again".to_owned()));
-                    keeper.change_plan(plan, notify);
+                    enforcer.change_plan(plan, notify);
                 }
                 Err(reason) => notify(RuleEvent::Warning(format!(
                     "{reason}; the rules from before stay in force"
@@ -48,16 +48,16 @@ pub fn keep<P: Processes, L: Ledger>(
             }
         }
         for process in heard.started {
-            keeper.consider(process, notify);
+            enforcer.consider(process, notify);
         }
         if heard.look {
-            keeper.look(notify);
+            enforcer.look(notify);
         }
     }
 }
 
 /// The rules with whom they concern now.
-pub fn survey<P: Processes>(plan: &Plan, file: &str, host: &mut P) -> RulesRecord {
+pub fn survey<P: Processes>(plan: &RulesPlan, file: &str, host: &mut P) -> RulesRecord {
     let mut processes: Vec<Vec<RuleProcess>> = vec![Vec::new(); plan.rules.rules.len()];
     for process in host.all() {
         let Some(rule) = plan.rules.first_match(&mut host.facts(process)) else {

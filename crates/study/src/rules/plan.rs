@@ -20,7 +20,7 @@ type Found = Result<CpuSet, String>;
 
 /// Rules on a machine.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct RulesPlan {
     /// The rules.
     pub rules: Rules,
     topology: Topology,
@@ -30,7 +30,7 @@ pub struct Plan {
     realised: Vec<(CpuSet, Vec<Option<Found>>)>,
 }
 
-impl Plan {
+impl RulesPlan {
     /// Reads rules for a machine; `find_user` looks names up. Which CPUs this
     /// process itself may use does not matter.
     ///

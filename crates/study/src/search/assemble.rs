@@ -29,7 +29,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
     };
     let predictions = predictions(engine, &costs);
     let names: Vec<String> = engine.arms.iter().map(|arm| arm.name.clone()).collect();
-    let outcome = words::Outcome::of(engine, stopped);
+    let outcome = words::SearchOutcome::of(engine, stopped);
     let best = match outcome.best {
         Some(DEFAULT) | None => outcome.best,
         best => engine.outdone_by().or(best),

@@ -14,7 +14,7 @@ use super::choice::{
 use super::features::{View, no_arms, usual_mean};
 use super::past::Past;
 use super::state::{ERROR, Engine, HEAVY_TAILS, Halt, TAIL};
-use super::{Candidate, Observer, Plan, SearchError, assemble};
+use super::{Candidate, Observer, SearchError, SearchPlan, assemble};
 use pinwise_machine::Machine;
 use pinwise_placement::space::Space;
 use pinwise_record::{
@@ -41,7 +41,7 @@ const ZONE_OF_NOISE: f64 = 0.5;
 const MOST_ZONE_OF_NOISE: f64 = 0.03;
 /// Carries a plan out.
 pub(super) fn carry_out(
-    plan: &Plan,
+    plan: &SearchPlan,
     past: Option<&SearchRecord>,
     machine: &mut dyn Machine,
     observer: &mut dyn Observer,
@@ -72,7 +72,7 @@ pub(super) fn carry_out(
 
 impl<'a> Engine<'a> {
     fn new(
-        plan: &'a Plan,
+        plan: &'a SearchPlan,
         past: Option<&SearchRecord>,
         machine: &'a mut dyn Machine,
         observer: &'a mut dyn Observer,
@@ -368,7 +368,7 @@ impl<'a> Engine<'a> {
 
 /// How many placements there are of each number of threads: big numbers, and
 /// worked out once.
-fn counts(plan: &Plan, space: &Space) -> Vec<SpaceRecord> {
+fn counts(plan: &SearchPlan, space: &Space) -> Vec<SpaceRecord> {
     let threads = plan.threads.iter();
     threads
         .map(|&threads| SpaceRecord {

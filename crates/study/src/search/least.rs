@@ -20,7 +20,7 @@ impl Engine<'_> {
     /// Pairs of the best and the least resource that the model proposes.
     pub(super) fn confirm_least(&mut self) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
-        let best = words::Outcome::of(self, None).best;
+        let best = words::SearchOutcome::of(self, None).best;
         let best = best.filter(|&best| best == DEFAULT || self.outdone_by().is_none());
         let proposed = best.and_then(|best| Some((best, self.propose(best)?)));
         let Some((best, arm)) = proposed.filter(|(best, arm)| best != arm && most > 0) else {

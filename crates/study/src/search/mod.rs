@@ -53,7 +53,7 @@ pub struct Candidate {
 
 /// A search that can be carried out.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct SearchPlan {
     /// The program as written; `{threads}` in it stands for their number.
     pub workload: Workload,
     /// Numbers of threads to search, ascending.
@@ -145,7 +145,7 @@ pub enum SearchError {
     Machine(#[from] MachineError),
 }
 
-impl Plan {
+impl SearchPlan {
     /// Checks figures that no type can check.
     fn check(&self) -> Result<(), SearchError> {
         let bad = |text: &str| Err(SearchError::Plan(text.to_owned()));
@@ -177,7 +177,7 @@ impl Plan {
 /// cannot be started at all. Interrupted searches are no errors: the record
 /// says so.
 pub fn run(
-    plan: &Plan,
+    plan: &SearchPlan,
     past: Option<&SearchRecord>,
     machine: &mut dyn Machine,
     observer: &mut dyn Observer,

@@ -9,7 +9,7 @@ use super::candidates::named;
 use super::choice::DEFAULT;
 use super::pairs::Pairs;
 use super::state::{Engine, Halt, Others};
-use super::words::Outcome;
+use super::words::SearchOutcome;
 use pinwise_format::percent;
 use pinwise_placement::Placement;
 use pinwise_record::{Finding, OtherCpusRecord, SearchStep, Severity};
@@ -36,7 +36,7 @@ impl Engine<'_> {
     /// faster are held against it, too.
     pub(super) fn try_other_cpus(&mut self) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
-        let best = Outcome::of(self, None).best;
+        let best = SearchOutcome::of(self, None).best;
         let leads_default = best == Some(DEFAULT);
         let best = match leads_default {
             true => self.best_bound(),

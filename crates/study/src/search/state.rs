@@ -6,7 +6,7 @@ use super::choice::{DEFAULT, Standing};
 use super::features::View;
 use super::pairs::Pairs;
 use super::past::Past;
-use super::{Candidate, Observer, Plan, SearchError};
+use super::{Candidate, Observer, SearchError, SearchPlan};
 use pinwise_machine::Machine;
 use pinwise_placement::space::Space;
 use pinwise_record::{ForetoldRecord, ProgressPoint, SearchRun, SpaceRecord, Stopped};
@@ -47,7 +47,7 @@ impl Foretold {
 
 /// A search on its way.
 pub(super) struct Engine<'a> {
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a SearchPlan,
     pub(super) machine: &'a mut dyn Machine,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) topology: &'a Topology,

@@ -12,7 +12,7 @@ pub(super) const CONDITION: &str = "Conditional on this boot, this binary and th
                                     placements that give every thread a CPU of its own.";
 
 /// How a search ended.
-pub(super) struct Outcome {
+pub(super) struct SearchOutcome {
     /// The arm that is best, where one can be named.
     pub(super) best: Option<usize>,
     leader: Option<usize>,
@@ -20,7 +20,7 @@ pub(super) struct Outcome {
     stopped: Option<Stopped>,
 }
 
-impl Outcome {
+impl SearchOutcome {
     pub(super) fn of(engine: &Engine<'_>, stopped: Option<Stopped>) -> Self {
         let zone = engine.zone();
         let leader = engine.standing.as_ref().map(|standing| standing.leader);
@@ -139,7 +139,12 @@ impl Outcome {
         let sentence = format!(
             "{} Whether another shape is better still by {within} is open (probability {}).",
             confirmation.sentence,
-            share(engine.standing.as_ref().map_or(1.0, Standing::probability_of_better))
+            share(
+                engine
+                    .standing
+                    .as_ref()
+                    .map_or(1.0, Standing::probability_of_better)
+            )
         );
         let advice = format!("Use {name}, or go on with {}.", more(engine));
         (SearchAnswer::Undecided, sentence, advice)
@@ -187,7 +192,10 @@ impl Outcome {
                 share(standing.loss.exceeds[1]),
                 share(ERROR)
             ),
-            _ => format!("{runs} give no information about {} candidates.", engine.arms.len()),
+            _ => format!(
+                "{runs} give no information about {} candidates.",
+                engine.arms.len()
+            ),
         };
         let why = match self.stopped {
             Some(Stopped::Interrupted) => "Undecided (interrupted): ",

@@ -17,7 +17,7 @@ const RULE: &str = "Who spins as long as parking and waking costs, and parks the
 
 /// What shall be advised.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct AdvicePlan {
     /// Whose PAUSE.
     pub processor: ProcessorRecord,
     /// CPUs that programs count.
@@ -33,7 +33,7 @@ pub struct Plan {
 /// # Errors
 /// [`MachineError`], see [`Machine::probe`].
 pub fn run(
-    plan: &Plan,
+    plan: &AdvicePlan,
     machine: &mut dyn Machine,
 ) -> Result<Option<SpinAdviceRecord>, MachineError> {
     let (topology, _) = machine.topology()?;

@@ -37,7 +37,7 @@ const CONFIDENCE: f64 = 0.95;
 
 /// What shall be measured.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct PausePlan {
     /// On which CPUs, one after the other.
     pub cpus: CpuSet,
     /// For how long, all CPUs together.
@@ -50,7 +50,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// [`MachineError`], see [`Machine::probe`].
-pub fn run(plan: &Plan, machine: &mut dyn Machine) -> Result<SpinPauseRecord, MachineError> {
+pub fn run(plan: &PausePlan, machine: &mut dyn Machine) -> Result<SpinPauseRecord, MachineError> {
     let (topology, _) = machine.topology()?;
     let started = machine.now();
     let mut courses: Vec<Course> = plan.cpus.iter().map(Course::new).collect();
@@ -99,7 +99,7 @@ pub fn glance(machine: &mut dyn Machine) -> Result<Option<Processor>, MachineErr
     const TIME: Duration = Duration::from_millis(300);
     let (topology, _) = machine.topology()?;
     let cpus = topology.allowed.first().map(CpuSet::single);
-    let plan = Plan {
+    let plan = PausePlan {
         cpus: cpus.unwrap_or_default(),
         time: TIME,
         limits: None,
@@ -430,7 +430,7 @@ mod tests {
     fn measured(description: &str, limits: Option<Limits>) -> SpinPauseRecord {
         let mut machine = SimulatedMachine::from_text("test", description, 7).unwrap();
         let (topology, _) = machine.topology().unwrap();
-        let plan = Plan {
+        let plan = PausePlan {
             cpus: topology.allowed,
             time: Duration::from_secs(1),
             limits,

@@ -66,7 +66,8 @@ fn lost(figures: &TraceFigures) -> Option<Finding> {
             lost.windows,
             seconds(lost.seconds)
         );
-        let advice = "Trace for a shorter time, or with a tier that costs less (pinwise trace tiers).";
+        let advice =
+            "Trace for a shorter time, or with a tier that costs less (pinwise trace tiers).";
         Finding::new("lost", Severity::Problem, sentence, advice)
             .with("records", lost.records)
             .with("seconds", lost.seconds)

@@ -21,7 +21,7 @@ const ROUND: Duration = Duration::from_millis(100);
 
 /// A trace to be made.
 #[derive(Debug, Clone)]
-pub struct Plan<'a> {
+pub struct TracePlan<'a> {
     /// Whom it is about, for the machine.
     pub subject: Subject<'a>,
     /// The same for the record.
@@ -47,7 +47,7 @@ pub struct Plan<'a> {
 /// # Errors
 /// [`MachineError`], see [`Machine::trace`].
 pub fn run(
-    plan: &Plan<'_>,
+    plan: &TracePlan<'_>,
     machine: &mut dyn Machine,
     witness: &mut dyn Listener,
 ) -> Result<TraceRecord, MachineError> {

@@ -34,7 +34,10 @@ pub(super) fn record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
         packed: listed.packed.as_ref().map(packed),
         most_packed: MOST_PACKED,
         waits: listed.waits.as_ref().map(|listed| waits(listed, from_ns)),
-        sharing: listed.sharing.as_ref().map(|listed| sharing(listed, from_ns)),
+        sharing: listed
+            .sharing
+            .as_ref()
+            .map(|listed| sharing(listed, from_ns)),
         span_s: seconds(listed.span_ns),
         spans: listed
             .spans
@@ -52,7 +55,10 @@ fn packed(listed: &PackedSlices) -> PackedSlicesRecord {
     let cpu = |cpu: &pinwise_sched::CpuSlices| {
         PackedCpuRecord::new(cpu.cpu as usize, cpu.count, &cpu.bytes)
     };
-    PackedSlicesRecord::new(listed.threads.clone(), listed.cpus.iter().map(cpu).collect())
+    PackedSlicesRecord::new(
+        listed.threads.clone(),
+        listed.cpus.iter().map(cpu).collect(),
+    )
 }
 
 const fn left_out(listed: LeftOut) -> LeftOutSpans {

@@ -6,9 +6,9 @@
 //! reads only what the rules ask for. What a placement stands for is decided
 //! elsewhere.
 
-mod warnings;
 mod glob;
 mod parse;
+mod warnings;
 
 pub use glob::Glob;
 

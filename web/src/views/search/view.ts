@@ -4,7 +4,7 @@
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
 import { commandList, headline, recordCommands } from '../../headline';
-import { chartSlot, keeper } from '../../keep';
+import { chartSlot, keyedSlot } from '../../keep';
 import type { SearchRecord } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
@@ -21,7 +21,7 @@ import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
 
 /** Draws a `pinwise.search/1`; one that grew is drawn in place. */
 export function searchView(record: AnyRecord, _page: Page): View {
-  const [top, findings, method] = [keeper(), keeper(), keeper()];
+  const [top, findings, method] = [keyedSlot(), keyedSlot(), keyedSlot()];
   const against = chartSlot('Predicted against measured');
   const progress = chartSlot('Progress');
   const model = chartSlot('The model');

@@ -61,7 +61,7 @@ const fn part_bytes(size: u64) -> u64 {
 }
 
 /// What every part looks like, and where its copies go.
-struct Plan {
+struct TreePlan {
     folders: Vec<CString>,
     files: Vec<PlannedFile>,
 }
@@ -72,7 +72,7 @@ struct PlannedFile {
     bytes: u64,
 }
 
-impl Plan {
+impl TreePlan {
     fn new(bytes: u64) -> Self {
         let sizes = law::sizes(bytes, SEED);
         let folders = sizes.len().div_ceil(IN_A_FOLDER);
@@ -101,7 +101,7 @@ fn named(name: &str) -> CString {
 fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
     let scratch = Scratch::new(&setup.folder)?;
     let mut tree = Tree {
-        plan: Plan::new(part_bytes(setup.size)),
+        plan: TreePlan::new(part_bytes(setup.size)),
         digests: Vec::new(),
         copied: (0..setup.threads).map(|_| AtomicU64::new(NONE)).collect(),
         failure: Mutex::new(None),
@@ -120,7 +120,7 @@ fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
 const NONE: u64 = u64::MAX;
 
 struct Tree {
-    plan: Plan,
+    plan: TreePlan,
     /// What each part's contents must give.
     digests: Vec<u64>,
     /// Which part each thread copied last.
@@ -378,7 +378,7 @@ mod tests {
     fn parts_are_equal_and_the_default_is_five_units() {
         assert_eq!((parts(34_000_000), part_bytes(34_000_000)), (5, PART));
         assert_eq!((parts(1 << 16), part_bytes(1 << 16)), (1, 1 << 16));
-        let plan = Plan::new(PART);
+        let plan = TreePlan::new(PART);
         assert!(
             (400..900).contains(&plan.files.len()),
             "{}",

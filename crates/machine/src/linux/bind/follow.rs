@@ -209,7 +209,9 @@ fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, on_coverage: impl F
 /// Reports once what became of the threads, and then holds nobody's standard
 /// error open.
 fn report_once(binder: &Binder, on_coverage: &mut Option<impl FnOnce(&Coverage)>) {
-    let Some(on_coverage) = on_coverage.take() else { return };
+    let Some(on_coverage) = on_coverage.take() else {
+        return;
+    };
     if binder.has_executed() {
         on_coverage(&binder.coverage());
     }

@@ -373,7 +373,7 @@ impl Word {
 
 /// A journal that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Journal {
+pub struct ChangeJournal {
     /// The kernel's name of the boot in which it was written.
     pub boot: String,
     /// Who wrote it.
@@ -384,7 +384,7 @@ pub struct Journal {
     pub are_kept: bool,
 }
 
-impl Journal {
+impl ChangeJournal {
     /// An empty one.
     #[must_use]
     pub(super) const fn new(boot: String, pid: i32) -> Self {

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 
 use super::act::System;
-use super::entry::Journal;
+use super::entry::ChangeJournal;
 use super::file::Place;
 use super::leftover;
 use crate::linux::daemon;
@@ -21,7 +21,7 @@ pub(super) const CLOSED: &str = "closed\n";
 /// has a single thread, and before it becomes the parent of orphans.
 pub(super) fn start(
     place: &Place,
-    journal: &Journal,
+    journal: &ChangeJournal,
     system: &System,
     lock: Option<&File>,
 ) -> io::Result<File> {

@@ -27,8 +27,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use act::Outcome;
-pub use entry::{Change, Entry, Journal};
+pub use act::UndoOutcome;
+pub use entry::{Change, ChangeJournal, Entry};
 pub use fault::{Fault, POINTS as FAULT_POINTS};
 pub use folder::journal_folders;
 pub(super) use folder::{open_left, write_journal};
@@ -160,7 +160,7 @@ impl Ledger {
             path,
             is_named: false,
         };
-        let journal = Journal::new(boot, i32::try_from(pid).unwrap_or(0));
+        let journal = ChangeJournal::new(boot, i32::try_from(pid).unwrap_or(0));
         let held = host_lock.as_ref().map(|(_, lock)| lock);
         let mut ledger = Self {
             writer: JournalWriter::start(place, journal, &system, held)?,
@@ -288,12 +288,12 @@ impl Ledger {
 
     /// Undoes a change; `None`: there is none. One that cannot be undone stays
     /// on the list.
-    pub fn undo(&mut self, id: Id) -> Option<Outcome> {
+    pub fn undo(&mut self, id: Id) -> Option<UndoOutcome> {
         let entry = self.writer.journal.entries.get(&id.0)?.clone();
         self.pass("before-restore");
         let outcome = self.system.restore(&entry);
         self.pass("after-value");
-        if !matches!(outcome, Outcome::Failed(_)) {
+        if !matches!(outcome, UndoOutcome::Failed(_)) {
             self.forget(id);
         }
         self.pass("between-restores");
@@ -302,7 +302,7 @@ impl Ledger {
 
     /// Undoes all changes: CPUs are switched on first, then cpusets are put
     /// back, then tasks, then masks; of a kind the last one first.
-    pub fn undo_all(&mut self) -> Vec<(Entry, Outcome)> {
+    pub fn undo_all(&mut self) -> Vec<(Entry, UndoOutcome)> {
         let mut outcomes = Vec::new();
         for id in self.writer.journal.undoing() {
             let entry = self.writer.journal.entries.get(&id).cloned();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 
 use super::act::System;
-use super::entry::{Journal, Word};
+use super::entry::{ChangeJournal, Word};
 use super::file::{JournalFile, Place};
 use super::{LedgerError, guardian};
 
@@ -19,14 +19,14 @@ pub(super) struct JournalWriter {
     pub(super) file: JournalFile,
     /// What is written here the guardian hears.
     pub(super) death_pipe: File,
-    pub(super) journal: Journal,
+    pub(super) journal: ChangeJournal,
 }
 
 impl JournalWriter {
     /// Writes the journal down and starts its guardian, which holds `lock`.
     pub(super) fn start(
         place: Place,
-        journal: Journal,
+        journal: ChangeJournal,
         system: &System,
         lock: Option<&File>,
     ) -> Result<Self, LedgerError> {
@@ -50,7 +50,7 @@ impl JournalWriter {
 
     /// One whose guardian never reads.
     #[cfg(test)]
-    pub(super) fn unguarded(place: Place, journal: Journal) -> Self {
+    pub(super) fn unguarded(place: Place, journal: ChangeJournal) -> Self {
         Self {
             file: JournalFile::create(place, &journal.to_text()).unwrap(),
             death_pipe: tempfile::tempfile().unwrap(),

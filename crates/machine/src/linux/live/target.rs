@@ -291,7 +291,10 @@ fn tree(first: i32) -> BTreeSet<i32> {
 }
 
 /// What `systemctl` says; `None` where it is missing or knows no cgroup.
-fn cgroup_from_systemd(unit: &str, host: &mut LinuxMachine) -> Result<Option<String>, MachineError> {
+fn cgroup_from_systemd(
+    unit: &str,
+    host: &mut LinuxMachine,
+) -> Result<Option<String>, MachineError> {
     let words = [
         "systemctl",
         "show",

@@ -268,7 +268,10 @@ fn choose(
             Ok((source, collector)) => return Ok((Some(source), collector)),
             Err(failure) => {
                 why = reported(event, failure);
-                notes.push(format!("Samples by {} are not available here: {why}.", event.name()));
+                notes.push(format!(
+                    "Samples by {} are not available here: {why}.",
+                    event.name()
+                ));
             }
         }
     }
@@ -323,9 +326,9 @@ fn open_event(
 
 fn reported(event: Event, failure: Failure) -> String {
     match failure {
-        Failure::Missing(words) if event == Event::Cycles => format!(
-            "no hardware counters available ({words}; virtual machines often have none)"
-        ),
+        Failure::Missing(words) if event == Event::Cycles => {
+            format!("no hardware counters available ({words}; virtual machines often have none)")
+        }
         Failure::Missing(words) => words,
         Failure::Refused(Refusal { reason, remedy }) => match remedy {
             Some(command) => format!("{reason} (permit it with: {command})"),

@@ -308,8 +308,7 @@ impl Source for PerfSource {
 
     fn notes(&self) -> Vec<String> {
         let late = self.merger.backwards();
-        let late = (late > 0)
-            .then(|| format!("{late} events came too late to be sorted."));
+        let late = (late > 0).then(|| format!("{late} events came too late to be sorted."));
         self.notes.iter().cloned().chain(late).collect()
     }
 }

@@ -105,7 +105,9 @@ fn explain(attempt: Attempt, error: &io::Error, setting: &Setting) -> Refusal {
     let is_denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
     if !is_denied {
         let what = match error.raw_os_error() {
-            Some(libc::ENOSYS) => "perf_event_open is not available (a container's filter)".to_owned(),
+            Some(libc::ENOSYS) => {
+                "perf_event_open is not available (a container's filter)".to_owned()
+            }
             Some(libc::EMFILE) => format!("{words}: one descriptor per CPU and more are needed"),
             _ => format!("perf_event_open: {words}"),
         };

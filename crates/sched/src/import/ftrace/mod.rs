@@ -86,22 +86,22 @@ impl<R: Read + Seek> Ftrace<R> {
             has_ends: true,
             starts_command: false,
         };
-        let mut scribe = EventBuilder::new(reading, sink);
+        let mut builder = EventBuilder::new(reading, sink);
         let mut lines = Lines::new(self.reader);
         while let Some(reported) = lines.next()? {
             if let Some(records) = lines.lost.remove(&reported.cpu) {
-                scribe.raw_event(&RawEvent {
+                builder.add(&RawEvent {
                     what: RawKind::Lost { records },
                     current: None,
                     ..reported
                 });
             }
-            scribe.raw_event(&reported);
+            builder.add(&reported);
         }
         if lines.events == 0 {
             return Err(ImportError::NothingToRead(NO_SWITCHES.to_owned()));
         }
-        scribe.finish(lines.notes())
+        builder.finish(lines.notes())
     }
 }
 

@@ -48,7 +48,7 @@ const NOTABLE: f64 = 0.05;
 
 /// What is looked at, and how.
 #[derive(Debug, Clone)]
-pub struct Plan<'a> {
+pub struct AttachPlan<'a> {
     /// For the machine.
     pub subject: Subject<'a>,
     /// The same for the record.
@@ -69,7 +69,7 @@ pub struct Plan<'a> {
 /// # Errors
 /// [`MachineError`], see [`Machine::sample`].
 pub fn attach(
-    plan: &Plan<'_>,
+    plan: &AttachPlan<'_>,
     machine: &mut dyn Machine,
 ) -> Result<SpinAttachRecord, MachineError> {
     let (topology, _) = machine.topology()?;

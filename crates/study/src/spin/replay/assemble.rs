@@ -1,7 +1,7 @@
 //! From what was executed to the record: predictions beside measurements, their
 //! errors, and what they come to in words.
 
-use super::{Arm, Cell, Plan, ms};
+use super::{Arm, Cell, ReplayPlan, ms};
 use pinwise_machine::{HandOver, HintMade};
 use pinwise_record::{
     ReleaseSeen, ReplayCell, ReplayExperiment, ReplayHintMade, ReplayMeasured, ReplayPrediction,
@@ -16,7 +16,7 @@ const ITEMS: f64 = 100.0;
 
 /// Writes down all cells of items.
 pub(super) fn hand_overs(
-    plan: &Plan,
+    plan: &ReplayPlan,
     arms: &[Arm],
     cells: &[Vec<Cell>],
     costs: Costs,
@@ -245,7 +245,8 @@ pub(super) fn notes(topology: &Topology, record: &mut SpinReplayRecord) {
     }
     if record.wake_ns.is_none() && record.experiment != ReplayExperiment::Contend {
         record.notes.push(
-            "The cost of a wake-up could not be measured: being parked is not predicted.".to_owned(),
+            "The cost of a wake-up could not be measured: being parked is not predicted."
+                .to_owned(),
         );
     }
 }

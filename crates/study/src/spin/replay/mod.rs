@@ -50,7 +50,7 @@ impl Experiment {
 
 /// A replay to be made.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ReplayPlan {
     /// Which experiment.
     pub experiment: Experiment,
     /// Algorithms; `None` parks at once.
@@ -148,7 +148,7 @@ struct Cell {
 /// Where the machine has one CPU only, an algorithm cannot be executed, or the
 /// machine refuses (see [`Machine::hand_over`]).
 pub fn run(
-    plan: &Plan,
+    plan: &ReplayPlan,
     machine: &mut dyn Machine,
     on_cell: OnCell<'_>,
 ) -> Result<SpinReplayRecord> {
@@ -236,7 +236,7 @@ fn probed(machine: &mut dyn Machine, probe: Probe) -> Result<Option<f64>> {
 /// milliseconds on a CPU that idles takes twice as long to wake here as who
 /// sleeps for 50 µs. `None` where all were disturbed, or threads contend.
 fn wake_ns(
-    plan: &Plan,
+    plan: &ReplayPlan,
     (holder_cpu, waiter_cpu): (usize, usize),
     machine: &mut dyn Machine,
 ) -> Result<Option<f64>> {
@@ -272,7 +272,7 @@ fn wake_ns(
 
 /// Executes all cells: by algorithm, then by delay.
 fn hand_over_all(
-    plan: &Plan,
+    plan: &ReplayPlan,
     arms: &[Arm],
     (holder_cpu, waiter_cpu): (usize, usize),
     costs: Costs,
@@ -306,7 +306,7 @@ fn hand_over_all(
     Ok(cells)
 }
 
-impl Plan {
+impl ReplayPlan {
     /// Hold and delay of a cell.
     fn times(&self, delay: Duration) -> (Duration, Duration) {
         match self.experiment {
