@@ -246,9 +246,9 @@ function methodPart(
           : null,
       ],
       [
-        'False claims',
+        'Error rate',
         share(plan?.alpha)
-          ? `at most ${share(plan?.alpha)} over all arms and looks (α)`
+          ? `at most ${share(plan?.alpha)} over all arms and interim looks (α)`
           : null,
       ],
       [
