@@ -111,7 +111,7 @@ const boxOf = (
   },
 });
 
-/** Symbols and dashes that tell series apart without colour. */
+/** Symbols and dashes that distinguish series without colour. */
 export const SYMBOLS = [
   'circle',
   'rect',

@@ -74,14 +74,14 @@ export function watchRecord(
       },
       gone: (event) => {
         stop();
-        const told = JSON.parse(text(event)) as {
+        const problem = JSON.parse(text(event)) as {
           error?: string;
           hint?: string;
         };
         onChange({
           kind: 'lost',
           reason:
-            `${told.error ?? 'The record is gone.'} ${told.hint ?? ''}`.trim(),
+            `${problem.error ?? 'The record is gone.'} ${problem.hint ?? ''}`.trim(),
         });
       },
     },

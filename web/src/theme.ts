@@ -95,13 +95,13 @@ export function onTheme(listener: (theme: Theme) => void): () => void {
 export function chooseTheme(next: ThemeChoice): void {
   choice = next;
   document.documentElement.dataset['theme'] = next;
-  tell();
+  notify();
 }
 
-function tell(): void {
+function notify(): void {
   const now = theme();
   for (const listener of listeners) listener(now);
 }
 
-system.addEventListener('change', tell);
-print.addEventListener('change', tell);
+system.addEventListener('change', notify);
+print.addEventListener('change', notify);

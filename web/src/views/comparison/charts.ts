@@ -68,7 +68,7 @@ export function ratioPlan(
       },
       tooltip: tooltip(colours, {
         trigger: 'item',
-        formatter: (p: { dataIndex: number }) => ratioTold(rows[p.dataIndex]),
+        formatter: (p: { dataIndex: number }) => ratioWords(rows[p.dataIndex]),
       }),
       xAxis: ratioAxis(
         colours,
@@ -125,7 +125,7 @@ export function ratioPlan(
   };
 }
 
-/** All that contrasts tell, beyond what the ratio plot shows. */
+/** All that contrasts say, beyond what the ratio plot shows. */
 export const contrastTable = (
   lines: readonly ArmLine[],
 ): NonNullable<ChartPlan['table']> => ({
@@ -218,7 +218,7 @@ function ratioPoints(
   };
 }
 
-function ratioTold(row: RatioLine | undefined): string {
+function ratioWords(row: RatioLine | undefined): string {
   if (!row) return '';
   const interval = row.interval ? ` (${row.interval})` : '';
   return `${visible(row.name)}\n${row.change}${interval}\n${row.word}`;

@@ -12,7 +12,7 @@ import { along } from './charts';
 import type { ArmLine, Moment } from './shape';
 import { moments, quantileRows, steps, timeSummary, wander } from './shape';
 
-/** Arms that are told apart by colour and shape; of more, all dots look alike. */
+/** Arms that are distinguished by colour and shape; of more, all dots look alike. */
 const MOST_APART = 8;
 const [RUNNING, OTHERS, STEAL] = [
   'running median',
@@ -43,7 +43,7 @@ export function timePlan(
       tooltip: tooltip(colours, {
         trigger: 'item',
         formatter: (p: { value: number[] }) =>
-          momentTold(all[p.value[2]!], lines),
+          momentWords(all[p.value[2]!], lines),
       }),
       legend: {
         ...legend(colours),
@@ -261,7 +261,7 @@ function load(
   ];
 }
 
-function momentTold(
+function momentWords(
   moment: Moment | undefined,
   lines: readonly ArmLine[],
 ): string {

@@ -119,10 +119,10 @@ test('of a rate the best arm is the one with most', () => {
 });
 
 test('an experiment that runs has no verdict, whatever its record says', () => {
-  const told = head(comparison({ stopped: null }));
-  expect(told.isEnded).toBe(false);
-  expect(told.sentence).toContain('7 runs');
-  expect(told.figure).toBeNull();
+  const shown = head(comparison({ stopped: null }));
+  expect(shown.isEnded).toBe(false);
+  expect(shown.sentence).toContain('7 runs');
+  expect(shown.figure).toBeNull();
 });
 
 test('an interval of which an end is missing is none', () => {

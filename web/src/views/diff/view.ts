@@ -73,7 +73,7 @@ function machineChanges(diff: DiffRecord): HTMLElement {
   if (changes.length === 0)
     return section(
       'Machine',
-      h('p', {}, 'The machine is told to be the same.'),
+      h('p', {}, 'The machine is reported to be the same.'),
     );
   return section(
     'Machine',
@@ -126,7 +126,7 @@ function plan(rows: readonly RatioRow[]): ChartPlan {
       return {
         tooltip: tooltip(colours, {
           trigger: 'item',
-          formatter: (p: { dataIndex: number }) => told(rows[p.dataIndex]),
+          formatter: (p: { dataIndex: number }) => rowWords(rows[p.dataIndex]),
         }),
         xAxis: axis(colours, {
           type: 'value',
@@ -217,7 +217,7 @@ function points(
   };
 }
 
-function told(row: RatioRow | undefined): string {
+function rowWords(row: RatioRow | undefined): string {
   return row
     ? `${visible(row.name)}\n${changeText(row) ?? ''}: ${VERDICTS[row.verdict] ?? row.verdict}`
     : '';

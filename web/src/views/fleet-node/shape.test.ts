@@ -83,8 +83,8 @@ describe('a node', () => {
       ]),
     );
     expect(outliers).toHaveLength(1);
-    const rows = figureRows(node(), report().groups[1]!, outliers).map(
-      (row) => row.map((cell) => cell.text),
+    const rows = figureRows(node(), report().groups[1]!, outliers).map((row) =>
+      row.map((cell) => cell.text),
     );
     expect(rows[0]).toEqual([
       'a · latency',

@@ -124,7 +124,7 @@ const named = (names: readonly string[]): string =>
 
 function steps(plan: Plan): HTMLElement {
   if (plan.steps.length === 0)
-    return h('p', { class: 'muted' }, 'No steps are told.');
+    return h('p', { class: 'muted' }, 'No steps recorded.');
   return tableElement({
     caption: 'Steps, in this order',
     columns: [

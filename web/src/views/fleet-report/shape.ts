@@ -102,7 +102,7 @@ export function outlierRow(
   link: Link,
 ): Cell[] {
   const node = nodeId(report, outlier.node);
-  const told = (value: number | null, setting: string | null): Cell =>
+  const shown = (value: number | null, setting: string | null): Cell =>
     outlier.isSetting
       ? { text: setting ?? '–' }
       : { text: quantity(value, outlier.unit), sort: value };
@@ -115,8 +115,8 @@ export function outlierRow(
           ? link(outlier.record)
           : undefined,
     },
-    told(outlier.value, outlier.setting),
-    told(outlier.typical, outlier.typicalSetting),
+    shown(outlier.value, outlier.setting),
+    shown(outlier.typical, outlier.typicalSetting),
     ratioCell(outlier.ratio),
     { text: chance(outlier.adjustedP), sort: outlier.adjustedP },
     { text: outlier.sentence },
@@ -127,11 +127,7 @@ export function outlierRow(
 const MOST_NAMED = 3;
 
 /** One row for each outlier. */
-export function nodeRow(
-  node: OutlierNode,
-  report: Report,
-  link: Link,
-): Cell[] {
+export function nodeRow(node: OutlierNode, report: Report, link: Link): Cell[] {
   const named = node.outliers
     .slice(0, MOST_NAMED)
     .map((outlier) => outlier.figure);

@@ -56,17 +56,17 @@ export interface Fleet {
   findings: Finding[];
 }
 
-const UNTOLD = 'machine not told';
+const UNKNOWN = 'machine unknown';
 
 /** CPU model and shape: machines that should be alike. */
 export function groupOf(machine: string | null): string {
-  if (machine === null) return UNTOLD;
+  if (machine === null) return UNKNOWN;
   const parts = machineParts(machine);
-  const told = [
+  const shown = [
     parts.get('CPU'),
     parts.has('shape') ? `shape ${parts.get('shape')}` : undefined,
   ].filter((part) => part !== undefined);
-  return told.join(', ') || UNTOLD;
+  return shown.join(', ') || UNKNOWN;
 }
 
 /** The newest complete record of each host and question. */

@@ -96,7 +96,7 @@ export function overTime(
   };
 }
 
-/** Where a host's machine differs from its record before; what is not told is no change. */
+/** Where a host's machine differs from its record before; what is unknown is no change. */
 export function machineChanges(oldestFirst: readonly Entry[]): Change[] {
   const last = new Map<string, string>();
   const changes: Change[] = [];

@@ -11,7 +11,7 @@ import type { Theme } from '../../theme';
 import type { DriftPair, Measure, Measured } from './record';
 import { sizeWords } from './shape';
 
-/** Marks that tell series apart without their colours. */
+/** Marks that distinguish series without their colours. */
 export const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond'] as const;
 
 type Drawn = {

@@ -69,7 +69,7 @@ export function heatmap(
   const canvas = h('canvas', { class: 'matrix', tabIndex: 0, role: 'img' });
   const frame = h('div', { class: 'matrix-frame' }, canvas);
   const legend = h('div');
-  const told = h('p', { class: 'told', aria: { live: 'polite' } });
+  const status = h('p', { class: 'status-line', aria: { live: 'polite' } });
   const summary = `One-way time of a cache line between ${measured.cpus.length} CPUs: from ${quantity(ends.low, 'ns')} (CPUs ${ends.a} and ${ends.b}) to ${quantity(ends.high, 'ns')} (CPUs ${ends.c} and ${ends.d}).`;
   canvas.setAttribute(
     'aria-label',
@@ -88,7 +88,7 @@ export function heatmap(
     shown.row = Math.min(last, Math.max(0, row));
     shown.column = Math.min(last, Math.max(0, column));
     shown.linked = null;
-    told.textContent = pairWords(measured, shown);
+    status.textContent = pairWords(measured, shown);
     onPoint(
       [shown.row, shown.column].map((at) => measured.cpus[shown.places[at]!]!),
     );
@@ -113,7 +113,7 @@ export function heatmap(
     controls(machine, shown, draw),
     legend,
     frame,
-    told,
+    status,
     outlineWords(),
     matrixTable(measured),
   );

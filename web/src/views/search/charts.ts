@@ -40,7 +40,7 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
       tooltip: tooltip(colours, {
         trigger: 'item',
         formatter: (p: { seriesName: string; dataIndex: number }) =>
-          againstTold(
+          againstWords(
             (p.seriesName === FORETOLD ? found.foretold : found.unseen)[
               p.dataIndex
             ],
@@ -208,7 +208,7 @@ function cloud(
   ];
 }
 
-function againstTold(p: Against | undefined, unit: string): string {
+function againstWords(p: Against | undefined, unit: string): string {
   if (!p) return '';
   const interval =
     p.low !== null && p.high !== null
@@ -231,7 +231,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
       tooltip: tooltip(colours, {
         trigger: 'item',
         formatter: (p: { dataIndex: number }) =>
-          stepTold(steps[p.dataIndex], unit),
+          stepWords(steps[p.dataIndex], unit),
       }),
       grid: [
         { left: 70, right: 16, top: 12, height: 170, outerBoundsMode: 'none' },
@@ -354,9 +354,12 @@ function progressSeries(
   ];
 }
 
-function stepTold(step: Step | undefined, unit: string): string {
+function stepWords(step: Step | undefined, unit: string): string {
   if (!step) return '';
-  const better = step.doubt === null ? '' : `\nprobability of a better one ${percent(step.doubt)}`;
+  const better =
+    step.doubt === null
+      ? ''
+      : `\nprobability of a better one ${percent(step.doubt)}`;
   return `after ${step.runs} runs ${visible(step.leader)}\n${quantity(step.predicted, unit)}${better}`;
 }
 

@@ -24,10 +24,10 @@ import { replayPoints } from './shape';
 
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {
-  const told = record as SpinReplayRecord;
+  const shown = record as SpinReplayRecord;
   const replay = {
-    ...told,
-    algorithms: (told.algorithms ?? []).filter(
+    ...shown,
+    algorithms: (shown.algorithms ?? []).filter(
       (of) => typeof of.algorithm === 'string',
     ),
   };
@@ -75,7 +75,7 @@ function latenessPlan(
         trigger: 'item',
         formatter: (p: { value: number[] }) => {
           const point = points.find((one) => one.at_ms === p.value[0]);
-          return point ? pointTold(point) : '';
+          return point ? pointWords(point) : '';
         },
       }),
       legend: {
@@ -150,7 +150,7 @@ function latenessSummary(
   const error =
     typeof of.median_error_percent === 'number'
       ? `The prediction is off by ${of.median_error_percent.toFixed(1)} % (median over ${of.stable_cells ?? points.length - unstable} stable delays).`
-      : 'There is no stable delay away from cliffs to tell an error of.';
+      : 'No stable delay away from cliffs, so no error is given.';
   return `${of.name ?? of.algorithm}. ${error}${unstable > 0 ? ` ${unstable} unstable, drawn hollow: a look falls close to the release.` : ''}`;
 }
 
@@ -231,7 +231,7 @@ function latenessSeries(
   ];
 }
 
-function pointTold(point: ReplayPoint): string {
+function pointWords(point: ReplayPoint): string {
   const parts = [`${point.at_ms} ms`];
   if (point.predicted !== null) parts.push(`predicted ${us(point.predicted)}`);
   if (point.measured !== null) parts.push(`measured ${us(point.measured)}`);

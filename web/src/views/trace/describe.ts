@@ -34,7 +34,7 @@ const END_WORDS: Readonly<Record<string, string>> = {
   blocked: 'waiting for something',
   preempted: 'preempted',
   ended: 'ended',
-  untold: 'still there, or not told',
+  untold: 'still there, or unknown',
 };
 
 export const CAUSE_WORDS: Readonly<Record<string, string>> = {
@@ -44,7 +44,7 @@ export const CAUSE_WORDS: Readonly<Record<string, string>> = {
   own_threads: 'a thread of the same program ran there',
   starting: 'the idle CPU was waking up',
   throttled: 'a quota on CPU time was used up',
-  untold: 'why is not told',
+  untold: 'reason unknown',
 };
 
 /** A time with enough digits to find it again. */
@@ -119,8 +119,8 @@ function waitAt(scene: Scene, thread: number, time: number): number | null {
 
 function spanWords(scene: Scene, row: number, time: number): string {
   const spans = scene.spans;
-  const cpu = spans?.cpus.find((told) => told.cpu === scene.cpus[row]);
-  if (!spans || !cpu) return 'nothing is told';
+  const cpu = spans?.cpus.find((shown) => shown.cpu === scene.cpus[row]);
+  if (!spans || !cpu) return 'unknown';
   const at = Math.floor(time / spans.lengthNs);
   const foreign = cpu.foreign?.[at];
   const others =

@@ -161,7 +161,7 @@ function listenToPointer(
   });
 }
 
-/** Beside the pointer, so that it hides nothing of what it tells of. */
+/** Beside the pointer, so that it hides nothing of what it describes. */
 const OFFSET = 14;
 
 /** The tooltip says what the place of the cursor shows; the line below says it to screen readers. */

@@ -254,11 +254,11 @@ group('places in words', () => {
 
 group('figures', () => {
   test('leave out what is not known', () => {
-    const told = Object.fromEntries(
+    const shown = Object.fromEntries(
       shape.headline({ elapsed_s: 2, totals: { cpu_s: 1, switches: null } }),
     );
-    expect(told['Elapsed']).toBe('2.00 s');
-    expect(told['Switches']).toBeNull();
+    expect(shown['Elapsed']).toBe('2.00 s');
+    expect(shown['Switches']).toBeNull();
     const bounded = Object.fromEntries(
       shape.headline({
         totals: { cpu_s: 1 },
