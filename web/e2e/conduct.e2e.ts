@@ -330,7 +330,7 @@ describe('a fleet', () => {
       await page.getByText('Copied').first().waitFor();
       return page.evaluate(() => navigator.clipboard.readText());
     };
-    expect(await copied('Copy a,b,c: names of the nodes that depart')).toBe(
+    expect(await copied('Copy a,b,c: names of the outliers')).toBe(
       'n00003,n00010,n00017',
     );
     expect(await page.locator('.lists').first().textContent()).toContain(
@@ -339,7 +339,7 @@ describe('a fleet', () => {
     await page
       .getByRole('combobox', { name: /^Group/ })
       .selectOption({ label: 'Group 1: EPYC 7000' });
-    expect(await copied('Copy n[1-3]: names of the nodes that depart')).toBe(
+    expect(await copied('Copy n[1-3]: names of the outliers')).toBe(
       'n[00003,00017]',
     );
     await close();
@@ -347,7 +347,7 @@ describe('a fleet', () => {
 
   test('is narrowed by figure and words, and sorted', async () => {
     const { page, close } = await open(reportOf([madeReport()]));
-    const rows = page.locator('.departs').nth(1).locator('tbody tr');
+    const rows = page.locator('.outliers').nth(1).locator('tbody tr');
     expect(await rows.count()).toBe(9);
     await page
       .getByRole('combobox', { name: /^Figure or setting/ })
@@ -356,12 +356,12 @@ describe('a fleet', () => {
     await page
       .getByRole('combobox', { name: /^Figure or setting/ })
       .selectOption({ index: 0 });
-    const words = page.getByLabel(/^Narrow: All that departs/);
+    const words = page.getByLabel(/^Narrow: All anomalies/);
     await words.fill('n00017 latency');
     expect(await rows.count()).toBe(1);
     await words.fill('');
     await page
-      .locator('.departs')
+      .locator('.outliers')
       .nth(1)
       .getByRole('button', { name: 'Ratio' })
       .click();
@@ -379,12 +379,12 @@ describe('a fleet', () => {
           groups: 1,
           nodes: 1000,
           figures: 3,
-          departing: 350,
+          outlying: 350,
           each: 1,
         }),
       ]),
     );
-    const nodes = page.locator('.departs').first();
+    const nodes = page.locator('.outliers').first();
     expect(await nodes.locator('tbody tr').count()).toBe(300);
     expect(await nodes.getByRole('status').textContent()).toBe(
       '300 of 350 shown',
@@ -507,7 +507,7 @@ describe('the keyboard', () => {
     const visited: string[] = [];
     for (let step = 0; step < 60; step += 1) {
       await page.keyboard.press('Tab');
-      const told = await page.evaluate(() => {
+      const shown = await page.evaluate(() => {
         const now = document.activeElement;
         if (!now || now === document.body) return null;
         const style = getComputedStyle(now);
@@ -521,9 +521,9 @@ describe('the keyboard', () => {
           isSeen,
         };
       });
-      if (told === null) break;
-      expect(told.isSeen, told.name).toBe(true);
-      visited.push(told.name);
+      if (shown === null) break;
+      expect(shown.isSeen, shown.name).toBe(true);
+      visited.push(shown.name);
     }
     expect(visited[0]).toBe('a.skip');
     for (const wanted of [
@@ -548,17 +548,17 @@ describe('the keyboard', () => {
     const { page, close } = await open(reportOf([recordOf('topology')!]));
     await settled(page);
     await page.locator('.drawing .cpu[tabindex="0"]').focus();
-    const told = page.locator('.drawing + .told');
-    expect(await told.textContent()).toContain('CPU 0,');
+    const shown = page.locator('.drawing + .status-line');
+    expect(await shown.textContent()).toContain('CPU 0,');
     await page.keyboard.press('ArrowRight');
-    expect(await told.textContent()).toContain('CPU 1,');
+    expect(await shown.textContent()).toContain('CPU 1,');
     await page.keyboard.press('End');
-    expect(await told.textContent()).toContain('CPU 7,');
+    expect(await shown.textContent()).toContain('CPU 7,');
     await page.locator('canvas.matrix').focus();
     await page.keyboard.press('ArrowRight');
-    expect(await page.locator('.matrix-frame + .told').textContent()).toMatch(
-      /^CPUs \d+ and \d+: [\d.]+ ns/,
-    );
+    expect(
+      await page.locator('.matrix-frame + .status-line').textContent(),
+    ).toMatch(/^CPUs \d+ and \d+: [\d.]+ ns/);
     await close();
   });
 
@@ -571,7 +571,7 @@ describe('the keyboard', () => {
     await close();
   });
 
-  test('is at the new heading after a step, and the step is told', async () => {
+  test('is at the new heading after a step, and the step is announced', async () => {
     const { page, close } = await open(reportOf(fleet()));
     await settled(page);
     await page.getByRole('link', { name: 'Fleet' }).click();
@@ -663,7 +663,7 @@ describe('what cannot be shown', () => {
       "no 'nowhere'",
       'history',
     ],
-  ])('%s is told with what to do', async (_, text, hash, message, hint) => {
+  ])('%s is reported with what to do', async (_, text, hash, message, hint) => {
     const opened = await open(
       `${new URL(`file://${pageWith(text)}`).href}${hash}`,
     );
@@ -683,9 +683,9 @@ describe('what cannot be shown', () => {
       try {
         bench.run('report', argument, '-o', `${bench.folder}/refused.html`);
       } catch (error) {
-        const told = error as { status: number; stderr: string };
-        expect(told.status).toBe(2);
-        return told.stderr;
+        const shown = error as { status: number; stderr: string };
+        expect(shown.status).toBe(2);
+        return shown.stderr;
       }
       throw new Error(`'${argument}' was taken`);
     };
