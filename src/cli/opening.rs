@@ -23,13 +23,13 @@ pub(super) fn changed_store(global: &Global) -> anyhow::Result<Store> {
     Store::open_to_change(&location, &spool)?.with_context(|| NOTHING)
 }
 
-/// Opens the store, unless there shall be none.
+/// Opens the store, unless there is to be none.
 pub(super) fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
     let (location, spool) = place(global)?;
     Ok(Store::open_at(&location, &spool)?)
 }
 
-/// Opens the store for reading, unless there shall be none: nothing is made.
+/// Opens the store for reading, unless there is to be none: nothing is made.
 pub(super) fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store>> {
     let (location, spool) = place(global)?;
     Ok(Store::open_to_read(&location, &spool)?)

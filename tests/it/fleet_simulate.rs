@@ -1,4 +1,4 @@
-//! Made-up fleets, as the command stores and prints them.
+//! Simulated fleets, as the command stores and prints them.
 
 use pinwise_store::Store;
 use serde_json::Value;

@@ -106,7 +106,7 @@ fn note(object: &Path, version: &str) -> Result<String> {
     ))
 }
 
-/// FNV-1a, 64 bits: it shall notice what was forgotten, not what was forged.
+/// FNV-1a, 64 bits: it should notice what was forgotten, not what was forged.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

@@ -145,7 +145,7 @@ impl Host {
         Self::read(root, None)
     }
 
-    /// A machine that was read or made up before, such as
+    /// A machine that was read or built before, such as
     /// [`Topology::from_synthetic`] makes.
     ///
     /// # Errors

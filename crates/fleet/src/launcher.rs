@@ -38,7 +38,7 @@ pub struct Choice {
     pub left_out: Vec<String>,
 }
 
-/// What shall be started.
+/// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// The fleet's id; jobs are named after it.

@@ -43,7 +43,7 @@ pub trait Machine {
     /// `local`, or what stood behind `sim:`.
     fn label(&self) -> String;
 
-    /// Is every figure made up?
+    /// Is every figure simulated?
     fn is_simulated(&self) -> bool;
 
     /// The machine as its system reports it, with what is odd about it.
@@ -119,7 +119,7 @@ pub trait Machine {
 
     /// What tiers cost a switch, measured for about this long each, in turns
     /// with untraced switches. Tiers that are not available are left out, and so
-    /// is everything on a machine where time is made up.
+    /// is everything on a machine with simulated time.
     ///
     /// # Errors
     /// [`MachineError`] where threads cannot be started, or the user

@@ -22,7 +22,7 @@ pub struct TopRecord {
     pub schema: String,
     /// Name of the machine.
     pub host: String,
-    /// Is every figure made up?
+    /// Is every figure simulated?
     pub simulated: bool,
     /// How it is watched.
     pub tier: TraceTier,

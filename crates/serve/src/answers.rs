@@ -99,7 +99,7 @@ impl AppState {
         is_served
     }
 
-    /// Nobody has used the ticket, and nobody shall.
+    /// Nobody has used the ticket, and nobody may.
     pub(super) fn burn_ticket(&self) {
         *lock(&self.ticket) = Ticket::None;
     }

@@ -179,7 +179,7 @@ async fn answer(listener: tokio::net::TcpListener, state: &Arc<AppState>) {
 
 /// One request and its answer. How it ends is the other side's affair.
 async fn converse(stream: TcpStream, router: Router) {
-    // An event is small and shall not wait for more of its kind.
+    // An event is small and must not wait for more of its kind.
     let _ = stream.set_nodelay(true);
     let is_live = Arc::new(AtomicBool::new(false));
     let mark = Arc::clone(&is_live);

@@ -121,7 +121,7 @@ pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> S
         let drawn = Drawn::new(world, family, &Hardware::default(), threads, &mut chance);
         return text(world, seed, topology, threads, &drawn);
     };
-    // Placements shall differ by this much, as ln of the slowest over the
+    // Placements should differ by this much, as ln of the slowest over the
     // fastest; what is drawn is scaled until they nearly do.
     let wanted = (0.05f64.ln() * (1.0 - chance.random::<f64>())).exp();
     let mut drawn = Drawn::new(world, family, &ground, threads, &mut chance);

@@ -123,7 +123,7 @@ pub enum StoreError {
     /// No record, or more than one, has this id.
     #[error("{0}")]
     Id(String),
-    /// A record that another process is writing shall be changed.
+    /// A record that another process is writing was to be changed.
     #[error("record {id} is still being written by a running pinwise; try again when it has ended")]
     BeingWritten {
         /// Its id.

@@ -101,7 +101,7 @@ impl Shelter {
         self.folder.join(format!("{}.{ending}", file_name(id)))
     }
 
-    /// Puts by a record that shall be delivered whole.
+    /// Puts by a record to be delivered whole.
     pub(super) fn put(&self, record: &Prepared) -> io::Result<()> {
         self.write(record, WHOLE)
     }

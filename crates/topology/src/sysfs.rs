@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is missing and matters: units that are made up, or left out.
+    /// What is missing and matters: units that are assumed, or left out.
     fn report_missing(&mut self, cpus: &BTreeMap<usize, CpuFacts>) {
         let without = |has: fn(&CpuFacts) -> bool| -> CpuSet {
             let online = cpus.iter().filter(|(_, cpu)| cpu.online && !has(cpu));

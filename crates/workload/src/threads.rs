@@ -1,4 +1,4 @@
-//! How many threads a program shall start: in its arguments, or in the
+//! How many threads a program should start: in its arguments, or in the
 //! environment that the usual runtimes read.
 
 use super::{Command, Workload};

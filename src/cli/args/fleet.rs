@@ -34,7 +34,7 @@ pub enum FleetAction {
     Report(FleetReportArgs),
     /// Compare two fleets, or two groups of machines
     Diff(FleetDiffArgs),
-    /// Store the records of a made-up fleet with faults that are known
+    /// Store the records of a simulated fleet with known faults
     Simulate(FleetSimulateArgs),
     /// What runs on a node
     #[command(hide = true)]

@@ -1,4 +1,4 @@
-//! From arguments, or from a record that shall go on, to the plan of a search.
+//! From arguments, or from a record to be continued, to the plan of a search.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -28,7 +28,7 @@ use pinwise_topology::CpuSet;
 /// The borrowed child needs little stack: it only makes system calls.
 const STACK_BYTES: usize = 256 * 1024;
 
-/// What the child shall be.
+/// What the child should be.
 pub(super) struct ChildPlan<'a> {
     /// Path of the program.
     pub(super) program: &'a CString,

@@ -159,14 +159,14 @@ fn large(placements: f64) -> String {
 
 /// What the model is worth.
 pub(super) fn model(model: &SearchModelRecord) -> String {
-    let foretold = model.foretold_error.map_or_else(String::new, |error| {
+    let missed = model.foretold_error.map_or_else(String::new, |error| {
         format!(
             ", first runs missed their predictions by {}",
             percent(error)
         )
     });
     format!(
-        "Model: {}; runs vary by {}{foretold}.",
+        "Model: {}; runs vary by {}{missed}.",
         visible(model.judgement.as_str()),
         percent(model.noise_sd)
     )

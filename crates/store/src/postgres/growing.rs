@@ -256,7 +256,7 @@ impl Postgres {
         growing.journal.remove();
     }
 
-    /// What cannot be delivered waits, unless this store shall change nothing.
+    /// What cannot be delivered waits, unless this store must change nothing.
     fn fails(&self, trouble: Trouble) -> Result<(), StoreError> {
         if self.is_read_only.get() {
             return Err(self.explain(trouble));

@@ -146,7 +146,7 @@ pub enum PlanError {
 impl ComparePlan {
     /// One command under several placements, the first of which is the
     /// baseline; equivalent ones are merged. With the method's default
-    /// figures, seed 0 and no name: set the fields that shall differ.
+    /// figures, seed 0 and no name: set the fields that should differ.
     ///
     /// # Errors
     /// [`RealiseError`] where a placement is not possible on this machine.

@@ -1,4 +1,4 @@
-//! Traces of arms in words, on figures that are made up.
+//! Traces of arms in words, on synthetic figures.
 
 use super::words::{beside, sentence};
 use super::*;

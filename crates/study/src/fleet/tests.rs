@@ -12,7 +12,7 @@ use pinwise_record::{
     OutlierKind, StepState,
 };
 
-/// Nodes to be made up.
+/// Nodes to be simulated.
 struct Made {
     nodes: usize,
     seed: u64,

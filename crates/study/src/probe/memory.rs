@@ -41,7 +41,7 @@ const MEMORY_SHARE: u64 = 8;
 const PASSES: usize = 4;
 const REFINED: usize = 8;
 /// Arrays of a stream together, at least this many times the caches: what is
-/// measured shall be memory (STREAM's rule).
+/// measured should be memory (STREAM's rule).
 const STREAM_CACHES: u64 = 4;
 /// Bounds of one array of one thread.
 const ARRAY: (u64, u64) = (32 << 20, 256 << 20);

@@ -47,7 +47,7 @@ use pairs::Pairs;
 use pinwise_wiring::{Evidence, Wiring, infer};
 use session::Session;
 
-/// What shall be measured, and for how long.
+/// What to measure, and for how long.
 #[derive(Debug, Clone)]
 pub struct ProbePlan {
     /// Time for everything but watching; `None`: by the number of CPUs.

@@ -1,4 +1,4 @@
-//! The loop on processes that are made up.
+//! The loop on simulated processes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -153,7 +153,7 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
                 change: String::new(),
                 runs: own.len(),
                 measured: measured(&own),
-                foretold: engine.foretold[arm].map(super::state::Foretold::record),
+                foretold: engine.first_predictions[arm].map(super::state::FirstPrediction::record),
                 beats_best: standing.beats[arm],
                 truth: costs[arm],
             }
@@ -210,7 +210,7 @@ fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
             is_clear: false,
         }
     });
-    let misses = engine.foretold.iter().flatten();
+    let misses = engine.first_predictions.iter().flatten();
     let errors: Vec<f64> = misses.map(|f| (f.mean - f.y).exp_m1().abs()).collect();
     let (explained, own) = (belief.explained_sd(), belief.own_sd());
     SearchModelRecord {

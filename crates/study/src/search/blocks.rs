@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::choice::DEFAULT;
-use super::state::{Engine, Foretold, Halt};
+use super::state::{Engine, FirstPrediction, Halt};
 use super::{Progress, SearchError};
 use crate::compare::{Moment, PADDING, Trial, output_named};
 use pinwise_machine::MachineError;
@@ -108,7 +108,7 @@ impl Engine<'_> {
                 let is_first = self.readings.iter().all(|reading| reading.arm != arm);
                 let knows = |belief: &&Belief| is_first && arm < belief.arms();
                 if let Some(belief) = self.belief.as_ref().filter(knows) {
-                    self.foretold[arm] = Some(Foretold {
+                    self.first_predictions[arm] = Some(FirstPrediction {
                         mean: belief.arm(arm).mean,
                         sd: belief.run_sd(arm),
                         y,

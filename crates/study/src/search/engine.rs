@@ -91,7 +91,7 @@ impl<'a> Engine<'a> {
             arms: Vec::new(),
             refined_from: Vec::new(),
             invalid: Vec::new(),
-            foretold: Vec::new(),
+            first_predictions: Vec::new(),
             readings: Vec::new(),
             fresh: Vec::new(),
             runs: Vec::new(),
@@ -120,7 +120,7 @@ impl<'a> Engine<'a> {
         self.arms.push(candidate);
         self.refined_from.push(from);
         self.invalid.push(None);
-        self.foretold.push(None);
+        self.first_predictions.push(None);
         self.model.add(features, usual_mean(threads))
     }
 
@@ -302,7 +302,7 @@ impl<'a> Engine<'a> {
     /// Factor for variances: more than 1 where first runs of arms missed what
     /// was predicted of them by more than was said. Two that fit are assumed.
     pub(super) fn widening(&self) -> f64 {
-        let misses = self.foretold.iter().flatten();
+        let misses = self.first_predictions.iter().flatten();
         let squares: Vec<f64> = misses.map(|f| ((f.y - f.mean) / f.sd).powi(2)).collect();
         if squares.len() < 3 {
             return 1.0;

@@ -27,14 +27,14 @@ pub(super) const HEAVY_TAILS: f64 = (NINETY / 1.645) * (NINETY / 1.645);
 
 /// What was expected of an arm before its first run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Foretold {
+pub(super) struct FirstPrediction {
     pub(super) mean: f64,
     pub(super) sd: f64,
     /// ln(cost) of that run.
     pub(super) y: f64,
 }
 
-impl Foretold {
+impl FirstPrediction {
     pub(super) fn record(self) -> ForetoldRecord {
         ForetoldRecord {
             predicted: self.mean.exp(),
@@ -58,7 +58,7 @@ pub(super) struct Engine<'a> {
     pub(super) arms: Vec<Candidate>,
     pub(super) refined_from: Vec<Option<usize>>,
     pub(super) invalid: Vec<Option<String>>,
-    pub(super) foretold: Vec<Option<Foretold>>,
+    pub(super) first_predictions: Vec<Option<FirstPrediction>>,
     pub(super) model: Surrogate,
     pub(super) readings: Vec<Reading>,
     /// The same of the confirmation.

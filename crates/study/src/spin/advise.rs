@@ -15,7 +15,7 @@ const BATCHES: usize = 100;
 
 const RULE: &str = "Who spins as long as parking and waking costs, and parks then, spends at most twice what the best choice in hindsight would (competitive spinning; Karlin et al. 1990).";
 
-/// What shall be advised.
+/// What to advise.
 #[derive(Debug, Clone)]
 pub struct AdvicePlan {
     /// Whose PAUSE.

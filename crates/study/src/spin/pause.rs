@@ -35,7 +35,7 @@ const APART: f64 = 1.03;
 const APART_NS: f64 = 1.25;
 const CONFIDENCE: f64 = 0.95;
 
-/// What shall be measured.
+/// What to measure.
 #[derive(Debug, Clone)]
 pub struct PausePlan {
     /// On which CPUs, one after the other.

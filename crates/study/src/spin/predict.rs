@@ -11,7 +11,7 @@ use pinwise_record::{
 use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::prediction::{Prediction, Processor, cliffs};
 
-/// What shall be predicted.
+/// What to predict.
 #[derive(Debug, Clone)]
 pub struct PredictionPlan {
     /// Algorithms.

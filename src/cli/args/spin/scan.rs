@@ -32,12 +32,12 @@ pub struct SpinScanArgs {
     /// of the chips.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub max_blind_gap: Option<Duration>,
-    /// What becomes of loops whose gap the code does not say.
+    /// How to treat loops whose gap is not known from the code.
     #[arg(long, value_enum, default_value_t = UnknownGap::Pass, requires = "max_blind_gap")]
     pub unknown: UnknownGap,
 }
 
-/// What becomes of loops whose gap the code does not say.
+/// How to treat loops whose gap is not known from the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UnknownGap {
     /// They fail the limit.

@@ -1,4 +1,4 @@
-//! Pictures of three bytes a pixel (red, green, blue), and one that is made up:
+//! Pictures of three bytes a pixel (red, green, blue), and a synthetic one:
 //! soft areas with edges and a little noise, which compresses about as a
 //! photograph does.
 

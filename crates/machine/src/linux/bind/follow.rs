@@ -76,7 +76,7 @@ fn prepare(
 ) -> Result<CString, MachineError> {
     let program = locate(command, &search_path())?;
     refusal::check_program(&program, command)?;
-    // Before this process is placed: the one beside it shall not be.
+    // Before this process is placed: the one beside it must not be.
     match start_binder(place.binding, on_coverage) {
         Ok(()) => {}
         Err(NotStarted::Refused(error)) => return Err(refusal::refused(&error, command)),

@@ -343,7 +343,7 @@ pub(super) enum Word {
     Made(u64, Entry),
     /// A mask came out so.
     Granted(u64, CpuSet),
-    /// A change is no more, or shall not be undone.
+    /// A change is no more, or must not be undone.
     Gone(u64),
     /// Changes stay, or do not.
     Kept(bool),

@@ -88,7 +88,7 @@ impl RulesJournal {
         Ok((Self { writer, lock }, before))
     }
 
-    /// Ends the guardian: everything was given back, or shall stay.
+    /// Ends the guardian: everything was restored, or should stay.
     pub fn close(mut self) {
         self.writer.send_to_guardian(guardian::CLOSED);
         if self.writer.journal.entries.is_empty() {

@@ -1,4 +1,4 @@
-//! Threads of a target kept where they shall run, and given back.
+//! Threads of a target kept where they should run, and restored.
 //!
 //! A thread inherits its mask from the one that starts it, so that new threads
 //! of a shared mask need nothing but to be known for the end. What each had

@@ -31,7 +31,7 @@ use perf::{Extent, PerfSource};
 use pinwise_sched::{Availability, Event, Refusal, Tid, Tier};
 use polling::Polling;
 
-/// Whose threads a source shall see.
+/// Whose threads a source should see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     /// A command that this process will start after the source is open.

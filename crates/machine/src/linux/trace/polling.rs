@@ -2,7 +2,7 @@
 //!
 //! Looking costs CPU time, 6 to 20 µs a thread: it is done so often that it
 //! takes at most a fiftieth of one CPU, and at most every 10 ms. What happens
-//! between two looks is not seen, and nothing is made up for it.
+//! between two looks is not seen, and nothing is invented for it.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;

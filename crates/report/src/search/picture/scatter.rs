@@ -92,9 +92,9 @@ fn ends(marks: &[Mark<'_>]) -> Option<(f64, f64)> {
     for mark in marks {
         values.push(mark.y);
         values.extend(mark.x);
-        if let Some(foretold) = &mark.arm.foretold {
-            values.extend(drawable(foretold.predicted));
-            values.extend(drawable(foretold.measured));
+        if let Some(first) = &mark.arm.foretold {
+            values.extend(drawable(first.predicted));
+            values.extend(drawable(first.measured));
         }
     }
     let least = values.iter().copied().reduce(f64::min)?;
@@ -130,9 +130,9 @@ impl Drawing<'_> {
         if mark.has_run || mark.x.is_some() {
             line(canvas, (x, low), (x, high), class);
         }
-        if let Some(foretold) = &mark.arm.foretold {
-            let x = self.across.at(foretold.measured);
-            let [low, high] = [foretold.low, foretold.high].map(|end| self.upwards.at(end));
+        if let Some(first) = &mark.arm.foretold {
+            let x = self.across.at(first.measured);
+            let [low, high] = [first.low, first.high].map(|end| self.upwards.at(end));
             line(canvas, (x, low), (x, high), "whisker");
         }
     }
@@ -141,10 +141,10 @@ impl Drawing<'_> {
         let (x, y) = self.place(mark);
         let radius = self.radius;
         canvas.titled(&self.title(mark), |canvas| {
-            if let Some(foretold) = &mark.arm.foretold {
+            if let Some(first) = &mark.arm.foretold {
                 let at = (
-                    self.across.at(foretold.measured),
-                    self.upwards.at(foretold.predicted),
+                    self.across.at(first.measured),
+                    self.upwards.at(first.predicted),
                 );
                 circle(canvas, at, radius, "hollow");
             }

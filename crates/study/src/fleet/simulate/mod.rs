@@ -41,7 +41,7 @@ const CHOICE: u64 = 0;
 const TWO_KINDS: usize = 48;
 const THREE_KINDS: usize = 200;
 
-/// A fleet to be made up.
+/// A fleet to be simulated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulationPlan {
     /// Its id.
