@@ -54,7 +54,7 @@ pub(super) fn history(
     if terminal.is_json() {
         let lines = found.lines.iter();
         let records: Vec<_> = lines
-            .map(|line| page::Line::new(&line.entry, &line.outline))
+            .map(|line| page::Line::new(&line.entry, &line.summary))
             .collect();
         terminal.print_json(&json!({ "records": records, "total": found.total }))?;
         return Ok(Exit::Done);
@@ -91,7 +91,7 @@ pub(super) fn line(listed: &Listed) -> Line<'_> {
         } else {
             "cut off"
         },
-        tags: &listed.outline.tags,
+        tags: &listed.summary.tags,
     }
 }
 

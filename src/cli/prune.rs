@@ -71,7 +71,7 @@ fn chosen(lines: Vec<Listed>, args: &PruneArgs) -> anyhow::Result<Vec<Listed>> {
     let spared = args.keep.unwrap_or(0);
     let fits = lines
         .into_iter()
-        .filter(|listed| !args.untagged || listed.outline.tags.is_empty());
+        .filter(|listed| !args.untagged || listed.summary.tags.is_empty());
     let going = fits.skip(spared);
     Ok(going
         .filter(|listed| {

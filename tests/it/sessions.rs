@@ -51,9 +51,9 @@ pub(crate) fn diff(a: &Comparison, b: &Comparison) -> Result<DiffRecord, ChangeE
         let text = serde_json::to_string(record).expect("JSON");
         (record.entry(), Summary::of(&text), text)
     });
-    let [a, b] = [&parts[0], &parts[1]].map(|(entry, outline, record)| Side {
+    let [a, b] = [&parts[0], &parts[1]].map(|(entry, summary, record)| Side {
         entry,
-        outline,
+        summary,
         record,
     });
     between(a, b)

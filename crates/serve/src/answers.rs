@@ -215,7 +215,7 @@ impl<'a> Listing<'a> {
     fn new(found: &'a Found) -> Self {
         let lines = found.lines.iter();
         Self {
-            records: lines.map(|l| Line::new(&l.entry, &l.outline)).collect(),
+            records: lines.map(|l| Line::new(&l.entry, &l.summary)).collect(),
             total: found.total,
             hosts: &found.hosts,
             schemas: &found.schemas,

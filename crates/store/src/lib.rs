@@ -164,7 +164,7 @@ pub struct Listed {
     /// The line.
     pub entry: Entry,
     /// Tags, subject, machine, headline figures.
-    pub outline: Summary,
+    pub summary: Summary,
 }
 
 /// What a filter finds.

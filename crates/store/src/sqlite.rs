@@ -211,7 +211,7 @@ impl Sqlite {
                 entry.is_complete,
                 record.body
             ])?;
-        lines::write(&self.connection, entry, &record.outline)
+        lines::write(&self.connection, entry, &record.summary)
     }
 
     fn adopt(&mut self, orphan: &Orphan) -> rusqlite::Result<()> {

@@ -27,7 +27,7 @@ pub struct Side<'a> {
     /// Its line of the history.
     pub entry: &'a Entry,
     /// What lists say of it.
-    pub outline: &'a Summary,
+    pub summary: &'a Summary,
     /// The record as JSON.
     pub record: &'a str,
 }
@@ -107,7 +107,7 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
     let figures = if a.entry.schema == COMPARISON_SCHEMA {
         sessions::arms(&comparison(a)?, &comparison(b)?, &mut caveats)?
     } else {
-        outlines(a, b, &mut caveats)
+        summaries(a, b, &mut caveats)
     };
     if figures.iter().all(|f| f.a.is_none() || f.b.is_none()) {
         let names = |is_in: fn(&FigureChange) -> bool| {
@@ -170,7 +170,7 @@ fn compared(side: Side<'_>) -> ComparedRecord {
         time,
         host,
         title,
-        machine: side.outline.machine.clone(),
+        machine: side.summary.machine.clone(),
     }
 }
 
@@ -246,9 +246,9 @@ fn empty(name: &str, unit: &str) -> FigureChange {
 }
 
 /// Headline figures of other records, by name.
-fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureChange> {
-    if a.outline.subject != b.outline.subject {
-        let of = |side: Side<'_>| side.outline.subject.clone().unwrap_or_default();
+fn summaries(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureChange> {
+    if a.summary.subject != b.summary.subject {
+        let of = |side: Side<'_>| side.summary.subject.clone().unwrap_or_default();
         caveats.push(format!(
             "A and B are about different things: {} and {}.",
             of(a),
@@ -262,7 +262,7 @@ fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureCh
     });
     let named = |figures: &[Figure], name: &str| figures.iter().find(|f| f.name == name).cloned();
     let mut names: Vec<&str> = Vec::new();
-    for figure in a.outline.figures.iter().chain(&b.outline.figures) {
+    for figure in a.summary.figures.iter().chain(&b.summary.figures) {
         if !names.contains(&figure.name.as_str()) {
             names.push(&figure.name);
         }
@@ -270,8 +270,8 @@ fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureCh
     let widening = has_intervals.then(|| all_at_once(names.len()));
     let of_name = |name: &str| {
         let (in_a, in_b) = (
-            named(&a.outline.figures, name),
-            named(&b.outline.figures, name),
+            named(&a.summary.figures, name),
+            named(&b.summary.figures, name),
         );
         headline(name, in_a.as_ref(), in_b.as_ref(), widening)
     };

@@ -249,7 +249,7 @@ fn hostile_texts_are_kept() {
         assert_eq!(stored.body, serde_json::to_string(&record).unwrap());
         assert!(stored.comparison().unwrap() == record);
         let found = store.find(&Filter::default()).unwrap();
-        assert_eq!(found.lines[0].outline.tags, record.tags);
+        assert_eq!(found.lines[0].summary.tags, record.tags);
         for filter in [
             Filter {
                 tag: Some(hostile.to_owned()),
@@ -299,7 +299,7 @@ fn tags_change_in_the_record_and_in_its_line() {
             };
             let found = store.find(&of_x).unwrap();
             assert_eq!(found.total, 1);
-            assert_eq!(found.lines[0].outline.tags, ["x"]);
+            assert_eq!(found.lines[0].summary.tags, ["x"]);
             store.retag("one", |_| Vec::new()).unwrap();
             assert_eq!(store.find(&of_x).unwrap().total, 0);
             assert!(matches!(store.retag("x", add), Err(StoreError::Id(_))));

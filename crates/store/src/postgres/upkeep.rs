@@ -37,10 +37,10 @@ impl Postgres {
                 }));
             }
             let before = Prepared::new(entry.clone(), body);
-            let after = change(&before.outline.tags);
+            let after = change(&before.summary.tags);
             let retagged = Retagged {
                 id: entry.id.clone(),
-                before: before.outline.tags,
+                before: before.summary.tags,
                 after,
             };
             if retagged.before == retagged.after {
