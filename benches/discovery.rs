@@ -190,7 +190,7 @@ fn write(root: &Path, path: &str, content: &str) {
     std::fs::write(path, format!("{content}\n")).unwrap();
 }
 
-/// The CPUs of the unit of so many cores that a core is in: siblings are far
+/// The CPUs of the unit of this many cores that a core is in: siblings are far
 /// apart in number, as on most servers.
 fn unit(core: usize, size: usize) -> CpuSet {
     let [packages, llcs, cores, smt] = SHAPE;

@@ -25,7 +25,7 @@ use std::path::Path;
 use pinwise_stats::confirm::Score;
 use pinwise_stats::judge::Judge;
 use pinwise_stats::welch;
-use pinwise_study::fleet::simulate::{Plan, SimulatedFleet};
+use pinwise_study::fleet::simulate::{SimulatedFleet, SimulationPlan};
 use pinwise_study::fleet::{Nodes, Side, diff, groups};
 use replay::{Cell, Tally, independent, recorded, replay};
 
@@ -365,7 +365,7 @@ fn print_unlike(replays: usize, filter: &str) {
 }
 
 /// Two sessions of the same arms, the second 3 % slower as a whole: how often is
-/// any of them told to have changed?
+/// any of them reported to have changed?
 fn print_sessions(noises: &[(String, String)], replays: usize) {
     println!("\n| `diff` of two sessions, noise | arms | diffs | claim a change |");
     println!("|---|---|---|---|");
@@ -392,7 +392,7 @@ fn print_fleets(replays: usize) {
     println!("|---|---|---|");
     for size in [4, 16, 40] {
         let nodes = |seed: u64| {
-            let fleet = SimulatedFleet::new(Plan {
+            let fleet = SimulatedFleet::new(SimulationPlan {
                 user: None,
                 id: "f".to_owned(),
                 nodes: size,

@@ -23,7 +23,7 @@ use pinwise_machine::Machine;
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_sim::SimulatedMachine;
 use pinwise_store::{Filter, Location, Spool, Store};
-use pinwise_study::compare::{self, Plan, Tuning, Unwatched};
+use pinwise_study::compare::{self, ComparePlan, Tuning, Unwatched};
 use pinwise_workload::Command;
 
 fn main() {
@@ -103,12 +103,12 @@ fn comparison() -> Comparison {
     let (topology, _) = machine.topology().unwrap();
     let placements = ["os-default", "cpu:0"].map(|name| name.parse().unwrap());
     let command = Command::from_line("prog").unwrap();
-    let plan = Plan {
+    let plan = ComparePlan {
         tuning: Tuning {
             max_runs: Some(8),
             ..Tuning::default()
         },
-        ..Plan::of_placements(command, &topology, &placements).unwrap()
+        ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
     };
     compare::run(&plan, &mut machine, &mut Unwatched).unwrap()
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use pinwise_record::{SearchAnswer, SearchRecord};
-use pinwise_study::search::{self, Plan, Unwatched};
+use pinwise_study::search::{self, SearchPlan, Unwatched};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -16,7 +16,7 @@ const WITHIN: f64 = 0.01;
 const ERROR: f64 = 0.05;
 /// Most runs of the search.
 const MOST_RUNS: usize = 200;
-/// A rival without a limit ends after so many runs of every candidate.
+/// A rival without a limit ends after this many runs of every candidate.
 const MOST_ROUNDS: usize = 20;
 /// Runs of random search as multiples of the search's.
 pub(crate) const MULTIPLES: [usize; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
@@ -92,7 +92,7 @@ pub(crate) struct Said {
 
 /// What came of a case.
 #[derive(Debug, Clone)]
-pub(crate) struct Outcome {
+pub(crate) struct ContestOutcome {
     pub(crate) candidates: usize,
     pub(crate) cpus: usize,
     pub(crate) ours: Score,
@@ -107,7 +107,7 @@ pub(crate) struct Outcome {
 }
 
 /// The search and the rivals named on one case.
-pub(crate) fn hold(case: &Case, names: &[Rival], seed: u64) -> Result<Outcome> {
+pub(crate) fn hold(case: &Case, names: &[Rival], seed: u64) -> Result<ContestOutcome> {
     let record = search_for(case, seed)?;
     let candidates_best = case.truths.iter().copied().fold(f64::INFINITY, f64::min);
     let known_best = record.truth.as_ref().map(|truth| truth.cost);
@@ -124,7 +124,7 @@ pub(crate) fn hold(case: &Case, names: &[Rival], seed: u64) -> Result<Outcome> {
         runs: record.runs_used.max(1),
         regret: regret(chosen),
     };
-    let mut outcome = Outcome {
+    let mut outcome = ContestOutcome {
         candidates: case.truths.len(),
         cpus: case.topology.allowed.len(),
         ours,
@@ -153,7 +153,7 @@ pub(crate) fn hold(case: &Case, names: &[Rival], seed: u64) -> Result<Outcome> {
 }
 
 fn search_for(case: &Case, seed: u64) -> Result<SearchRecord> {
-    let plan = Plan {
+    let plan = SearchPlan {
         workload: case.program.clone(),
         within: WITHIN,
         max_runs: Some(MOST_RUNS),

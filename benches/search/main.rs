@@ -23,7 +23,7 @@ mod table;
 mod worlds;
 
 use anyhow::{Result, bail};
-use contest::{Outcome, Rival};
+use contest::{ContestOutcome, Rival};
 use pinwise_sim::world::{self, World};
 use worlds::{Case, Noise};
 
@@ -118,8 +118,8 @@ type Describe<'a> = dyn Fn(u64) -> String + Sync + 'a;
 /// As many seeds as are asked for, half of them on a second thread; those on
 /// which there is no choice do not count. What comes out does not depend on the
 /// threads.
-fn outcomes(noise: Noise, asked: &Asked, describe: &Describe<'_>) -> Result<Vec<Outcome>> {
-    let every_other = |first: u64| -> Result<Vec<Outcome>> {
+fn outcomes(noise: Noise, asked: &Asked, describe: &Describe<'_>) -> Result<Vec<ContestOutcome>> {
+    let every_other = |first: u64| -> Result<Vec<ContestOutcome>> {
         let mut outcomes = Vec::new();
         for seed in (first..).step_by(2) {
             if outcomes.len() as u64 * 2 + first > asked.seeds {

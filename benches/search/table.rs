@@ -1,9 +1,9 @@
 //! Outcomes as Markdown.
 
-use crate::contest::{MULTIPLES, Outcome, Rival, Score};
+use crate::contest::{ContestOutcome, MULTIPLES, Rival, Score};
 
 /// World, noise, outcomes.
-type Cell = (&'static str, &'static str, Vec<Outcome>);
+type Cell = (&'static str, &'static str, Vec<ContestOutcome>);
 
 /// The head of the tables of runs and regrets.
 pub(crate) fn print_heading() {
@@ -14,7 +14,7 @@ pub(crate) fn print_heading() {
 }
 
 /// The search and its rivals in one world.
-pub(crate) fn print_cell(world: &str, noise: &str, outcomes: &[Outcome], rivals: &[Rival]) {
+pub(crate) fn print_cell(world: &str, noise: &str, outcomes: &[ContestOutcome], rivals: &[Rival]) {
     let candidates = quantile(outcomes.iter().map(|o| o.candidates as f64), 0.5);
     let start = format!(
         "| {world} | {noise} | {} | {candidates:.0} |",
@@ -66,7 +66,7 @@ pub(crate) fn print_said(cells: &[Cell]) {
                 percent(quantile(errors.iter().copied(), share))
             }
         };
-        let is_wrong = |o: &Outcome| o.said.is_same && o.said.is_different;
+        let is_wrong = |o: &ContestOutcome| o.said.is_same && o.said.is_different;
         println!(
             "| {world} | {noise} | {} | {:.0} | {} | {} | {} | {} | {} | {} | {} |",
             outcomes.len(),
@@ -115,7 +115,7 @@ pub(crate) fn print_random(cells: &[Cell]) {
 }
 
 /// The value below which this share of all lies (0.95: all but one in twenty);
-/// the lower of two in doubt is not taken.
+/// in case of a tie the lower is not taken.
 pub(crate) fn quantile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);

@@ -71,7 +71,7 @@ impl Case {
         let (topology, _) = machine.topology()?;
         let everywhere = Placement::os_default().realise(&topology)?;
         let counted = machine.run(&request(&program, &everywhere))?.threads;
-        let counted = usize::try_from(counted.context("threads are not told")?)?;
+        let counted = usize::try_from(counted.context("threads are not given")?)?;
         let space = Space::of(&topology);
         let threads = counted.clamp(1, space.cpus());
         let mut candidates = vec![everywhere];

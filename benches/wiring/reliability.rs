@@ -1,4 +1,4 @@
-//! How often levels are right that are told with a confidence.
+//! How often levels are right that are reported with a confidence.
 
 use pinwise_wiring::{Evidence, Grounds, Weights, infer};
 
@@ -21,17 +21,17 @@ struct Told {
     is_right: bool,
 }
 
-/// Prints the reliability table: as told, and as it would have been told by
+/// Prints the reliability table: as reported, and as it would have been reported by
 /// weights from the other machines only.
 pub(crate) fn print(machines: &[Varied]) {
-    let told: Vec<Told> = (0..machines.len())
+    let reported: Vec<Told> = (0..machines.len())
         .flat_map(|m| levels(machines, m))
         .collect();
-    let printed: Vec<f64> = told.iter().map(|level| level.confidence).collect();
+    let printed: Vec<f64> = reported.iter().map(|level| level.confidence).collect();
     let folds: Vec<Weights> = (0..machines.len())
-        .map(|out| fitted(&told, |machine| machine != out))
+        .map(|out| fitted(&reported, |machine| machine != out))
         .collect();
-    let unseen: Vec<f64> = told
+    let unseen: Vec<f64> = reported
         .iter()
         .map(|level| level.grounds.confidence_by(&folds[level.machine]))
         .collect();
@@ -40,16 +40,16 @@ pub(crate) fn print(machines: &[Varied]) {
             "\n| confidence, {name} | levels | machines | mean | right | 95 % |\n|---|---|---|---|---|---|"
         );
         for edges in EDGES.windows(2) {
-            class(&told, confidences, edges[0], edges[1]);
+            class(&reported, confidences, edges[0], edges[1]);
         }
-        let log_loss = weighted(&told, |at, y| {
+        let log_loss = weighted(&reported, |at, y| {
             let p = confidences[at].clamp(1e-3, 1.0 - 1e-3);
             -(y * p.ln() + (1.0 - y) * (1.0 - p).ln())
         });
-        let brier = weighted(&told, |at, y| (confidences[at] - y).powi(2));
+        let brier = weighted(&reported, |at, y| (confidences[at] - y).powi(2));
         println!("\nLog loss {log_loss:.4}, Brier score {brier:.4} ({name}).");
     }
-    let weights = fitted(&told, |_| true).map(|weight| format!("{weight:.2}"));
+    let weights = fitted(&reported, |_| true).map(|weight| format!("{weight:.2}"));
     println!("\nWeights from all machines: {}.", weights.join(", "));
 }
 
@@ -73,18 +73,18 @@ fn levels(machines: &[Varied], machine: usize) -> Vec<Told> {
     let cases = machines[machine].cases.iter();
     cases
         .flat_map(|known| {
-            let mut told = of(known, &known.latency_alone());
-            told.extend(of(known, &known.with_contention(1)));
-            told
+            let mut reported = of(known, &known.latency_alone());
+            reported.extend(of(known, &known.with_contention(1)));
+            reported
         })
         .collect()
 }
 
 /// A row: every machine counts once, whatever number of levels it has there.
-fn class(told: &[Told], confidences: &[f64], from: f64, to: f64) {
+fn class(reported: &[Told], confidences: &[f64], from: f64, to: f64) {
     let is_in = |p: f64| p >= from && (p < to || to >= 1.0);
     let mut of_machine: Vec<(usize, [f64; 3])> = Vec::new();
-    for (level, &p) in told.iter().zip(confidences).filter(|(_, p)| is_in(**p)) {
+    for (level, &p) in reported.iter().zip(confidences).filter(|(_, p)| is_in(**p)) {
         if of_machine
             .last()
             .is_none_or(|(machine, _)| *machine != level.machine)
@@ -112,23 +112,28 @@ fn class(told: &[Told], confidences: &[f64], from: f64, to: f64) {
 }
 
 /// The mean over machines of the mean over their levels.
-fn weighted(told: &[Told], value: impl Fn(usize, f64) -> f64) -> f64 {
-    let weights = weights(told, |_| true);
+fn weighted(reported: &[Told], value: impl Fn(usize, f64) -> f64) -> f64 {
+    let weights = weights(reported, |_| true);
     let right = |level: &Told| f64::from(u8::from(level.is_right));
-    let all = told.iter().zip(&weights).enumerate();
+    let all = reported.iter().zip(&weights).enumerate();
     all.map(|(at, (level, weight))| weight * value(at, right(level)))
         .sum()
 }
 
 /// Every machine weighs the same; those left out nothing.
-fn weights(told: &[Told], is_used: impl Fn(usize) -> bool) -> Vec<f64> {
-    let most = told.iter().map(|level| level.machine).max().unwrap_or(0);
+fn weights(reported: &[Told], is_used: impl Fn(usize) -> bool) -> Vec<f64> {
+    let most = reported
+        .iter()
+        .map(|level| level.machine)
+        .max()
+        .unwrap_or(0);
     let mut counts = vec![0.0; most + 1];
-    for level in told.iter().filter(|level| is_used(level.machine)) {
+    for level in reported.iter().filter(|level| is_used(level.machine)) {
         counts[level.machine] += 1.0;
     }
     let machines = counts.iter().filter(|count| **count > 0.0).count() as f64;
-    told.iter()
+    reported
+        .iter()
         .map(|level| match counts[level.machine] {
             0.0 => 0.0,
             count => 1.0 / (count * machines),
@@ -137,8 +142,8 @@ fn weights(told: &[Told], is_used: impl Fn(usize) -> bool) -> Vec<f64> {
 }
 
 /// Logistic regression of being right on the grounds, by Newton's method.
-fn fitted(told: &[Told], is_used: impl Fn(usize) -> bool) -> Weights {
-    let weights = weights(told, is_used);
+fn fitted(reported: &[Told], is_used: impl Fn(usize) -> bool) -> Weights {
+    let weights = weights(reported, is_used);
     let mut found: Weights = [0.0; 7];
     for _ in 0..STEPS {
         let mut gradient = [0.0; 7];
@@ -147,7 +152,7 @@ fn fitted(told: &[Told], is_used: impl Fn(usize) -> bool) -> Weights {
             gradient[place] = -RIDGE * found[place];
             curvature[place][place] = RIDGE;
         }
-        for (level, weight) in told.iter().zip(&weights).filter(|(_, w)| **w > 0.0) {
+        for (level, weight) in reported.iter().zip(&weights).filter(|(_, w)| **w > 0.0) {
             let p = level.grounds.confidence_by(&found);
             let terms = level.grounds.features();
             let error = f64::from(u8::from(level.is_right)) - p;

@@ -51,7 +51,7 @@ fn cases(known: &Known) -> Vec<Known> {
     cases
 }
 
-/// With so many pairs measured while something else ran: 1.3 to 4 times the time.
+/// With this many pairs measured while something else ran: 1.3 to 4 times the time.
 fn disturbed(known: &Known, share: f64, seed: u64) -> Known {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     changed(known, |ns| match random.random_bool(share) {

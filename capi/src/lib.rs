@@ -133,7 +133,7 @@ pub unsafe extern "C" fn pinwise_host_free(host: *mut PinwiseHost) {
     }
 }
 
-/// Tells how many workers make sense. `size` is sizeof(PinwiseWorkers). Returns
+/// Reports how many workers make sense. `size` is sizeof(PinwiseWorkers). Returns
 /// 0, or -1 where it fails.
 ///
 /// # Safety
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn pinwise_host_workers(
         let host = &unsafe { given(host, "host") }?.0;
         let counted = host.workers();
         let topology = host.topology();
-        let told = PinwiseWorkers {
+        let answer = PinwiseWorkers {
             parallelism: counted.parallelism,
             on_own_cores: counted.on_own_cores,
             cpus: counted.cpus,
@@ -161,11 +161,11 @@ pub unsafe extern "C" fn pinwise_host_workers(
             quota: counted.quota.unwrap_or(0.0),
         };
         // SAFETY: as the caller promises.
-        unsafe { tell(&told, workers, size, "workers") }
+        unsafe { copy_out(&answer, workers, size, "workers") }
     })
 }
 
-/// Tells which units a CPU belongs to. `size` is sizeof(PinwiseLocation).
+/// Reports which units a CPU belongs to. `size` is sizeof(PinwiseLocation).
 /// Returns 0, or -1 where it fails or there is no such CPU.
 ///
 /// # Safety
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn pinwise_host_locate(
         let host = &unsafe { given(host, "host") }?.0;
         let found = usize::try_from(cpu).ok().and_then(|cpu| host.locate(cpu));
         let found = found.ok_or_else(|| format!("there is no CPU {cpu} on this machine"))?;
-        let told = PinwiseLocation {
+        let answer = PinwiseLocation {
             core: number(found.core),
             smt_rank: number(Some(found.smt_rank)),
             llc: number(found.llc),
@@ -193,11 +193,11 @@ pub unsafe extern "C" fn pinwise_host_locate(
             allowed: c_int::from(found.allowed),
         };
         // SAFETY: as the caller promises.
-        unsafe { tell(&told, location, size, "location") }
+        unsafe { copy_out(&answer, location, size, "location") }
     })
 }
 
-/// Chooses a CPU for each of so many threads; 0: as many as make sense. Cores
+/// Chooses a CPU for each of this many threads; 0: as many as make sense. Cores
 /// come before second hyper-threads, one last-level cache before several. NULL
 /// where that fails.
 ///
@@ -347,7 +347,7 @@ pub extern "C" fn pinwise_unbind() -> c_int {
     })
 }
 
-/// The CPU that the calling thread is on; -1 where the kernel does not tell.
+/// The CPU that the calling thread is on; -1 where the kernel does not report it.
 #[unsafe(no_mangle)]
 pub extern "C" fn pinwise_current_cpu() -> c_int {
     number(pinwise_affinity::current_cpu())
@@ -428,14 +428,14 @@ unsafe fn string<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Stri
 ///
 /// # Safety
 /// `to` is NULL or has room for `size` bytes.
-unsafe fn tell<T: Copy>(told: &T, to: *mut T, size: usize, name: &str) -> Result<(), String> {
+unsafe fn copy_out<T: Copy>(answer: &T, to: *mut T, size: usize, name: &str) -> Result<(), String> {
     if to.is_null() {
         return Err(format!("{name} is NULL"));
     }
     if size == 0 {
         return Err(format!("the size of {name} is 0; pass sizeof(*{name})"));
     }
-    let from: *const T = told;
+    let from: *const T = answer;
     // SAFETY: no more than both have is copied, byte by byte; what the caller
     // has beyond is left as it is.
     unsafe {

@@ -17,12 +17,14 @@ use pinwise_kernels::work::{Isa, Kernel};
 use pinwise_machine::Machine;
 use pinwise_placement::Placement;
 use pinwise_record::{Bench, Comparison, Stopped};
-use pinwise_study::bench::{self, Conductor, MachineFacts, Plan, Suite, Wanted, cache_fit, smt};
+use pinwise_study::bench::{
+    self, BenchPlan, Conductor, MachineFacts, Suite, Wanted, cache_fit, smt,
+};
 use pinwise_study::compare as comparing;
 use pinwise_topology::Topology;
 
-/// Without a budget every comparison gets time for so many blocks, all of them
-/// at least the usual budget and at most so many seconds.
+/// Without a budget every comparison gets time for this many blocks, all of them
+/// at least the usual budget and at most this many seconds.
 const USUAL_BLOCKS: f64 = 12.0;
 const LONGEST_S: f64 = 600.0;
 /// Largest number of threads: more is a slip of the finger.
@@ -128,7 +130,7 @@ fn wanted(args: &BenchArgs, is_local: bool) -> anyhow::Result<Wanted> {
             "--place"
         };
         bail!(
-            "{option}: the suites smt and all choose threads and placements by the machine's cores; leave it away, or name kernels"
+            "{option}: the suites smt and all choose threads and placements by the machine's cores; omit it, or name kernels"
         );
     }
     let places: Vec<Placement> = args
@@ -165,7 +167,7 @@ fn check_versions(kernels: &[&'static Kernel], isas: &[Isa]) -> anyhow::Result<(
     let lacking = kernels.iter().find(|kernel| !kernel.has_versions);
     match (asked, lacking) {
         (Some(isa), Some(kernel)) => bail!(
-            "--isa {isa}: {} is compiled for the baseline only; leave --isa away (pinwise bench kernel --list says which kernels have versions)",
+            "--isa {isa}: {} is compiled for the baseline only; omit --isa (pinwise bench kernel --list says which kernels have versions)",
             kernel.name
         ),
         _ => Ok(()),
@@ -212,7 +214,7 @@ fn planned(
     topology: &Topology,
     machine: &dyn Machine,
     terminal: &Terminal,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<BenchPlan> {
     let known = measured_before(global, topology, &machine.label());
     let siblings = smt::smt(topology, known.as_ref());
     let caches = cache_fit::caches(topology, known.as_ref());
@@ -237,7 +239,7 @@ fn planned(
         tuning.budget = Some(budget.max(wanted));
     }
     let (id, started) = plan::name_and_time();
-    Ok(Plan {
+    Ok(BenchPlan {
         program: program(!machine.is_simulated())?,
         id,
         started,
@@ -266,7 +268,7 @@ impl Conductor for Stage<'_> {
 
     fn compare(
         &mut self,
-        plan: &comparing::Plan,
+        plan: &comparing::ComparePlan,
         machine: &mut dyn Machine,
     ) -> anyhow::Result<Comparison> {
         let (record, is_stored) = carry_out(self.global, plan, machine, self.terminal)?;
@@ -309,8 +311,8 @@ mod tests {
         assert_eq!(threads("8,1,2,2").unwrap(), [1, 2, 8]);
         assert_eq!(threads("1,3..4").unwrap(), [1, 3, 4]);
         for bad in ["", "0", "0..2", "4..1", "x", "1..", "1,,2", "5000", "-1"] {
-            let told = threads(bad).unwrap_err().to_string();
-            assert!(told.starts_with("--threads '"), "{told}");
+            let message = threads(bad).unwrap_err().to_string();
+            assert!(message.starts_with("--threads '"), "{message}");
         }
     }
 

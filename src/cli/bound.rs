@@ -28,19 +28,19 @@ pub(super) fn workload(of: &Workload, binding: Option<&Binding>) -> Workload {
 }
 
 /// Says which variables are set, once for all.
-pub(super) fn tell_variables(variables: &[(String, String)], terminal: &Terminal) {
+pub(super) fn print_variables(variables: &[(String, String)], terminal: &Terminal) {
     if variables.is_empty() {
         return;
     }
     let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
     terminal.note(&format!(
-        "A program counts one CPU where its first thread is bound, so that it is told how many there are by {} (a variable that you set stays).",
+        "A program counts one CPU where its first thread is bound, so {} passes it the number (a variable that you set stays).",
         names.join(", ")
     ));
 }
 
 /// Says how much ran where it was asked to.
-pub(super) fn tell_coverage(coverage: &Coverage, terminal: &Terminal) {
+pub(super) fn print_coverage(coverage: &Coverage, terminal: &Terminal) {
     let record = coverage_record(coverage);
     let sentence = format!("{} {}", record.sentence(), record.advice());
     match record.moved_threads {

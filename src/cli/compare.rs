@@ -16,7 +16,7 @@ use pinwise_record::{
     Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, Stopped, VerdictKind,
 };
 use pinwise_study::bench::builds;
-use pinwise_study::compare::{self, CompareError, Plan};
+use pinwise_study::compare::{self, CompareError, ComparePlan};
 use pinwise_study::is_interrupt;
 use pinwise_study::noise;
 use pinwise_topology::Topology;
@@ -42,7 +42,7 @@ pub(super) fn compare(
         None => open_machine(global, seed, wants_counters(metric))?,
         Some(ledger) => {
             restore::offer(terminal);
-            terminal.warn("--real switches CPUs of this host off and on for everybody, again and again, until the experiment ends; they come back however pinwise ends");
+            terminal.warn("--real switches CPUs of this host off and on for everything, again and again, until the experiment ends; they come back however pinwise ends");
             Box::new(LinuxMachine::open(wants_counters(metric))?.with_ledger(ledger))
         }
     };
@@ -99,7 +99,7 @@ fn compared(
     })
 }
 
-/// The tools of `--emit`, told to be unknown before an hour of measuring.
+/// The tools of `--emit`, checked before an hour of measuring.
 fn emit_targets(args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Vec<Target>> {
     if args.emit.is_none() {
         return Ok(Vec::new());
@@ -116,7 +116,7 @@ fn emit_targets(args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Vec<T
 /// `--emit`: the best arm in the words of other tools.
 fn emit_best(
     record: &Comparison,
-    plan: &Plan,
+    plan: &ComparePlan,
     targets: &[Target],
     machine: &mut dyn Machine,
     terminal: &Terminal,
@@ -170,7 +170,7 @@ fn with_itself(global: &Global, args: &CompareArgs, terminal: &Terminal) -> anyh
 /// Runs the plan, stores, prints and writes what came out.
 fn conduct(
     global: &Global,
-    plan: &Plan,
+    plan: &ComparePlan,
     machine: &mut dyn Machine,
     results: &ResultArgs,
     terminal: &Terminal,
@@ -191,7 +191,7 @@ fn wants_counters(metric: &str) -> bool {
 /// Runs the plan; says whether the record could be stored.
 pub(super) fn carry_out(
     global: &Global,
-    plan: &Plan,
+    plan: &ComparePlan,
     machine: &mut dyn Machine,
     terminal: &Terminal,
 ) -> anyhow::Result<(Comparison, bool)> {
@@ -202,7 +202,7 @@ pub(super) fn carry_out(
         record
     };
     if plan.study == ComparisonStudy::Compare {
-        builds::tell(&mut record);
+        builds::describe(&mut record);
     }
     let is_stored = watch.close(|store| store.finish(&record));
     Ok((record, is_stored))
@@ -211,7 +211,7 @@ pub(super) fn carry_out(
 /// Runs the plan; the watch is to be closed with the record.
 fn carried_out<'a>(
     global: &Global,
-    plan: &Plan,
+    plan: &ComparePlan,
     machine: &mut dyn Machine,
     terminal: &'a Terminal,
 ) -> anyhow::Result<(Comparison, Watch<'a>)> {
@@ -305,7 +305,7 @@ fn undecided_gate(contrast: &ContrastRecord) -> String {
             percent(high - 1.0)
         ),
         None => format!(
-            "too few blocks to say anything of {arm} against {baseline}. (With --require-verdict the exit status is 3.)"
+            "too few blocks for a verdict on {arm} against {baseline}. (With --require-verdict the exit status is 3.)"
         ),
     }
 }

@@ -62,7 +62,7 @@ fn kept<R: Record>(reported: &Reported) -> anyhow::Result<R> {
 fn side(reported: &Reported) -> Side<'_> {
     Side {
         entry: &reported.entry,
-        outline: &reported.outline,
+        summary: &reported.summary,
         record: reported.record.get(),
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn stored(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     if args.format.parquet && args.output.is_none() && terminal.is_read_by_people() {
-        bail!("--parquet is binary, which no terminal shows: name a file with -o FILE");
+        bail!("--parquet is binary, which a terminal cannot show: name a file with -o FILE");
     }
     let stored = needed_store(global)?.load(&args.id)?;
     let bytes = match &args.format {
@@ -144,7 +144,7 @@ pub(super) fn results(record: &Comparison, args: &ResultArgs) -> anyhow::Result<
     page(record, args.report.as_deref())
 }
 
-/// Files that shall be written can be: told before an hour of measuring, not
+/// Files that should be written can be: checked before an hour of measuring, not
 /// after. None is left behind, since there may be no result.
 pub(super) fn check_writable(args: &ResultArgs) -> anyhow::Result<()> {
     let files = asked_for(args).map(|(option, _, path)| (option, path));

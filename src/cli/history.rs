@@ -33,7 +33,7 @@ fn check_kind(kind: &str) -> anyhow::Result<()> {
     };
     if !Kind::ALL.iter().any(is_it) {
         bail!(
-            "--kind '{kind}': no record is of that kind ({})",
+            "--kind '{kind}': no such kind ({})",
             Kind::ALL.map(Kind::name).join(", ")
         );
     }
@@ -54,7 +54,7 @@ pub(super) fn history(
     if terminal.is_json() {
         let lines = found.lines.iter();
         let records: Vec<_> = lines
-            .map(|line| page::Line::new(&line.entry, &line.outline))
+            .map(|line| page::Line::new(&line.entry, &line.summary))
             .collect();
         terminal.print_json(&json!({ "records": records, "total": found.total }))?;
         return Ok(Exit::Done);
@@ -65,7 +65,7 @@ pub(super) fn history(
         || filter.schema.is_some()
         || filter.tag.is_some();
     if lines.is_empty() && is_narrowed {
-        terminal.print("No record fits.\n")?;
+        terminal.print("No matching records.\n")?;
         return Ok(Exit::Done);
     }
     terminal.print(&pinwise_report::history(&lines))?;
@@ -91,7 +91,7 @@ pub(super) fn line(listed: &Listed) -> Line<'_> {
         } else {
             "cut off"
         },
-        tags: &listed.outline.tags,
+        tags: &listed.summary.tags,
     }
 }
 
@@ -109,9 +109,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
                 &Summary::of(&named.body),
             ))?;
             let id = &named.entry.id;
-            terminal.warn(&format!(
-                "{id} is shown as far as it is understood: {reason}"
-            ));
+            terminal.warn(&format!("{id} is only partly shown: {reason}"));
             return Ok(Exit::Done);
         }
     };

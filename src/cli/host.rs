@@ -21,7 +21,7 @@ const WATCH: Duration = Duration::from_millis(500);
 pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exit> {
     if global.machine != "local" {
         bail!(
-            "doctor examines the machine at hand; --machine {} has nothing to examine",
+            "doctor examines this machine; it needs --machine local, not {}",
             global.machine
         );
     }
@@ -69,12 +69,12 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
         variables: &variables,
     };
     let granted = |cpus: &pinwise_topology::CpuSet| {
-        bound::tell_variables(&variables, terminal);
+        bound::print_variables(&variables, terminal);
         warn(cpus);
     };
-    let told = |coverage: &Coverage| bound::tell_coverage(coverage, terminal);
+    let on_coverage = |coverage: &Coverage| bound::print_coverage(coverage, terminal);
     not_started(
-        linux::execute_bound(&command, &place, granted, told),
+        linux::execute_bound(&command, &place, granted, on_coverage),
         terminal,
     )
 }

@@ -67,12 +67,12 @@ const OPTIONS: [(&[&str], &str, &str); 8] = [
     (
         &["-m", "-M", "--min-runs"],
         "max-runs",
-        "how many runs it takes is decided while measuring; -r N is the most per arm",
+        "the number of runs is chosen while measuring; -r N is the most per arm",
     ),
     (
         &["-s", "--setup"],
         "prepare",
-        "arms take turns, so none has a beginning: run it before pinwise, or before every run by -p",
+        "arms take turns: run it once before pinwise, or before every run with -p",
     ),
     (&["-S"], "shell", "--shell=SHELL passes commands to a shell"),
     (
@@ -156,7 +156,7 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
                 Some((_, instead)) => (*instead).to_owned(),
                 None => nested(word)?,
             };
-            Some(format!("there is no command '{word}'; try {instead}"))
+            Some(format!("no such command: '{word}'; try {instead}"))
         }
         ErrorKind::UnknownArgument => {
             let word = word(ContextKind::InvalidArg)?;
@@ -165,7 +165,7 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
             let mut known = command.get_arguments().filter_map(Arg::get_long);
             known
                 .any(|long| long == *option)
-                .then(|| format!("there is no option {word} here: {instead}"))
+                .then(|| format!("no such option: {word}; {instead}"))
         }
         _ => None,
     }

@@ -8,13 +8,13 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-/// The text of a regular file of at most so many bytes.
+/// The text of a regular file of at most this many bytes.
 pub(super) fn read_text(path: &Path, most: u64) -> anyhow::Result<String> {
     let mut options = OpenOptions::new();
     let options = options.read(true).custom_flags(libc::O_NONBLOCK);
     let file = options.open(path)?;
     if !file.metadata()?.is_file() {
-        bail!("it is no regular file");
+        bail!("it is not a regular file");
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;

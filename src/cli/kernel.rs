@@ -5,7 +5,9 @@ use anyhow::{Context, bail};
 use super::args::{Global, KernelArgs, SplitChoice};
 use super::terminal::Terminal;
 use super::{Exit, temporary_folder};
-use pinwise_kernels::work::{self, Amount, Isa, KERNELS, Kernel, Order, Outcome, Setup, Split};
+use pinwise_kernels::work::{
+    self, Amount, Isa, KERNELS, Kernel, KernelOutcome, Order, Setup, Split,
+};
 use pinwise_machine::linux::available_memory_bytes;
 use pinwise_record::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
 use pinwise_topology::CpuSet;
@@ -101,7 +103,7 @@ fn order(args: &KernelArgs) -> anyhow::Result<Order> {
     })
 }
 
-fn record(order: &Order, outcome: &Outcome) -> KernelRecord {
+fn record(order: &Order, outcome: &KernelOutcome) -> KernelRecord {
     let seconds = outcome.elapsed.as_secs_f64();
     let per_second = |amount: u64| amount as f64 / seconds.max(1e-9);
     KernelRecord {

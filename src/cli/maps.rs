@@ -13,7 +13,7 @@ use pinwise_topology::Topology;
 const MOST: usize = 20;
 
 /// The newest map of this machine, if it is one of this boot. A store that
-/// cannot be read is told later, when the experiment is to be stored.
+/// cannot be read is reported later, when the experiment is to be stored.
 pub(super) fn measured_before(
     global: &Global,
     topology: &Topology,

@@ -131,7 +131,7 @@ fn argv(arguments: Vec<OsString>) -> Vec<String> {
     words
 }
 
-/// Help and version are data; any other answer of the parser is an error, told
+/// Help and version are data; any other answer of the parser is an error, reported
 /// in one line with its hint.
 fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     use clap::error::ErrorKind;

@@ -15,7 +15,7 @@ use pinwise_store::{StoreError, Stored};
 /// A record, its line of the history, and what lists say of it.
 pub(super) struct Reported {
     pub(super) entry: Entry,
-    pub(super) outline: Summary,
+    pub(super) summary: Summary,
     pub(super) record: Box<RawValue>,
 }
 
@@ -36,7 +36,7 @@ fn file_of(id: &str) -> Option<&Path> {
 pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<Reported> {
     Ok(Reported {
         entry: stored.entry.clone(),
-        outline: Summary::of(&stored.body),
+        summary: Summary::of(&stored.body),
         record: stored.completed()?,
     })
 }
@@ -47,7 +47,7 @@ fn of_file(path: &Path) -> anyhow::Result<Reported> {
     // The page shows what it finds of a record that lacks fields.
     Kind::of_text(&named.body).with_context(|| path.display().to_string())?;
     Ok(Reported {
-        outline: Summary::of(&named.body),
+        summary: Summary::of(&named.body),
         entry: named.entry,
         record: completed(&named.body)?,
     })

@@ -23,13 +23,13 @@ pub(super) fn changed_store(global: &Global) -> anyhow::Result<Store> {
     Store::open_to_change(&location, &spool)?.with_context(|| NOTHING)
 }
 
-/// Opens the store, unless there shall be none.
+/// Opens the store, unless there is to be none.
 pub(super) fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
     let (location, spool) = place(global)?;
     Ok(Store::open_at(&location, &spool)?)
 }
 
-/// Opens the store for reading, unless there shall be none: nothing is made.
+/// Opens the store for reading, unless there is to be none: nothing is made.
 pub(super) fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store>> {
     let (location, spool) = place(global)?;
     Ok(Store::open_to_read(&location, &spool)?)
@@ -83,7 +83,5 @@ fn default_store() -> anyhow::Result<std::path::PathBuf> {
 fn state_folder() -> anyhow::Result<std::path::PathBuf> {
     named_folder("XDG_STATE_HOME")
         .or_else(|| named_folder("HOME").map(|home| home.join(".local/state")))
-        .context(
-            "neither XDG_STATE_HOME nor HOME is set: records that a server cannot take would have nowhere to wait",
-        )
+        .context("neither XDG_STATE_HOME nor HOME is set: undelivered records need a folder")
 }

@@ -37,7 +37,7 @@ pub(super) fn offer(server: &mut Server) {
     }
 }
 
-/// Tells a server how the connection to it is to be protected.
+/// Chooses how the connection to a server is protected.
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
 pub(super) fn offer_security(server: &mut Server) -> Result<(), StoreError> {
     let mode = std::env::var("PGSSLMODE").ok();

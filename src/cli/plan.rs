@@ -22,7 +22,7 @@ use pinwise_placement::{Placement, Realised, defaults, merge_equivalent};
 use pinwise_record::{ComparisonStudy, TopologyRecord};
 use pinwise_stats::confirm::Score;
 use pinwise_study::bench::METRIC;
-use pinwise_study::compare::{ArmPlan, Plan, RunFailure, Tuning};
+use pinwise_study::compare::{ArmPlan, ComparePlan, RunFailure, Tuning};
 use pinwise_study::probe::advised;
 use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload, thread_variables};
@@ -54,7 +54,7 @@ pub(super) fn compare(
     machine: &mut dyn Machine,
     known: impl Fn(&Topology) -> Option<TopologyRecord>,
     terminal: &Terminal,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<ComparePlan> {
     let kernel = kernel::asked(args, !machine.is_simulated())?;
     let metric: Metric = match (&args.metric, recipe) {
         (Some(text), _) => text.parse().context("--metric")?,
@@ -81,12 +81,12 @@ pub(super) fn compare(
         let threads = match &kernel {
             Some(kernel) => {
                 let threads = kernel.threads();
-                tell_threads(&format!("runs {}", count(threads, "thread")), terminal);
+                print_threads(&format!("runs {}", count(threads, "thread")), terminal);
                 threads
             }
             None => {
                 let (threads, words) = busy(&workloads[0], &topology, machine)?;
-                tell_threads(&words, terminal);
+                print_threads(&words, terminal);
                 threads
             }
         };
@@ -96,7 +96,7 @@ pub(super) fn compare(
     let smaller = what_if::smaller(&args.what_if, &topology)?;
     let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
     if args.experiment.workload.threads_env.is_none() {
-        tell_bound(&arms, terminal);
+        print_bound(&arms, terminal);
     }
     arms.extend(smaller_arms(&candidates, &workloads, &smaller));
     make_unique(&mut arms);
@@ -109,7 +109,7 @@ pub(super) fn compare(
         Some(kernel) => kernel.look(&topology, known(&topology).as_ref(), machine)?,
         None => None,
     };
-    Ok(Plan {
+    Ok(ComparePlan {
         known: found
             .into_iter()
             .chain(what_if::caution(&smaller, &topology))
@@ -174,7 +174,7 @@ pub(super) fn with_itself(
     seed: u64,
     machine: &mut dyn Machine,
     terminal: &Terminal,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<ComparePlan> {
     let metric: Metric = args
         .metric
         .as_deref()
@@ -209,7 +209,7 @@ pub(super) fn with_itself(
             offline: None,
         })
         .collect();
-    Ok(Plan {
+    Ok(ComparePlan {
         arms,
         metric,
         tuning: tuning(&args.experiment.effort),
@@ -222,12 +222,12 @@ pub(super) fn with_itself(
 }
 
 /// A plan with a name and the time, and nothing else yet.
-fn named() -> Plan {
+fn named() -> ComparePlan {
     let (id, started) = name_and_time();
-    Plan {
+    ComparePlan {
         id,
         started,
-        ..Plan::default()
+        ..ComparePlan::default()
     }
 }
 
@@ -292,13 +292,13 @@ pub(super) fn live_places(
     realised(&wanted, topology, terminal)
 }
 
-fn tell_threads(what: &str, terminal: &Terminal) {
+fn print_threads(what: &str, terminal: &Terminal) {
     terminal.note(&format!(
         "The program {what}; trying the placements that suit it."
     ));
 }
 
-/// The placements that suit so many threads, in the light of what was measured
+/// The placements that suit this many threads, in the light of what was measured
 /// of this machine since it booted.
 fn chosen_placements(
     threads: usize,
@@ -408,7 +408,7 @@ fn arms(
 }
 
 /// Says of bound arms what is done for them that nobody asked for.
-fn tell_bound(arms: &[ArmPlan], terminal: &Terminal) {
+fn print_bound(arms: &[ArmPlan], terminal: &Terminal) {
     let first = arms
         .iter()
         .find_map(|arm| Some((arm, arm.binding.as_ref()?)));
@@ -416,7 +416,7 @@ fn tell_bound(arms: &[ArmPlan], terminal: &Terminal) {
     let threads = binding.order.len();
     let mut added = thread_variables(threads);
     added.retain(|variable| arm.workload.environment.contains(variable));
-    bound::tell_variables(&added, terminal);
+    bound::print_variables(&added, terminal);
 }
 
 /// Every command on every smaller machine.
@@ -491,7 +491,7 @@ pub(super) fn output(text: &str, metric: &Metric) -> anyhow::Result<Output> {
     };
     if metric.needs_output() {
         if wanted != Output::Discard {
-            bail!("--output {text}: the metric needs the output itself; leave --output away");
+            bail!("--output {text}: the metric needs the output itself; omit --output");
         }
         return Ok(Output::Keep);
     }

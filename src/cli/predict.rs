@@ -13,7 +13,7 @@ use pinwise_placement::space::Space;
 use pinwise_record::{
     PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement, SEARCH_SCHEMA, SearchRecord,
 };
-use pinwise_study::search::predict::{Ask, Forecast, predict as foretell};
+use pinwise_study::search::predict::{Ask, Forecast, predict as forecast_all};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::Workload;
 
@@ -32,19 +32,19 @@ pub(super) fn predict(
         terminal.note(&warning);
     }
     let threads = threads(args, &record, &topology)?;
-    tell_of_threads(threads, &record, terminal);
+    print_threads(threads, &record, terminal);
     let asks = match args.places.as_slice() {
         [] => shapes(&topology, threads),
         places => named(places, &topology, threads)?,
     };
-    let forecasts = foretell(&record, &topology, &asks)
+    let forecasts = forecast_all(&record, &topology, &asks)
         .map_err(|reason| anyhow::anyhow!("record {}: {reason}", record.id))?;
     let truth = Truth::new(&record, &topology, machine.as_ref())?;
     let shape = format!("{:016x}", topology.shape_hash());
     let is_searched_machine =
         machine.label() == record.host.machine_spec && shape == record.host.shape_hash;
-    let told = asks.iter().zip(&forecasts);
-    let mut placements: Vec<PredictedPlacement> = told
+    let answers = asks.iter().zip(&forecasts);
+    let mut placements: Vec<PredictedPlacement> = answers
         .map(|(ask, forecast)| placement(ask, forecast, &truth, is_searched_machine))
         .collect();
     if args.places.is_empty() {
@@ -111,7 +111,7 @@ fn threads(
 
 /// Numbers of threads that the search did not have are less certain than the
 /// intervals say.
-fn tell_of_threads(threads: usize, record: &SearchRecord, terminal: &Terminal) {
+fn print_threads(threads: usize, record: &SearchRecord, terminal: &Terminal) {
     if record.plan.threads.contains(&threads) {
         return;
     }

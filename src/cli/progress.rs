@@ -124,11 +124,11 @@ fn of_search(progress: &Searching<'_>) -> String {
         progress.runs + 1,
         visible(progress.arm)
     );
-    if let Some((leader, doubt)) = progress.leader {
+    if let Some((leader, better)) = progress.leader {
         text.push_str(&format!(
-            " · {} leads, doubt {:.0} %",
+            " · {} leads, {:.0} % chance of a better one",
             visible(leader),
-            100.0 * doubt
+            100.0 * better
         ));
     }
     text

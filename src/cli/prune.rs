@@ -15,7 +15,7 @@ use pinwise_machine::linux::time_of_day;
 use pinwise_report::Line;
 use pinwise_store::{Listed, Location, Store, StoreError};
 
-/// Records of a list for people; of the rest only the number is told.
+/// Records of a list for people; of the rest only the number is printed.
 const MOST_SHOWN: usize = 20;
 
 pub(super) fn prune(
@@ -47,7 +47,7 @@ pub(super) fn prune(
         return Ok(Exit::Done);
     }
     if going.is_empty() {
-        terminal.print("No record fits.\n")?;
+        terminal.print("No matching records.\n")?;
         return Ok(Exit::Done);
     }
     let shown: Vec<Line<'_>> = going.iter().take(MOST_SHOWN).map(line).collect();
@@ -56,13 +56,12 @@ pub(super) fn prune(
         text.push_str(&format!("and {} more\n", going.len() - shown.len()));
     }
     text.push_str(&format!(
-        "{} of {} would go, with {}.\n",
-        count(going.len(), "record"),
-        all.total,
+        "Would remove {} of {} ({}). Run again with --yes.\n",
+        going.len(),
+        count(all.total, "record"),
         bytes(size as f64)
     ));
     terminal.print(&text)?;
-    terminal.note("Nothing was removed: --yes does it.");
     Ok(Exit::Done)
 }
 
@@ -72,7 +71,7 @@ fn chosen(lines: Vec<Listed>, args: &PruneArgs) -> anyhow::Result<Vec<Listed>> {
     let spared = args.keep.unwrap_or(0);
     let fits = lines
         .into_iter()
-        .filter(|listed| !args.untagged || listed.outline.tags.is_empty());
+        .filter(|listed| !args.untagged || listed.summary.tags.is_empty());
     let going = fits.skip(spared);
     Ok(going
         .filter(|listed| {
@@ -83,13 +82,13 @@ fn chosen(lines: Vec<Listed>, args: &PruneArgs) -> anyhow::Result<Vec<Listed>> {
         .collect())
 }
 
-/// The time so long ago, as records have it: texts of one form sort by time.
+/// The time this long ago, as records have it: texts of one form sort by time.
 fn time_before(age: Duration) -> anyhow::Result<String> {
     let now: SystemTime = humantime::parse_rfc3339(&time_of_day()).context("the time of day")?;
     let then = now
         .checked_sub(age)
         .filter(|then| *then >= SystemTime::UNIX_EPOCH);
-    let then = then.context("--older-than: that is before records were kept")?;
+    let then = then.context("--older-than: that is before the first possible record")?;
     Ok(humantime::format_rfc3339_seconds(then).to_string())
 }
 
@@ -108,7 +107,7 @@ fn remove(
     };
     for id in &removed.being_written {
         terminal.warn(&format!(
-            "record {id} stays: a running pinwise still writes it"
+            "record {id} stays: a running pinwise is still writing it"
         ));
     }
     if !removed.of_others.is_empty() {

@@ -42,7 +42,7 @@ pub(super) fn report(
 pub(super) fn of_record<R: StoredRecord>(record: &R) -> anyhow::Result<String> {
     let reported = Reported {
         entry: record.entry(),
-        outline: Summary::read(&serde_json::to_value(record)?),
+        summary: Summary::read(&serde_json::to_value(record)?),
         record: to_raw_value(record)?,
     };
     written(&template()?, &[reported])
@@ -67,7 +67,7 @@ fn written(template: &str, records: &[Reported]) -> anyhow::Result<String> {
     let shown: Vec<Shown<'_>> = records
         .iter()
         .map(|record| Shown {
-            entry: Line::new(&record.entry, &record.outline),
+            entry: Line::new(&record.entry, &record.summary),
             record: &record.record,
         })
         .collect();
@@ -107,7 +107,7 @@ fn unused_name(id: &str) -> anyhow::Result<PathBuf> {
     let path = PathBuf::from(format!("pinwise-{stem}.html"));
     if path.exists() {
         bail!(
-            "{} is there already: name another with -o FILE",
+            "{} exists already: name another with -o FILE",
             path.display()
         );
     }

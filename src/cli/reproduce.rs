@@ -44,17 +44,17 @@ pub(super) fn reproduce(
         started,
         host: host_name(),
     };
-    let mut told = ProgressReporter::new(terminal, args.simulated);
+    let mut reporter = ProgressReporter::new(terminal, args.simulated);
     let record = if args.simulated {
         if global.machine != "local" {
-            bail!("--simulated brings the reports' own machines; leave --machine away");
+            bail!("--simulated brings the reports' own machines; omit --machine");
         }
-        simulate(&reports, &settings, &mut told)?
+        simulate(&reports, &settings, &mut reporter)?
     } else {
         let mut machine = open_machine(global, settings.seed, false)?;
-        run_here(&reports, &settings, machine.as_mut(), &mut told)?
+        run_here(&reports, &settings, machine.as_mut(), &mut reporter)?
     };
-    told.finish();
+    reporter.finish();
     finish(global, &record, terminal)
 }
 

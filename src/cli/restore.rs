@@ -1,4 +1,4 @@
-//! `restore`: what could not be put back is put back.
+//! `restore`: restores what could not be restored before.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use super::args::RestoreArgs;
 use super::terminal::Terminal;
 use pinwise_format::count;
 use pinwise_machine::linux::{
-    Leftover, LeftoverState, Outcome, journal_folders, leftovers, own_user_is_root,
+    Leftover, LeftoverState, UndoOutcome, journal_folders, leftovers, own_user_is_root,
 };
 
 pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
@@ -16,7 +16,7 @@ pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result
     let found = leftovers(&folders, of_rules.as_deref(), !args.dry_run);
     let mut text = String::new();
     for left in &found {
-        text.push_str(&told(left, args.dry_run));
+        text.push_str(&message(left, args.dry_run));
     }
     if found.is_empty() {
         let places = folders.iter().chain(&of_rules);
@@ -35,9 +35,9 @@ pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result
     })
 }
 
-/// Was something not put back that should have been?
+/// Was something not restored that should have been?
 fn is_open(left: &Leftover) -> bool {
-    let has_failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
+    let has_failed = |outcome: &UndoOutcome| matches!(outcome, UndoOutcome::Failed(_));
     match &left.state {
         LeftoverState::Unreadable(_) => true,
         LeftoverState::Left(all) => all.iter().any(|(_, outcome)| has_failed(outcome)),
@@ -46,7 +46,7 @@ fn is_open(left: &Leftover) -> bool {
 }
 
 /// A line for the journal, and one for each change.
-fn told(left: &Leftover, is_dry: bool) -> String {
+fn message(left: &Leftover, is_dry: bool) -> String {
     let path = left.path.display();
     let changes = match &left.state {
         LeftoverState::Left(changes) => changes,
@@ -57,14 +57,14 @@ fn told(left: &Leftover, is_dry: bool) -> String {
         }
         LeftoverState::Kept => {
             let removed = if is_dry { "" } else { "; removed" };
-            return format!("{path}: what it tells of was to stay{removed}\n");
+            return format!("{path}: its changes were to stay{removed}\n");
         }
         LeftoverState::Unreadable(_) => return String::new(),
     };
     let mut text = format!("{path}: {}\n", count(changes.len(), "change"));
     for (entry, outcome) in changes {
         let words = match outcome {
-            Outcome::Restored if is_dry => "would be put back".to_owned(),
+            UndoOutcome::Restored if is_dry => "would be restored".to_owned(),
             other => other.to_string(),
         };
         text.push_str(&format!("  {entry} ({words})\n"));
@@ -72,7 +72,7 @@ fn told(left: &Leftover, is_dry: bool) -> String {
     text
 }
 
-/// Tells of what an earlier pinwise left, before something is changed anew.
+/// Reports what an earlier pinwise left, before something is changed anew.
 pub(super) fn offer(terminal: &Terminal) {
     let found = leftovers(&journal_folders(), None, false);
     let is_left =
@@ -80,13 +80,13 @@ pub(super) fn offer(terminal: &Terminal) {
     let left = found.iter().filter(is_left).count();
     if left > 0 {
         terminal.note(&format!(
-            "{} of a pinwise that was ended before it could put everything back: pinwise apply restore finishes it (--dry-run shows what)",
+            "{} of a pinwise that was killed before it could restore everything: pinwise apply restore does it (--dry-run shows what)",
             count(left, "journal")
         ));
     }
 }
 
-/// Where rules write down what they change, unless told; `None`: nowhere.
+/// Where rules record what they change, by default; `None`: nowhere.
 pub(super) fn default_rules_state() -> Option<PathBuf> {
     if own_user_is_root() {
         return Some("/run/pinwise-rules/rules".into());

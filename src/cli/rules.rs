@@ -14,7 +14,7 @@ use pinwise_machine::linux::{
     self, LinuxProcesses, ProcessWatch, RulesJournal, may_set_any_nice, user_id, writable_by_others,
 };
 use pinwise_record::RuleChange;
-use pinwise_study::rules::{Plan, RuleEnforcer, RuleEvent, keep, survey};
+use pinwise_study::rules::{RuleEnforcer, RuleEvent, RulesPlan, keep, survey};
 use pinwise_workload::rules::{Position, RulesError};
 
 pub(super) fn rules(
@@ -35,19 +35,19 @@ pub(super) fn rules(
 /// Bytes of the largest file of rules.
 const LARGEST: u64 = 1 << 20;
 
-/// Reads the rules; a mistake is told as `FILE:LINE:COLUMN: what`.
-fn load(file: &Path) -> anyhow::Result<Plan> {
+/// Reads the rules; a mistake is reported as `FILE:LINE:COLUMN: what`.
+fn load(file: &Path) -> anyhow::Result<RulesPlan> {
     let text = read_text(file, LARGEST).with_context(|| file.display().to_string())?;
     let (topology, _) = linux::discover()?;
-    let mut plan = Plan::read(&text, &topology, user_id)
+    let mut plan = RulesPlan::read(&text, &topology, user_id)
         .map_err(|error| anyhow::anyhow!("{}:{error}", file.display()))?;
-    let doubts = [plan.rules.doubts(), open_files(&plan, file)].concat();
-    plan.rules.warnings.extend(doubts);
+    let warnings = [plan.rules.warnings(), open_files(&plan, file)].concat();
+    plan.rules.warnings.extend(warnings);
     Ok(plan)
 }
 
 /// Files that decide who gets what, and that others may change.
-fn open_files(plan: &Plan, file: &Path) -> Vec<RulesError> {
+fn open_files(plan: &RulesPlan, file: &Path) -> Vec<RulesError> {
     let start = Position { line: 1, column: 1 };
     let own = writable_by_others(file, None).map(|who| (start, format!("these rules: {who}")));
     let executables = plan.rules.executable_paths().into_iter();
@@ -67,7 +67,7 @@ fn open_files(plan: &Plan, file: &Path) -> Vec<RulesError> {
     .collect()
 }
 
-fn warn(plan: &Plan, file: &Path, terminal: &Terminal) {
+fn warn(plan: &RulesPlan, file: &Path, terminal: &Terminal) {
     for warning in &plan.rules.warnings {
         terminal.warn(&format!("{}:{warning}", file.display()));
     }
@@ -95,7 +95,7 @@ fn unit(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
 }
 
 /// Who cannot lower nice values again must not raise them.
-fn check_nice(plan: &Plan) -> anyhow::Result<()> {
+fn check_nice(plan: &RulesPlan) -> anyhow::Result<()> {
     let nice = plan.rules.rules.iter().find_map(|rule| rule.nice.as_ref());
     if let Some(nice) = nice.filter(|_| !may_set_any_nice()) {
         bail!(
@@ -138,10 +138,10 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
         ));
     }
     let own = i32::try_from(std::process::id()).unwrap_or(0);
-    let mut keeper = RuleEnforcer::new(LinuxProcesses::open(), journal, plan, before, own);
+    let mut enforcer = RuleEnforcer::new(LinuxProcesses::open(), journal, plan, before, own);
     let mut failed = None;
-    let mut tell = |told: RuleEvent| {
-        let done = told_one(told, &mut log, args.dry_run, terminal);
+    let mut notify = |message: RuleEvent| {
+        let done = report_one(message, &mut log, args.dry_run, terminal);
         // The rules go on where nobody reads or the disk is full.
         if let Err(error) = done
             && failed.is_none()
@@ -150,37 +150,37 @@ fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
             failed = Some(());
         }
     };
-    keeper.review(&mut tell);
-    keeper.look(&mut tell);
+    enforcer.review(&mut notify);
+    enforcer.look(&mut notify);
     if args.once {
-        finish(keeper);
+        finish(enforcer);
         return Ok(Exit::Done);
     }
-    tell(RuleEvent::Note(format!(
+    notify(RuleEvent::Note(format!(
         "The rules are in force for {} processes. SIGHUP reads them again, Ctrl-C ends.",
-        keeper.count()
+        enforcer.count()
     )));
     let mut reload = || load().map_err(|error| format!("{error:#}"));
-    let kept = keep(&mut keeper, &mut watch, &mut reload, &mut tell);
-    keeper.give_all_back(&mut tell);
-    finish(keeper);
+    let kept = keep(&mut enforcer, &mut watch, &mut reload, &mut notify);
+    enforcer.give_all_back(&mut notify);
+    finish(enforcer);
     kept?;
     Ok(Exit::Done)
 }
 
-fn finish(keeper: RuleEnforcer<LinuxProcesses, RulesJournal>) {
-    if let Some(journal) = keeper.into_ledger() {
+fn finish(enforcer: RuleEnforcer<LinuxProcesses, RulesJournal>) {
+    if let Some(journal) = enforcer.into_ledger() {
         journal.close();
     }
 }
 
-fn told_one(
-    told: RuleEvent,
+fn report_one(
+    message: RuleEvent,
     log: &mut Log,
     is_dry: bool,
     terminal: &Terminal,
 ) -> anyhow::Result<()> {
-    match told {
+    match message {
         RuleEvent::Note(sentence) => terminal.note(&sentence),
         RuleEvent::Warning(sentence) => terminal.warn(&sentence),
         RuleEvent::Change(mut change) => {
@@ -221,7 +221,7 @@ impl Log {
     }
 }
 
-/// Where it is written down who was changed.
+/// File that records which processes were changed.
 fn state(args: &RulesRunArgs) -> anyhow::Result<PathBuf> {
     if let Some(path) = &args.state {
         return Ok(path.clone());

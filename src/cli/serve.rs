@@ -59,7 +59,7 @@ pub(super) fn serve(
         terminal,
     )?;
     let yet = if is_missing {
-        ", which is not there yet"
+        ", which does not exist yet"
     } else {
         ""
     };
@@ -139,7 +139,7 @@ fn warn_if_open(listen: IpAddr, terminal: &Terminal) {
     ));
 }
 
-/// Starts a browser and goes on; whether one came up is told when it is known.
+/// Starts a browser and goes on; whether one came up is reported when known.
 fn open(page: &Path, terminal: Terminal) {
     #[expect(
         clippy::disallowed_methods,

@@ -59,7 +59,7 @@ pub(super) fn copy(args: &CopyArgs, terminal: &Terminal) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
-/// A location, of which a wrong one is told by the name of its argument.
+/// A location, of which a wrong one is reported by its argument's name.
 fn named(text: &str, which: &str) -> anyhow::Result<Location> {
     parse_location(text).map_err(|error| match error.downcast() {
         Ok(StoreError::Location { text, reason }) => anyhow!("{which} '{text}': {reason}"),

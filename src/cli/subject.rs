@@ -1,5 +1,5 @@
 //! Whom a trace, a profile or the laboratory is about: a command that is started
-//! where it is told, or a process that runs already.
+//! where one is given, or a process that runs already.
 
 use std::path::PathBuf;
 

@@ -12,7 +12,7 @@ use pinwise_store::{Retagged, Store};
 
 pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let mut store = changed_store(global)?;
-    // An id that is wrong is told before any record is changed.
+    // A wrong id is reported before any record is changed.
     for id in &args.ids {
         store.load(id)?;
     }
@@ -28,7 +28,7 @@ pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyho
         terminal.print_json(&json!({ "records": records }))?;
         return Ok(Exit::Done);
     }
-    let text: String = all.iter().map(|one| told(one, args)).collect();
+    let text: String = all.iter().map(|one| message(one, args)).collect();
     terminal.print(&text)?;
     Ok(Exit::Done)
 }
@@ -57,7 +57,7 @@ fn retagged(store: &mut Store, id: &str, args: &TagArgs) -> anyhow::Result<Retag
 }
 
 /// What changed, and what did not although it was asked for.
-fn told(one: &Retagged, args: &TagArgs) -> String {
+fn message(one: &Retagged, args: &TagArgs) -> String {
     let listed = |tags: &[String]| match tags {
         [] => "no tag".to_owned(),
         tags => tags.join(", "),

@@ -218,13 +218,13 @@ fn without_number(sentence: &str) -> String {
         Some((first, rest)) => (first, Some(rest)),
         None => (sentence, None),
     };
-    let mut told = first.to_owned();
+    let mut message = first.to_owned();
     if let Some((before, after)) = first.split_once(" (os error ")
         && let Some((_, after)) = after.split_once(')')
     {
-        told = format!("{before}{after}");
+        message = format!("{before}{after}");
     }
-    rest.map_or(told.clone(), |rest| format!("{told}\n{rest}"))
+    rest.map_or(message.clone(), |rest| format!("{message}\n{rest}"))
 }
 
 fn visible_lines(text: &str) -> String {

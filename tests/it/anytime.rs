@@ -1,5 +1,5 @@
 //! Pairs without a planned number on recorded noise: how often two arms that
-//! are the same are ever told apart, and whether a planted effect is found.
+//! are the same are ever found to differ, and whether a planted effect is found.
 
 use pinwise_machine::{Machine, Output, Request};
 use pinwise_sim::SimulatedMachine;

@@ -55,7 +55,7 @@ const CIRCLES: [&str; 16] = [
     "record: attribution profile",
     "serve: answers live policy",
     "sim::wiring: description truth",
-    "stats: confirm doubts",
+    "stats: caveats confirm",
     "stats: outliers tails",
     "study::fleet: attribution diff",
     "study::fleet: findings report",
@@ -353,7 +353,7 @@ fn functions(lines: &[String]) -> Vec<(String, usize)> {
     found
 }
 
-/// Release builds, which users have, are never told by a variable to fail.
+/// Release builds, which users have, are never made to fail by a variable.
 #[test]
 fn faults_are_read_only_with_debug_assertions() {
     let mut seen = 0;

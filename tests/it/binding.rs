@@ -435,10 +435,10 @@ fn comparisons_record_how_much_ran_where_asked() {
         );
     }
     let findings = record["findings"].as_array().unwrap();
-    let told = findings
+    let message = findings
         .iter()
         .find(|finding| finding["check"] == "coverage");
-    let sentence = told.unwrap()["sentence"].as_str().unwrap();
+    let sentence = message.unwrap()["sentence"].as_str().unwrap();
     assert!(
         sentence.contains("100.0 % of CPU time ran where asked"),
         "{sentence}"

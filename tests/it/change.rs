@@ -79,7 +79,7 @@ fn records_that_answer_different_questions_are_refused() {
     );
 }
 
-/// Others use so many CPUs during every run.
+/// Others use this many CPUs during every run.
 fn load(record: &mut Comparison, cpus: f64) {
     for run in record.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
         run.foreign_cpu_s = Some(cpus * run.wall_s);

@@ -111,18 +111,24 @@ fn check(from: &Path, counts: [u64; 5], warnings: &[&str]) {
     let record: serde_json::Value = serde_json::from_str(&out).unwrap();
     let keys = ["cpus", "cores", "llcs", "numa_nodes", "packages"];
     let read = keys.map(|key| record["counts"][key].as_u64().unwrap());
-    let told: Vec<&str> = record["warnings"]
+    let message: Vec<&str> = record["warnings"]
         .as_array()
         .unwrap()
         .iter()
         .map(|warning| warning.as_str().unwrap())
         .collect();
-    assert_eq!(read, counts, "{told:#?}");
+    assert_eq!(read, counts, "{message:#?}");
     for part in warnings {
-        assert!(told.iter().any(|t| t.contains(part)), "{part}: {told:#?}");
+        assert!(
+            message.iter().any(|t| t.contains(part)),
+            "{part}: {message:#?}"
+        );
     }
-    let is_expected = |told: &&str| warnings.iter().any(|part| told.contains(part));
-    let unexpected: Vec<&&str> = told.iter().filter(|told| !is_expected(told)).collect();
+    let is_expected = |message: &&str| warnings.iter().any(|part| message.contains(part));
+    let unexpected: Vec<&&str> = message
+        .iter()
+        .filter(|message| !is_expected(message))
+        .collect();
     assert!(unexpected.is_empty(), "{unexpected:#?}");
 }
 
@@ -295,7 +301,7 @@ fn contradictions_are_warnings() {
             "CPUs 7 are said to be online",
             "CPU 1 is said to share a core",
             "CPU 3 is said to share a package",
-            "An L3 cache is said to be shared by CPUs 2-3",
+            "An L3 cache is reported to be shared by CPUs 2-3",
             "NUMA node 1 claims CPUs 2-3 that node 0 claims too",
         ],
     );
@@ -312,7 +318,7 @@ fn contradictions_are_warnings() {
         &[
             "core_cpus: CPUs 2-3 are without CPU 1 itself",
             "shared_cpu_map: CPUs 2-3 are without CPU 1 itself",
-            "An L3 cache is said to be shared by CPUs 1,",
+            "An L3 cache is reported to be shared by CPUs 1,",
         ],
     );
 }
@@ -431,7 +437,7 @@ fn machines_of_more_than_1024_cpus_are_read() {
     }
     snapshot.check([1280, 640, 80, 10, 2], &[]);
 
-    // Odd at every CPU: what is told can still be read.
+    // Inconsistent at every CPU: what is reported can still be read.
     for cpu in 0..ALL {
         snapshot.write(&format!("{CPU}/cpu{cpu}/topology/core_cpus"), "none");
     }

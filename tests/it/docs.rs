@@ -120,7 +120,7 @@ impl Stage {
         }
     }
 
-    /// A site that starts, says where it is, and ends when it is told to. There
+    /// A site that starts, says where it is, and ends when it is reported to. There
     /// is no browser to open it, and the port may be somebody else's.
     #[track_caller]
     fn serve(&self, line: &str) {
@@ -176,7 +176,7 @@ impl Stage {
             .output()
             .unwrap();
         let (out, err) = texts(&output);
-        if err.contains("cannot be had") {
+        if err.contains("is not available here") {
             eprintln!("SKIPPED {line}: {err}");
             return out;
         }

@@ -284,7 +284,7 @@ fn records_are_applied() {
 
 #[test]
 fn bad_input_is_refused_in_one_line() {
-    for (words, told) in [
+    for (words, message) in [
         (&["apply", "--place", "cpu:0"][..], "--as TOOL is missing"),
         (&["apply", "--as", "docker"], "needs a record"),
         (
@@ -320,6 +320,6 @@ fn bad_input_is_refused_in_one_line() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {err}");
         assert_eq!(out, "", "{words:?}");
         assert_eq!(err.lines().count(), 1, "{err}");
-        assert!(err.contains(told), "{words:?}: {err}");
+        assert!(err.contains(message), "{words:?}: {err}");
     }
 }

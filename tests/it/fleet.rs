@@ -2,7 +2,7 @@
 //! host: what is lost, killed, damaged or hostile on the way.
 //!
 //! `PINWISE_TEST_SEED` chooses the moments at which nodes are killed; the seed
-//! is told where a test fails.
+//! is printed where a test fails.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -397,7 +397,7 @@ fn two_fleets_share_neither_folder_nor_id() {
     assert!(err.contains("is not here"), "{err}");
 }
 
-/// Damaged, newer, foreign and strange files are told; the rest is taken.
+/// Damaged, newer, foreign and strange files are reported; the rest is taken.
 #[test]
 fn what_cannot_be_believed_is_not_taken() {
     let site = Site::new(&format!("{QUICK}repeat = 6\n"));
@@ -436,8 +436,8 @@ fn what_cannot_be_believed_is_not_taken() {
         "quick-2.json: ",
         "newer",
         "quick-3.json: it is record 'g.n1~quick-2', not 'f.n1~quick-3'",
-        "quick-4.json: it is no plain file",
-        "quick-5.json: it is no plain file",
+        "quick-4.json: it is not a regular file",
+        "quick-5.json: it is not a regular file",
         "no folder of a node",
         "begun-2.json: the record is damaged",
     ] {
@@ -465,7 +465,7 @@ fn clocks_that_differ_are_told() {
     assert!(!text.contains("clock of n1"), "{text}");
 }
 
-/// A disk that is full in the middle of it: told, and nothing half-written
+/// A disk that is full in the middle of it: reported, and nothing half-written
 /// counts.
 #[test]
 fn a_full_disk_is_told() {
@@ -520,7 +520,7 @@ fn a_folder_that_is_gone_is_not_made_anew() {
     assert!(err.contains("is not here"), "{err}");
 }
 
-/// Nothing is submitted of a study with a mistake, and the place is told.
+/// Nothing is submitted of a study with a mistake, and the place is reported.
 #[test]
 fn studies_with_mistakes_are_refused() {
     let site = Site::new("");

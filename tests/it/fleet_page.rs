@@ -31,9 +31,9 @@ fn reported(folder: &Path) -> String {
 #[test]
 fn what_a_fleet_left_is_shown_as_text() {
     let folder = tempfile::tempdir().unwrap();
-    let told = reported(folder.path());
+    let printed = reported(folder.path());
     let show = |id: &str| run(folder.path(), &["record", "show", id]);
-    assert_eq!(show(&format!("{FLEET}.report")), told);
+    assert_eq!(show(&format!("{FLEET}.report")), printed);
     let plan = show(FLEET);
     assert!(plan.starts_with("Fleet sim-200-4: 200 nodes asked, by simulated\n"));
     assert!(plan.contains("  smt-off: 1 node ("), "{plan}");
@@ -43,7 +43,7 @@ fn what_a_fleet_left_is_shown_as_text() {
         "{node}"
     );
     assert!(node.contains("\nSettings\n") && node.contains("memory latency"));
-    for text in [told, plan, node] {
+    for text in [printed, plan, node] {
         assert!(!text.contains('\u{1b}'), "{text}");
     }
 }
@@ -101,10 +101,10 @@ fn no_string_of_a_node_leaves_the_data_of_a_page() {
             &[&["record", "report", "-o", "-"], inputs].concat(),
         )
     };
-    let (told, plain) = (page(&["report.json", "node.json"]), page(&["plain.json"]));
-    assert!(told.contains("onerror=alert(1)"));
+    let (printed, plain) = (page(&["report.json", "node.json"]), page(&["plain.json"]));
+    assert!(printed.contains("onerror=alert(1)"));
     for markup in ["</script", "<img", "\u{2028}", "\u{1b}"] {
         let times = |page: &str| page.matches(markup).count();
-        assert_eq!(times(&told), times(&plain), "{markup:?}");
+        assert_eq!(times(&printed), times(&plain), "{markup:?}");
     }
 }

@@ -87,10 +87,10 @@ fn the_answer_comes_first_and_the_report_is_stored() {
     let (out, err) = texts(&fleet.run(&["fleet", "report"]));
     let first = out.lines().next().unwrap_or_else(|| panic!("{err}"));
     assert!(
-        first.contains("of 200 nodes depart from their equals"),
+        first.contains("of 200 nodes differ from their peers"),
         "{first}"
     );
-    for part in ["Groups of equals", "Nodes that depart", "Record f.report."] {
+    for part in ["Groups of similar nodes", "Outliers", "Record f.report."] {
         assert!(out.contains(part), "{part}: {out}");
     }
     for line in out.lines() {

@@ -1,4 +1,4 @@
-//! Made-up fleets, as the command stores and tells them.
+//! Simulated fleets, as the command stores and prints them.
 
 use pinwise_store::Store;
 use serde_json::Value;
@@ -36,13 +36,13 @@ fn timeless(mut record: Value) -> Value {
 #[test]
 fn a_fleet_is_stored_with_what_was_planted() {
     let folder = tempfile::tempdir().unwrap();
-    let told = json(
+    let reported = json(
         &folder,
         &["fleet", "simulate", "--nodes", "1000", "--seed", "7"],
     );
-    assert_eq!(told["fleet"], "sim-1000-7");
-    assert_eq!(told["nodes"], 1000);
-    let planted = told["planted"].as_array().unwrap();
+    assert_eq!(reported["fleet"], "sim-1000-7");
+    assert_eq!(reported["nodes"], 1000);
+    let planted = reported["planted"].as_array().unwrap();
     assert_eq!(planted.len(), 30);
     for fault in [
         "slow-dimm-channel",
@@ -60,7 +60,7 @@ fn a_fleet_is_stored_with_what_was_planted() {
     }
     let fleet = stored(&folder, "sim-1000-7");
     assert_eq!(fleet["schema"], "pinwise.fleet/1");
-    assert_eq!(fleet["planted"], told["planted"]);
+    assert_eq!(fleet["planted"], reported["planted"]);
     assert_eq!(fleet["asked"], 1000);
     let history = json(&folder, &["record", "history", "--tag", "fleet:sim-1000-7"]);
     assert_eq!(history["total"], 1001);
@@ -85,9 +85,9 @@ fn the_same_seed_gives_the_same_records_and_another_others() {
         let simulate = [
             "fleet", "simulate", "--nodes", "20", "--seed", seed, "--id", id,
         ];
-        let told = json(&folder, &simulate);
+        let reported = json(&folder, &simulate);
         let node = timeless(stored(&folder, &format!("{id}.n007")));
-        (told, node)
+        (reported, node)
     };
     assert_eq!(node("3", "a"), node("3", "a"));
     let (_, three) = node("3", "a");

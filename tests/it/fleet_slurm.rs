@@ -2,7 +2,7 @@
 //! (`tests/env/slurm/README.md`): what befalls nodes and jobs there.
 //!
 //! `PINWISE_TEST_SEED` chooses the moments at which nodes are killed; the seed
-//! is told where a test fails.
+//! is printed where a test fails.
 
 mod cluster;
 
@@ -66,7 +66,7 @@ fn files(fleet: &Path, node: &str) -> Vec<String> {
     found.flatten().map(name).collect()
 }
 
-/// Records of steps in a node's folder. What is told beside a record, a node
+/// Records of steps in a node's folder. What is printed beside a record, a node
 /// that was killed may not have written.
 fn records(fleet: &Path, node: &str) -> usize {
     let is_record = |name: &&String| {
@@ -182,8 +182,8 @@ fn no_record_is_lost_or_doubled_whatever_befalls_nodes() {
     finish(&cluster, id, &folder);
     let attempts: usize = NODES.iter().map(|node| attempts(&fleet, node)).sum();
     assert!(attempts > 4, "nothing befell any node");
-    let told = cluster.pinwise(&["fleet", "collect", &folder]);
-    assert_whole(&cluster, id, STEPS, &told);
+    let reported = cluster.pinwise(&["fleet", "collect", &folder]);
+    assert_whole(&cluster, id, STEPS, &reported);
     cluster.pinwise(&["fleet", "collect", &folder]);
     assert_whole(&cluster, id, STEPS, "collected twice");
 }
@@ -220,7 +220,7 @@ fn finish(cluster: &Cluster, id: &str, folder: &str) {
 }
 
 /// Every step of every node is in the store, once.
-fn assert_whole(cluster: &Cluster, id: &str, steps: usize, told: &str) {
+fn assert_whole(cluster: &Cluster, id: &str, steps: usize, reported: &str) {
     let tag = format!("fleet:{id}");
     let out = cluster.pinwise(&[
         "record", "history", "--tag", &tag, "--limit", "10000", "--format", "json",
@@ -234,11 +234,11 @@ fn assert_whole(cluster: &Cluster, id: &str, steps: usize, told: &str) {
     for node in NODES {
         for step in 1..=steps {
             let wanted = format!("{id}.{node}~quick-{step}");
-            assert!(once.contains(&wanted), "{wanted} is lost: {told}");
+            assert!(once.contains(&wanted), "{wanted} is lost: {reported}");
         }
     }
     let of_steps = ids.iter().filter(|id| id.contains('~')).count();
-    assert_eq!(of_steps, NODES.len() * steps, "{told}");
+    assert_eq!(of_steps, NODES.len() * steps, "{reported}");
 }
 
 fn ids_in(listed: &Value) -> Vec<String> {
@@ -261,7 +261,7 @@ fn node(status: &Value, name: &str) -> Value {
 }
 
 /// A node that is lost, a requeue half-way, a drained node, a cancelled job:
-/// each is told, and what was done before counts.
+/// each is reported, and what was done before counts.
 #[test]
 fn what_befalls_a_job_is_told() {
     let Some(cluster) = Cluster::start("fleet_slurm: told", QUICK) else {
@@ -531,8 +531,8 @@ fn eight_machines() -> Option<Cluster> {
     Cluster::start_with("fleet_slurm: documents", &settings)
 }
 
-/// What the guide shows, from a study file to the nodes that depart from
-/// their equals, run as it stands there, on nodes that are different machines.
+/// What the guide shows, from a study file to the nodes that differ from
+/// their peers, run as it stands there, on nodes that are different machines.
 #[test]
 fn commands_of_the_guide_go_from_nothing_to_outliers() {
     let guide = root().join("docs/guide/cluster.md");
@@ -561,7 +561,7 @@ fn commands_of_the_guide_go_from_nothing_to_outliers() {
             });
         }
         if line.contains("report") {
-            let (_, departing) = out.split_once("Nodes that depart").unwrap_or_default();
+            let (_, departing) = out.split_once("Outliers").unwrap_or_default();
             assert!(out.contains("8 of 8 nodes"), "{line}: {out}");
             assert!(departing.contains("n5 "), "{line}: {out}");
         }

@@ -142,28 +142,31 @@ fn templates_of_another_user_are_never_run() {
     // Named by its path it is read, and no more.
     let path = folder.to_str().unwrap();
     for name in [path, "pinwise-fleet/f", "./pinwise-fleet/f"] {
-        let told = trap.quiet(&["status", name], 0);
-        assert!(told.contains("The scheduler is not asked"), "{told}");
-        assert!(told.contains(&belongs), "{told}");
-        let told = trap.quiet(&["collect", name], 0);
-        assert!(told.contains("1 record of 1 node"), "{told}");
+        let reported = trap.quiet(&["status", name], 0);
+        assert!(
+            reported.contains("The scheduler is not asked"),
+            "{reported}"
+        );
+        assert!(reported.contains(&belongs), "{reported}");
+        let reported = trap.quiet(&["collect", name], 0);
+        assert!(reported.contains("1 record of 1 node"), "{reported}");
         trap.quiet(&["record", "report", name], 0);
         for verb in ["cancel", "resume"] {
-            let told = trap.quiet(&[verb, name], 2);
-            assert!(told.contains(&belongs), "{verb}: {told}");
-            assert_eq!(told.lines().count(), 1, "{told}");
+            let reported = trap.quiet(&[verb, name], 2);
+            assert!(reported.contains(&belongs), "{verb}: {reported}");
+            assert_eq!(reported.lines().count(), 1, "{reported}");
         }
     }
     // Found by an id, here or through the store, it is not followed at all.
     std::fs::rename(&folder, trap.site.path("f")).unwrap();
     for verb in ["status", "collect", "cancel", "resume", "report"] {
-        let told = trap.quiet(&[verb, "f"], 2);
-        assert!(told.contains(&belongs), "{verb}: {told}");
+        let reported = trap.quiet(&[verb, "f"], 2);
+        assert!(reported.contains(&belongs), "{verb}: {reported}");
     }
     std::fs::rename(trap.site.path("f"), &folder).unwrap();
     for verb in ["status", "collect", "cancel", "resume"] {
-        let told = trap.quiet(&[verb, "f"], 2);
-        assert!(told.contains(&belongs), "{verb}: {told}");
+        let reported = trap.quiet(&[verb, "f"], 2);
+        assert!(reported.contains(&belongs), "{verb}: {reported}");
     }
     let elsewhere = trap.site.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
@@ -203,12 +206,15 @@ fn templates_that_others_could_write_are_not_run() {
     for (what, loose) in cases {
         let tight = mode(&what);
         permit(&what, loose);
-        let told = trap.quiet(&["status", path], 0);
-        assert!(told.contains("others may write it"), "{told}");
+        let reported = trap.quiet(&["status", path], 0);
+        assert!(reported.contains("others may write it"), "{reported}");
         for verb in ["cancel", "resume"] {
-            let told = trap.quiet(&[verb, path], 2);
-            assert!(told.contains("others may write it"), "{verb}: {told}");
-            assert_eq!(told.lines().count(), 1, "{told}");
+            let reported = trap.quiet(&[verb, path], 2);
+            assert!(
+                reported.contains("others may write it"),
+                "{verb}: {reported}"
+            );
+            assert_eq!(reported.lines().count(), 1, "{reported}");
             trap.quiet(&[verb, "last"], 2);
         }
         trap.quiet(&["status", "f"], 2);
@@ -576,7 +582,7 @@ fn nodes_run_no_steps_of_another_user() {
     let err = site.refused(&words);
     assert!(err.contains(&format!("belongs to user {OTHER}")), "{err}");
     assert!(!node.exists());
-    // A container's root, told by the job whose fleet it is: what it makes is
+    // A container's root, which knows from the job whose fleet it is: what it makes is
     // the submitter's.
     let owner = OTHER.to_string();
     let output = site.run(&[&words[..], &["--owner", &owner]].concat());
@@ -604,8 +610,11 @@ fn pipes_in_the_place_of_files_are_refused() {
         mkfifo.args(["-m", "600"]).arg(folder.join(name));
         assert!(mkfifo.status().unwrap().success());
         for verb in ["status", "cancel", "resume"] {
-            let told = trap.quiet(&[verb, "pinwise-fleet/f"], 2);
-            assert!(told.contains("it is no plain file"), "{verb}: {told}");
+            let reported = trap.quiet(&[verb, "pinwise-fleet/f"], 2);
+            assert!(
+                reported.contains("it is not a regular file"),
+                "{verb}: {reported}"
+            );
         }
     }
 }

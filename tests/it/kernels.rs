@@ -109,7 +109,7 @@ fn nothing_is_allocated_between_the_first_unit_and_the_last() {
     }
 }
 
-/// Bytes that a kernel has at once at most, with so many threads' workers.
+/// Bytes that a kernel has at once at most, with this many threads' workers.
 fn peak_bytes(kernel: &Kernel, size: u64, threads: usize, isa: Isa) -> u64 {
     let before = LIVE_BYTES.get();
     PEAK_BYTES.set(before);
@@ -145,12 +145,12 @@ fn footprints_are_what_is_allocated() {
             (1, Isa::Native),
             (4, Isa::Native),
         ] {
-            let told = (kernel.footprint_bytes)(size, threads);
+            let message = (kernel.footprint_bytes)(size, threads);
             let found = peak_bytes(kernel, size, threads, isa);
-            let case = format!("{name} {size} {threads} {isa}: told {told}, found {found}");
-            assert!(found <= told + SMALL, "{case}");
+            let case = format!("{name} {size} {threads} {isa}: told {message}, found {found}");
+            assert!(found <= message + SMALL, "{case}");
             // A bound for the worst of lengths is loose for others.
-            assert!(told <= 3 * found + (1 << 20) + SMALL, "{case}");
+            assert!(message <= 3 * found + (1 << 20) + SMALL, "{case}");
         }
     }
 }

@@ -342,7 +342,7 @@ int main(void) {
     for program in ["wrong", "place"] {
         let mut command = Command::new("valgrind");
         command.args(["--error-exitcode=99", "--leak-check=full", "--quiet"]);
-        // Of what a thread keeps to its end, nothing tells valgrind.
+        // Valgrind does not know of what a thread keeps to its end.
         command.args(["--errors-for-leak-kinds=definite,indirect"]);
         command.arg(c.folder.path().join(program));
         command.env("LD_LIBRARY_PATH", c.folder.path());

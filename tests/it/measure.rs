@@ -351,8 +351,9 @@ fn maps_of_one_boot_that_differ_are_not_trusted() {
     verdict(&other, "placement", "contradicted");
     assert_eq!(other["contradictions"].as_array().unwrap().len(), 1);
     let verdicts = other["measured"]["verdicts"].to_string();
-    let told = "Of 3 maps of this boot 1 agrees with the report and 2 contradict it: trust neither";
-    assert!(verdicts.contains(told), "{verdicts}");
+    let message =
+        "Of 3 maps of this boot 1 agrees with the report and 2 contradict it: trust neither";
+    assert!(verdicts.contains(message), "{verdicts}");
     let (shown, _) = stored(&store, &["record", "show", "last"]);
     assert!(
         shown.contains("last-level caches: unstable, trust neither"),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::{has_program, pinwise, skipped, texts};
 
-/// Spins so many times a thousand hints, computes so many times a million
+/// Spins this many times a thousand hints, computes this many times a million
 /// steps, says how much it did, and ends with a status.
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -616,7 +616,7 @@ fn inlined_functions_have_their_names_and_lines() {
     assert!(folded.contains("main;outer;inner"), "{folded}");
     let source = record["instructions"][0]["source"].as_str().unwrap();
     assert!(source.ends_with("inlined.c:3"), "{source}");
-    // Without debug information nobody tells.
+    // Without debug information it is unknown.
     let (hottest, _, folded) = profiled("");
     assert_eq!(hottest, "outer", "{folded}");
     assert!(!folded.contains("inner"), "{folded}");

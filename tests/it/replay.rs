@@ -10,7 +10,7 @@ use pinwise_record::{Comparison, ContrastVerdict};
 use pinwise_sim::SimulatedMachine;
 use pinwise_stats::confirm::Score;
 use pinwise_stats::judge::Judge;
-use pinwise_study::compare::{self, Plan, Tuning, Unwatched};
+use pinwise_study::compare::{self, ComparePlan, Tuning, Unwatched};
 use pinwise_workload::Command;
 
 /// One kind of experiment: `os-default` and `arms − 1` single CPUs, of which
@@ -108,7 +108,7 @@ fn description(cell: &Cell) -> String {
     )
 }
 
-fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> Plan {
+fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> ComparePlan {
     let (topology, _) = machine.topology().expect("a topology");
     let names = std::iter::once("os-default".to_owned())
         .chain((0..cell.arms - 1).map(|cpu| format!("cpu:{cpu}")));
@@ -116,8 +116,8 @@ fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> Plan {
         .map(|name| name.parse().expect("a placement"))
         .collect();
     let command = Command::from_line("prog").expect("a command");
-    let plan = Plan::of_placements(command, &topology, &placements).expect("a plan");
-    Plan {
+    let plan = ComparePlan::of_placements(command, &topology, &placements).expect("a plan");
+    ComparePlan {
         tuning: Tuning {
             budget: None,
             max_runs: Some(cell.max_runs),

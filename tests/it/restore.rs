@@ -364,24 +364,24 @@ fn what_the_guardian_could_not_do_the_command_does() {
         assert!(output.status.success(), "{output:?}");
         texts(&output).0
     };
-    let told = command(&["apply", "restore", "--dry-run"]);
+    let message = command(&["apply", "restore", "--dry-run"]);
     assert!(
-        told.contains(&format!("thread {id}: CPUs {cpus} (would be put back)")),
-        "{told}"
+        message.contains(&format!("thread {id}: CPUs {cpus} (would be put back)")),
+        "{message}"
     );
     assert_eq!(sleeper.status("Cpus_allowed_list:"), one);
-    let told = command(&["apply", "restore"]);
+    let message = command(&["apply", "restore"]);
     assert!(
-        told.contains(&format!("thread {id}: CPUs {cpus} (put back)")),
-        "{told}"
+        message.contains(&format!("thread {id}: CPUs {cpus} (put back)")),
+        "{message}"
     );
     assert_eq!(sleeper.status("Cpus_allowed_list:"), cpus.to_string());
-    let told = command(&["apply", "restore"]);
+    let message = command(&["apply", "restore"]);
     let searched = format!(
         "Nothing to restore: no journal in {}",
         folder.path().display()
     );
-    assert!(told.starts_with(&searched), "{told}");
+    assert!(message.starts_with(&searched), "{message}");
 }
 
 /// Among temporary files anybody may take any name first.
@@ -471,12 +471,12 @@ fn what_ifs_by_mask_are_arms() {
         "true",
     ]);
     let arms = record["arms"].as_array().unwrap();
-    let told: Vec<_> = arms
+    let message: Vec<_> = arms
         .iter()
         .map(|a| (a["name"].as_str().unwrap(), a["cpus"].as_str().unwrap()))
         .collect();
     assert_eq!(
-        told,
+        message,
         [
             ("os-default", "0-7"),
             ("smt-off", "0,2,4,6"),

@@ -93,7 +93,7 @@ pub(crate) fn random_search(
         .collect()
 }
 
-/// Every arm so many times, in rounds of random order; the lowest median.
+/// Every arm this many times, in rounds of random order; the lowest median.
 pub(crate) fn exhaustive(arms: &mut impl Arms, rounds: usize, chance: &mut impl Rng) -> Choice {
     let mut order: Vec<usize> = (0..arms.count()).collect();
     let mut seen = Seen::new(arms.count());
@@ -178,11 +178,11 @@ pub(crate) fn thompson(arms: &mut impl Arms, goal: Goal, chance: &mut impl Rng) 
     loop {
         let beliefs = beliefs(&seen);
         let leader = lowest(beliefs.iter().map(|belief| belief.0));
-        let doubt: f64 = (0..beliefs.len())
+        let risk: f64 = (0..beliefs.len())
             .filter(|&arm| arm != leader)
             .map(|arm| beats(beliefs[arm], beliefs[leader], goal.within))
             .sum();
-        if doubt < goal.error || seen.runs() >= goal.most_runs {
+        if risk < goal.error || seen.runs() >= goal.most_runs {
             let runs = seen.runs();
             return Choice { best: leader, runs };
         }
@@ -252,7 +252,7 @@ fn lowest(values: impl Iterator<Item = f64>) -> usize {
 /// Blocks of the last round, in which the finalists meet.
 const LAST_BLOCKS: usize = 8;
 
-/// Sequential halving as `compare` screens: rounds of so many blocks, of which
+/// Sequential halving as `compare` screens: rounds of this many blocks, of which
 /// the better half goes on; then blocks of the finalists.
 pub(crate) fn successive_halving(arms: &mut impl Arms, chance: &mut impl Rng) -> Choice {
     let mut open: Vec<usize> = (1..arms.count()).collect();

@@ -398,7 +398,7 @@ fn what_a_program_got_ends_with_it() {
     let process = stage.keep(child);
     stage.start(&[]);
     if stage.read("err").contains("looked for every") {
-        return skipped(TEST, "the kernel tells nobody here of new programs");
+        return skipped(TEST, "the kernel reports no new programs here");
     }
     stage.until_on(process, "0");
     writeln!(input).unwrap();
@@ -430,27 +430,27 @@ fn rules_that_others_could_use_are_told() {
     };
     mode(&inside, 0o755);
     mode(&file, 0o644);
-    let told = warnings();
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.len(), 2, "{told}");
+    let message = warnings();
+    let lines: Vec<&str> = message.lines().collect();
+    assert_eq!(lines.len(), 2, "{message}");
     assert!(
         lines[0].contains(":4:8: nice: rule 'a' without user"),
-        "{told}"
+        "{message}"
     );
     assert!(
         lines[1].contains(":6:8: rule 'b': executable = \"db\""),
-        "{told}"
+        "{message}"
     );
     mode(&inside, 0o777);
     mode(&file, 0o666);
-    let told = warnings();
-    assert_eq!(told.lines().count(), 4, "{told}");
+    let message = warnings();
+    assert_eq!(message.lines().count(), 4, "{message}");
     let others = "may be written to by others";
     for (place, path) in [("1:1: these rules", &file), ("2:8: rule 'a'", &inside)] {
-        let line = told.lines().find(|line| line.contains(place)).unwrap();
+        let line = message.lines().find(|line| line.contains(place)).unwrap();
         assert!(
             line.contains(&format!("{} {others}", path.display())),
-            "{told}"
+            "{message}"
         );
     }
 }
@@ -503,7 +503,7 @@ fn bad_rules_are_refused_with_line_and_column() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rules.toml");
     let shown = file.display().to_string();
-    for (text, told) in [
+    for (text, message) in [
         (
             "[[rule]]\nname = 'a'\nexe = 'x'",
             "3:1: unknown field `exe`",
@@ -524,7 +524,7 @@ fn bad_rules_are_refused_with_line_and_column() {
             let (out, err) = texts(&output);
             assert_eq!(output.status.code(), Some(2), "{text}: {err}");
             assert!(
-                err.contains(&format!("rules.toml:{told}")),
+                err.contains(&format!("rules.toml:{message}")),
                 "{command} {text}: {err}"
             );
             assert_eq!((err.lines().count(), out.as_str()), (1, ""), "{err}");
@@ -539,14 +539,14 @@ fn bad_rules_are_refused_with_line_and_column() {
     assert_eq!(output.status.code(), Some(2));
     // Neither a pipe nor zeros without end are waited for.
     let output = run(&["apply", "rules", "check", "/dev/zero"]);
-    let told = "/dev/zero: it is no regular file";
-    assert!(texts(&output).1.contains(told), "{output:?}");
+    let message = "/dev/zero: it is not a regular file";
+    assert!(texts(&output).1.contains(message), "{output:?}");
     std::fs::write(&file, vec![b'#'; (1 << 20) + 1]).unwrap();
-    let told = "it is larger than 1024 KiB";
+    let message = "it is larger than 1024 KiB";
     assert!(
         texts(&run(&["apply", "rules", "check", &shown]))
             .1
-            .contains(told)
+            .contains(message)
     );
     std::fs::write(&file, [0xff, 0xfe]).unwrap();
     assert!(
@@ -605,9 +605,9 @@ fn the_unit_is_one_that_systemd_takes() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let (_, told) = texts(&verified);
+    let (_, message) = texts(&verified);
     let is_about_it = |line: &&str| line.contains("pinwise-rules.service");
-    let about: Vec<&str> = told.lines().filter(is_about_it).collect();
+    let about: Vec<&str> = message.lines().filter(is_about_it).collect();
     assert!(about.is_empty(), "{about:?}");
 }
 

@@ -8,7 +8,7 @@ use pinwise_machine::Output;
 use pinwise_placement::space::Space;
 use pinwise_record::SearchRecord;
 use pinwise_sim::SimulatedMachine;
-use pinwise_study::search::{self, Plan, Unwatched};
+use pinwise_study::search::{self, SearchPlan, Unwatched};
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, Workload};
 use rand::{RngExt, SeedableRng};
@@ -85,8 +85,8 @@ pub(crate) fn two_basins(seed: u64) -> (usize, String) {
 }
 
 /// A search with the options that the command has.
-pub(crate) fn plan(threads: usize, seed: u64) -> Plan {
-    Plan {
+pub(crate) fn plan(threads: usize, seed: u64) -> SearchPlan {
+    SearchPlan {
         workload: Workload::new(Command::from_line("sim-workload").expect("a command")),
         threads: vec![threads],
         sets_threads: true,

@@ -1,4 +1,4 @@
-//! `pinwise serve`: what it answers, to whom, and what it tells of records that
+//! `pinwise serve`: what it answers, to whom, and what it reports of records that
 //! grow, over a real connection and without a library for it.
 
 mod live;
@@ -143,12 +143,12 @@ impl Serving {
         serde_json::from_str(&answer.body).unwrap()
     }
 
-    /// Error and hint of what cannot be had.
+    /// Error and hint of what is not available.
     fn problem(&self, path: &str) -> (u16, String) {
         let answer = self.get(path);
-        let told: Value = serde_json::from_str(&answer.body).unwrap();
-        assert!(!told["hint"].as_str().unwrap().is_empty());
-        (answer.status, told["error"].as_str().unwrap().to_owned())
+        let message: Value = serde_json::from_str(&answer.body).unwrap();
+        assert!(!message["hint"].as_str().unwrap().is_empty());
+        (answer.status, message["error"].as_str().unwrap().to_owned())
     }
 
     /// Sends a signal and waits; the exit status and standard error.
@@ -156,10 +156,10 @@ impl Serving {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status().unwrap();
         assert!(sent.success());
-        let mut told = String::new();
+        let mut message = String::new();
         let mut err = self.child.stderr.take().unwrap();
-        err.read_to_string(&mut told).unwrap();
-        (self.child.wait().unwrap().code(), told)
+        err.read_to_string(&mut message).unwrap();
+        (self.child.wait().unwrap().code(), message)
     }
 }
 
@@ -315,10 +315,10 @@ fn the_address_is_data_and_new_at_each_start() {
         .unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let told: Value = serde_json::from_str(&line).unwrap();
-    let (port, _) = address(told["address"].as_str().unwrap()).unwrap();
+    let message: Value = serde_json::from_str(&line).unwrap();
+    let (port, _) = address(message["address"].as_str().unwrap()).unwrap();
     assert_eq!(
-        (&told["host"], &told["port"]),
+        (&message["host"], &message["port"]),
         (&"127.0.0.1".into(), &port.into())
     );
 }
@@ -333,8 +333,8 @@ fn a_signal_ends_it_well() {
             site.home, site.port
         ));
         assert_eq!(site.get("").status, 200);
-        let (status, told) = site.end(signal);
-        assert_eq!(status, Some(0), "{told}");
+        let (status, message) = site.end(signal);
+        assert_eq!(status, Some(0), "{message}");
     }
 }
 
@@ -358,14 +358,14 @@ fn a_browsers_command_line_holds_no_secret() {
     let page = PathBuf::from(wait_for(|| std::fs::read_to_string(&seen).ok()));
     let mode = std::fs::metadata(&page).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let told = std::fs::read_to_string(&page).unwrap();
+    let message = std::fs::read_to_string(&page).unwrap();
     let secret = site.home.trim_matches('/').to_owned();
-    assert!(!told.contains(&secret), "{told}");
-    let (_, opened) = told.split_once("url=").unwrap();
+    assert!(!message.contains(&secret), "{message}");
+    let (_, opened) = message.split_once("url=").unwrap();
     let (port, ticket) = address(opened.split('"').next().unwrap()).unwrap();
     assert_eq!(port, site.port);
     assert!(!page.to_str().unwrap().contains(ticket.trim_matches('/')));
-    // A browser tells of a file that it is no site of ours.
+    // A browser says of a file that it is not our site.
     let from_file = [("Sec-Fetch-Site", "cross-site")];
     let first = site.ask("GET", &ticket, &from_file);
     assert_eq!(first.status, 200);
@@ -377,8 +377,8 @@ fn a_browsers_command_line_holds_no_secret() {
     first.is_protected();
     assert_eq!(site.ask("GET", &ticket, &[]).status, 404, "it opens once");
     assert_eq!(site.ask("GET", &site.home, &from_file).status, 403);
-    let (_, told) = site.end("-TERM");
-    assert!(told.contains("used twice"), "{told}");
+    let (_, message) = site.end("-TERM");
+    assert!(message.contains("used twice"), "{message}");
     assert!(!page.exists(), "it goes with the site");
 }
 
@@ -391,11 +391,11 @@ fn without_a_browser_the_site_is_there() {
             .env("PATH", place.folder.path()),
     );
     assert_eq!(site.get("").status, 200);
-    let (status, told) = site.end("-TERM");
+    let (status, message) = site.end("-TERM");
     assert_eq!(status, Some(0));
     assert!(
-        told.contains("no browser could be opened: xdg-open"),
-        "{told}"
+        message.contains("no browser could be opened: xdg-open"),
+        "{message}"
     );
 }
 

@@ -9,7 +9,7 @@ use pinwise_placement::Placement;
 use pinwise_record::{ChangeVerdict, Comparison, DiffRecord, StoredRecord, Summary};
 use pinwise_sim::SimulatedMachine;
 use pinwise_study::change::{ChangeError, Side, between};
-use pinwise_study::compare::{self, Plan, Tuning, Unwatched};
+use pinwise_study::compare::{self, ComparePlan, Tuning, Unwatched};
 use pinwise_workload::Command;
 
 /// A comparison of `os-default` and `arms − 1` CPUs, of which the first takes
@@ -32,7 +32,7 @@ pub(crate) fn experiment(
         .map(|name| name.parse().expect("a placement"))
         .collect();
     let command = Command::from_line("prog").expect("a command");
-    let plan = Plan {
+    let plan = ComparePlan {
         id: format!("{seed}"),
         tuning: Tuning {
             budget: None,
@@ -41,7 +41,7 @@ pub(crate) fn experiment(
             ..Tuning::default()
         },
         seed,
-        ..Plan::of_placements(command, &topology, &placements).expect("a plan")
+        ..ComparePlan::of_placements(command, &topology, &placements).expect("a plan")
     };
     compare::run(&plan, &mut machine, &mut Unwatched).expect("a record")
 }
@@ -51,9 +51,9 @@ pub(crate) fn diff(a: &Comparison, b: &Comparison) -> Result<DiffRecord, ChangeE
         let text = serde_json::to_string(record).expect("JSON");
         (record.entry(), Summary::of(&text), text)
     });
-    let [a, b] = [&parts[0], &parts[1]].map(|(entry, outline, record)| Side {
+    let [a, b] = [&parts[0], &parts[1]].map(|(entry, summary, record)| Side {
         entry,
-        outline,
+        summary,
         record,
     });
     between(a, b)
@@ -63,7 +63,7 @@ pub(crate) fn diff(a: &Comparison, b: &Comparison) -> Result<DiffRecord, ChangeE
 /// and has an effect of its own.
 #[derive(Debug, Default)]
 pub(crate) struct SessionTally {
-    /// Any arm is told to have changed.
+    /// Any arm is reported to have changed.
     pub(crate) claims: u32,
     /// Verdicts on the arm that may have changed.
     pub(crate) lower: u32,

@@ -69,7 +69,7 @@ fn library(name: &str) -> Option<PathBuf> {
     })
 }
 
-/// A program with a team of threads; `None`, told, where it cannot be compiled.
+/// A program with a team of threads; `None`, with a message, where it cannot be compiled.
 fn team(test: &str, folder: &Path) -> Option<PathBuf> {
     if !has_program("cc") {
         skipped(test, "no C compiler (cc)");
@@ -104,12 +104,12 @@ fn libomp_takes_the_values_for_its_version() {
     let path = std::fs::canonicalize(&library).unwrap();
     let path = path.to_str().unwrap();
     let refuses = |value: &str| {
-        let told = words(&program, &[("LD_PRELOAD", path), ("KMP_BLOCKTIME", value)]);
-        told.contains("KMP_BLOCKTIME")
+        let message = words(&program, &[("LD_PRELOAD", path), ("KMP_BLOCKTIME", value)]);
+        message.contains("KMP_BLOCKTIME")
     };
     assert!(refuses("nonsense"), "{path} does not read KMP_BLOCKTIME");
     let knows_units = !refuses("1ms");
-    // Where the folder tells the version, it is the one that the advice names.
+    // Where the folder names the version, it is the one that the advice names.
     let version = path.split("/llvm-").nth(1).and_then(|rest| {
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         digits.parse::<u32>().ok()

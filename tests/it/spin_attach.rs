@@ -17,7 +17,7 @@ const SECONDS: f64 = 0.8;
 const MOST_SECONDS: f64 = 30.0;
 
 /// A program of `tests/data/programs`, compiled by this command line with the
-/// output's path added; `None`, told, where the compiler is missing.
+/// output's path added; `None`, with a message, where the compiler is missing.
 fn compiled(test: &str, folder: &Path, source: &str, compiler: &[&str]) -> Option<PathBuf> {
     if !has_program(compiler[0]) {
         skipped(test, &format!("{} is not installed", compiler[0]));
@@ -50,7 +50,7 @@ fn spin_lock(test: &str, folder: &Path) -> Option<PathBuf> {
 }
 
 /// What is found in a command that is told how many seconds to run: as many as
-/// it takes for samples to tell.
+/// it takes for enough samples.
 fn attached(command: &[&str]) -> Value {
     let mut seconds = SECONDS;
     loop {

@@ -184,8 +184,8 @@ fn bad_input_is_one_line() {
         .open(folder_of_sparse.path().join("sparse"))
         .unwrap();
     holes.set_len(3 << 30).unwrap();
-    let told = "sparse: a sparse file: 3072 MB, of which 0 are written";
-    refused(&in_folder(folder_of_sparse.path(), &["sparse"]), told);
+    let message = "sparse: a sparse file: 3072 MB, of which 0 are written";
+    refused(&in_folder(folder_of_sparse.path(), &["sparse"]), message);
     let unknown = in_folder(folder.path(), &["--cpu", "skylake-sq", "waits"]);
     refused(&unknown, "did you mean skylake-sp?");
     refused(&in_folder(folder.path(), &[]), "BINARY");

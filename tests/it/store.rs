@@ -19,7 +19,7 @@ use pinwise_machine::Machine;
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_sim::SimulatedMachine;
 use pinwise_store::{Location, Spool, Store};
-use pinwise_study::compare::{self, Observer, Plan, Tuning};
+use pinwise_study::compare::{self, ComparePlan, Observer, Tuning};
 use pinwise_workload::Command;
 
 /// A store of a test's own, not yet made.
@@ -28,7 +28,7 @@ pub(crate) struct Place {
     /// What stands after `--store`.
     pub(crate) url: String,
     folder: tempfile::TempDir,
-    told: Arc<Mutex<Vec<String>>>,
+    message: Arc<Mutex<Vec<String>>>,
 }
 
 impl Place {
@@ -48,15 +48,15 @@ impl Place {
             name,
             url,
             folder,
-            told: Arc::default(),
+            message: Arc::default(),
         }
     }
 
     pub(crate) fn try_open(&self) -> Result<Store, pinwise_store::StoreError> {
-        let told = Arc::clone(&self.told);
+        let message = Arc::clone(&self.message);
         let spool = Spool {
             folder: self.path("spool"),
-            warn: Arc::new(move |line| told.lock().unwrap().push(line.to_owned())),
+            warn: Arc::new(move |line| message.lock().unwrap().push(line.to_owned())),
         };
         let location = Location::parse(&self.url).unwrap();
         Store::open_at(&location, &spool).map(Option::unwrap)
@@ -70,9 +70,9 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// What was told since this was asked last.
-    fn told(&self) -> Vec<String> {
-        std::mem::take(&mut *self.told.lock().unwrap())
+    /// What was reported since the last call.
+    fn message(&self) -> Vec<String> {
+        std::mem::take(&mut *self.message.lock().unwrap())
     }
 
     /// Names of files that wait in the spool, without the journals' folder.
@@ -113,13 +113,13 @@ fn watched(id: &str, observer: &mut dyn Observer) -> Comparison {
     let (topology, _) = machine.topology().unwrap();
     let placements = ["os-default", "cpu:0"].map(|name| name.parse().unwrap());
     let command = Command::from_line("prog").unwrap();
-    let plan = Plan {
+    let plan = ComparePlan {
         id: id.to_owned(),
         tuning: Tuning {
             max_runs: Some(8),
             ..Tuning::default()
         },
-        ..Plan::of_placements(command, &topology, &placements).unwrap()
+        ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
     };
     compare::run(&plan, &mut machine, observer).unwrap()
 }
@@ -129,13 +129,13 @@ fn run() -> RunRecord {
     comparison("one").arms[0].runs[0].clone()
 }
 
-/// Stores a comparison as it grows, up to so many runs.
-struct Keeper<'a> {
+/// Stores a comparison as it grows, up to this many runs.
+struct LimitedObserver<'a> {
     store: &'a mut Store,
     left: usize,
 }
 
-impl Observer for Keeper<'_> {
+impl Observer for LimitedObserver<'_> {
     fn begin(&mut self, record: &Comparison) {
         self.store.begin(record).unwrap();
     }
@@ -148,12 +148,12 @@ impl Observer for Keeper<'_> {
     }
 }
 
-/// Writes a record whose writer ends after so many runs.
+/// Writes a record whose writer ends after this many runs.
 fn cut_off(store: Store, id: &str, runs: usize) {
     let mut store = store;
     watched(
         id,
-        &mut Keeper {
+        &mut LimitedObserver {
             store: &mut store,
             left: runs,
         },

@@ -51,14 +51,14 @@ fn desktop() -> TopRecord {
         events.push(event(0, 0, EventKind::Mask { thread, cpus }));
     }
     for cpu in 2..8 {
-        events.push(switch(0, cpu, 0, Left::Untold, 0));
+        events.push(switch(0, cpu, 0, Left::Unreported, 0));
     }
-    events.push(switch(0, 0, 0, Left::Untold, 4711));
-    events.push(switch(0, 1, 0, Left::Untold, 4712));
-    events.push(switch(900, 3, 0, Left::Untold, 90));
+    events.push(switch(0, 0, 0, Left::Unreported, 4711));
+    events.push(switch(0, 1, 0, Left::Unreported, 4712));
+    events.push(switch(900, 3, 0, Left::Unreported, 90));
     events.push(switch(912, 3, 90, Left::Blocked, 0));
     for (turn, cpu) in (0u64..9).zip([6, 7, 2].into_iter().cycle()) {
-        events.push(switch(100 * turn + 10, cpu, 0, Left::Untold, 5000));
+        events.push(switch(100 * turn + 10, cpu, 0, Left::Unreported, 5000));
         let left = Left::Blocked;
         events.push(switch(100 * turn + 60, cpu, 5000, left, 0));
     }
@@ -192,7 +192,7 @@ fn one_frame_as_data() {
     assert_eq!(main["process"], pid);
     assert!(main["allowed"].is_string(), "{frame}");
     assert_eq!(main["policy"], "other");
-    // What polling cannot tell is null, not 0.
+    // What polling does not show is null, not 0.
     assert!(frame["cpus"][0]["thread"].is_null());
     assert!(frame["cpus"][0]["switches_per_s"].is_null());
 }

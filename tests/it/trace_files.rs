@@ -1,6 +1,6 @@
 //! Traces that perf and ftrace made (`tests/data/traces`): what is read from
 //! them is what `perf script` and `grep` count in them, and damaged ones are
-//! told in one line.
+//! reported in one line.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -306,7 +306,7 @@ fn places_and_options_that_cannot_be_used_are_told_in_one_line() {
             "--export /dev/full: No space",
         );
     } else {
-        skipped("a full disk", "/dev/full is not there");
+        skipped("a full disk", "no /dev/full here");
     }
 }
 
@@ -471,7 +471,7 @@ fn perf_and_pinwise_count_the_same_here() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
 
-    /// Bytes turned over anywhere are told or read, never more than that.
+    /// Bytes flipped anywhere are reported or read, never more than that.
     #[test]
     fn spoilt_bytes_do_no_harm(
         which in 0..4_usize,

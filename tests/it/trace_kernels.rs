@@ -63,7 +63,7 @@ fn analysed(name: &str, cpus: &str) -> Summary {
         cpu: 0,
         what: EventKind::Switch {
             prev: IDLE,
-            left: Left::Untold,
+            left: Left::Unreported,
             next: IDLE,
         },
     };

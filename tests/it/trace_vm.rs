@@ -131,7 +131,7 @@ fn a_real_scheduler_is_judged_by_every_tier() {
     let judged = Judged::read(&out);
     for (tier, case, record) in &judged.0 {
         if record.is_null() {
-            skipped(TEST, &format!("tier {tier} cannot be had in the guest"));
+            skipped(TEST, &format!("tier {tier} is not available in the guest"));
         } else {
             check_shape(record, tier, case, case_named(case).2);
         }
@@ -153,15 +153,15 @@ fn a_real_scheduler_is_judged_by_every_tier() {
 /// Spinners take a CPU each, where there are enough.
 #[track_caller]
 fn check_shape(record: &Value, tier: &str, case: &str, threads: u32) {
-    let told = || format!("{tier} {case}: {}", record["totals"]);
-    assert_eq!(record["tier"], tier, "{}", told());
-    assert_eq!(record["exit"], 0, "{}", told());
+    let message = || format!("{tier} {case}: {}", record["totals"]);
+    assert_eq!(record["tier"], tier, "{}", message());
+    assert_eq!(record["exit"], 0, "{}", message());
     let cpu_s = record["totals"]["cpu_s"].as_f64().unwrap();
     // 600 ms each, and what starting takes under emulation.
     let least = 0.3 * f64::from(threads);
-    assert!(cpu_s > least, "{}", told());
+    assert!(cpu_s > least, "{}", message());
     let seen = record["totals"]["threads"].as_u64().unwrap();
-    assert!(seen >= u64::from(threads), "{}", told());
+    assert!(seen >= u64::from(threads), "{}", message());
 }
 
 #[track_caller]

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{has_program, pinwise, skipped, texts};
 
-/// What would take for ever is waited for so long.
+/// What would take for ever is waited for this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Makes code at run time, says `ready`, and executes it for half a second, or
@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// The program in a folder; `None`, told, where there is no compiler.
+/// The program in a folder; `None`, with a message, where there is no compiler.
 fn program(test: &str, folder: &Path) -> Option<PathBuf> {
     if !has_program("cc") {
         skipped(test, "no C compiler (cc)");

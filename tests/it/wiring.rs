@@ -151,7 +151,7 @@ fn a_disturbed_pair_of_siblings_splits_nothing() {
     }
 }
 
-/// Siblings at 18 ns among cores at 19 to 22 (Zen 5): only contention tells.
+/// Siblings at 18 ns among cores at 19 to 22 (Zen 5): only contention shows it.
 #[test]
 fn contention_finds_siblings_that_latency_cannot_see() {
     for seed in 0..10 {
@@ -286,11 +286,11 @@ fn clusters_of_small_cores_are_found() {
     }
 }
 
-/// Two CPUs: published latencies, contention, or "cannot tell".
+/// Two CPUs: published latencies, contention, or "inconclusive".
 #[test]
 fn two_cpus_are_judged_by_published_latencies() {
     let cases: [(f64, Option<f64>, Option<LevelKind>, bool); 8] = [
-        // ns, contention, level, can it be told.
+        // ns, contention, level, is it decidable.
         (8.0, None, Some(LevelKind::Smt), true),
         (17.0, None, None, false),
         (17.0, Some(1.72), Some(LevelKind::Smt), true),
@@ -300,7 +300,7 @@ fn two_cpus_are_judged_by_published_latencies() {
         (65.0, None, None, false),
         (117.0, Some(1.03), None, true),
     ];
-    for (ns, ratio, level, is_told) in cases {
+    for (ns, ratio, level, is_decided) in cases {
         let wiring = infer(&Evidence {
             latency_ns: made(2, |_, _| ns),
             contention: ratio.map(|ratio| made(2, |_, _| ratio)),
@@ -311,7 +311,7 @@ fn two_cpus_are_judged_by_published_latencies() {
             level.into_iter().collect::<Vec<_>>(),
             "{ns} {ratio:?}"
         );
-        assert_eq!(wiring.cannot_tell.is_none(), is_told, "{ns} {ratio:?}");
+        assert_eq!(wiring.cannot_tell.is_none(), is_decided, "{ns} {ratio:?}");
     }
 }
 

@@ -385,7 +385,7 @@ test('a search: its verdict, and candidates narrowed and sorted', async () => {
   await close();
 });
 
-test('predictions of spinning: algorithms are chosen by keyboard, cliffs are told', async () => {
+test('predictions of spinning: algorithms are chosen by keyboard, cliffs are named', async () => {
   const bench = new Bench();
   const file = bench.file(
     'spin.json',

@@ -33,13 +33,13 @@ async function views(address: string, selector: string): Promise<number[]> {
   return found;
 }
 
-test('the report of a fleet: 50 figures of 3 groups, 400 nodes that depart in 8 figures each', async () => {
+test('the report of a fleet: 50 figures of 3 groups, 400 outliers in 8 figures each', async () => {
   const report = reportOf([
     madeReport({
       groups: 3,
       nodes: NODES,
       figures: 50,
-      departing: 400,
+      outlying: 400,
       each: 8,
     }),
   ]);

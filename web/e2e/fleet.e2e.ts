@@ -90,7 +90,7 @@ function reported(): { bench: Bench; file: string; report: Told } {
   };
 }
 
-test('the newest report is first, names who departs, and leads to nodes', async () => {
+test('the newest report is first, names outliers, and leads to nodes', async () => {
   const { bench, report } = reported();
   const nodes = [...new Set(report.outliers.map((outlier) => outlier.node))];
   expect(nodes.length).toBeGreaterThan(5);
@@ -103,9 +103,9 @@ test('the newest report is first, names who departs, and leads to nodes', async 
     `${FLEET}: ${report.sentence} Its report`,
   );
   await page.getByRole('link', { name: 'Its report' }).click();
-  await page.getByRole('heading', { level: 2, name: 'Who departs' }).waitFor();
+  await page.getByRole('heading', { level: 2, name: 'Outliers' }).waitFor();
   expect(await page.locator('p.verdict').textContent()).toBe(report.sentence);
-  const tables = page.locator('.departs');
+  const tables = page.locator('.outliers');
   expect(await tables.nth(0).locator('tbody tr').count()).toBe(nodes.length);
   expect(await tables.nth(1).locator('tbody tr').count()).toBe(
     report.outliers.length,
@@ -126,11 +126,11 @@ test('the newest report is first, names who departs, and leads to nodes', async 
     .getByRole('heading', { level: 1, name: `node of fleet ${FLEET}` })
     .waitFor();
   await page.getByRole('link', { name: 'The report of its fleet' }).waitFor();
-  const departures = report.outliers
+  const outliers = report.outliers
     .filter((outlier) => outlier.node === nodes[0])
     .map((outlier) => outlier.sentence);
   expect(await page.locator('.findings li').allTextContents()).toEqual(
-    departures,
+    outliers,
   );
   expect(
     await page.locator('section[aria-label="Figures"] caption').textContent(),
@@ -173,10 +173,10 @@ test('what was asked says how much of what was planted the report names', async 
 test('a report of a fleet opens from disk and asks for nothing else', async () => {
   const { file, report } = reported();
   const { page, errors, requests, close } = await open(file);
-  await page.getByRole('heading', { level: 2, name: 'Who departs' }).waitFor();
+  await page.getByRole('heading', { level: 2, name: 'Outliers' }).waitFor();
   expect(await page.locator('p.verdict').textContent()).toBe(report.sentence);
   // Nodes are not in the file: nothing leads to them.
-  expect(await page.locator('.departs a').count()).toBe(0);
+  expect(await page.locator('.outliers a').count()).toBe(0);
   expect(errors).toEqual([]);
   expect(
     requests.filter(

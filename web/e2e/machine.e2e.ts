@@ -75,8 +75,8 @@ test('a CPU of the drawing marks its row and column, and a cell its two CPUs', a
   await expect.poll(() => picture(page)).toBe(third);
   await page.locator('.matrix').focus();
   await page.keyboard.press('ArrowDown');
-  const told = await page.locator('.matrix-frame + .told').innerText();
-  const pair = /^CPUs? (\d+)(?: and (\d+))?/.exec(told)!;
+  const shown = await page.locator('.matrix-frame + .status-line').innerText();
+  const pair = /^CPUs? (\d+)(?: and (\d+))?/.exec(shown)!;
   const expected = [pair[1]!, pair[2] ?? pair[1]!];
   expect((await linked(page)).sort()).toEqual([...new Set(expected)].sort());
   await page.keyboard.press('Tab');

@@ -16,12 +16,12 @@ export interface Size {
   groups: number;
   nodes: number;
   figures: number;
-  /** Nodes that depart, in `each` figures. */
-  departing: number;
+  /** Outliers, in `each` figures. */
+  outlying: number;
   each: number;
 }
 
-const SMALL: Size = { groups: 2, nodes: 40, figures: 6, departing: 3, each: 2 };
+const SMALL: Size = { groups: 2, nodes: 40, figures: 6, outlying: 3, each: 2 };
 
 const nodeName = (at: number): string => `n${`${at}`.padStart(5, '0')}`;
 const figureName = (at: number): string =>
@@ -54,10 +54,9 @@ export function madeReport(size: Size = SMALL): Fields {
       };
     }),
   }));
-  const outliers = Array.from(
-    { length: size.departing },
-    (_, at) => at,
-  ).flatMap((at) => outliersOf(at, size, chance));
+  const outliers = Array.from({ length: size.outlying }, (_, at) => at).flatMap(
+    (at) => outliersOf(at, size, chance),
+  );
   const nodes = [...new Set(outliers.map((outlier) => outlier.node))];
   return {
     schema: 'pinwise.fleet-report/1',
@@ -85,7 +84,7 @@ export function madeReport(size: Size = SMALL): Fields {
         others_with: 1,
         others: groups[0]!.nodes - nodes.length,
         adjusted_p: 0.00001,
-        sentence: `All ${nodes.length} nodes that depart have numa-nodes-per-package = 1, and 1 other.`,
+        sentence: `All ${nodes.length} outliers have numa-nodes-per-package = 1, and 1 other.`,
       },
     ],
     findings: [
@@ -98,7 +97,7 @@ export function madeReport(size: Size = SMALL): Fields {
         evidence: {},
       },
     ],
-    sentence: `${nodes.length} of ${size.nodes - 2} nodes depart from their equals.`,
+    sentence: `${nodes.length} of ${size.nodes - 2} nodes differ from their peers.`,
   };
 }
 
@@ -148,7 +147,7 @@ function outliersOf(
   return [...measured, setting];
 }
 
-/** A node of it that departs. */
+/** An outlier of it. */
 export function madeNode(): Fields {
   const name = nodeName(3);
   return {

@@ -88,9 +88,9 @@ test('a comparison that runs is drawn as it grows', async () => {
   expect(await page.locator('body').getAttribute('data-kept')).toBe('yes');
   isQuiet(opened, site);
   await opened.close();
-  const { status, told } = await site.stop();
+  const { status, stderr } = await site.stop();
   expect(status).toBe(0);
-  expect(told).not.toContain('warning');
+  expect(stderr).not.toContain('warning');
 });
 
 test('a comparison that is killed is said to be cut off', async () => {
@@ -128,11 +128,11 @@ test('the file that --open gives the browser leads to the site', async () => {
   await page.waitForURL(`${site.address}**`);
   await page.getByRole('heading', { level: 1, name: 'History' }).waitFor();
   await close();
-  const { told } = await site.stop();
-  expect(told).not.toContain('warning');
+  const { stderr } = await site.stop();
+  expect(stderr).not.toContain('warning');
 });
 
-test('a record that is missing, and a site that has ended, are told', async () => {
+test('a record that is missing, and a site that has ended, are reported', async () => {
   const bench = new Bench();
   bench.comparison();
   const site = await Site.start(bench);

@@ -28,14 +28,14 @@ function start(
 
 /** The local site of a store. */
 export class Site {
-  private told = '';
+  private stderr = '';
 
   private constructor(
     private readonly child: ChildProcess,
     /** `http://127.0.0.1:PORT/SECRET/` */
     readonly address: string,
   ) {
-    child.stderr!.on('data', (text) => (this.told += String(text)));
+    child.stderr!.on('data', (text) => (this.stderr += String(text)));
   }
 
   static async start(
@@ -55,11 +55,11 @@ export class Site {
   }
 
   /** Ends it as a user does; its exit status and what it said. */
-  async stop(): Promise<{ status: number | null; told: string }> {
+  async stop(): Promise<{ status: number | null; stderr: string }> {
     const ended = once(this.child, 'close');
     this.child.kill('SIGTERM');
     const [status] = (await ended) as [number | null];
-    return { status, told: this.told };
+    return { status, stderr: this.stderr };
   }
 }
 

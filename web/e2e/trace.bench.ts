@@ -61,7 +61,7 @@ test('a million slices', { timeout: 600_000 }, async () => {
           new Promise((done) => requestAnimationFrame(done));
         await frame();
         await frame();
-        const told: { paint: number; whole: number }[] = [];
+        const shown: { paint: number; whole: number }[] = [];
         for (const key of keys) {
           const before = performance.now();
           const frames = drawn.dataset['frames'];
@@ -73,12 +73,12 @@ test('a million slices', { timeout: 600_000 }, async () => {
             }),
           );
           while (drawn.dataset['frames'] === frames) await frame();
-          told.push({
+          shown.push({
             paint: Number(drawn.dataset['frameMs']),
             whole: performance.now() - before,
           });
         }
-        return told;
+        return shown;
       },
       Array.from({ length: 50 }, (_, step) =>
         step % 10 === 9

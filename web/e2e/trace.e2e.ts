@@ -49,14 +49,14 @@ function tracePage(): string {
   const bench = new Bench();
   const file = bench.file('small.txt', ftrace());
   const report = path.join(bench.folder, 'trace.html');
-  const told = bench.run(
+  const shown = bench.run(
     '--machine',
     'sim:package:1 core:2 pu:1',
     'trace',
     'import',
     file,
   );
-  const id = /Record (\S+)\./.exec(told)![1]!;
+  const id = /Record (\S+)\./.exec(shown)![1]!;
   bench.run('report', id, '-o', report);
   return report;
 }
@@ -177,17 +177,17 @@ test('a click follows the thread below it, and no longer at the next', async () 
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
   const box = (await canvas.boundingBox())!;
-  const told = page.locator('.finder .status');
+  const shown = page.locator('.finder .status');
   // Alpha is on CPU 1, the second row, from the first fifth on.
   const second = [box.x + box.width * 0.7, box.y + box.height * 0.8] as const;
   await page.mouse.click(...second);
-  await expect.poll(() => told.innerText()).toBe('following alpha 11');
+  await expect.poll(() => shown.innerText()).toBe('following alpha 11');
   await page.mouse.click(...second);
-  await expect.poll(() => told.innerText()).toBe('');
+  await expect.poll(() => shown.innerText()).toBe('');
   // Nothing runs on CPU 0 any more.
   await page.mouse.click(second[0], box.y + box.height * 0.4);
   expect(await place(page)).toContain('no traced thread');
-  expect(await told.innerText()).toBe('');
+  expect(await shown.innerText()).toBe('');
   expect(errors).toEqual([]);
   await close();
 });
@@ -272,11 +272,11 @@ test('a thread is followed, and pixels tell it from the others', async () => {
   const all = await strong();
   await page.keyboard.press('.');
   await page.keyboard.press('Enter');
-  const told = page.locator('.finder .status');
-  await expect.poll(() => told.innerText()).toMatch(/^following worker-\d+/);
+  const shown = page.locator('.finder .status');
+  await expect.poll(() => shown.innerText()).toMatch(/^following worker-\d+/);
   await expect.poll(strong).toBeLessThan(all / 2);
   await page.keyboard.press('Escape');
-  await expect.poll(() => told.innerText()).toBe('');
+  await expect.poll(() => shown.innerText()).toBe('');
   const box = (await canvas.boundingBox())!;
   await page.mouse.move(box.x + box.width * 0.5, box.y + 50);
   await expect
@@ -360,18 +360,20 @@ test('thread rows tell where a thread came from, and the table of threads sorts'
   await page.keyboard.press('Home');
   await page.keyboard.press('.');
   await expect.poll(() => place(page)).toContain('alpha 11');
-  const told = new Set<string>();
+  const shown = new Set<string>();
   for (let step = 0; step < 4; step += 1) {
     await page.keyboard.press(',');
-    told.add(await place(page));
+    shown.add(await place(page));
   }
   await page.keyboard.press('.');
   await page.keyboard.press('.');
-  told.add(await place(page));
+  shown.add(await place(page));
   await page.keyboard.press('.');
-  told.add(await place(page));
+  shown.add(await place(page));
   expect(
-    [...told].some((text) => text.includes('it came from CPU 0, another core')),
+    [...shown].some((text) =>
+      text.includes('it came from CPU 0, another core'),
+    ),
   ).toBe(true);
   const names = (): Promise<string[]> =>
     page.locator('.sortable tbody th').allInnerTexts();
@@ -424,14 +426,14 @@ test.each([
 test('a flame graph is searched and walked by keyboard', async () => {
   const bench = new Bench();
   const report = path.join(bench.folder, 'profile.html');
-  const told = bench.run(
+  const shown = bench.run(
     'profile',
     '--',
     'sh',
     '-c',
     'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done',
   );
-  const id = /Record (\S+)\./.exec(told)![1]!;
+  const id = /Record (\S+)\./.exec(shown)![1]!;
   bench.run('report', id, '-o', report);
   const { page, errors, close } = await open(report, { width: 360 });
   const figure = page.locator('figure[data-chart="Flame graph"]');

@@ -7,7 +7,7 @@ const NONE = '–';
 const isNumber = (value: Maybe): value is number =>
   typeof value === 'number' && Number.isFinite(value);
 
-/** A value with digits that count, three unless told: "1.23", "12.3", "1234", "1.23e-5". */
+/** A value with digits that count, three by default: "1.23", "12.3", "1234", "1.23e-5". */
 export function digits(value: Maybe, places = 3): string {
   if (!isNumber(value)) return NONE;
   if (value === 0) return '0';

@@ -29,7 +29,7 @@ export function headline(
 /** What a command is for, and the command. */
 export type NamedCommand = readonly [what: string, command: string];
 
-/** Commands that a record comes to, and the one that makes it again. */
+/** Commands that a record suggests, and the one that repeats it. */
 export function recordCommands(
   commands: readonly CommandRecord[] | null | undefined,
   again: string | null | undefined,

@@ -32,7 +32,7 @@ export function chartSlot(
 }
 
 /** A place whose content depends on a key alone. */
-export function keeper(): {
+export function keyedSlot(): {
   element: HTMLElement;
   show(key: unknown, build: () => readonly (Node | null)[]): void;
 } {

@@ -11,7 +11,7 @@ class Made implements World {
   readonly opened: {
     readyState: number;
     isClosed: boolean;
-    tell(name: string, data?: unknown): void;
+    emit(name: string, data?: unknown): void;
   }[] = [];
   hidden = false;
   private looks = new Set<() => void>();
@@ -27,7 +27,7 @@ class Made implements World {
       close: () => {
         events.isClosed = true;
       },
-      tell: (name: string, data?: unknown) =>
+      emit: (name: string, data?: unknown) =>
         on.get(name)?.({ data: JSON.stringify(data) } as MessageEvent),
     };
     this.opened.push(events);
@@ -69,9 +69,9 @@ function watched(): { world: Made; changes: Change[]; stop: () => void } {
 
 test('a record is shown as it grows, until its end', () => {
   const { world, changes } = watched();
-  world.opened[0]!.tell('record', { schema: 'a', blocks: 1 });
-  world.opened[0]!.tell('record', { schema: 'a', blocks: 2 });
-  world.opened[0]!.tell('end', { complete: true });
+  world.opened[0]!.emit('record', { schema: 'a', blocks: 1 });
+  world.opened[0]!.emit('record', { schema: 'a', blocks: 2 });
+  world.opened[0]!.emit('end', { complete: true });
   expect(
     changes.map((change) =>
       change.kind === 'record' ? change.record['blocks'] : change,
@@ -82,12 +82,12 @@ test('a record is shown as it grows, until its end', () => {
   expect(world.opened.length).toBe(1);
 });
 
-test('a record that is cut off or gone is told', () => {
+test('a record that is cut off or gone is reported', () => {
   const cut = watched();
-  cut.world.opened[0]!.tell('end', { complete: false });
+  cut.world.opened[0]!.emit('end', { complete: false });
   expect(cut.changes).toEqual([{ kind: 'ended', isComplete: false }]);
   const gone = watched();
-  gone.world.opened[0]!.tell('gone', { error: 'No record.', hint: 'Look.' });
+  gone.world.opened[0]!.emit('gone', { error: 'No record.', hint: 'Look.' });
   expect(gone.changes).toEqual([{ kind: 'lost', reason: 'No record. Look.' }]);
   expect(gone.world.pass()).toBe(0);
 });
@@ -111,7 +111,7 @@ test('a tab that begins hidden listens once it is seen', () => {
   watchList('x', () => (calls += 1), world);
   expect(world.opened.length).toBe(0);
   world.hide(false);
-  world.opened[0]!.tell('list', 'changed');
+  world.opened[0]!.emit('list', 'changed');
   expect(calls).toBe(1);
 });
 
@@ -119,15 +119,15 @@ test('a broken connection is left to the browser, a refused one is tried again',
   const { world, changes, stop } = watched();
   const [first] = world.opened;
   first!.readyState = 0;
-  first!.tell('error');
+  first!.emit('error');
   expect(changes.length).toBe(1);
   expect(world.pass()).toBe(0);
   first!.readyState = 2;
-  first!.tell('error');
+  first!.emit('error');
   expect(world.pass()).toBe(1);
   expect(world.opened.length).toBe(2);
   world.opened[1]!.readyState = 2;
-  world.opened[1]!.tell('error');
+  world.opened[1]!.emit('error');
   stop();
   expect(world.pass()).toBe(0);
 });

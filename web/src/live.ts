@@ -1,4 +1,4 @@
-// What `pinwise serve` tells as it happens. A browser opens six connections to
+// What `pinwise serve` reports as it happens. A browser opens six connections to
 // a site and no more, for all its tabs: a tab that nobody sees gives its own back.
 
 import type { AnyRecord, Change } from './source';
@@ -74,14 +74,14 @@ export function watchRecord(
       },
       gone: (event) => {
         stop();
-        const told = JSON.parse(text(event)) as {
+        const problem = JSON.parse(text(event)) as {
           error?: string;
           hint?: string;
         };
         onChange({
           kind: 'lost',
           reason:
-            `${told.error ?? 'The record is gone.'} ${told.hint ?? ''}`.trim(),
+            `${problem.error ?? 'The record is gone.'} ${problem.hint ?? ''}`.trim(),
         });
       },
     },

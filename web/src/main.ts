@@ -263,9 +263,9 @@ async function recordPage(
   };
   const onChange = (change: Change): void => {
     if (change.kind === 'record') show(change.record);
-    const told = stateOf(change);
+    const reported = stateOf(change);
     // The same words again would be read out again.
-    if (state.textContent !== told) state.textContent = told;
+    if (state.textContent !== reported) state.textContent = reported;
   };
   let stop = (): void => undefined;
   if (entry && !entry.complete && page.source.kind === 'site') {
@@ -320,7 +320,7 @@ const originOf = (entry: Entry): string =>
     .join(' · ');
 
 function problem(error: unknown): HTMLElement {
-  const told =
+  const reported =
     error instanceof PageError
       ? error
       : new PageError(
@@ -331,8 +331,8 @@ function problem(error: unknown): HTMLElement {
     'div',
     { class: 'problem', role: 'alert' },
     h('h1', {}, 'Cannot be shown'),
-    h('p', {}, visible(told.message)),
-    told.hint ? h('p', { class: 'muted' }, visible(told.hint)) : null,
+    h('p', {}, visible(reported.message)),
+    reported.hint ? h('p', { class: 'muted' }, visible(reported.hint)) : null,
   );
 }
 

@@ -14,8 +14,8 @@ const { $defs } = JSON.parse(
 ) as Schemas;
 const written = new Map(
   Object.values($defs).flatMap(({ properties }) => {
-    const told = parseSchema(properties?.schema?.const);
-    return told ? [[told.name, told.version]] : [];
+    const parsed = parseSchema(properties?.schema?.const);
+    return parsed ? [[parsed.name, parsed.version]] : [];
   }),
 );
 

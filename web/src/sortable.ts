@@ -51,11 +51,11 @@ export function narrowed<T extends readonly Cell[]>(
 ): T[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter((row) => {
-    const told = row
+    const status = row
       .map((cell) => cell.text)
       .join(' ')
       .toLowerCase();
-    return words.every((word) => told.includes(word));
+    return words.every((word) => status.includes(word));
   });
 }
 
@@ -73,7 +73,7 @@ export function sortableTable(first: SortableTable): {
     placeholder: 'Words to narrow by',
     aria: { label: `Narrow: ${first.caption}` },
   });
-  const told = h('span', { class: 'muted', role: 'status' });
+  const status = h('span', { class: 'muted', role: 'status' });
   const body = h('tbody');
   const more = h(
     'button',
@@ -105,7 +105,7 @@ export function sortableTable(first: SortableTable): {
         ),
       ),
     );
-    told.textContent = `${wholeNumber(drawn.length)} of ${wholeNumber(table.rows.length)} shown`;
+    status.textContent = `${wholeNumber(drawn.length)} of ${wholeNumber(table.rows.length)} shown`;
     more.hidden = drawn.length === rows.length;
     heads.forEach((head, at) =>
       head.setAttribute(
@@ -126,7 +126,7 @@ export function sortableTable(first: SortableTable): {
   const element = h(
     'div',
     { class: 'sortable' },
-    h('p', { class: 'narrow' }, filter, ' ', told),
+    h('p', { class: 'narrow' }, filter, ' ', status),
     h(
       'div',
       {

@@ -116,14 +116,14 @@ export function openSource(data: unknown, base: string): Source {
 /** Does an entry pass a filter? */
 export function passes(entry: Entry, filter: Filter): boolean {
   const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  const told =
+  const failure =
     `${entry.id} ${entry.title} ${entry.host} ${entry.verdict} ${entry.tags.join(' ')}`.toLowerCase();
   return (
     (!filter.host || entry.host === filter.host) &&
     (!filter.schema || entry.schema === filter.schema) &&
     (!filter.tag || entry.tags.includes(filter.tag)) &&
     (!filter.subject || entry.subject === filter.subject) &&
-    words.every((word) => told.includes(word))
+    words.every((word) => failure.includes(word))
   );
 }
 
@@ -238,10 +238,10 @@ async function ask<T>(address: string): Promise<T> {
     );
   }
   if (!response.ok) {
-    const told = body as { error?: string; hint?: string };
+    const failure = body as { error?: string; hint?: string };
     throw new PageError(
-      told.error ?? `pinwise serve answered ${response.status}.`,
-      told.hint ?? '',
+      failure.error ?? `pinwise serve answered ${response.status}.`,
+      failure.hint ?? '',
     );
   }
   return body as T;

@@ -6,7 +6,7 @@ import { formatCpus, parseCpus } from './cpus';
 const BOX = 9;
 const STEP = 11;
 const PER_ROW = 32;
-/** Beyond this the list alone is told. */
+/** Beyond this only the list is shown. */
 const MOST = 256;
 
 /** The CPUs of `cpus` among `allowed`, drawn by number; null where there are too many to draw. */

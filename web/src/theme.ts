@@ -1,5 +1,5 @@
 // Light and dark, and the colours of charts. The series colours are those of
-// Okabe and Ito (2008, "Color Universal Design"), told apart with any of the
+// Okabe and Ito (2008, "Color Universal Design"), distinguishable with any of the
 // common colour-vision deficiencies; meaning never rests on colour alone.
 
 export interface Theme {
@@ -95,13 +95,13 @@ export function onTheme(listener: (theme: Theme) => void): () => void {
 export function chooseTheme(next: ThemeChoice): void {
   choice = next;
   document.documentElement.dataset['theme'] = next;
-  tell();
+  notify();
 }
 
-function tell(): void {
+function notify(): void {
   const now = theme();
   for (const listener of listeners) listener(now);
 }
 
-system.addEventListener('change', tell);
-print.addEventListener('change', tell);
+system.addEventListener('change', notify);
+print.addEventListener('change', notify);

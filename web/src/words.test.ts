@@ -46,12 +46,12 @@ test('a shell gets back every word', () => {
     '0;x',
     '#',
   ];
-  const told = execFileSync(
+  const shown = execFileSync(
     'bash',
     ['-c', `printf '%s\\0' ${shellWords(words)}`],
     { encoding: 'utf8', env: { ...process.env, LC_ALL: 'C.UTF-8' } },
   );
-  expect(told.split('\0').slice(0, -1)).toEqual(words);
+  expect(shown.split('\0').slice(0, -1)).toEqual(words);
 });
 
 test('a word is shown as it is copied', () => {

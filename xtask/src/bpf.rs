@@ -66,8 +66,8 @@ impl Tools {
         for suffix in suffixes {
             let pair = find(&format!("clang{suffix}")).zip(find(&format!("llvm-strip{suffix}")));
             if let Some((clang, strip)) = pair {
-                let told = output(Command::new(&clang).arg("--version"))?;
-                let version = told.lines().next().unwrap_or("?").trim().to_owned();
+                let output_text = output(Command::new(&clang).arg("--version"))?;
+                let version = output_text.lines().next().unwrap_or("?").trim().to_owned();
                 return Ok(Some(Self {
                     clang,
                     strip,
@@ -106,7 +106,7 @@ fn note(object: &Path, version: &str) -> Result<String> {
     ))
 }
 
-/// FNV-1a, 64 bits: it shall notice what was forgotten, not what was forged.
+/// FNV-1a, 64 bits: it should notice what was forgotten, not what was forged.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

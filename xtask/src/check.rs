@@ -105,7 +105,7 @@ pub(crate) fn bless() -> Result<()> {
 }
 
 /// A toolchain may have been installed without it; what cannot be added is
-/// told by the step that needs it.
+/// reported by the step that needs it.
 fn need_component(component: &str, program: &str) {
     if find(program).is_none() && find("rustup").is_some() {
         let _ = step(Command::new("rustup").args(["component", "add", component]));

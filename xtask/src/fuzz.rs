@@ -106,8 +106,10 @@ fn build() -> Result<Option<PathBuf>> {
 }
 
 fn host() -> Result<String> {
-    let told = output(Command::new("rustc").arg("-vV"))?;
-    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    let output_text = output(Command::new("rustc").arg("-vV"))?;
+    let host = output_text
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "));
     Ok(host.context("rustc -vV names no host")?.to_owned())
 }
 
@@ -140,12 +142,12 @@ fn run(program: &Path, target: &str, each: Duration) -> Result<String> {
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("{} cannot be started", program.display()))?;
-    let told = String::from_utf8_lossy(&output.stderr);
+    let output_text = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
-        let done = told.lines().rfind(|line| line.starts_with("Done "));
+        let done = output_text.lines().rfind(|line| line.starts_with("Done "));
         return Ok(done.context("it ended early")?.to_owned());
     }
-    let lines: Vec<&str> = told.lines().collect();
+    let lines: Vec<&str> = output_text.lines().collect();
     let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
     bail!("{}\n{last}", output.status)
 }

@@ -27,7 +27,7 @@ Usage: cargo xtask COMMAND
 
   demo              build pinwise and compare placements of a real program
   check             format, lints, all tests, generated documents: what CI runs
-  fuzz [SECONDS]    run every fuzz target under libFuzzer, 10 s each unless told
+  fuzz [SECONDS]    run every fuzz target under libFuzzer, 10 s each by default
   bless             accept the output that tests saw as the one they expect
   gen [--check]     write docs/cli.md, schema/, docs/record-fields.md, man pages and
                     completions (or check documents)

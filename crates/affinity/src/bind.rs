@@ -11,7 +11,7 @@ use pinwise_topology::{CpuSet, Restriction};
 ///
 /// It stays on its thread: the mask is that thread's.
 #[derive(Debug)]
-#[must_use = "the old mask comes back at once where this is not kept"]
+#[must_use = "the old mask is restored at once unless this is kept"]
 pub struct Bound {
     before: CpuSet,
     now: CpuSet,
@@ -24,7 +24,7 @@ pub struct Bound {
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// No CPU was asked for.
-    #[error("a thread cannot be bound to no CPU; name at least one")]
+    #[error("no CPU to bind the thread to; name at least one")]
     Empty,
     /// The mask cannot be read.
     #[error("the affinity mask of this thread cannot be read: {0}")]
@@ -146,7 +146,7 @@ fn why_not(cpus: &CpuSet) -> String {
     let mut reasons = Vec::new();
     if !absent.is_empty() {
         reasons.push(format!(
-            "there is no CPU {absent} on this machine (it has {present})"
+            "no such CPU on this machine: {absent} (it has {present})"
         ));
     }
     if !offline.is_empty() {
@@ -161,7 +161,7 @@ fn why_not(cpus: &CpuSet) -> String {
         if !left_out.is_empty() {
             let Restriction { by, leaves } = cpuset;
             reasons.push(format!(
-                "CPU {left_out} is forbidden: the {by} leaves only {leaves}"
+                "CPU {left_out} is forbidden: the {by} allows only {leaves}"
             ));
         }
     }

@@ -25,7 +25,7 @@ struct Candidate {
     path: [usize; 4],
 }
 
-/// The CPUs of so many threads, each once and no more than are allowed, those of
+/// The CPUs of this many threads, each once and no more than are allowed, those of
 /// neighbouring threads close together.
 pub(super) fn choose(topology: &Topology, threads: usize) -> Vec<usize> {
     let cores = topology.allowed_units(Level::Core);

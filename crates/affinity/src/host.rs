@@ -21,7 +21,7 @@ pub struct Host {
 /// Why a machine could not be discovered.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoverError {
-    /// The kernel does not tell the affinity mask of the calling thread.
+    /// The kernel does not report the affinity mask of the calling thread.
     #[error("the affinity mask of this thread cannot be read: {0}")]
     Affinity(std::io::Error),
     /// A folder cannot be opened.
@@ -33,7 +33,7 @@ pub enum DiscoverError {
         reason: std::io::Error,
     },
     /// Affinity mask and cpuset have no CPU in common that is online.
-    #[error("no CPU is left to this process: online are {online}{}", forbidden(by))]
+    #[error("this process may use no CPU: online are {online}{}", forbidden(by))]
     NothingAllowed {
         /// CPUs that are switched on.
         online: CpuSet,
@@ -145,7 +145,7 @@ impl Host {
         Self::read(root, None)
     }
 
-    /// A machine that was read or made up before, such as
+    /// A machine that was read or built before, such as
     /// [`Topology::from_synthetic`] makes.
     ///
     /// # Errors
@@ -228,7 +228,7 @@ impl Host {
         }
     }
 
-    /// A CPU for each of so many threads; 0: as many as
+    /// A CPU for each of this many threads; 0: as many as
     /// [`Workers::parallelism`] says.
     ///
     /// Every physical core gets a thread before any gets a second, the fastest
@@ -254,7 +254,7 @@ impl Host {
         Places::new(choose(&self.topology, threads), threads)
     }
 
-    /// CPUs for so many threads (0: as [`Host::place`]) by a placement that was
+    /// CPUs for this many threads (0: as [`Host::place`]) by a placement that was
     /// found best, such as `"one-per-core".parse()`. Threads take CPUs in the
     /// placement's order; it is cut to as many as there are threads, unless it
     /// is `os-default`. Memory policies are not applied.

@@ -47,7 +47,7 @@ use pinwise_topology::CpuSet;
 /// The calling thread's affinity mask, as the kernel has it now.
 ///
 /// # Errors
-/// [`std::io::Error`] where the kernel refuses to tell.
+/// [`std::io::Error`] where the kernel refuses to report it.
 ///
 /// ```
 /// assert!(!pinwise_affinity::current_mask()?.is_empty());
@@ -59,7 +59,7 @@ pub fn current_mask() -> std::io::Result<CpuSet> {
 
 /// The CPU that the calling thread is on. Unless the thread is bound to it, it
 /// may be on another by the time that the answer is read. `None` where the
-/// kernel does not tell.
+/// kernel does not report it.
 #[must_use]
 pub fn current_cpu() -> Option<usize> {
     mask::current_cpu()

@@ -64,7 +64,7 @@ pub fn set_affinity_of(thread: libc::pid_t, cpus: &CpuSet) -> io::Result<()> {
 }
 
 /// The CPU that the calling thread is on; it may be on another by the time
-/// that the answer is read. `None` where the kernel does not tell.
+/// that the answer is read. `None` where the kernel does not report it.
 pub(super) fn current_cpu() -> Option<usize> {
     // SAFETY: the call has no preconditions.
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()

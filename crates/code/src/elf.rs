@@ -130,7 +130,7 @@ fn architecture(bytes: &[u8]) -> Result<Arch, ElfError> {
     match bytes.get(4) {
         Some(&class) if class == object::elf::ELFCLASS32.0 => return Err(ElfError::OtherWidth),
         Some(_) => {}
-        None => return Err(ElfError::Damaged("its head is cut off".to_owned())),
+        None => return Err(ElfError::Damaged("its header is cut off".to_owned())),
     }
     let head = FileHeader64::<Endianness>::parse(bytes).map_err(|error| damaged(&error))?;
     let endian = head.endian().map_err(|error| damaged(&error))?;

@@ -1,5 +1,5 @@
 //! What an instruction does to registers and memory, the same words for all
-//! architectures: as much as it takes to tell a wait from work, and to count
+//! architectures: as much as it takes to distinguish a wait from work, and to count
 //! the turns of a loop whose code says how many.
 //!
 //! It does not model flags, carries and vectors; what it does not follow it
@@ -126,7 +126,7 @@ pub enum Question {
     Less,
     /// Less or equal, with signs?
     LessOrEqual,
-    /// Is the register zero in so many low bits?
+    /// Is the register zero in this many low bits?
     Zero(u8, u32),
     /// Is that bit of the register clear?
     BitClear(u8, u32),

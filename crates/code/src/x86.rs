@@ -161,7 +161,7 @@ fn address(memory: &UsedMemory) -> Registers {
 }
 
 /// RBP is the frame pointer or any other. Compilers keep locals below the frame
-/// and fields above the beginning of an object, so the sign tells.
+/// and fields above the beginning of an object, so the sign decides.
 fn owner(one: &Instruction, memory: &UsedMemory) -> Owner {
     let is_thread = matches!(memory.segment(), Register::FS | Register::GS);
     // A stack pointer is compared with the limit of the stack, or with the word

@@ -8,14 +8,14 @@ use std::path::Path;
 pub enum FolderError {
     /// It is there already.
     #[error(
-        "{path} is there already: two fleets cannot share a folder (choose another with --dir or --id)"
+        "{path} exists already: two fleets cannot share a folder (choose another with --dir or --id)"
     )]
     Exists {
         /// The folder.
         path: String,
     },
     /// It is no fleet's.
-    #[error("{path}: no fleet is there ({reason})")]
+    #[error("{path}: no fleet found ({reason})")]
     NoFleet {
         /// The folder.
         path: String,

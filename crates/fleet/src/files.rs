@@ -249,13 +249,13 @@ impl Folder {
         });
         let file = opened.map(File::from).map_err(|error| {
             match error.raw_os_error() == Some(libc::ELOOP) {
-                true => FolderError::damaged(&path, "it is no plain file"),
+                true => FolderError::damaged(&path, "it is not a regular file"),
                 false => FolderError::file(&path, error),
             }
         })?;
         let found = file.metadata().map_err(|e| FolderError::file(&path, e))?;
         if !found.is_file() {
-            return Err(FolderError::damaged(&path, "it is no plain file"));
+            return Err(FolderError::damaged(&path, "it is not a regular file"));
         }
         match self.users.as_ref().and_then(|users| users.fault(&found)) {
             Some(reason) => Err(FolderError::untrusted(&path, reason)),

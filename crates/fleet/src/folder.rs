@@ -10,7 +10,7 @@
 //! FOLDER/nodes/NODE/STEP.done.json        how long it took, in which attempt
 //! FOLDER/nodes/NODE/STEP.failed-ATTEMPT.json
 //! FOLDER/nodes/NODE/node.json             all of that in one record
-//! FOLDER/nodes/NODE/log                   what the node's pinwise told
+//! FOLDER/nodes/NODE/log                   what the node's pinwise printed
 //! FOLDER/nodes/NODE/.own/                 what a step prints, until it ends
 //! ```
 //!
@@ -18,7 +18,7 @@
 //! records where it is shared with a group. What it says is run only where
 //! nobody else can have written it ([`FleetFolder::own`]); to read what nodes
 //! found, any folder will do ([`FleetFolder::open`]). What cannot be read is
-//! told, not believed.
+//! reported, not believed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -291,10 +291,10 @@ fn check_record(record: &FleetRecord) -> Result<(), String> {
         .chain(bound)
         .find(|node| !is_plain(node))
     {
-        return Err(format!("'{odd}' is no name of a node"));
+        return Err(format!("'{odd}' is not the name of a node"));
     }
     match record.jobs.iter().find(|job| !is_job_id(&job.id)) {
-        Some(odd) => Err(format!("'{}' is no id of a job", odd.id)),
+        Some(odd) => Err(format!("'{}' is not the id of a job", odd.id)),
         None => Ok(()),
     }
 }

@@ -140,9 +140,9 @@ fn parts(list: &str) -> Result<Vec<&str>, String> {
     let (mut start, mut is_open) = (0, false);
     for (at, c) in list.char_indices() {
         match c {
-            '[' if is_open => return Err("a bracket stands within brackets".to_owned()),
+            '[' if is_open => return Err("nested brackets".to_owned()),
             '[' => is_open = true,
-            ']' if !is_open => return Err("a bracket closes that was not opened".to_owned()),
+            ']' if !is_open => return Err("a bracket is closed but was not opened".to_owned()),
             ']' => is_open = false,
             ',' if !is_open => {
                 parts.push(&list[start..at]);
@@ -207,7 +207,7 @@ fn numbers(inside: &str) -> Result<Vec<String>, String> {
 fn number(word: &str) -> Result<u64, String> {
     let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     if !is_number || word.len() > MOST_DIGITS {
-        return Err(format!("'{word}' is no number of a node"));
+        return Err(format!("'{word}' is not the number of a node"));
     }
     word.parse().map_err(|_| format!("'{word}' is no number"))
 }

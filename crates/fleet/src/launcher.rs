@@ -9,7 +9,7 @@ use pinwise_record::FleetJob;
 /// Which nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// So many, whichever are chosen.
+    /// This many, whichever are chosen.
     pub count: Option<usize>,
     /// These, as the user wrote them.
     pub list: Option<String>,
@@ -38,7 +38,7 @@ pub struct Choice {
     pub left_out: Vec<String>,
 }
 
-/// What shall be started.
+/// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// The fleet's id; jobs are named after it.
@@ -96,7 +96,7 @@ pub enum Stage {
 /// Why a launcher cannot.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// Its program is not there.
+    /// Its program does not exist.
     #[error("{program} is not on the path: {hint}")]
     Absent {
         /// Which.
@@ -120,10 +120,10 @@ pub enum LaunchError {
         /// What it printed.
         words: String,
     },
-    /// What was asked for cannot be had from it.
+    /// It does not provide what was asked for.
     #[error("{0}")]
     Wanted(String),
-    /// A file or a process cannot be had.
+    /// A file or a process is not available.
     #[error("{what}: {reason}")]
     System {
         /// Which.
@@ -151,18 +151,18 @@ pub trait Launcher {
     fn plan(&self, task: &Task, wanted: &Wanted, choice: &Choice) -> Result<String, LaunchError>;
 
     /// Starts the task on the nodes. `submitted`: the time now, RFC 3339. Each
-    /// job is told as soon as it is there, so that none is forgotten where a
+    /// job is reported as soon as it is there, so that none is forgotten where a
     /// later one is refused.
     ///
     /// # Errors
-    /// [`LaunchError`]; jobs told of before were submitted.
+    /// [`LaunchError`]; jobs reported before were submitted.
     fn submit(
         &self,
         task: &Task,
         wanted: &Wanted,
         choice: &Choice,
         submitted: &str,
-        told: &mut dyn FnMut(FleetJob),
+        on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError>;
 
     /// What jobs are at; one or, of jobs over several nodes, several for each.

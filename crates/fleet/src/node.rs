@@ -46,13 +46,13 @@ pub trait Runner {
     /// folder.
     fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale);
 
-    /// Tells what happens.
-    fn tell(&mut self, sentence: &str);
+    /// Reports what happens.
+    fn report(&mut self, sentence: &str);
 }
 
 /// What became of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// Every step has a record.
     Whole,
     /// Some step has none.
@@ -72,10 +72,10 @@ pub fn run(
     node: &str,
     begun: Begun,
     runner: &mut dyn Runner,
-) -> Result<Outcome, FolderError> {
+) -> Result<StepOutcome, FolderError> {
     let place = folder.make_node(node)?;
     let begun = place.claim(begun)?;
-    runner.tell(&format!(
+    runner.report(&format!(
         "{}: attempt {} of node {node} of fleet {}",
         begun.started, begun.attempt, fleet.id
     ));
@@ -105,9 +105,9 @@ pub fn run(
         is_whole = attempt.write_node(runner)?;
     }
     let outcome = match (&interrupted, is_whole) {
-        (Some(_), _) => Outcome::Interrupted,
-        (None, true) => Outcome::Whole,
-        (None, false) => Outcome::Lacking,
+        (Some(_), _) => StepOutcome::Interrupted,
+        (None, true) => StepOutcome::Whole,
+        (None, false) => StepOutcome::Lacking,
     };
     let ended = Ended {
         ended: runner.now(),
@@ -132,7 +132,7 @@ impl Attempt<'_> {
         step: &FleetStep,
         runner: &mut dyn Runner,
     ) -> Result<Option<String>, FolderError> {
-        runner.tell(&format!("{}: step {}", runner.now(), step.name));
+        runner.report(&format!("{}: step {}", runner.now(), step.name));
         let stem = self.place.output_stem(&step.name, self.number)?;
         let (end, elapsed) = runner.run(step, &stem);
         let [out, err] = self.place.take_output(&step.name, self.number);
@@ -146,14 +146,14 @@ impl Attempt<'_> {
                 let place = self.place;
                 let is_first = place.put_record(&step.name, &body, number, &ended, elapsed_s)?;
                 let words = if is_first { "done" } else { "was done already" };
-                runner.tell(&format!("{ended}: step {} {words}", step.name));
+                runner.report(&format!("{ended}: step {} {words}", step.name));
                 return Ok(None);
             }
             Err(why) => why,
         };
         let said = stderr.last().filter(|_| matches!(end, StepEnd::Status(_)));
         let why = said.map_or_else(|| why.clone(), |said| format!("{said} ({why})"));
-        runner.tell(&format!("{ended}: step {} failed: {why}", step.name));
+        runner.report(&format!("{ended}: step {} failed: {why}", step.name));
         let failure = Failure {
             attempt: self.number,
             ended,
@@ -182,7 +182,7 @@ impl Attempt<'_> {
         pinwise_record::Kind::of_text(&text)
             .map_err(|error| format!("what it printed: {error}"))?;
         if id_of(&text).is_none_or(|id| id.is_empty()) {
-            return Err("what it printed is no record that can be stored".to_owned());
+            return Err("what it printed is not a record that can be stored".to_owned());
         }
         let id = record_id(&self.fleet.id, self.place.name(), &step.name);
         let mut tags = Summary::of(&text).tags;

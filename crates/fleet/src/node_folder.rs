@@ -61,7 +61,7 @@ pub struct Failure {
     pub why: String,
     /// How long it took, seconds.
     pub elapsed_s: f64,
-    /// The last lines that it told.
+    /// The last lines that it printed.
     pub stderr: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ pub struct NodeFolder {
     name: String,
 }
 
-/// All that a node's folder tells.
+/// All that is in a node's folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeTale {
     /// The node's record.
@@ -162,7 +162,7 @@ impl NodeFolder {
         Ok(self.own()?.path().join("spool"))
     }
 
-    /// Makes the file for what the node tells, which a shell or a scheduler
+    /// Makes the file for what the node prints, which a shell or a scheduler
     /// then opens.
     ///
     /// # Errors
@@ -282,7 +282,7 @@ impl NodeFolder {
         Ok(Some(text))
     }
 
-    /// All that the folder tells. Files that cannot be used are told, too.
+    /// All that is in the folder. Files that cannot be used are reported, too.
     ///
     /// # Errors
     /// [`FolderError`] where the folder cannot be listed.
@@ -332,7 +332,7 @@ impl NodeFolder {
         }
         let is_whole = steps.iter().all(|step| step.state == StepState::Done);
         let newest = begun.last().cloned();
-        let told = begun.iter().rev().find(|b| b.host.is_some());
+        let changed_at = begun.iter().rev().find(|b| b.host.is_some());
         let mut tags = fleet.tags.clone();
         tags.push(FleetRecord::tag(&fleet.id));
         tags.sort_unstable();
@@ -347,8 +347,8 @@ impl NodeFolder {
                 .map_or_else(|| fleet.started.clone(), |b| b.started.clone()),
             ended: last_end.filter(|_| is_whole),
             attempts: u32::try_from(attempts.len()).unwrap_or(u32::MAX),
-            host: told.and_then(|b| b.host.clone()),
-            settings: told.map(|b| b.settings.clone()).unwrap_or_default(),
+            host: changed_at.and_then(|b| b.host.clone()),
+            settings: changed_at.map(|b| b.settings.clone()).unwrap_or_default(),
             steps,
             figures,
             clock_ahead_s: newest.as_ref().and_then(|b| b.clock_ahead_s),
@@ -370,7 +370,7 @@ impl NodeFolder {
 fn clock_ahead_s(folder: &Folder) -> Option<f64> {
     let name = format!(".clock.{}", std::process::id());
     folder.put(&name, b"", How::Replace, Readers::Owner).ok()?;
-    let told = folder.changed(&name);
+    let changed_at = folder.changed(&name);
     folder.remove(&name);
     #[expect(
         clippy::disallowed_methods,
@@ -378,7 +378,7 @@ fn clock_ahead_s(folder: &Folder) -> Option<f64> {
     )]
     let own = SystemTime::now();
     let ahead = own
-        .duration_since(told?)
+        .duration_since(changed_at?)
         .map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
     Some((ahead * 1e3).round() / 1e3)
 }
@@ -413,7 +413,7 @@ fn begun(folder: &Folder, attempts: &[(u32, bool)], unusable: &mut Vec<String>) 
 
 fn ended(folder: &Folder, newest: Option<&Begun>, unusable: &mut Vec<String>) -> Option<Ended> {
     let name = format!("ended-{}.json", newest?.attempt);
-    told(folder.read_json(&name), unusable)
+    changed_at(folder.read_json(&name), unusable)
 }
 
 /// A step, and when it ended. `record`: its record's id, where it has one.
@@ -434,7 +434,8 @@ fn step_of(
         elapsed_s: None,
     };
     if record.is_some() {
-        let done: Option<Done> = told(folder.read_json(&format!("{step}.done.json")), unusable);
+        let done: Option<Done> =
+            changed_at(folder.read_json(&format!("{step}.done.json")), unusable);
         let found = NodeStep {
             state: StepState::Done,
             record,
@@ -446,7 +447,7 @@ fn step_of(
     }
     let failure = attempts.iter().rev().find_map(|(attempt, _)| {
         let name = format!("{step}.failed-{attempt}.json");
-        let failure = told::<Failure>(folder.read_json(&name), unusable);
+        let failure = changed_at::<Failure>(folder.read_json(&name), unusable);
         failure.map(|failure| (*attempt, failure))
     });
     match failure {
@@ -464,8 +465,8 @@ fn step_of(
     }
 }
 
-/// What could be read; what is there and could not be is told.
-fn told<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
+/// What could be read; what is there and could not be is reported.
+fn changed_at<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
     match read {
         Ok(value) => Some(value),
         Err(error) => {

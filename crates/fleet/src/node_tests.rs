@@ -11,7 +11,7 @@ struct Script {
     ends: Vec<(StepEnd, &'static str)>,
     ran: Vec<String>,
     delivered: Vec<usize>,
-    /// Another attempt does step `b` after so many were delivered.
+    /// Another attempt does step `b` after this many were delivered.
     other: Option<usize>,
 }
 
@@ -48,7 +48,7 @@ impl Runner for Script {
         }
     }
 
-    fn tell(&mut self, _sentence: &str) {}
+    fn report(&mut self, _sentence: &str) {}
 }
 
 const GOOD: &str = r#"{"schema":"pinwise.comparison/1","id":"x","tags":["own"]}"#;
@@ -75,7 +75,7 @@ fn users(place: &tempfile::TempDir) -> Users {
     Users::of(place.path().metadata().unwrap().uid())
 }
 
-fn attempt(folder: &FleetFolder, record: &FleetRecord, script: &mut Script) -> Outcome {
+fn attempt(folder: &FleetFolder, record: &FleetRecord, script: &mut Script) -> StepOutcome {
     let users = Users::of(folder.owner().unwrap());
     run((folder, &users), record, "n1", Begun::default(), script).unwrap()
 }
@@ -88,7 +88,7 @@ fn tale(folder: &FleetFolder, record: &FleetRecord) -> NodeTale {
 fn steps_that_lack_a_record_are_run_and_no_others() {
     let (_place, folder, record) = site();
     let mut script = Script::new(&[(StepEnd::Status(2), ""), (StepEnd::Status(3), GOOD)]);
-    assert_eq!(attempt(&folder, &record, &mut script), Outcome::Lacking);
+    assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Lacking);
     assert_eq!(script.ran, ["a", "b"]);
     assert_eq!(script.delivered, [0, 0, 1, 1]);
     let found = tale(&folder, &record);
@@ -99,7 +99,7 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     assert_eq!(found.record.steps[1].record.as_deref(), Some("f.n1~b"));
     assert_eq!(found.record.steps[1].elapsed_s, Some(1.5));
     let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
-    assert_eq!(attempt(&folder, &record, &mut script), Outcome::Whole);
+    assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Whole);
     assert_eq!(script.ran, ["a"]);
     let found = tale(&folder, &record);
     assert_eq!((found.record.attempts, found.unusable.len()), (2, 0));
@@ -108,7 +108,7 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     let body = place.record("f", "a").unwrap().unwrap();
     assert_eq!(Summary::of(&body).tags, ["fleet:f", "own", "t"]);
     let mut script = Script::new(&[]);
-    assert_eq!(attempt(&folder, &record, &mut script), Outcome::Whole);
+    assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Whole);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn what_another_attempt_does_meanwhile_counts() {
     let (_place, folder, record) = site();
     let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
     script.other = Some(2);
-    assert_eq!(attempt(&folder, &record, &mut script), Outcome::Whole);
+    assert_eq!(attempt(&folder, &record, &mut script), StepOutcome::Whole);
     assert_eq!(script.ran, ["a"]);
 }
 
@@ -133,7 +133,7 @@ fn what_is_printed_must_be_a_record() {
         let mut script = Script::new(&[(StepEnd::Status(0), bad), (StepEnd::Status(0), GOOD)]);
         assert_eq!(
             attempt(&folder, &record, &mut script),
-            Outcome::Lacking,
+            StepOutcome::Lacking,
             "{bad}"
         );
         let why = tale(&folder, &record).record.steps[0].why.clone().unwrap();
@@ -146,7 +146,10 @@ fn an_interruption_ends_the_attempt() {
     let (_place, folder, record) = site();
     let interrupted = StepEnd::Interrupted("a signal".to_owned());
     let mut script = Script::new(&[(interrupted, GOOD)]);
-    assert_eq!(attempt(&folder, &record, &mut script), Outcome::Interrupted);
+    assert_eq!(
+        attempt(&folder, &record, &mut script),
+        StepOutcome::Interrupted
+    );
     assert_eq!(script.ran, ["a"]);
     let found = tale(&folder, &record);
     assert_eq!(found.ended.unwrap().why.as_deref(), Some("a signal"));

@@ -1,5 +1,5 @@
 //! What a node is set to: firmware, memory, SMT, NUMA, clocks, and what its
-//! kernel was told.
+//! kernel was given.
 //!
 //! Reads only, all of it below a folder that tests choose. Every file may be
 //! missing, and then its setting is: nothing is guessed. Values are text of
@@ -38,7 +38,7 @@ const DMI: &str = "sys/class/dmi/id";
 ///
 /// | name | from |
 /// |---|---|
-/// | `bios`, `bios-date`, `board`, `product` | DMI; clouds tell the type of an instance as product |
+/// | `bios`, `bios-date`, `board`, `product` | DMI; clouds report the type of an instance as product |
 /// | `memory`, `memory-per-node` | memory blocks, or else what the kernel has; rounded |
 /// | `smt`, `numa-nodes-per-package` | SMT control; the topology |
 /// | `governor`, `frequency-driver`, `energy-preference`, `boost` | cpufreq and `intel_pstate` |
@@ -194,7 +194,7 @@ impl Node<'_> {
         Some(format!("{} GiB", bytes.saturating_add(GIB / 2) / GIB))
     }
 
-    /// `2 x 256 GiB`, or each node's: tells where a DIMM is missing.
+    /// `2 x 256 GiB`, or each node's: shows where a DIMM is missing.
     fn memory_per_node(&self) -> Option<String> {
         let sizes = { self.topology.numa_nodes.iter() }.filter_map(|node| node.memory_bytes);
         let sizes: Vec<u64> = sizes
@@ -210,10 +210,10 @@ impl Node<'_> {
     }
 
     fn smt(&self) -> Option<String> {
-        let told = self.text(&format!("{CPU}/smt/control"));
-        // Old kernels and guests tell nothing; that a core has two threads
+        let reported = self.text(&format!("{CPU}/smt/control"));
+        // Old kernels and guests report nothing; that a core has two threads
         // stands in the topology.
-        told.or_else(|| self.topology.has_smt().then(|| "on".to_owned()))
+        reported.or_else(|| self.topology.has_smt().then(|| "on".to_owned()))
     }
 
     /// NPS of AMD's firmware, SNC of Intel's: nodes with CPUs over packages.

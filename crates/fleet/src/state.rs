@@ -8,7 +8,7 @@ use pinwise_record::{
     FLEET_STATUS_SCHEMA, FleetRecord, FleetStatus, NodeState, NodeStatus, StepState,
 };
 
-/// Clocks that differ by more than this are told, seconds.
+/// Clocks that differ by more than this are reported, seconds.
 const CLOCK_TOLERANCE_S: f64 = 2.0;
 
 /// What a fleet is at. `jobs`: what the scheduler says; `None` where it cannot
@@ -112,9 +112,11 @@ fn one(node: &str, tale: Option<&NodeTale>, jobs: &[&JobState], is_asked: bool) 
         status.why = job.map(|job| job.words.clone());
     } else if newest.is_none() && !job.is_some_and(|job| job.stage == Stage::Failed) {
         status.state = NodeState::Missing;
-        // That it ended is nothing to be told where it never began.
-        let told = job.filter(|job| job.stage == Stage::Unknown);
-        status.why = told.map(|job| job.words.clone()).filter(|w| !w.is_empty());
+        // That it ended is not reported where it never began.
+        let unknown_job = job.filter(|job| job.stage == Stage::Unknown);
+        status.why = unknown_job
+            .map(|job| job.words.clone())
+            .filter(|w| !w.is_empty());
     } else {
         let step = failed.or(missing);
         status.step = step.map(|step| step.name.clone());

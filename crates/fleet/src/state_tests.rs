@@ -162,9 +162,9 @@ fn folders_that_no_node_of_the_fleet_made_are_no_nodes() {
     let planted = tale("evil", [StepState::Missing; 2], None);
     let nodes = |fleet: &FleetRecord, tales: &[NodeTale]| {
         let found = status(fleet, tales, Some(&[]), "now");
-        let told = found.notes.iter().any(|note| note.contains("nodes/evil"));
+        let reported = found.notes.iter().any(|note| note.contains("nodes/evil"));
         let names: Vec<String> = found.nodes.into_iter().map(|node| node.node).collect();
-        (names, told)
+        (names, reported)
     };
     let tales = [done(), planted.clone()];
     let found = nodes(&fleet(&["n1"]), &tales);

@@ -1,6 +1,6 @@
 //! Whose files may say what is run: those of the caller and of root, which
 //! nobody else can write or replace. Names and paths say nothing about that;
-//! only what the system tells of an opened file or folder counts.
+//! only what the system reports of an opened file or folder counts.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

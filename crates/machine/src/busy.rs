@@ -1,6 +1,6 @@
 //! How many threads a run kept busy, from its CPU time.
 //!
-//! Threads that are alive do not tell: `gcc -c` is a driver that waits for the
+//! Live threads do not show it: `gcc -c` is a driver that waits for the
 //! compiler, and a JVM starts a dozen threads that hardly ever run. CPU time
 //! over wall-clock time counts what ran. It refuses to guess what a program
 //! would have used on CPUs that others took: on a busy machine it is a lower

@@ -1,5 +1,5 @@
 //! The seam to the host: a machine that can be discovered and that runs
-//! commands where it is told.
+//! commands where it is set to.
 //!
 //! Everything above this trait runs on a real Linux host ([`linux`]) and on a
 //! simulated machine (`pinwise-sim`) alike; the method is tested on known truth
@@ -43,7 +43,7 @@ pub trait Machine {
     /// `local`, or what stood behind `sim:`.
     fn label(&self) -> String;
 
-    /// Is every figure made up?
+    /// Is every figure simulated?
     fn is_simulated(&self) -> bool;
 
     /// The machine as its system reports it, with what is odd about it.
@@ -76,16 +76,16 @@ pub trait Machine {
     /// failed.
     fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError>;
 
-    /// CPU time used on the whole machine so far; `None` where not told.
+    /// CPU time used on the whole machine so far; `None` where unknown.
     fn usage(&mut self) -> Option<Usage>;
 
-    /// Lets so much time pass.
+    /// Lets this much time pass.
     ///
     /// # Errors
     /// [`MachineError::Interrupted`] where the user interrupts.
     fn wait(&mut self, time: Duration) -> Result<(), MachineError>;
 
-    /// Makes these probes, all at the same time, until each has so many good
+    /// Makes these probes, all at the same time, until each has this many good
     /// batches or `limit` has passed. They must not share a CPU. The answer
     /// has one entry per probe, in order.
     ///
@@ -101,14 +101,14 @@ pub trait Machine {
     ) -> Result<Vec<Batches>, MachineError>;
 
     /// The ways of tracing the scheduler, and what stands in the way of those
-    /// that cannot be had here.
+    /// that is not available here.
     fn tiers(&mut self) -> Vec<Availability>;
 
     /// Traces the scheduler while a command runs, or a process that runs
     /// already, or everything.
     ///
     /// # Errors
-    /// [`MachineError`] where the tier asked for cannot be had, the process is
+    /// [`MachineError`] where the tier asked for is not available, the process is
     /// gone, the command cannot be started, or the user interrupts a trace
     /// without a limit of a command (a trace of a process ends by it).
     fn trace(
@@ -117,9 +117,9 @@ pub trait Machine {
         listener: &mut dyn Listener,
     ) -> Result<Traced, MachineError>;
 
-    /// What tiers cost a switch, measured for about so long each, in turns
-    /// with untraced switches. Tiers that cannot be had are left out, and so
-    /// is everything on a machine where time is made up.
+    /// What tiers cost a switch, measured for about this long each, in turns
+    /// with untraced switches. Tiers that are not available are left out, and so
+    /// is everything on a machine with simulated time.
     ///
     /// # Errors
     /// [`MachineError`] where threads cannot be started, or the user
@@ -133,14 +133,14 @@ pub trait Machine {
     /// Samples where a command's or process's CPU time goes.
     ///
     /// # Errors
-    /// [`MachineError`] where the event asked for cannot be had, the process is
+    /// [`MachineError`] where the event asked for is not available, the process is
     /// gone, the command cannot be started, code is not executed (a simulated
     /// machine), or the user interrupts a command. A process that ends, or that
     /// the user no longer wants to watch, ends the sampling without an error.
     fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError>;
 
     /// Hands a lock from a thread to one that waits for it, item after item,
-    /// until so many went undisturbed or time is over.
+    /// until this many went undisturbed or time is over.
     ///
     /// # Errors
     /// [`MachineError`] where threads cannot be started or placed, real-time
@@ -268,7 +268,7 @@ pub enum End {
     /// Its main process ended and left others running, which were killed; who
     /// they were.
     LeftBehind(Vec<String>),
-    /// A service that ran already could not be measured; why, as told.
+    /// A service that ran already could not be measured; why, in words.
     NoFigure(String),
 }
 
@@ -289,7 +289,7 @@ pub struct Run {
     pub major_faults: Option<u64>,
     /// Context switches because the program waited.
     pub voluntary_switches: Option<u64>,
-    /// Context switches because it was pushed aside.
+    /// Context switches because it was preempted.
     pub involuntary_switches: Option<u64>,
     /// Moves of threads between CPUs.
     pub migrations: Option<u64>,
@@ -395,8 +395,8 @@ pub enum MachineError {
         /// The system's words.
         reason: String,
     },
-    /// A tier of tracing cannot be had.
-    #[error("tier {tier} cannot be had: {reason}{}", or_try(.remedy.as_deref()))]
+    /// A tier of tracing is not available.
+    #[error("tier '{tier}' is not available here: {reason}{}", or_try(.remedy.as_deref()))]
     Untraceable {
         /// The tier.
         tier: &'static str,
@@ -405,7 +405,7 @@ pub enum MachineError {
         /// The command that would permit it.
         remedy: Option<String>,
     },
-    /// The process to be traced is not there, or no longer.
+    /// The process to be traced does not exist, or no longer.
     #[error("process {pid}: {reason}")]
     Process {
         /// Its id.

@@ -134,7 +134,7 @@ pub enum Probe {
         /// Where.
         cpu: usize,
     },
-    /// One load of a chain of dependent ones through so many bytes, each line
+    /// One load of a chain of dependent ones through this many bytes, each line
     /// once in random order, ns.
     Chase {
         /// Where.
@@ -195,7 +195,7 @@ pub struct Batches {
     pub switched: usize,
     /// Batches thrown away since the hypervisor gave the CPU to others.
     pub stolen: usize,
-    /// Did every thread run where it was pinned, as `getcpu` told after every
+    /// Did every thread run where it was pinned, as `getcpu` reported after every
     /// batch? Some systems ignore affinity.
     pub was_in_place: bool,
     /// The probe cannot be made here, and why, as a full sentence.

@@ -124,18 +124,18 @@ pub struct Heard {
     pub stop: bool,
 }
 
-/// What tells of new processes.
+/// What reports new processes.
 pub trait Watch {
     /// Waits for something and takes what there is.
     ///
     /// # Errors
     /// Where nothing will be heard any more.
     fn next(&mut self) -> io::Result<Heard>;
-    /// Shall it tell of processes that change their user, too?
+    /// Should it report processes that change their user, too?
     ///
     /// # Errors
-    /// Where that is not to be had.
-    fn tell_of_users(&mut self, are_wanted: bool) -> io::Result<()>;
+    /// Where that is not available.
+    fn report_user_changes(&mut self, are_wanted: bool) -> io::Result<()>;
 }
 
 /// Every CPU that there may ever be: as the kernel keeps only those that the
@@ -183,7 +183,7 @@ pub fn give_back<P: Processes>(host: &mut P, all: &[Held]) -> Vec<(i32, usize)> 
         }
     }
     let mut given = Vec::new();
-    // Parents are found by number, so who inherited is told before anything is
+    // Parents are found by number, so who inherited is recorded before anything is
     // changed.
     let heirs = heirs(host, &living);
     let own = living.iter().map(|(&process, &held)| (process, held));

@@ -66,7 +66,7 @@ pub struct Throttling {
 pub struct Traced {
     /// How it was made.
     pub tier: Tier,
-    /// What its events can tell; a tier may be able to tell less than usual.
+    /// What its events can show; a tier may show less than usual.
     pub scope: Scope,
     /// First and last moment of the trace, ns of the events' clock.
     pub from_ns: u64,

@@ -10,7 +10,7 @@
 //! `.` goes into a unit, `+` begins anew; dots at a beginning stand for the
 //! units that are already open. Levels are `p`ackage, `n`ode of memory, `l`ast-
 //! level cache, `c`ore and `t`, a CPU (hardware thread). A unit with nothing
-//! inside is used whole. Capitals after a level tell units apart that are not
+//! inside is used whole. Capitals after a level distinguish units that are not
 //! equal: a kind of core, or `A` for the largest, `B` and so on. Which units
 //! these are is decided on a machine; no character needs quoting in a shell.
 
@@ -18,7 +18,7 @@ use std::fmt;
 
 use pinwise_topology::Level;
 
-/// So many units that are used alike.
+/// This many units that are used alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Branch {
     /// How many.

@@ -4,7 +4,7 @@
 use super::{Placement, Wish};
 use pinwise_topology::{Level, Topology};
 
-/// Placements worth trying for a program of so many threads (`None`: unknown)
+/// Placements worth trying for a program of this many threads (`None`: unknown)
 /// on this machine, `os-default` first. Some may stand for the same CPUs; they
 /// are merged once realised.
 #[must_use]

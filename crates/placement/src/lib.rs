@@ -113,9 +113,9 @@ pub enum Wish {
     Cpus(CpuSet),
     /// These CPUs, written as a mask.
     Mask(CpuSet),
-    /// So many units per level.
+    /// This many units per level.
     Shape(Shape),
-    /// So many units of each level in each unit around them.
+    /// This many units of each level in each unit around them.
     Tree(Branches),
 }
 

@@ -49,7 +49,7 @@ pub struct UsedUnits {
     pub cpus: usize,
 }
 
-/// Why a placement cannot be had on this machine.
+/// Why a placement is not possible on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RealiseError {
     /// CPUs that the machine does not have.
@@ -109,11 +109,11 @@ pub enum RealiseError {
         noun: &'static str,
     },
     /// A shape whose numbers do not fit each other.
-    #[error("{placement}: {wanted} cannot be had from {from}")]
+    #[error("{placement}: cannot take {wanted} from {from}")]
     Impossible {
         /// The placement.
         placement: String,
-        /// The units that cannot be had.
+        /// The units that are missing.
         wanted: String,
         /// The units they would have to come from.
         from: String,

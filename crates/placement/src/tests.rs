@@ -89,7 +89,7 @@ fn what_cannot_be_had_is_refused() {
     refused(
         TWO_SOCKETS,
         "shape:llc=1,core=4",
-        "4 cores cannot be had from 1 LLC",
+        "cannot take 4 cores from 1 LLC",
     );
     refused(TWO_SOCKETS, "shape:smt=4", "4 CPUs per core");
     refused(TWO_SOCKETS, "shape:cache=1", "'cache' is not a level");

@@ -19,7 +19,7 @@ const FEWEST_REPEATS: usize = 3;
 const ASSUMED_SPREAD: f64 = 0.03;
 /// Differences of less are none.
 const LEAST_EFFECT: f64 = 0.01;
-/// Time away from memory is a control where it has so many samples …
+/// Time away from memory is a control where it has this many samples …
 const LEAST_CONTROL: f64 = 30.0;
 /// … and this share of the time in code that was read.
 const CONTROL_SHARE: f64 = 0.1;
@@ -355,8 +355,8 @@ impl Model {
                     let mb = |bytes: f64| format!("{:.0} MB", bytes / 1e6);
                     against("largest cache ", Some((a as f64, b as f64)), &mb)
                 });
-                let told: Vec<String> = [latency, bandwidth, caches].into_iter().flatten().collect();
-                (!told.is_empty()).then(|| told.join(", "))
+                let shown: Vec<String> = [latency, bandwidth, caches].into_iter().flatten().collect();
+                (!shown.is_empty()).then(|| shown.join(", "))
             }
             (PartKind::Memory, false) => Some(
                 "it is not known of both how much time was seen at accesses of memory, or what made other code slower".to_owned(),

@@ -70,7 +70,7 @@ impl Attribution {
             Basis::Wall => format!("B takes {times} times as long per {unit}"),
             Basis::Cpu => format!("B uses {times} times the CPU time per {unit}"),
         };
-        let mut told: Vec<(&Part, Account)> = self
+        let mut known: Vec<(&Part, Account)> = self
             .parts
             .iter()
             .filter_map(|part| Some((part, part.share?)))
@@ -78,12 +78,12 @@ impl Attribution {
                 part.kind == PartKind::Unexplained || share.value.abs() >= WORTH_TELLING
             })
             .collect();
-        told.sort_by(|(a, of_a), (b, of_b)| {
+        known.sort_by(|(a, of_a), (b, of_b)| {
             let is_rest = |part: &Part| part.kind == PartKind::Unexplained;
             let by_size = of_b.value.abs().total_cmp(&of_a.value.abs());
             is_rest(a).cmp(&is_rest(b)).then(by_size)
         });
-        let words = told.iter().enumerate().map(|(at, (part, share))| {
+        let words = known.iter().enumerate().map(|(at, (part, share))| {
             let between = if at == 0 { " of the difference is" } else { "" };
             part.words(*share, between)
         });

@@ -55,7 +55,7 @@ impl Scene {
         }
     }
 
-    /// A stack of functions, outermost first, seen so often. `k:` begins one of
+    /// A stack of functions, outermost first, seen this often. `k:` begins one of
     /// the kernel, `0x` an address of the file without a symbol.
     pub fn stack(mut self, functions: &[&str], count: u64) -> Self {
         let frames = functions.iter().rev().map(|name| self.frame(name));

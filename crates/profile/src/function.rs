@@ -1,4 +1,4 @@
-//! Functions: what an address is told as, the same in every process and run.
+//! Functions: how an address is named, the same in every process and run.
 //!
 //! A function is its module and its symbol. Where there is no symbol it is a
 //! stretch of [`REGION`] bytes of its module: single addresses would tear every
@@ -6,7 +6,7 @@
 
 use super::{Frame, Samples};
 
-/// Bytes of code without symbols that are told together.
+/// Bytes of code without symbols that count as one function.
 pub const REGION: u64 = 64;
 
 /// What kind of thing took time.
@@ -18,7 +18,7 @@ pub enum Kind {
     Kernel,
     /// The wait in a spin hint, as the innermost entry of a stack.
     Pause,
-    /// Stacks that are not told one by one.
+    /// Stacks that are not listed one by one.
     LeftOut,
     /// In place of the callers of a stack that ends early.
     Broken,
@@ -42,7 +42,7 @@ impl Function {
         Self::marker("[pause]", Kind::Pause)
     }
 
-    /// What is not told one by one.
+    /// What is not listed one by one.
     #[must_use]
     pub fn left_out() -> Self {
         Self::marker("[left out]", Kind::LeftOut)
@@ -62,7 +62,7 @@ impl Function {
         }
     }
 
-    /// What a frame is told as.
+    /// What a frame is named.
     #[must_use]
     pub fn of(samples: &Samples, frame: &Frame) -> Self {
         let module = frame.module.and_then(|index| samples.modules.get(index));
@@ -83,7 +83,7 @@ impl Function {
         Self { name, module, kind }
     }
 
-    /// What a frame is told as, functions that the compiler put into another
+    /// What a frame is named, functions that the compiler put into another
     /// one by one, innermost first.
     #[must_use]
     pub fn all_of(samples: &Samples, frame: &Frame) -> Vec<Self> {

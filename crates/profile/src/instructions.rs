@@ -13,7 +13,7 @@ use pinwise_code::{Code, Flow, Instruction, disassemble};
 /// Instructions shown before the hottest one and after it.
 const BEFORE: usize = 7;
 const AFTER: usize = 5;
-/// Decoding begins at most so many bytes before the hottest instruction: the
+/// Decoding begins at most this many bytes before the hottest instruction: the
 /// longest x86 instruction has 15.
 const FURTHEST: u64 = 15 * (BEFORE as u64 + 4);
 /// Code shown after it, bytes.
@@ -26,7 +26,7 @@ pub struct Spot {
     pub function: Function,
     /// Bytes from the function's beginning, where there is a symbol.
     pub offset: Option<u64>,
-    /// `file:line`, where debug information tells.
+    /// `file:line`, where debug information has it.
     pub source: Option<String>,
     /// Its address, as the file has it.
     pub address: u64,
@@ -173,7 +173,7 @@ fn beginning(frame: &Frame, address: u64) -> Option<u64> {
 }
 
 /// Code around an address of the process, moved to where the file has it, so
-/// that branches are told with the file's addresses, too.
+/// that branches are shown with the file's addresses, too.
 fn rebased(code: &Code, address: u64, file_address: u64) -> Option<Code> {
     let from = code.start.max(address.saturating_sub(FURTHEST));
     let bytes = code.from(from);

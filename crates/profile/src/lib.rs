@@ -39,7 +39,7 @@ pub enum Event {
     Cycles,
     /// The kernel's clock of CPU time.
     CpuClock,
-    /// Looks at `/proc`: which function nobody can tell, CPU time per thread
+    /// Looks at `/proc`: the function is unknown, CPU time per thread
     /// only.
     Proc,
 }
@@ -79,7 +79,7 @@ pub struct Thread {
     pub tid: i32,
     /// Its name, as last seen.
     pub name: String,
-    /// CPU time while sampled, s, where the kernel told.
+    /// CPU time while sampled, s, where the kernel reported it.
     pub cpu_s: Option<f64>,
 }
 
@@ -98,10 +98,10 @@ pub struct Symbol {
     pub name: String,
     /// Bytes from its beginning.
     pub offset: u64,
-    /// `file:line`, where debug information tells.
+    /// `file:line`, where debug information has it.
     pub source: Option<String>,
     /// Functions that the compiler put into it there, each called by the one
-    /// before, where debug information tells.
+    /// before, where debug information has it.
     pub inlined: Vec<String>,
 }
 
@@ -185,7 +185,7 @@ pub struct Samples {
     pub steps: Vec<Step>,
     /// Samples that the kernel had to drop.
     pub lost: u64,
-    /// Does it tell what the kernel did, too?
+    /// Does it see what the kernel did, too?
     pub has_kernel: bool,
 }
 

@@ -59,7 +59,7 @@ pub struct Profile {
     pub spots_left_out: Amount,
     /// All stacks.
     pub tree: Tree,
-    /// Time in stacks of the tree that are not told one by one.
+    /// Time in stacks of the tree that are not listed one by one.
     pub tree_left_out: Amount,
 }
 
@@ -69,7 +69,7 @@ pub struct StackFigures {
     /// How callers were found.
     pub by: Stacks,
     /// Samples whose stack ends before its outermost function; by frame pointers
-    /// at least so many.
+    /// at least this many.
     pub broken: Amount,
     /// Frames of the program in a stack, on average.
     pub mean_frames: f64,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{Amount, Function};
 
-/// Calls deeper than this are told at their caller's.
+/// Calls deeper than this are counted at their caller's.
 const DEEPEST: usize = 400;
 
 /// A function as called from the nodes above it.
@@ -61,7 +61,7 @@ impl Tree {
         self.nodes.iter().map(|node| node.own).sum()
     }
 
-    /// Adds a stack, outermost function first. One without functions is told
+    /// Adds a stack, outermost function first. One without functions is counted
     /// as left out.
     pub fn add(&mut self, stack: impl IntoIterator<Item = Function>, amount: Amount) {
         let mut at = None;
@@ -77,8 +77,8 @@ impl Tree {
         }
     }
 
-    /// Only the nodes with the largest totals, so many; what the others have
-    /// is told at their caller's as left out. The second: how much that is.
+    /// Only the nodes with the largest totals, this many; what the others have
+    /// is counted at their caller's as left out. The second: how much that is.
     #[must_use]
     pub fn bounded(&self, most: usize) -> (Self, Amount) {
         let mut by_size: Vec<usize> = (0..self.nodes.len()).collect();
@@ -89,10 +89,10 @@ impl Tree {
         by_size.iter().take(most).for_each(|&at| is_kept[at] = true);
         let mut bounded = Self::default();
         let mut left_out = Amount::default();
-        // Where each node's time is told: itself, or the rest at its caller's.
-        let mut told: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        // Where each node's time is counted: itself, or the rest at its caller's.
+        let mut counted_at: Vec<usize> = Vec::with_capacity(self.nodes.len());
         for (at, node) in self.nodes.iter().enumerate() {
-            let parent = node.parent.map(|parent| told[parent]);
+            let parent = node.parent.map(|parent| counted_at[parent]);
             let place = if is_kept[at] {
                 bounded.child(parent, node.function.clone())
             } else if parent.is_some_and(|p| bounded.nodes[p].function == Function::left_out()) {
@@ -104,7 +104,7 @@ impl Tree {
                 left_out += node.own;
             }
             bounded.nodes[place].own += node.own;
-            told.push(place);
+            counted_at.push(place);
         }
         bounded.add_up();
         (bounded, left_out)

@@ -188,7 +188,7 @@ impl ProfileRecord {
         }
     }
 
-    /// A run; `None` where an older record does not tell of each by itself.
+    /// A run; `None` where an older record does not have each by itself.
     fn repeat(&self, run: &super::ProfileRun) -> Option<Repeat> {
         let (waits_s, accesses_s) = (run.waits_s?, run.accesses_s);
         // Where the kernel was not sampled, its time is what the samples lack.

@@ -44,7 +44,7 @@ pub struct Bench {
     pub kernels: Vec<BenchKernel>,
     /// Geometric means over the kernels of a group.
     pub scores: Vec<GroupScore>,
-    /// What it comes to, as full sentences.
+    /// The conclusions, as full sentences.
     pub conclusions: Vec<String>,
     /// What disturbed it, and what else is worth knowing.
     pub findings: Vec<Finding>,
@@ -121,7 +121,7 @@ pub struct BenchKernel {
     /// What is counted, such as `calls`.
     pub operation: String,
     /// Bytes that each thread of the baseline goes through again and again;
-    /// `null` where not told.
+    /// `null` where unknown.
     pub working_set_bytes: Option<u64>,
     /// The same against the caches, as a sentence; empty where unknown.
     pub cache_fit: String,
@@ -162,7 +162,7 @@ pub struct BenchCell {
     pub size: Option<u64>,
     /// Time of a run without preparing, seconds: median with its interval.
     pub seconds: Option<Estimate>,
-    /// Operations per second, likewise; `null` where operations are not told.
+    /// Operations per second, likewise; `null` where operations are unknown.
     pub rate: Option<Estimate>,
     /// Bytes per second, where they are what is measured.
     pub bytes_per_s: Option<Estimate>,

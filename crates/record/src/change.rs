@@ -21,7 +21,7 @@ pub struct DiffRecord {
     pub machine_changes: Vec<MachineChange>,
     /// Figures of both, in the order of A.
     pub figures: Vec<FigureChange>,
-    /// What it comes to.
+    /// The result.
     pub sentence: String,
     /// What else must be known to read it, as full sentences.
     pub caveats: Vec<String>,
@@ -41,7 +41,7 @@ pub struct ComparedRecord {
     pub host: String,
     /// What it is about.
     pub title: String,
-    /// What the machine was, in one line; `null` where not told.
+    /// What the machine was, in one line; `null` where unknown.
     pub machine: Option<String>,
 }
 
@@ -103,7 +103,7 @@ pub struct FigureChange {
     pub b_high: Option<f64>,
     /// B over A.
     pub ratio: Option<f64>,
-    /// Lower end of the ratio's interval; `null` where none can be had.
+    /// Lower end of the ratio's interval; `null` where there is none.
     pub low: Option<f64>,
     /// Upper end of it.
     pub high: Option<f64>,

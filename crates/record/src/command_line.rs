@@ -171,9 +171,9 @@ mod tests {
             memory: None,
         };
         change(&mut placed);
-        let told = placed.commands();
-        let told: Vec<&str> = told.iter().map(|command| command.line.as_str()).collect();
-        assert_eq!(told, lines);
+        let listed = placed.commands();
+        let listed: Vec<&str> = listed.iter().map(|command| command.line.as_str()).collect();
+        assert_eq!(listed, lines);
     }
 
     #[test]
@@ -199,9 +199,9 @@ mod tests {
             cpus: "0-3",
             memory: Some(("bind", &[0, 1])),
         };
-        let told: Vec<String> = placed.commands().into_iter().map(|c| c.line).collect();
+        let listed: Vec<String> = placed.commands().into_iter().map(|c| c.line).collect();
         assert_eq!(
-            told,
+            listed,
             [
                 "numactl -C 0-3 --membind=0,1 env 'A=x y' ./prog 'a b' < 'in put'",
                 "pinwise run --place one-llc/mem=bind -- env 'A=x y' ./prog 'a b' < 'in put'",

@@ -71,7 +71,7 @@ pub struct Comparison {
     pub contrasts: Vec<ContrastRecord>,
     /// Name of the best arm, where there is a verdict for one.
     pub best: Option<String>,
-    /// What it comes to.
+    /// The result.
     pub verdict: VerdictRecord,
     /// What disturbed it, and what else is worth knowing.
     pub findings: Vec<Finding>,
@@ -274,7 +274,7 @@ pub enum VerdictKind {
     Undecided,
 }
 
-/// What a comparison comes to.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerdictRecord {

@@ -305,7 +305,7 @@ fn least(best: &str) -> LeastRecord {
     }
 }
 
-/// A finished search over so many arms (at least one).
+/// A finished search over this many arms (at least one).
 pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
     let topology = Topology::from_synthetic("package:2 l3:8 core:8 pu:2").unwrap();
     let spec = if is_simulated {

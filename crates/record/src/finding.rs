@@ -76,7 +76,7 @@ impl Finding {
 /// Schema of [`Doctor`].
 pub const DOCTOR_SCHEMA: &str = "pinwise.doctor/1";
 
-/// What would spoil a measurement on a machine, worst first.
+/// What would distort measurements on a machine, worst first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Doctor {

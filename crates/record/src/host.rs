@@ -11,7 +11,7 @@ use pinwise_topology::Topology;
 pub struct HostRecord {
     /// `local` or `sim:…`.
     pub machine_spec: String,
-    /// Is every figure made up?
+    /// Is every figure simulated?
     pub simulated: bool,
     /// Names and versions.
     #[serde(flatten)]

@@ -178,7 +178,7 @@ kinds! {
     FleetNode(FleetNode) = FLEET_NODE_SCHEMA, stored;
     /// How far a fleet is.
     FleetStatus(FleetStatus) = FLEET_STATUS_SCHEMA, printed;
-    /// Which nodes depart from their equals.
+    /// Which nodes differ from their peers.
     FleetReport(FleetReport) = FLEET_REPORT_SCHEMA, stored;
     /// What differs between two fleets.
     FleetDiff(FleetDiff) = FLEET_DIFF_SCHEMA, printed;

@@ -277,7 +277,7 @@ pub enum RecordError {
         wanted: &'static str,
     },
     /// No record, or of a schema of which nothing is known.
-    #[error("unknown schema '{found}': no record of pinwise, or one of a newer version")]
+    #[error("unknown schema '{found}': not a record of pinwise, or one of a newer version")]
     Unknown {
         /// What it says it is.
         found: String,

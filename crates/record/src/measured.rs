@@ -70,7 +70,7 @@ pub struct SurveyRecord {
     pub started: String,
     /// `local`, or the simulated machine.
     pub machine_spec: String,
-    /// The kernel's name for this boot; `null` where not told. What was
+    /// The kernel's name for this boot; `null` where unknown. What was
     /// measured holds for one boot at most.
     pub boot_id: Option<String>,
     /// Seed of the pairs that were chosen at random.
@@ -445,7 +445,7 @@ pub struct EffortRecord {
     /// Batches thrown away since the hypervisor took the CPU.
     pub batches_stolen: usize,
     /// CPU time that the hypervisor gave to others meanwhile, as a share of the
-    /// time of all CPUs; `null` where it is not told.
+    /// time of all CPUs; `null` where it is unknown.
     pub steal_share: Option<f64>,
     /// Parts that were left out, and why, as full sentences.
     pub left_out: Vec<String>,

@@ -22,7 +22,7 @@ pub struct PlacementsRecord {
     pub threads: Vec<ThreadPlacements>,
 }
 
-/// The placements of so many threads, one CPU each.
+/// The placements of this many threads, one CPU each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadPlacements {
@@ -58,7 +58,7 @@ pub struct ShapeRecord {
 }
 
 impl PlacementsRecord {
-    /// Placements of so many threads each, on the CPUs that this process may
+    /// Placements of this many threads each, on the CPUs that this process may
     /// use.
     #[must_use]
     pub fn new(topology: &Topology, threads: &[usize]) -> Self {

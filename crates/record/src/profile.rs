@@ -37,7 +37,7 @@ named! {
         Kernel = "kernel",
         /// The wait in a spin hint.
         Pause = "pause",
-        /// Stacks that are not told one by one.
+        /// Stacks that are not listed one by one.
         LeftOut = "left_out",
         /// Callers that are missing.
         Broken = "broken",
@@ -187,7 +187,7 @@ pub struct ProfileFigures {
     pub calls: CallsRecord,
 }
 
-/// What is not told one by one.
+/// What is not listed one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOutRecord {
@@ -267,7 +267,7 @@ pub struct LineRecord {
     pub address: u64,
     /// Disassembled.
     pub text: String,
-    /// Time seen at it; none where another spot tells of it.
+    /// Time seen at it; none where another spot has it.
     pub own: AmountRecord,
     /// A spin hint.
     pub is_hint: bool,
@@ -283,7 +283,7 @@ pub struct CallsRecord {
     pub functions: Vec<CalledRecord>,
     /// Callers before callees.
     pub nodes: Vec<CallRecord>,
-    /// Time in stacks that are not told one by one; it stands at their
+    /// Time in stacks that are not listed one by one; it stands at their
     /// callers', as `[left out]`.
     pub left_out: AmountRecord,
 }
@@ -315,7 +315,7 @@ pub struct CallRecord {
 }
 
 impl ProfileFigures {
-    /// The figures of a profile, divided by so many units of work.
+    /// The figures of a profile, divided by this many units of work.
     #[must_use]
     pub fn new(profile: &Profile, units: f64) -> Self {
         let amount = |amount| AmountRecord::new(amount, units);

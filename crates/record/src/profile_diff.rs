@@ -170,7 +170,7 @@ pub enum DiffError {
     #[error("profile {0} is damaged: its calls lead nowhere")]
     Damaged(String),
     /// It has CPU times of threads only.
-    #[error("profile {0} was made of /proc, which does not tell functions")]
+    #[error("profile {0} was made of /proc, which does not report functions")]
     NoFunctions(String),
 }
 
@@ -305,7 +305,7 @@ fn check(record: &ProfileRecord) -> Result<(), DiffError> {
 fn notes(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord) -> Vec<String> {
     let mut notes = vec![
         "Intervals are of counting samples alone; what differs from run to run is not in them \
-         (pinwise compare tells that)."
+         (pinwise compare measures that)."
             .to_owned(),
     ];
     if before.event != after.event {
@@ -318,8 +318,8 @@ fn notes(difference: &Difference, before: &ProfileRecord, after: &ProfileRecord)
     let is_waiting = waits.before.samples > 0 || waits.after.samples > 0;
     if is_waiting && (before.pause.is_none() || after.pause.is_none()) {
         notes.push(
-            "What a PAUSE takes was not measured with both profiles: whether there are more \
-             PAUSEs or longer ones cannot be told."
+            "The cost of a PAUSE was not measured with both profiles: whether there are more \
+             PAUSEs or longer ones is unknown."
                 .to_owned(),
         );
     }

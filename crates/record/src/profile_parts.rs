@@ -7,7 +7,7 @@ use super::{
 use pinwise_profile::{Amount, Function, FunctionTime, Kind, Line, Spot, ThreadTime, Tree};
 
 impl AmountRecord {
-    /// An amount, divided by so many units of work.
+    /// An amount, divided by this many units of work.
     #[must_use]
     pub fn new(amount: Amount, units: f64) -> Self {
         Self {

@@ -46,7 +46,7 @@ pub struct RecipeParameter {
     pub about: String,
 }
 
-/// A program that is not there.
+/// A program that is not installed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecipeMissing {

@@ -31,7 +31,7 @@ pub struct ReplayRecord {
 }
 
 impl ReplayRecord {
-    /// The record of an inference over so many CPUs.
+    /// The record of an inference over this many CPUs.
     #[must_use]
     pub fn new(cpus: usize, wiring: &Wiring) -> Self {
         Self {

@@ -123,7 +123,7 @@ impl Reproduction {
         format!("reproduce {}{place}", names.join(" "))
     }
 
-    /// What it comes to, in a sentence.
+    /// The conclusion, in a sentence.
     #[must_use]
     pub fn verdict(&self) -> String {
         let counts = &self.counts;

@@ -54,7 +54,7 @@ pub struct RunRecord {
     pub migrations: Option<u64>,
     /// Context switches, both kinds.
     pub context_switches: Option<u64>,
-    /// Of these, because the program was pushed aside.
+    /// Of these, because the program was preempted.
     pub involuntary_switches: Option<u64>,
     /// Page faults without I/O.
     pub minor_faults: Option<u64>,

@@ -21,7 +21,7 @@ pub struct ServiceRecord {
     /// The cgroup, where it was named by one or by a unit.
     #[serde(default)]
     pub cgroup: Option<String>,
-    /// What told its figure: a command or an address; `null`: not measured.
+    /// Where its figure came from: a command or an address; `null`: not measured.
     #[serde(default)]
     pub metric_source: Option<String>,
     /// How long each placement was measured at a time, seconds.

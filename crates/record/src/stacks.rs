@@ -27,7 +27,7 @@ pub struct StacksRecord {
     /// How callers were found.
     pub by: StackMethod,
     /// Time in stacks that end before their outermost function: they stand below
-    /// `[broken]`. By frame pointers at least so much.
+    /// `[broken]`. By frame pointers at least this much.
     pub broken: AmountRecord,
     /// Frames of the program in a stack, on average.
     pub mean_frames: f64,

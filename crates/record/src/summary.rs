@@ -1,7 +1,7 @@
 //! What lists and plots over time say of any record, read off its fields.
 //!
 //! A record is read as JSON here, not as its type: what is damaged or newer
-//! still stands in the history, with what can be told of it.
+//! still stands in the history, with what is known of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use pinwise_topology::CpuSet;
 /// Figures kept of one record.
 const MOST_FIGURES: usize = 24;
 
-/// Fields of records that outlines are read off.
+/// Fields of records that summaries are read from.
 const FIELDS: [&str; 26] = [
     "schema",
     "tags",
@@ -68,7 +68,7 @@ pub struct Summary {
     /// followed over time; `null` where there is none.
     pub subject: Option<String>,
     /// What the machine was: model, shape, kernel, microcode, hypervisor;
-    /// `null` where not told.
+    /// `null` where unknown.
     pub machine: Option<String>,
     /// Headline figures.
     #[serde(default)]
@@ -374,7 +374,7 @@ fn profile(record: &Value) -> Vec<Figure> {
     figures
 }
 
-/// Nodes that depart from their equals, and nodes of which every step is done.
+/// Nodes that differ from their peers, and nodes of which every step is done.
 fn fleet_report(record: &Value) -> Vec<Figure> {
     let outliers = list(&record["outliers"]).iter();
     let nodes: BTreeSet<&str> = outliers.filter_map(|o| o["node"].as_str()).collect();
@@ -421,18 +421,18 @@ mod tests {
                 {"name": "cpu:0", "command": ["xz", "-k"], "estimate": null},
             ],
         });
-        let outline = Summary::of(&record.to_string());
-        assert_eq!(outline.tags, ["nightly"]);
+        let summary = Summary::of(&record.to_string());
+        assert_eq!(summary.tags, ["nightly"]);
         assert_eq!(
-            outline.subject.as_deref(),
+            summary.subject.as_deref(),
             Some("comparison · xz -k · wall")
         );
         assert_eq!(
-            outline.machine.as_deref(),
+            summary.machine.as_deref(),
             Some("EPYC, shape ab, kernel 6.1")
         );
-        assert_eq!(outline.figures.len(), 1);
-        assert_eq!(outline.figures[0].low, Some(0.4));
+        assert_eq!(summary.figures.len(), 1);
+        assert_eq!(summary.figures[0].low, Some(0.4));
     }
 
     #[test]
@@ -453,9 +453,9 @@ mod tests {
             },
         });
         let figures = Summary::read(&record).figures;
-        let told: Vec<(&str, f64)> = figures.iter().map(|f| (f.name.as_str(), f.value)).collect();
+        let listed: Vec<(&str, f64)> = figures.iter().map(|f| (f.name.as_str(), f.value)).collect();
         assert_eq!(
-            told,
+            listed,
             [
                 ("latency within smt", 14.0),
                 ("memory latency", 88.0),
@@ -470,22 +470,25 @@ mod tests {
     fn of_a_fleet_the_report_has_figures_and_nodes_have_none() {
         let report = json!({"schema": "pinwise.fleet-report/1", "host": "head", "complete": 7,
             "tags": ["fleet:f"], "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]});
-        let outline = Summary::read(&report);
-        let told: Vec<(&str, f64)> = { outline.figures.iter() }
+        let summary = Summary::read(&report);
+        let listed: Vec<(&str, f64)> = { summary.figures.iter() }
             .map(|f| (f.name.as_str(), f.value))
             .collect();
-        assert_eq!(told, [("nodes that depart", 2.0), ("complete nodes", 7.0)]);
-        assert_eq!(outline.tags, ["fleet:f"]);
-        assert_eq!(outline.machine, None);
+        assert_eq!(
+            listed,
+            [("nodes that depart", 2.0), ("complete nodes", 7.0)]
+        );
+        assert_eq!(summary.tags, ["fleet:f"]);
+        assert_eq!(summary.machine, None);
         let node = json!({"schema": "pinwise.fleet-node/1", "host": {"cpu_model": "EPYC"},
             "figures": [{"step": "wiring", "name": "memory latency", "unit": "ns", "value": 90}]});
-        let outline = Summary::read(&node);
-        assert!(outline.figures.is_empty());
-        assert_eq!(outline.machine.as_deref(), Some("EPYC"));
+        let summary = Summary::read(&node);
+        assert!(summary.figures.is_empty());
+        assert_eq!(summary.machine.as_deref(), Some("EPYC"));
     }
 
     #[test]
-    fn what_is_no_record_has_an_empty_outline() {
+    fn what_is_no_record_has_an_empty_summary() {
         assert_eq!(Summary::of("{\"schema\":"), Summary::default());
         assert_eq!(Summary::of("[1]"), Summary::default());
         let strange = Summary::of("{\"schema\":\"pinwise.trace/9\",\"totals\":[],\"tags\":3}");
@@ -493,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_passed_over_enters_no_outline() {
+    fn what_is_passed_over_enters_no_summary() {
         let interval = json!({"value": 2.0, "low": 1.0, "high": 3.0});
         let records = [
             json!({"schema": "pinwise.bench/1", "suite": "quick", "kernels": [
@@ -512,9 +515,9 @@ mod tests {
                 "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]}),
         ];
         for record in records {
-            let outline = Summary::of(&record.to_string());
-            assert_eq!(outline, Summary::read(&record), "{record}");
-            assert!(!outline.figures.is_empty(), "{record}");
+            let summary = Summary::of(&record.to_string());
+            assert_eq!(summary, Summary::read(&record), "{record}");
+            assert!(!summary.figures.is_empty(), "{record}");
         }
     }
 

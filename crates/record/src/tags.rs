@@ -12,7 +12,7 @@ use super::TOPOLOGY_SCHEMA;
 /// Longest tag, in characters.
 const LONGEST_TAG: usize = 64;
 
-/// Is this a tag that can be told from others at sight?
+/// Is this a tag that can be distinguished from others at sight?
 ///
 /// # Errors
 /// What is wrong with it, in words.
@@ -104,7 +104,7 @@ impl<'a> Fields<'a> {
     }
 
     /// What was measured of a machine: such a record has its id in there, where
-    /// its survey is told.
+    /// its survey is reported.
     fn measured(&self) -> Option<&'a RawValue> {
         let schema: String = serde_json::from_str(self.of("schema")?.get()).ok()?;
         let measured = self.of("measured").filter(|value| value.get() != "null");

@@ -46,7 +46,7 @@ impl From<Tier> for TraceTier {
 pub struct TierRecord {
     /// Its name.
     pub tier: TraceTier,
-    /// Could it be had?
+    /// Was it available?
     pub available: bool,
     /// Why not.
     pub reason: Option<String>,

@@ -28,10 +28,10 @@ pub struct TimelineRecord {
     /// Slices packed at most; a still longer trace has spans only.
     #[serde(default)]
     pub most_packed: usize,
-    /// The longest waits; `null` where the source does not tell.
+    /// The longest waits; `null` where the source does not report it.
     #[serde(default)]
     pub waits: Option<PackedWaitsRecord>,
-    /// When cores shared needlessly; `null` where the source does not tell.
+    /// When cores shared needlessly; `null` where the source does not report it.
     #[serde(default)]
     pub sharing: Option<PackedSharingRecord>,
     /// Length of a span, seconds.
@@ -45,12 +45,12 @@ named! {
     SliceEnd from Left {
         /// The thread waits for something else.
         Blocked = "blocked",
-        /// It was pushed aside.
+        /// It was preempted.
         Preempted = "preempted",
         /// The thread ended.
         Ended = "ended",
         /// Nobody knows.
-        Untold = "untold",
+        Unreported = "untold",
     }
 }
 
@@ -68,7 +68,7 @@ named! {
         /// The CPU had yet to start.
         Starting = "starting",
         /// Nobody knows.
-        Untold = "untold",
+        Unreported = "untold",
     }
 }
 
@@ -96,7 +96,7 @@ pub struct CpuSpans {
     pub cpu: usize,
     /// Share of traced threads.
     pub own: Vec<f64>,
-    /// Share of others; empty where not told.
+    /// Share of others; empty where unknown.
     pub foreign: Vec<f64>,
 }
 
@@ -225,7 +225,7 @@ impl PackedSlicesRecord {
                 SliceEnd::Blocked,
                 SliceEnd::Preempted,
                 SliceEnd::Ended,
-                SliceEnd::Untold,
+                SliceEnd::Unreported,
             ],
             cpus,
         }
@@ -346,7 +346,7 @@ impl PackedWaitsRecord {
                 LossCause::OtherProcesses,
                 LossCause::OwnThreads,
                 LossCause::Starting,
-                LossCause::Untold,
+                LossCause::Unreported,
             ],
             bytes: pack(waits.iter().copied()),
         }
@@ -404,12 +404,12 @@ mod tests {
         // The page's tests read the same bytes.
         assert_eq!(record.cpus[0].bytes, "BQoAAAMFZAEC");
         let slices = record.slices().unwrap();
-        let told: Vec<_> = slices
+        let listed: Vec<_> = slices
             .iter()
             .map(|s| (s.thread, s.cpu, s.start_ns, s.length_ns, s.end))
             .collect();
         assert_eq!(
-            told,
+            listed,
             [
                 (7, 2, 5, 10, &SliceEnd::Blocked),
                 (9, 2, 15, 3, &SliceEnd::Preempted),
@@ -435,8 +435,8 @@ mod tests {
         );
         assert_eq!(packed(&[[1, u64::MAX, 0]]).slices(), damaged);
         record.form = "varint/2".to_owned();
-        let told = record.slices().unwrap_err().to_string();
-        assert!(told.contains("varint/2"), "{told}");
+        let listed = record.slices().unwrap_err().to_string();
+        assert!(listed.contains("varint/2"), "{listed}");
     }
 
     proptest! {

@@ -14,7 +14,7 @@ use pinwise_topology::Topology;
 pub const TOP_SCHEMA: &str = "pinwise.top/1";
 
 /// Threads and CPUs at one moment, with rates over the interval before it.
-/// What the source cannot tell is `null`, never 0.
+/// What the source does not report is `null`, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TopRecord {
@@ -22,7 +22,7 @@ pub struct TopRecord {
     pub schema: String,
     /// Name of the machine.
     pub host: String,
-    /// Is every figure made up?
+    /// Is every figure simulated?
     pub simulated: bool,
     /// How it is watched.
     pub tier: TraceTier,
@@ -40,7 +40,7 @@ pub struct TopRecord {
     /// Moves between CPUs per second, by the outermost boundary crossed.
     pub migrations_per_s: MoveRates,
     /// Cores with several busy CPUs; `null` where no core has several, or the
-    /// source does not tell.
+    /// source does not report it.
     pub smt_sharing: Option<TopSharing>,
     /// Records lost since the beginning.
     pub lost: u64,
@@ -68,7 +68,7 @@ pub struct MoveRates {
     pub numa: f64,
     /// To another package.
     pub package: f64,
-    /// Not told.
+    /// Unknown.
     pub unknown: f64,
 }
 
@@ -98,7 +98,7 @@ pub struct TopSharing {
     pub idle: f64,
     /// At each moment the smaller of both, on average.
     pub avoidable: Option<f64>,
-    /// `shared` and `idle` are at least so much, from busy times of CPUs.
+    /// `shared` and `idle` are at least this much, from busy times of CPUs.
     pub is_lower_bound: bool,
 }
 
@@ -308,7 +308,7 @@ fn thread(frame: &ThreadFrame) -> TopThread {
         Doing::Runnable => Some(ThreadState::Runnable),
         Doing::Waiting => Some(ThreadState::Waiting),
         Doing::Ended => Some(ThreadState::Ended),
-        Doing::Untold => None,
+        Doing::Unreported => None,
     };
     TopThread {
         thread: frame.thread,

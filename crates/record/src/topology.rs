@@ -48,7 +48,7 @@ pub struct TopologyRecord {
     pub warnings: Vec<String>,
 }
 
-/// Names and versions of a machine; `null` where not told.
+/// Names and versions of a machine; `null` where unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineRecord {
@@ -102,7 +102,7 @@ impl From<Counts> for CountsRecord {
     }
 }
 
-/// A logical CPU; unit numbers are `null` where it is offline or not told.
+/// A logical CPU; unit numbers are `null` where it is offline or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuRecord {
@@ -119,7 +119,7 @@ pub struct CpuRecord {
     /// Index into `kinds`; `null` where all CPUs are alike.
     pub kind: Option<usize>,
     /// Position in its core: 0 for the first hyper-thread; `null` where the
-    /// CPU is offline, since its core is then not told.
+    /// CPU is offline, since its core is then unknown.
     pub smt_rank: Option<usize>,
     /// Switched on?
     pub online: bool,
@@ -148,7 +148,7 @@ pub struct CacheRecord {
     /// What it holds.
     #[serde(rename = "type")]
     pub kind: CacheKind,
-    /// Capacity; `null` where not told.
+    /// Capacity; `null` where unknown.
     pub size_bytes: Option<u64>,
     /// CPUs that share it, as a list.
     pub cpus: String,
@@ -162,7 +162,7 @@ pub struct NodeRecord {
     pub node: usize,
     /// Its CPUs, as a list; empty for memory-only nodes.
     pub cpus: String,
-    /// Memory; `null` where not told.
+    /// Memory; `null` where unknown.
     pub memory_bytes: Option<u64>,
     /// May this process allocate there?
     pub allowed: bool,
@@ -336,7 +336,7 @@ impl TopologyRecord {
         };
         if levels.is_empty() {
             return format!(
-                "The report holds: {} agree, {} cannot be told.",
+                "Confirmed: {} agree, {} inconclusive.",
                 count(Agreement::Agrees),
                 count(Agreement::CannotTell)
             );

@@ -13,7 +13,7 @@ use super::{Entry, StoredRecord};
 pub const TRACE_SCHEMA: &str = "pinwise.trace/1";
 
 /// A trace: how it was made, what came out, what it means. What the source
-/// could not tell is `null`, never 0.
+/// did not report is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceRecord {
@@ -29,7 +29,7 @@ pub struct TraceRecord {
     pub source: TraceSource,
     /// How it was made.
     pub tier: TraceTier,
-    /// All tiers, and why those that could not be had could not.
+    /// All tiers, and why those that were not available were not.
     pub tiers: Vec<TierRecord>,
     /// Time from the first to the last moment, seconds.
     pub elapsed_s: f64,
@@ -184,7 +184,7 @@ pub struct TraceTotals {
     pub processes: u64,
     /// Times a thread left its CPU.
     pub switches: Option<u64>,
-    /// Of those, because it was pushed aside.
+    /// Of those, because it was preempted.
     pub preemptions: Option<u64>,
     /// Times a thread became runnable.
     pub wakeups: Option<u64>,
@@ -258,7 +258,7 @@ named! {
 pub struct WaitRecord {
     /// All of it, seconds.
     pub total_s: Option<f64>,
-    /// After being pushed aside.
+    /// After a preemption.
     pub after_preemption_s: Option<f64>,
     /// After being woken.
     pub after_wakeup_s: Option<f64>,
@@ -266,13 +266,13 @@ pub struct WaitRecord {
     pub basis: Option<WaitBasis>,
     /// Waits that ended.
     pub count: Option<u64>,
-    /// Half of the waits were at most so long; accurate to 4 %.
+    /// Half of the waits were at most this long; accurate to 4 %.
     pub p50_s: Option<f64>,
-    /// 99 of 100 were at most so long.
+    /// 99 of 100 were at most this long.
     pub p99_s: Option<f64>,
     /// The longest.
     pub longest_s: Option<f64>,
-    /// Why they waited; sums to `total_s` where events tell.
+    /// Why they waited; sums to `total_s` where events show it.
     pub because: Option<WaitCauses>,
 }
 
@@ -301,7 +301,7 @@ pub struct WaitCauses {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SmtSharingRecord {
     /// CPU time of the traced threads beside a busy sibling, seconds; `null`
-    /// where cores have one CPU or the source cannot tell.
+    /// where cores have one CPU or the source does not report it.
     pub shared_s: Option<f64>,
     /// The same as a share of their CPU time, per cent.
     pub shared_percent: Option<f64>,
@@ -311,7 +311,7 @@ pub struct SmtSharingRecord {
     pub percent: Option<f64>,
     /// Who caused that part.
     pub by: Option<SharingCauses>,
-    /// Why nothing is told, or how far it can be trusted.
+    /// Why nothing is reported, or how far it can be trusted.
     pub note: Option<String>,
 }
 
@@ -343,7 +343,7 @@ pub struct IdleWaitingRecord {
     pub scheduler_s: Option<f64>,
     /// Part during which only CPUs idled that the mask forbids.
     pub mask_s: Option<f64>,
-    /// Why nothing is told.
+    /// Why nothing is reported.
     pub note: Option<String>,
 }
 
@@ -387,7 +387,7 @@ pub struct ThreadRecord {
     pub wait_is_lower_bound: bool,
     /// Times it left its CPU.
     pub switches: Option<u64>,
-    /// Of those, because it was pushed aside.
+    /// Of those, because it was preempted.
     pub preemptions: Option<u64>,
     /// Moves between CPUs.
     pub migrations: MigrationCounts,

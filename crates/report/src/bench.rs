@@ -1,5 +1,5 @@
 //! A bench as text: what the second CPU of a core adds, speed-up over threads
-//! and placements, what a build is worth, and what it comes to.
+//! and placements, the gain from a build, and a summary.
 
 use super::comparison::{findings, place};
 use super::style::{Palette, paragraph, quantity, shortened, table, visible};
@@ -108,8 +108,8 @@ fn smt_table(record: &Bench, palette: Palette) -> String {
         .collect();
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let title = palette.strong("SMT yield: what the other CPUs of a core add");
-    let told = paragraph("", "", &record.smt.sentence);
-    format!("\n{title}\n{told}\n{}", table(&header, rows))
+    let shown = paragraph("", "", &record.smt.sentence);
+    format!("\n{title}\n{shown}\n{}", table(&header, rows))
 }
 
 /// What the baseline does, in the kernel's own unit.
@@ -304,7 +304,7 @@ fn conclusions(record: &Bench, palette: Palette) -> String {
     if record.conclusions.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{}\n", palette.strong("What it comes to"));
+    let mut text = format!("\n{}\n", palette.strong("Summary"));
     for sentence in &record.conclusions {
         text.push_str(&paragraph("  ", "    ", sentence));
         text.push('\n');
@@ -315,9 +315,9 @@ fn conclusions(record: &Bench, palette: Palette) -> String {
 fn method(record: &Bench) -> String {
     let spent = duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default());
     let stopped = match record.stopped {
-        Some(Stopped::Precision) => "every interval as narrow as wanted",
-        Some(Stopped::Budget) => "some ended by the time",
-        Some(Stopped::Runs) => "some ended by the runs",
+        Some(Stopped::Precision) => "every interval as narrow as requested",
+        Some(Stopped::Budget) => "some hit the time budget",
+        Some(Stopped::Runs) => "some hit the run budget",
         Some(Stopped::Interrupted) => "interrupted",
         Some(Stopped::Failed) => "some arms failed",
         None => "cut off",
@@ -333,7 +333,7 @@ fn method(record: &Bench) -> String {
         format!("{done} of {}", count(record.planned, "comparison"))
     };
     let line = format!(
-        "{of} in random blocks (seed {}), {spent}; {stopped}. Intervals: 95 % for all cells of a comparison together. Record {}.",
+        "{of} in random blocks (seed {}), {spent}; {stopped}. Intervals: 95 % simultaneous over all cells of a comparison. Record {}.",
         record.seed,
         visible(&record.id)
     );

@@ -16,7 +16,7 @@ pub fn record_diff(record: &DiffRecord, palette: Palette) -> String {
         side("B", &record.b, palette)
     );
     for change in &record.machine_changes {
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not told".to_owned());
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
         let line = format!(
             "{}: {} in A, {} in B",
             change.what,
@@ -88,7 +88,7 @@ const fn word(verdict: ChangeVerdict) -> &'static str {
         ChangeVerdict::Lower => "lower",
         ChangeVerdict::Higher => "higher",
         ChangeVerdict::Same => "the same",
-        ChangeVerdict::CannotTell => "cannot tell",
+        ChangeVerdict::CannotTell => "inconclusive",
     }
 }
 

@@ -210,8 +210,8 @@ fn method(record: &Comparison) -> String {
     let blocks = count(record.blocks, "block");
     let stopped = match record.stopped {
         Some(Stopped::Precision) => "stopped when every question was answered",
-        Some(Stopped::Budget) => "stopped at the end of the time",
-        Some(Stopped::Runs) => "stopped at the end of the runs",
+        Some(Stopped::Budget) => "time budget used up",
+        Some(Stopped::Runs) => "run budget used up",
         Some(Stopped::Interrupted) => "interrupted",
         Some(Stopped::Failed) => "stopped because arms failed",
         None => "cut off",
@@ -227,7 +227,7 @@ fn method(record: &Comparison) -> String {
         String::new()
     };
     let line = format!(
-        "{blocks} of {runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. False claims over all arms and looks: at most {:.0} %, of speed and of spread each. {} Record {id}.",
+        "{blocks} of {runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. Error rate at most {:.0} % over all arms and interim looks, for speed and for spread. {} Record {id}.",
         record.seed,
         record.plan.warmup_blocks,
         100.0 * record.plan.alpha,

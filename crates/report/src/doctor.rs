@@ -9,7 +9,7 @@ use pinwise_record::Doctor;
 pub fn doctor(record: &Doctor, palette: Palette) -> String {
     let mut text = String::new();
     if record.findings.is_empty() {
-        text.push_str(&palette.good("Nothing found that would spoil a measurement here."));
+        text.push_str(&palette.good("Nothing found that would distort measurements here."));
         text.push('\n');
     } else {
         text.push_str(findings(&record.findings, palette).trim_start());

@@ -13,8 +13,8 @@ pub fn emission(emission: &Emission, palette: Palette) -> String {
     );
     text.push_str(&format!("{}\n", visible_lines(&emission.text())));
     let comment = |label: &str, sentence: &str| {
-        let told = paragraph(&format!("# {label}"), "#   ", sentence);
-        format!("{}\n", palette.faint(&told))
+        let shown = paragraph(&format!("# {label}"), "#   ", sentence);
+        format!("{}\n", palette.faint(&shown))
     };
     for sentence in &emission.cannot {
         text.push_str(&comment("cannot: ", sentence));

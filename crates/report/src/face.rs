@@ -81,7 +81,7 @@ pub fn picture(record: &AnyRecord) -> Option<String> {
 /// What is known of a record that could not be read whole: its line of the
 /// history and its headline figures.
 #[must_use]
-pub fn partly(entry: &Entry, outline: &Summary) -> String {
+pub fn partly(entry: &Entry, summary: &Summary) -> String {
     let mut text = format!("{}\n", visible(&entry.title));
     let where_and_when = [&entry.schema, &entry.host, &entry.time];
     let said = where_and_when.into_iter().filter(|text| !text.is_empty());
@@ -90,7 +90,7 @@ pub fn partly(entry: &Entry, outline: &Summary) -> String {
     if !entry.verdict.is_empty() {
         text.push_str(&format!("{}\n", paragraph("", "", &entry.verdict)));
     }
-    for figure in &outline.figures {
+    for figure in &summary.figures {
         let value = quantity(figure.value, &figure.unit);
         text.push_str(&format!("  {}  {value}\n", visible(&figure.name)));
     }

@@ -2,8 +2,8 @@
 //! time, callers below what they called.
 //!
 //! Opens from disk, runs no script and asks for nothing from elsewhere; a
-//! pointer over a function shows its figures. Colours tell kinds apart for
-//! colour-blind eyes, too (Okabe and Ito 2008), and every colour is told in
+//! pointer over a function shows its figures. Colours distinguish kinds for
+//! colour-blind eyes, too (Okabe and Ito 2008), and every colour is named in
 //! words. What is too narrow to be drawn is counted.
 
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ pub fn flame_graph(record: &ProfileRecord) -> String {
         ("user", "program and libraries"),
         ("kernel", "kernel"),
         ("pause", "waiting in a spin hint (PAUSE)"),
-        ("left_out", "stacks not told one by one"),
+        ("left_out", "stacks not listed one by one"),
         ("broken", "callers missing: broken stacks"),
     ]);
     page.graph(&calls, "all CPU time");
@@ -131,7 +131,7 @@ fn calls(record: &ProfileRecord) -> Vec<Call> {
 fn full_name(function: &Function) -> String {
     match (function.kind, function.module.as_str()) {
         (Kind::Pause, _) => "waiting in a spin hint".to_owned(),
-        (Kind::LeftOut, _) => "stacks not told one by one".to_owned(),
+        (Kind::LeftOut, _) => "stacks not listed one by one".to_owned(),
         (Kind::Broken, _) => "broken stacks: callers missing".to_owned(),
         (_, "") => function.name.clone(),
         (_, module) => format!("{} ({module})", function.name),

@@ -1,4 +1,4 @@
-//! A fleet's nodes beside their equals, as text: who departs first, then the
+//! A fleet's nodes beside their peers, as text: outliers first, then the
 //! groups, what outliers share, and what else is to be known.
 
 use super::comparison::findings;
@@ -10,9 +10,9 @@ use pinwise_record::{FleetGroup, FleetOutlier, FleetReport, OutlierKind};
 const MOST_NODES: usize = 40;
 /// Rows of one node.
 const MOST_OF_NODE: usize = 3;
-/// Groups that are told.
+/// Groups that are listed.
 const MOST_GROUPS: usize = 12;
-/// Settings that are told of a group.
+/// Settings that are listed of a group.
 const MOST_SETTINGS: usize = 10;
 /// Sentences on what outliers have in common.
 const MOST_COMMON: usize = 10;
@@ -48,7 +48,7 @@ pub fn fleet_report(record: &FleetReport, palette: Palette) -> String {
 }
 
 fn groups(groups: &[FleetGroup], palette: Palette) -> String {
-    let mut text = format!("\n{}\n", palette.strong("Groups of equals"));
+    let mut text = format!("\n{}\n", palette.strong("Groups of similar nodes"));
     for (group, number) in groups.iter().zip(1..).take(MOST_GROUPS) {
         let line = format!("{}: {}", group.name, count(group.nodes, "node"));
         let first = format!("  {number:>2}  ");
@@ -69,12 +69,12 @@ fn groups(groups: &[FleetGroup], palette: Palette) -> String {
         text.push_str(&format!("      {line}\n"));
     }
     if let [only] = groups {
-        let told = only.identity.iter().filter(|(name, _)| is_told(name));
-        let told: Vec<String> = { told.take(MOST_SETTINGS) }
+        let shown = only.identity.iter().filter(|(name, _)| is_listed(name));
+        let shown: Vec<String> = { shown.take(MOST_SETTINGS) }
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
-        if !told.is_empty() {
-            let line = paragraph("      ", "      ", &told.join(", "));
+        if !shown.is_empty() {
+            let line = paragraph("      ", "      ", &shown.join(", "));
             text.push_str(&format!("{}\n", palette.faint(&line)));
         }
     }
@@ -82,7 +82,7 @@ fn groups(groups: &[FleetGroup], palette: Palette) -> String {
 }
 
 /// Not what the group's name says already, nor what only programs read.
-fn is_told(name: &str) -> bool {
+fn is_listed(name: &str) -> bool {
     !matches!(
         name,
         "cpu" | "topology" | "cpu-model" | "vendor" | "architecture"
@@ -109,12 +109,8 @@ fn outliers(record: &FleetReport, palette: Palette) -> String {
             rows.push(row);
         }
     }
-    let header = ["node", "what departs", "it has", "usual", "ratio", "q"];
-    let mut text = format!(
-        "\n{}\n{}",
-        palette.strong("Nodes that depart"),
-        table(&header, rows)
-    );
+    let header = ["node", "figure or setting", "it has", "usual", "ratio", "q"];
+    let mut text = format!("\n{}\n{}", palette.strong("Outliers"), table(&header, rows));
     if nodes.len() > MOST_NODES {
         let line = format!(
             "These are {MOST_NODES} of {}; the record has all (--format json).",

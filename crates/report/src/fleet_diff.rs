@@ -24,7 +24,7 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
         palette.strong(&paragraph("", "", &record.sentence))
     ));
     for found in &record.attributions {
-        let step = format!("Where the difference of {} stands", found.step);
+        let step = format!("Sources of the difference of {}", found.step);
         text.push_str(&format!(
             "\n{}\n",
             palette.strong(&paragraph("", "", &step))
@@ -33,13 +33,13 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
     }
     if !record.settings.is_empty() {
         text.push_str(&format!("\n{}\n", palette.strong("Settings that differ")));
-        let told = |value: &Option<String>| {
+        let shown = |value: &Option<String>| {
             let value = value.as_deref();
-            value.map_or_else(|| "not told".to_owned(), |v| shortened(v, 26))
+            value.map_or_else(|| "unknown".to_owned(), |v| shortened(v, 26))
         };
         let rows = record.settings.iter().map(|setting| {
             let name = shortened(&setting.name, 24);
-            vec![name, told(&setting.a), told(&setting.b)]
+            vec![name, shown(&setting.a), shown(&setting.b)]
         });
         text.push_str(&table(&["", "A", "B"], rows.collect()));
     }
@@ -61,7 +61,7 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
         } else {
             String::new()
         };
-        let line = format!("In one of them only: {}{more}.", names.join(", "));
+        let line = format!("Only in one of them: {}{more}.", names.join(", "));
         text.push_str(&format!("\n{}\n", paragraph("", "", &line)));
     }
     text

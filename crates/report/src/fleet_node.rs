@@ -62,8 +62,8 @@ fn planted(record: &FleetRecord) -> String {
     }
     let mut out = "\nPlanted, for this fleet is simulated:\n".to_owned();
     for (fault, of) in kinds {
-        let told = format!("{fault}: {} ({})", count(of.len(), "node"), named(&of));
-        out += &line("  ", &told);
+        let shown = format!("{fault}: {} ({})", count(of.len(), "node"), named(&of));
+        out += &line("  ", &shown);
     }
     out
 }
@@ -124,12 +124,12 @@ fn steps(steps: &[NodeStep]) -> Vec<Vec<String>> {
             StepState::Failed => "failed",
             StepState::Missing => "missing",
         };
-        let told = { step.why.as_ref() }.or(step.record.as_ref());
+        let shown = { step.why.as_ref() }.or(step.record.as_ref());
         vec![
             step.name.clone(),
             state.to_owned(),
             step.elapsed_s.map_or("–".to_owned(), seconds),
-            told.cloned().unwrap_or_default(),
+            shown.cloned().unwrap_or_default(),
         ]
     };
     steps.iter().map(row).collect()
@@ -137,14 +137,14 @@ fn steps(steps: &[NodeStep]) -> Vec<Vec<String>> {
 
 fn figures(record: &FleetNode) -> Vec<Vec<String>> {
     let figures = record.figures.iter().map(|figure| {
-        let told = |value: f64| quantity(value, &figure.unit);
+        let shown = |value: f64| quantity(value, &figure.unit);
         let interval = { figure.low.zip(figure.high) }.map_or("–".to_owned(), |(low, high)| {
-            format!("{} to {}", told(low), told(high))
+            format!("{} to {}", shown(low), shown(high))
         });
         vec![
             figure.step.clone(),
             figure.name.clone(),
-            told(figure.value),
+            shown(figure.value),
             interval,
         ]
     });

@@ -8,11 +8,11 @@
 use pinwise_record::Measured;
 use pinwise_topology::CpuSet;
 
-/// Shades that can still be told apart.
+/// Shades that can still be distinguished.
 const MOST_CLASSES: usize = 5;
 /// Share of the variation of ln(ns) that classes have to explain.
 const EXPLAINED: f64 = 0.97;
-/// A class may be spread by so much (standard deviation of ln(ns)) without
+/// A class may be spread by this much (standard deviation of ln(ns)) without
 /// being divided.
 const SPREAD_OF_ONE: f64 = 0.06;
 /// Steps of ln(ns) that classes are found among.
@@ -123,7 +123,7 @@ fn is_measured(measured: &Measured, row: usize, column: usize) -> bool {
     at(row, column) || at(column, row)
 }
 
-/// For each row the groups it is in, the coarsest level first, each told by
+/// For each row the groups it is in, the coarsest level first, each named by
 /// its lowest CPU; a CPU without a group of a level is a group of its own.
 fn group_keys(measured: &Measured) -> Vec<Vec<usize>> {
     let levels: Vec<Vec<CpuSet>> = measured
@@ -325,10 +325,10 @@ impl Costs {
     }
 }
 
-/// Where to cut `steps` into so many classes at the least cost: Fisher's
+/// Where to cut `steps` into this many classes at the least cost: Fisher's
 /// dynamic programme. Starts with 0, ends with `steps`.
 fn best_cuts(cost: &Costs, steps: usize, classes: usize) -> Vec<usize> {
-    // Least cost of the first n steps in so many classes, and the last cut.
+    // Least cost of the first n steps in this many classes, and the last cut.
     let mut least: Vec<f64> = (0..=steps).map(|n| cost.of(0, n)).collect();
     let mut last_cuts: Vec<Vec<usize>> = Vec::new();
     for _ in 1..classes {

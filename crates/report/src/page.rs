@@ -31,13 +31,13 @@ pub struct Line<'a> {
     verdict: &'a str,
     complete: bool,
     #[serde(flatten)]
-    outline: &'a Summary,
+    summary: &'a Summary,
 }
 
 impl<'a> Line<'a> {
-    /// Of an entry and its record's outline.
+    /// Of an entry and its record's summary.
     #[must_use]
-    pub fn new(entry: &'a Entry, outline: &'a Summary) -> Self {
+    pub fn new(entry: &'a Entry, summary: &'a Summary) -> Self {
         Self {
             id: &entry.id,
             schema: &entry.schema,
@@ -46,7 +46,7 @@ impl<'a> Line<'a> {
             title: &entry.title,
             verdict: &entry.verdict,
             complete: entry.is_complete,
-            outline,
+            summary,
         }
     }
 }
@@ -143,10 +143,10 @@ mod tests {
             verdict: String::new(),
             is_complete: true,
         };
-        let outline = Summary::default();
+        let summary = Summary::default();
         let record: Box<RawValue> = serde_json::from_str(body).unwrap();
         let shown = Shown {
-            entry: Line::new(&entry, &outline),
+            entry: Line::new(&entry, &summary),
             record: &record,
         };
         page(&format!("<a>{DATA}<b>"), &[shown], &[]).unwrap()

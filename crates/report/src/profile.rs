@@ -1,4 +1,4 @@
-//! A profile as text: what it comes to, functions, hot instructions, threads.
+//! A profile as text: summary, functions, hot instructions, threads.
 
 use super::WIDTH;
 use super::style::{Palette, paragraph, shortened, table, visible};
@@ -10,7 +10,7 @@ use pinwise_record::{
 
 /// Columns of a function's name.
 const NAME: usize = 28;
-/// A function that was never seen itself is told where what it called took this
+/// A function that was never seen itself is listed where what it called took this
 /// share of all time.
 const MUCH: f64 = 0.05;
 
@@ -208,8 +208,8 @@ fn functions(record: &ProfileRecord, most: usize) -> String {
         row.push(function.own.samples.to_string());
         row
     };
-    let (told, rest) = worth_telling(record, most);
-    let rows: Vec<Vec<String>> = told.into_iter().map(row).collect();
+    let (listed, rest) = worth_listing(record, most);
+    let rows: Vec<Vec<String>> = listed.into_iter().map(row).collect();
     if rows.is_empty() {
         return String::new();
     }
@@ -231,19 +231,19 @@ fn functions(record: &ProfileRecord, most: usize) -> String {
     out
 }
 
-/// The first so many functions that were seen executing or had much executed
+/// The first this many functions that were seen executing or had much executed
 /// for them; and the others.
-fn worth_telling(
+fn worth_listing(
     record: &ProfileRecord,
     most: usize,
 ) -> (Vec<&FunctionRecord>, Vec<&FunctionRecord>) {
     let much_s = MUCH * record.figures.total.cpu_s;
     let is_worth =
         |function: &&FunctionRecord| function.own.samples > 0 || function.total.cpu_s >= much_s;
-    let (mut told, mut rest): (Vec<_>, Vec<_>) =
+    let (mut listed, mut rest): (Vec<_>, Vec<_>) =
         record.figures.functions.iter().partition(is_worth);
-    rest.extend(told.split_off(told.len().min(most)));
-    (told, rest)
+    rest.extend(listed.split_off(listed.len().min(most)));
+    (listed, rest)
 }
 
 fn instructions(record: &ProfileRecord, most: usize, palette: Palette) -> String {

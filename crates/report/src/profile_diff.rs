@@ -11,7 +11,7 @@ use pinwise_record::{
 /// Columns of a function's name.
 const NAME: usize = 26;
 
-/// A difference for a terminal, with so many functions.
+/// A difference for a terminal, with this many functions.
 #[must_use]
 pub fn profile_diff(record: &ProfileDiff, most: usize, palette: Palette) -> String {
     let unit = shortened(&record.unit, 12);
@@ -162,7 +162,7 @@ fn whole(value: f64) -> String {
 fn functions(record: &ProfileDiff, most: usize, unit: &str) -> String {
     let row = |change: &FunctionChangeRecord| {
         let function = &change.function;
-        // The program's own name is not known here: modules are told of
+        // The program's own name is not known here: modules are named for
         // libraries only.
         let is_library = function.module.as_ref().filter(|m| m.contains(".so"));
         let own = &change.own;

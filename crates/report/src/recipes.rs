@@ -26,7 +26,7 @@ pub fn recipes(list: &RecipeList, palette: Palette) -> String {
         paragraph(
             "",
             "",
-            "pinwise compare --recipe NAME runs one; pinwise bench recipes NAME shows it whole, to begin one of your own with."
+            "pinwise compare --recipe NAME runs one; pinwise bench recipes NAME prints it in full, as a template."
         )
     ));
     text
@@ -41,7 +41,7 @@ fn absence(recipe: &RecipeEntry) -> Vec<String> {
     let mut packages: Vec<&str> = recipe.missing.iter().map(|m| m.package.as_str()).collect();
     packages.dedup();
     vec![format!(
-        "Not here: no {}; apt-get install {}",
+        "Not installed: {}; apt-get install {}",
         programs.join(", "),
         packages.join(" ")
     )]

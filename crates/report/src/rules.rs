@@ -30,7 +30,7 @@ pub fn rules(record: &RulesRecord, palette: Palette) -> String {
         count(record.rules.len(), "rule"),
         count_of(processes as u64, "process", "processes"),
     );
-    let _ = writeln!(text, "{rules}; {processes} would be looked after now.");
+    let _ = writeln!(text, "{rules}; {processes} would be affected now.");
     text
 }
 

@@ -154,7 +154,7 @@ pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
     lines.join("\n")
 }
 
-/// Lines of at most so many characters, where words allow it. A number stays
+/// Lines of at most this many characters, where words allow it. A number stays
 /// with its unit.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let options =

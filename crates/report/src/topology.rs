@@ -22,7 +22,10 @@ pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) 
     draw(&topology.tree(), topology, "", &mut text);
     text.push_str(&memory_only_nodes(record));
     if !record.warnings.is_empty() {
-        text.push_str(&format!("\n{}\n", palette.warn("Odd about this report")));
+        text.push_str(&format!(
+            "\n{}\n",
+            palette.warn("Inconsistencies in this report")
+        ));
         for warning in &record.warnings {
             text.push_str(&format!("{}\n", paragraph("  ! ", "    ", warning)));
         }
@@ -112,7 +115,7 @@ fn availability(record: &TopologyRecord, palette: Palette) -> String {
     text
 }
 
-/// One line per unit; more than two of a shape are told as "… and N more".
+/// One line per unit; more than two of a shape are shown as "… and N more".
 fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
     let hashes: Vec<u64> = node.children.iter().map(Node::hash).collect();
     let mut shown: Vec<(u64, usize)> = Vec::new();

@@ -69,7 +69,7 @@ pub fn tiers(records: &[TierRecord], palette: Palette) -> String {
 fn cost_of(record: &TierRecord) -> Option<String> {
     let cost = record.cost_ns_per_switch?;
     if record.cost_low_ns.is_some_and(|low| low <= 0.0) {
-        return Some("A switch of a traced thread takes no measurably longer here.".to_owned());
+        return Some("No measurable overhead per context switch here.".to_owned());
     }
     let range = record
         .cost_low_ns
@@ -78,7 +78,7 @@ fn cost_of(record: &TierRecord) -> Option<String> {
             format!(" ({low:.0} to {high:.0})")
         });
     Some(format!(
-        "A switch of a traced thread takes {cost:.0} ns{range} more here."
+        "Overhead here: {cost:.0} ns{range} per context switch."
     ))
 }
 
@@ -111,10 +111,10 @@ fn made_by(record: &TraceRecord) -> String {
     };
     let cost = record.cost.as_ref().map_or_else(String::new, |cost| {
         if cost.ns_per_switch <= 0.0 {
-            return ": a switch takes no measurably longer here".to_owned();
+            return ": no measurable overhead per context switch".to_owned();
         }
         format!(
-            ": a switch takes {:.0} ns more here, {} of the program's CPU time in all",
+            ": {:.0} ns of overhead per context switch here, {} of the program's CPU time in all",
             cost.ns_per_switch,
             percent(cost.percent_of_cpu / 100.0)
         )
@@ -145,7 +145,7 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     )];
     if let Some(switches) = totals.switches {
         let pushed = totals.preemptions.map_or_else(String::new, |n| {
-            format!(", {} of them pushed aside", grouped(n))
+            format!(", {} of them preemptions", grouped(n))
         });
         let woken = totals
             .wakeups
@@ -194,7 +194,7 @@ fn waits(record: &TraceRecord) -> Option<String> {
     let waits = &record.figures.waits;
     let is_bound = record.figures.lower_bounds.contains(&LowerBound::Queued);
     if waits.total_s == Some(0.0) {
-        let unknown = "not known: threads ended before the kernel could be asked";
+        let unknown = "unknown: threads ended before the kernel could be asked";
         return Some(if is_bound { unknown } else { "never" }.to_owned());
     }
     let total = match (waits.total_s, waits.after_preemption_s) {
@@ -204,7 +204,7 @@ fn waits(record: &TraceRecord) -> Option<String> {
         ),
         (Some(total), _) => seconds(total),
         (None, Some(after)) => format!(
-            "{} after being pushed aside; the rest is not seen",
+            "{} after a preemption; the rest is not seen",
             seconds(after)
         ),
         (None, None) => return None,
@@ -232,7 +232,7 @@ fn because(causes: &WaitCauses) -> String {
         (causes.mask_s, "the mask forbade the idle CPUs"),
         (causes.other_processes_s, "others ran"),
         (causes.own_threads_s, "its own threads ran"),
-        (causes.starting_s, "the idle CPU had yet to start"),
+        (causes.starting_s, "the idle CPU was waking up"),
         (causes.throttled_s, "a quota on CPU time was used up"),
     ];
     let mut parts: Vec<(f64, &str)> = parts.into_iter().filter(|(part, _)| *part > 0.0).collect();
@@ -252,7 +252,7 @@ fn sharing(record: &TraceRecord) -> String {
     let sharing = &record.figures.avoidable_smt_sharing;
     let note = sharing.note.as_ref();
     let Some(shared) = sharing.shared_percent else {
-        let why = note.map_or("not told", String::as_str);
+        let why = note.map_or("unknown", String::as_str);
         return format!("– ({why})");
     };
     let avoidable = match (sharing.percent, sharing.seconds) {

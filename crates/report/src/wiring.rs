@@ -20,7 +20,7 @@ pub fn replay(record: &ReplayRecord, palette: Palette) -> String {
         text.push_str("\nFlat: no level divides the CPUs.\n");
     }
     if let Some(reason) = &record.cannot_tell {
-        let line = paragraph("", "  ", &format!("Cannot tell: {reason}"));
+        let line = paragraph("", "  ", &format!("Inconclusive: {reason}"));
         text.push_str(&format!("\n{}\n", palette.warn(&line)));
     }
     if !record.notes.is_empty() {

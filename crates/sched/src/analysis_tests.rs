@@ -64,7 +64,7 @@ fn on_smt(events: Vec<Event>, to_ms: u64) -> Summary {
 
 #[test]
 fn time_goes_to_whom_it_belongs() {
-    let told = on_smt(
+    let result = on_smt(
         vec![
             follow(1),
             switch(10, 0, IDLE, 1),
@@ -74,22 +74,22 @@ fn time_goes_to_whom_it_belongs() {
         ],
         100,
     );
-    assert_eq!(told.cpu_ns, 70 * MS);
-    assert_eq!(told.foreign_ns, Some(10 * MS));
-    assert_eq!(told.idle_ns, Some((800 - 80) * MS));
-    assert_eq!(told.switches, Some(1));
-    assert_eq!(told.migrations.core, 1);
-    assert_eq!(told.migrations.total(), 1);
-    assert_eq!(told.by_thread[0].cpus, [(2, 50 * MS), (0, 20 * MS)]);
-    assert_eq!(told.timeline.slices.unwrap().len(), 2);
+    assert_eq!(result.cpu_ns, 70 * MS);
+    assert_eq!(result.foreign_ns, Some(10 * MS));
+    assert_eq!(result.idle_ns, Some((800 - 80) * MS));
+    assert_eq!(result.switches, Some(1));
+    assert_eq!(result.migrations.core, 1);
+    assert_eq!(result.migrations.total(), 1);
+    assert_eq!(result.by_thread[0].cpus, [(2, 50 * MS), (0, 20 * MS)]);
+    assert_eq!(result.timeline.slices.unwrap().len(), 2);
 }
 
 #[test]
 fn a_cpu_without_a_switch_yet_ran_whom_its_first_switch_names() {
     let events = [follow(1), switch(0, 1, IDLE, 9), switch(60, 0, 1, IDLE)];
-    let told = summary("core:2 pu:1", Tier::CpuWide.scope(), &events, 100);
-    assert_eq!(told.cpu_ns, 60 * MS);
-    assert_eq!(told.idle_ns, Some(40 * MS));
+    let result = summary("core:2 pu:1", Tier::CpuWide.scope(), &events, 100);
+    assert_eq!(result.cpu_ns, 60 * MS);
+    assert_eq!(result.idle_ns, Some(40 * MS));
 }
 
 #[test]
@@ -111,9 +111,9 @@ fn moves_are_counted_by_the_outermost_boundary() {
 
 #[track_caller]
 fn check_sharing(events: Vec<Event>, shared_ms: u64, avoidable_ms: [u64; 3]) {
-    let told = on_smt(events, 100).sharing.unwrap();
-    assert_eq!(told.shared / MS, shared_ms);
-    let causes = told.avoidable.unwrap();
+    let result = on_smt(events, 100).sharing.unwrap();
+    assert_eq!(result.shared / MS, shared_ms);
+    let causes = result.avoidable.unwrap();
     let causes = [causes.scheduler, causes.mask, causes.others].map(|ns| ns / MS);
     assert_eq!(causes, avoidable_ms);
 }
@@ -146,8 +146,8 @@ fn avoidable_sharing_is_blamed() {
 
 #[track_caller]
 fn check_waits(events: Vec<Event>, causes_ms: [u64; 5]) -> Summary {
-    let told = on_smt(events, 100);
-    let causes = told.waits.causes.unwrap();
+    let result = on_smt(events, 100);
+    let causes = result.waits.causes.unwrap();
     let list = [
         causes.scheduler,
         causes.mask,
@@ -156,13 +156,13 @@ fn check_waits(events: Vec<Event>, causes_ms: [u64; 5]) -> Summary {
         causes.starting,
     ];
     assert_eq!(list.map(|ns| ns / MS), causes_ms);
-    assert_eq!(told.waits.total_ns, Some(list.iter().sum()));
-    told
+    assert_eq!(result.waits.total_ns, Some(list.iter().sum()));
+    result
 }
 
 #[test]
 fn waits_have_causes() {
-    let told = check_waits(
+    let result = check_waits(
         vec![
             follow(1),
             switch(10, 0, IDLE, 1),
@@ -171,8 +171,8 @@ fn waits_have_causes() {
         ],
         [30, 0, 0, 0, 0],
     );
-    assert_eq!(told.idle_waiting.unwrap().scheduler, 30 * MS);
-    assert_eq!(told.waits.longest_ns, Some(30 * MS));
+    assert_eq!(result.idle_waiting.unwrap().scheduler, 30 * MS);
+    assert_eq!(result.waits.longest_ns, Some(30 * MS));
     check_waits(
         vec![
             follow(1),
@@ -187,12 +187,12 @@ fn waits_have_causes() {
 
 #[test]
 fn a_wake_up_on_an_idle_cpu_is_latency_not_waste() {
-    let told = check_waits(
+    let result = check_waits(
         vec![follow(1), wake(10, 1, 3), switch(14, 3, IDLE, 1)],
         [0, 0, 0, 0, 4],
     );
-    assert_eq!(told.wakeups, Some(1));
-    assert_eq!(told.idle_waiting.unwrap().episodes, 0);
+    assert_eq!(result.wakeups, Some(1));
+    assert_eq!(result.idle_waiting.unwrap().episodes, 0);
     // Another thread was taken first: from then on it is queued behind it.
     check_waits(
         vec![
@@ -230,14 +230,14 @@ fn waits_behind_others_and_behind_the_programs_own_threads() {
     ];
     check_waits(
         [vec![follow(1), fork], busy, waits].concat(),
-        // 102 was pushed aside at 50 and waits behind thread 1 to the end.
+        // 102 was preempted at 50 and waits behind thread 1 to the end.
         [0, 0, 10, 60, 0],
     );
 }
 
 #[test]
 fn what_is_lost_counts_for_nobody() {
-    let told = on_smt(
+    let result = on_smt(
         vec![
             follow(1),
             switch(10, 0, IDLE, 1),
@@ -247,10 +247,10 @@ fn what_is_lost_counts_for_nobody() {
         ],
         100,
     );
-    assert_eq!(told.cpu_ns, 10 * MS);
-    assert_eq!(told.unknown.records, 5);
-    assert_eq!(told.unknown.lost_ns, 30 * MS);
-    assert_eq!(told.unknown.contradictions, 0);
+    assert_eq!(result.cpu_ns, 10 * MS);
+    assert_eq!(result.unknown.records, 5);
+    assert_eq!(result.unknown.lost_ns, 30 * MS);
+    assert_eq!(result.unknown.contradictions, 0);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn a_number_that_comes_again_is_another_thread() {
             },
         )
     };
-    let told = on_smt(
+    let result = on_smt(
         vec![
             follow(1),
             fork(1),
@@ -279,13 +279,13 @@ fn a_number_that_comes_again_is_another_thread() {
         ],
         100,
     );
-    assert_eq!(told.threads, 3);
+    assert_eq!(result.threads, 3);
     assert_eq!(
-        told.migrations.total(),
+        result.migrations.total(),
         0,
         "two threads, not one that moved"
     );
-    assert_eq!(told.cpu_ns, 15 * MS);
+    assert_eq!(result.cpu_ns, 15 * MS);
 }
 
 /// The first switch of a CPU credits the leaver with all the time before, and
@@ -302,12 +302,12 @@ fn who_ended_elsewhere_was_not_here_since_the_beginning() {
         at(10, 1, ended),
         switch(20, 2, 4, IDLE),
     ];
-    let told = summary(SMT, Tier::Bpf.scope(), &events, 30);
-    assert_eq!(told.cpu_ns, 10 * MS);
-    check_timeline(&told);
+    let result = summary(SMT, Tier::Bpf.scope(), &events, 30);
+    assert_eq!(result.cpu_ns, 10 * MS);
+    check_timeline(&result);
 }
 
-/// A thread that leaves a CPU did not wait on another one, whatever was told
+/// A thread that leaves a CPU did not wait on another one, whatever was reported
 /// of it before; and what that CPU loses does not concern it.
 #[test]
 fn who_leaves_a_cpu_waits_nowhere() {
@@ -319,16 +319,16 @@ fn who_leaves_a_cpu_waits_nowhere() {
         at(5, 7, EventKind::Lost { records: 3 }),
         at(10, 0, EventKind::In { thread: 1 }),
     ];
-    let told = summary(SMT, Tier::Bpf.scope(), &events, 20);
-    assert_eq!(told.waits.total_ns, Some(0));
-    check_timeline(&told);
+    let result = summary(SMT, Tier::Bpf.scope(), &events, 20);
+    assert_eq!(result.waits.total_ns, Some(0));
+    check_timeline(&result);
 }
 
 #[test]
 fn until_somebody_is_named_all_are_followed() {
-    let told = on_smt(vec![switch(10, 0, IDLE, 1), switch(30, 0, 1, IDLE)], 100);
-    assert_eq!(told.cpu_ns, 20 * MS);
-    assert_eq!(told.foreign_ns, Some(0));
+    let result = on_smt(vec![switch(10, 0, IDLE, 1), switch(30, 0, 1, IDLE)], 100);
+    assert_eq!(result.cpu_ns, 20 * MS);
+    assert_eq!(result.foreign_ns, Some(0));
 }
 
 #[test]
@@ -353,14 +353,14 @@ fn halves_of_switches_tell_of_own_threads_only() {
             },
         ),
     ];
-    let told = summary(SMT, Tier::Switch.scope(), &events, 30);
-    assert_eq!(told.cpu_ns, 16 * MS, "on a CPU since it was named");
-    assert_eq!(told.switches, Some(2));
-    assert_eq!(told.waits.after_preemption_ns, Some(4 * MS));
-    assert_eq!(told.waits.total_ns, None, "wake-ups are not seen");
-    assert_eq!(told.idle_ns, None);
-    assert_eq!(told.migrations.smt, 1);
-    assert_eq!(told.sharing.unwrap().avoidable, None);
+    let result = summary(SMT, Tier::Switch.scope(), &events, 30);
+    assert_eq!(result.cpu_ns, 16 * MS, "on a CPU since it was named");
+    assert_eq!(result.switches, Some(2));
+    assert_eq!(result.waits.after_preemption_ns, Some(4 * MS));
+    assert_eq!(result.waits.total_ns, None, "wake-ups are not seen");
+    assert_eq!(result.idle_ns, None);
+    assert_eq!(result.migrations.smt, 1);
+    assert_eq!(result.sharing.unwrap().avoidable, None);
 }
 
 #[test]
@@ -385,14 +385,14 @@ fn polling_counts_what_the_kernel_counted() {
         sample(10, 0, 60, 1),
         sample(20, 4, 70, 5),
     ];
-    let told = summary(SMT, Tier::Proc.scope(), &events, 20);
-    assert_eq!(told.cpu_ns, 20 * MS);
-    assert_eq!(told.switches, Some(4));
-    assert_eq!(told.waits.total_ns, Some(2 * MS));
-    assert!(told.waits.is_from_kernel);
-    assert_eq!(told.migrations.package, 1);
-    assert_eq!(told.migrations.unknown, 3);
-    assert_eq!(told.sharing, None);
+    let result = summary(SMT, Tier::Proc.scope(), &events, 20);
+    assert_eq!(result.cpu_ns, 20 * MS);
+    assert_eq!(result.switches, Some(4));
+    assert_eq!(result.waits.total_ns, Some(2 * MS));
+    assert!(result.waits.is_from_kernel);
+    assert_eq!(result.migrations.package, 1);
+    assert_eq!(result.migrations.unknown, 3);
+    assert_eq!(result.sharing, None);
 }
 
 /// Threads on their way out come again after they seemed to be gone, and looks
@@ -418,34 +418,34 @@ fn a_thread_that_comes_back_is_told_once() {
     let mut events = vec![
         follow(1),
         at(0, 0, EventKind::Follow { thread: 9 }),
-        switch(0, 0, Left::Untold, 1),
+        switch(0, 0, Left::Unreported, 1),
         switch(10, 1, Left::Ended, 0),
-        switch(15, 0, Left::Untold, 1),
+        switch(15, 0, Left::Unreported, 1),
         name(),
         switch(18, 1, Left::Ended, 0),
         name(),
     ];
-    let told = summary(SMT, Tier::CpuWide.scope(), &events, 20);
-    assert_eq!(told.threads, 2);
-    let of_one = |told: &Summary| -> Vec<(u64, Option<u64>)> {
-        let ones = told.by_thread.iter().filter(|thread| thread.thread == 1);
+    let result = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    assert_eq!(result.threads, 2);
+    let of_one = |result: &Summary| -> Vec<(u64, Option<u64>)> {
+        let ones = result.by_thread.iter().filter(|thread| thread.thread == 1);
         ones.map(|thread| (thread.cpu_ns, thread.switches))
             .collect()
     };
-    assert_eq!(of_one(&told), [(13 * MS, Some(2))]);
-    assert_eq!(told.by_thread[0].name, "one");
+    assert_eq!(of_one(&result), [(13 * MS, Some(2))]);
+    assert_eq!(result.by_thread[0].name, "one");
     events.extend([
         at(20, 0, fork),
-        switch(20, 0, Left::Untold, 1),
+        switch(20, 0, Left::Unreported, 1),
         switch(25, 1, Left::Ended, 0),
     ]);
-    let told = summary(SMT, Tier::CpuWide.scope(), &events, 30);
-    assert_eq!(told.threads, 3);
-    assert_eq!(of_one(&told), [(13 * MS, Some(2)), (5 * MS, Some(1))]);
+    let result = summary(SMT, Tier::CpuWide.scope(), &events, 30);
+    assert_eq!(result.threads, 3);
+    assert_eq!(of_one(&result), [(13 * MS, Some(2)), (5 * MS, Some(1))]);
 }
 
 /// The command's first child may be there when the command is looked at, before
-/// the stream tells of its beginning.
+/// the stream reports its beginning.
 #[test]
 fn a_thread_that_is_known_before_it_begins_is_told_once() {
     let know = |thread| {
@@ -473,18 +473,18 @@ fn a_thread_that_is_known_before_it_begins_is_told_once() {
         know(2),
         follow(2),
         fork(3),
-        switch(5, 0, Left::Untold, 2),
+        switch(5, 0, Left::Unreported, 2),
         switch(9, 2, Left::Blocked, 0),
     ];
-    let told = summary(SMT, Tier::CpuWide.scope(), &events, 20);
-    assert_eq!((told.threads, told.by_thread.len()), (2, 2));
+    let result = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    assert_eq!((result.threads, result.by_thread.len()), (2, 2));
     // One that has run is another's.
     events.push(fork(12));
-    let told = summary(SMT, Tier::CpuWide.scope(), &events, 20);
-    assert_eq!((told.threads, told.by_thread.len()), (3, 3));
+    let result = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    assert_eq!((result.threads, result.by_thread.len()), (3, 3));
 }
 
-/// Where wake-ups are not seen, what the kernel told before a thread ended may
+/// Where wake-ups are not seen, what the kernel reported before a thread ended may
 /// be a part of it.
 #[test]
 fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
@@ -505,10 +505,10 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     let end = |ms| at(ms, 0, EventKind::Exit { thread: 1 });
     #[track_caller]
     fn check(events: &[Event], total_ms: Option<u64>, is_bound: bool) {
-        let told = summary(SMT, Tier::Switch.scope(), events, 200);
-        assert_eq!(told.waits.total_ns, total_ms.map(|ms| ms * MS));
-        assert_eq!(told.waits.is_lower_bound, is_bound);
-        assert_eq!(told.by_thread[0].is_wait_bound, is_bound);
+        let result = summary(SMT, Tier::Switch.scope(), events, 200);
+        assert_eq!(result.waits.total_ns, total_ms.map(|ms| ms * MS));
+        assert_eq!(result.waits.is_lower_bound, is_bound);
+        assert_eq!(result.by_thread[0].is_wait_bound, is_bound);
     }
     let whole = [follow(1), look(0, 5, false), look(90, 45, true), end(90)];
     check(&whole, Some(40), false);
@@ -544,7 +544,7 @@ fn time_of_cpus_that_hold_threads_back_is_counted() {
     let events = [
         follow(1),
         follow(2),
-        switch(0, 0, Left::Untold, 1),
+        switch(0, 0, Left::Unreported, 1),
         at(
             5,
             0,
@@ -558,8 +558,8 @@ fn time_of_cpus_that_hold_threads_back_is_counted() {
         switch(50, 2, Left::Blocked, 0),
         switch(55, 0, Left::Blocked, 1),
     ];
-    let told = summary(SMT, Tier::Bpf.scope(), &events, 60);
-    assert_eq!(told.waits.held_cpu_ns, 35 * MS);
+    let result = summary(SMT, Tier::Bpf.scope(), &events, 60);
+    assert_eq!(result.waits.held_cpu_ns, 35 * MS);
 }
 
 fn any_what() -> impl Strategy<Value = EventKind> {
@@ -568,7 +568,7 @@ fn any_what() -> impl Strategy<Value = EventKind> {
         Just(Left::Blocked),
         Just(Left::Preempted),
         Just(Left::Ended),
-        Just(Left::Untold)
+        Just(Left::Unreported)
     ];
     prop_oneof![
         8 => (tid(), left.clone(), tid()).prop_map(|(prev, left, next)| EventKind::Switch { prev, left, next }),
@@ -599,38 +599,38 @@ proptest! {
             events.push(Event { time_ns, cpu, what });
         }
         let scope = Tier::ALL[tier].scope();
-        let told = summary(SMT, scope, &events, time_ns / MS + 5);
-        let elapsed = told.to_ns - told.from_ns;
-        for cpu in &told.by_cpu {
+        let result = summary(SMT, scope, &events, time_ns / MS + 5);
+        let elapsed = result.to_ns - result.from_ns;
+        for cpu in &result.by_cpu {
             let known = cpu.own_ns + cpu.foreign_ns.unwrap_or(0) + cpu.idle_ns.unwrap_or(0);
             prop_assert!(known <= elapsed, "CPU {} {known} of {elapsed}", cpu.cpu);
         }
-        let by_cpu: u64 = told.by_cpu.iter().map(|cpu| cpu.own_ns).sum();
-        prop_assert_eq!(by_cpu, told.cpu_ns);
-        if let Some(causes) = told.waits.causes {
+        let by_cpu: u64 = result.by_cpu.iter().map(|cpu| cpu.own_ns).sum();
+        prop_assert_eq!(by_cpu, result.cpu_ns);
+        if let Some(causes) = result.waits.causes {
             let sum = causes.scheduler + causes.mask + causes.others + causes.own + causes.starting;
-            prop_assert_eq!(Some(sum), told.waits.total_ns);
-            let episodes = told.idle_waiting.unwrap();
+            prop_assert_eq!(Some(sum), result.waits.total_ns);
+            let episodes = result.idle_waiting.unwrap();
             prop_assert!(episodes.longest <= episodes.scheduler + episodes.mask);
         }
-        if let Some(sharing) = told.sharing {
+        if let Some(sharing) = result.sharing {
             let avoidable = sharing.avoidable.map_or(0, |a| a.total());
             prop_assert!(avoidable <= sharing.shared);
-            prop_assert!(sharing.shared <= told.cpu_ns);
+            prop_assert!(sharing.shared <= result.cpu_ns);
         }
-        check_timeline(&told);
+        check_timeline(&result);
     }
 }
 
 /// What is drawn is what is counted: no thread is at two places at once, and
 /// the parts sum to the wholes.
 #[track_caller]
-fn check_timeline(told: &Summary) {
-    let timeline = &told.timeline;
+fn check_timeline(result: &Summary) {
+    let timeline = &result.timeline;
     let slices = timeline.slices.as_ref().unwrap();
     let drawn: u64 = slices.iter().map(|s| s.end_ns - s.start_ns).sum();
     // Polling counts CPU time without seeing slices.
-    assert!(drawn <= told.cpu_ns);
+    assert!(drawn <= result.cpu_ns);
     let mut stays: Vec<(Tid, u64, u64)> = slices
         .iter()
         .map(|slice| (slice.thread, slice.start_ns, slice.end_ns))
@@ -638,7 +638,7 @@ fn check_timeline(told: &Summary) {
     if let Some(waits) = &timeline.waits {
         stays.extend(waits.waits.iter().map(|w| (w.thread, w.start_ns, w.end_ns)));
         let kept: u64 = waits.waits.iter().map(|w| w.end_ns - w.start_ns).sum();
-        if let Some(causes) = told.waits.causes {
+        if let Some(causes) = result.waits.causes {
             let counted =
                 causes.scheduler + causes.mask + causes.others + causes.own + causes.starting;
             assert_eq!(kept + waits.left_out.ns, counted);
@@ -652,7 +652,7 @@ fn check_timeline(told: &Summary) {
         };
         assert!(one != other || end <= start, "{pair:?}");
     }
-    let avoidable = told.sharing.and_then(|sharing| sharing.avoidable);
+    let avoidable = result.sharing.and_then(|sharing| sharing.avoidable);
     assert_eq!(avoidable.is_some(), timeline.sharing.is_some());
     if let (Some(avoidable), Some(sharing)) = (avoidable, &timeline.sharing) {
         let sum = |blame: Blame| -> u64 {
@@ -679,7 +679,7 @@ fn waits_and_sharing_are_drawn() {
             process: 1,
         },
     );
-    let told = on_smt(
+    let result = on_smt(
         vec![
             follow(1),
             fork,
@@ -690,8 +690,8 @@ fn waits_and_sharing_are_drawn() {
         ],
         100,
     );
-    check_timeline(&told);
-    let waits = told.timeline.waits.unwrap();
+    check_timeline(&result);
+    let waits = result.timeline.waits.unwrap();
     assert_eq!(
         waits.waits,
         [Wait {
@@ -702,7 +702,7 @@ fn waits_and_sharing_are_drawn() {
             why: Why::Scheduler,
         }]
     );
-    let spans = told.timeline.sharing.unwrap().spans;
+    let spans = result.timeline.sharing.unwrap().spans;
     let spans: Vec<_> = spans
         .iter()
         .map(|s| (s.core, s.start_ns / MS, s.end_ns / MS, s.threads, s.blame))

@@ -27,12 +27,12 @@ pub struct Event {
 pub enum Left {
     /// It waits for something: it must be woken.
     Blocked,
-    /// It could go on and was pushed aside: it is queued.
+    /// It could go on and was preempted: it is queued.
     Preempted,
     /// It ended.
     Ended,
     /// The source does not say.
-    Untold,
+    Unreported,
 }
 
 /// What happened.
@@ -108,7 +108,7 @@ pub enum EventKind {
         /// Its affinity mask, cut down to its cpuset.
         cpus: Box<CpuSet>,
     },
-    /// So many records of this CPU were lost between the CPU's last event and
+    /// This many records of this CPU were lost between the CPU's last event and
     /// this one.
     Lost {
         /// How many; at least one where the source does not count.
@@ -141,7 +141,7 @@ pub struct Sample {
     pub migrations: Option<u64>,
     /// Switches because it waited, so far.
     pub voluntary: Option<u64>,
-    /// Switches because it was pushed aside, so far.
+    /// Switches because it was preempted, so far.
     pub involuntary: Option<u64>,
     /// Nothing of its life in the trace comes after this look.
     pub is_last: bool,

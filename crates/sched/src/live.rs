@@ -4,7 +4,7 @@
 //! A [`Live`] takes events and gives a [`Frame`] whenever it is asked for one.
 //! Memory is bounded by CPUs and threads: those that ended are forgotten after
 //! the frame in which they are shown. It refuses to call a CPU idle because
-//! nothing is heard of it: what a source cannot tell is unknown, and the time
+//! nothing is heard of it: what a source does not report is unknown, and the time
 //! in which records were lost counts for nobody.
 
 mod cpus;
@@ -29,7 +29,7 @@ pub const MOST_THREADS: usize = 1 << 17;
 /// What a [`Live`] is asked to show.
 #[derive(Debug, Clone, Copy)]
 pub struct Watching {
-    /// What the source can tell.
+    /// What the source can show.
     pub scope: Scope,
     /// Is every thread meant, or only those that are followed?
     pub is_everything: bool,
@@ -67,7 +67,7 @@ impl Live {
         }
     }
 
-    /// The first moment that counts, where the source tells one: else it is
+    /// The first moment that counts, where the source has one: else it is
     /// that of the first event.
     pub fn begin(&mut self, now_ns: u64) {
         if self.since_ns.is_none() {
@@ -144,7 +144,7 @@ impl Live {
     }
 
     fn switch(&mut self, at: u64, cpu: u32, prev: Tid, left: Left, next: Tid) {
-        // The first that is heard of a CPU tells what it did until now.
+        // The first event of a CPU shows what it did until now.
         if self.watching.scope.has_all_cpus && self.cpus.is_untouched(cpu) {
             self.cpus.assume(cpu, occupant(prev));
             self.with(prev, |_| {});
@@ -186,7 +186,7 @@ impl Live {
                 Left::Ended => State::Ended,
                 Left::Blocked => State::Waiting,
                 Left::Preempted => State::Queued { since_ns: at },
-                Left::Untold => State::Untold,
+                Left::Unreported => State::Unreported,
             };
         });
     }
@@ -218,7 +218,7 @@ impl Live {
 
     fn wakes(&mut self, at: u64, tid: Tid, target: u32) {
         self.with(tid, |thread| {
-            let is_asleep = matches!(thread.state, State::Waiting | State::Untold);
+            let is_asleep = matches!(thread.state, State::Waiting | State::Unreported);
             if is_asleep {
                 thread.state = State::Queued { since_ns: at };
                 thread.cpu.get_or_insert(target);
@@ -256,7 +256,7 @@ impl Live {
             && let Some(thread) = self.threads.get_mut(&tid)
             && thread.state != State::Ended
         {
-            thread.state = State::Untold;
+            thread.state = State::Unreported;
         }
         self.cpus.occupy(cpu, at, Occupant::Unknown);
     }
@@ -272,7 +272,7 @@ impl Live {
         let Some(thread) = self.thread(tid) else {
             return;
         };
-        // Where every switch is told polling only says how things began.
+        // Where every switch is reported polling only says how things began.
         if has_switches {
             thread.cpu.get_or_insert(sample.cpu);
             return;

@@ -19,7 +19,7 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// A merger of so many streams.
+    /// A merger of this many streams.
     #[must_use]
     pub fn new(streams: usize) -> Self {
         Self {

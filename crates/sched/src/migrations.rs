@@ -15,12 +15,12 @@ pub struct Migrations {
     pub numa: u64,
     /// To another package.
     pub package: u64,
-    /// Not told.
+    /// Unknown.
     pub unknown: u64,
 }
 
 impl Migrations {
-    /// Counts so many moves.
+    /// Counts this many moves.
     pub const fn add(&mut self, crossed: Crossed, moves: u64) {
         let place = match crossed {
             Crossed::Smt => &mut self.smt,

@@ -2,7 +2,7 @@
 //!
 //! Nothing of the bytes is believed that was not looked at, and no bytes make
 //! this panic. It refuses to guess where the next record of a buffer begins
-//! after one that makes no sense: the rest is given up, and that is told.
+//! after one that makes no sense: the rest is given up, and that is reported.
 //!
 //! Layouts: `perf_event_open(2)`, section "MMAP layout".
 
@@ -175,7 +175,7 @@ fn skip_read<O: ByteOrder>(body: &mut Bytes<'_, O>, format: u64) -> Option<()> {
 /// A record that says something of the scheduler or of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'a> {
-    /// A thread came on this CPU or left it: who, its general fields tell.
+    /// A thread came on this CPU or left it: its general fields say who.
     Switch {
         /// Who comes (`is_out`), or who left, of a record that sees whatever
         /// thread (`PERF_RECORD_SWITCH_CPU_WIDE`); −1 where that has ended.

@@ -1,4 +1,4 @@
-//! What an analysis comes to. Times are ns; what the source could not tell is
+//! The result of an analysis. Times are ns; what the source did not report is
 //! `None`.
 
 use super::{Left, Migrations, Tid};
@@ -20,7 +20,7 @@ pub struct Summary {
     pub processes: u64,
     /// Times a thread left its CPU.
     pub switches: Option<u64>,
-    /// Of those, because it was pushed aside.
+    /// Of those, because it was preempted.
     pub preemptions: Option<u64>,
     /// Times a thread became runnable.
     pub wakeups: Option<u64>,
@@ -69,7 +69,7 @@ pub struct Waits {
     pub is_from_kernel: bool,
     /// Threads ended before the kernel could be asked: it was more.
     pub is_lower_bound: bool,
-    /// After being pushed aside.
+    /// After a preemption.
     pub after_preemption_ns: Option<u64>,
     /// After being woken.
     pub after_wakeup_ns: Option<u64>,
@@ -180,7 +180,7 @@ pub struct ThreadSummary {
     pub is_wait_bound: bool,
     /// Times it left its CPU.
     pub switches: Option<u64>,
-    /// Of those, because it was pushed aside.
+    /// Of those, because it was preempted.
     pub preemptions: Option<u64>,
     /// Moves between CPUs.
     pub migrations: Migrations,
@@ -347,7 +347,7 @@ pub enum Why {
     /// The CPU had yet to start.
     Starting,
     /// The source does not say.
-    Untold,
+    Unreported,
 }
 
 /// When cores shared needlessly, in the order of time.

@@ -1,4 +1,4 @@
-//! The ways of learning what a scheduler does, and what each can tell.
+//! The ways of learning what a scheduler does, and what each can show.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,14 +18,14 @@ pub enum Tier {
     Bpf,
 }
 
-/// What a stream of events can tell.
+/// What a stream of events can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
     /// Every switch is there, not only a look now and then.
     pub has_switches: bool,
     /// Every thread of every CPU is seen, and with it who idles.
     pub has_all_cpus: bool,
-    /// It is told when a thread becomes runnable.
+    /// It reports when a thread becomes runnable.
     pub has_wakeups: bool,
 }
 
@@ -63,7 +63,7 @@ impl Tier {
         }
     }
 
-    /// What its events tell.
+    /// What its events show.
     #[must_use]
     pub const fn scope(self) -> Scope {
         Scope {
@@ -91,21 +91,23 @@ impl FromStr for Tier {
             .find(|tier| tier.name() == text || by_number(tier))
             .copied()
             .ok_or_else(|| {
-                format!("'{text}' is no tier: proc, switch, cpu-wide, tracepoint or bpf (T0 to T4)")
+                format!(
+                    "'{text}' is not a tier: proc, switch, cpu-wide, tracepoint or bpf (T0 to T4)"
+                )
             })
     }
 }
 
-/// Can a tier be had here?
+/// Is a tier available here?
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Availability {
     /// Which.
     pub tier: Tier,
-    /// Why not, and the command that would permit it; `None`: it can be had.
+    /// Why not, and the command that would permit it; `None`: it is available.
     pub refused: Option<Refusal>,
 }
 
-/// Why a tier cannot be had.
+/// Why a tier is not available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// A clause such as "this process lacks `CAP_BPF`".

@@ -32,9 +32,9 @@ pub enum FormatError {
     #[error("has no name")]
     NoName,
     /// No number.
-    #[error("has no ID that is a number")]
+    #[error("has no numeric ID")]
     NoId,
-    /// A field is not there.
+    /// A field is missing.
     #[error("has no field '{name}' (it has {own})")]
     Missing {
         /// Which.
@@ -46,7 +46,7 @@ pub enum FormatError {
     #[error("has field '{0}' without offset: or size:")]
     Nowhere(String),
     /// A field is there, but is no number.
-    #[error("has field '{name}' of {size} bytes, which is no number")]
+    #[error("has field '{name}' of {size} bytes, which is not a number")]
     NoNumber {
         /// Which.
         name: String,
@@ -70,7 +70,7 @@ pub struct Field {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Here,
-    /// A number tells offset (lower half) and length (upper half).
+    /// A number holds offset (lower half) and length (upper half).
     DataLoc,
     /// The same, counted from the end of that number.
     RelDataLoc,
@@ -226,7 +226,7 @@ pub struct States {
 }
 
 impl States {
-    /// Since Linux 4.14, for a description that does not tell them: `S`, `D`,
+    /// Since Linux 4.14, for a description that does not name them: `S`, `D`,
     /// `T`, `t`, `X`, `Z`, `P`, `I` from the lowest bit on.
     pub const USUAL: Self = Self {
         resting: 0xff,
@@ -255,7 +255,7 @@ impl States {
     }
 
     /// How a thread left. A state without a bit that rests is "running", or the
-    /// bit above all others by which the kernel marks who was pushed aside.
+    /// bit above all others by which the kernel marks who was preempted.
     #[must_use]
     pub const fn left(self, state: u64) -> Left {
         if state & self.gone != 0 {

@@ -82,18 +82,18 @@ fn what_is_missing_is_named() {
         ),
     );
     let wide = SWITCH_6_18.replace("offset:56;\tsize:4", "offset:56;\tsize:3");
-    let told = "has field 'next_pid' of 3 bytes, which is no number";
-    check(&wide, "next_pid", Err(told));
+    let reported = "has field 'next_pid' of 3 bytes, which is no number";
+    check(&wide, "next_pid", Err(reported));
     let nowhere = SWITCH_6_18.replace("offset:56", "offset:-1");
-    let told = "has field 'next_pid' without offset: or size:";
-    check(&nowhere, "next_pid", Err(told));
+    let reported = "has field 'next_pid' without offset: or size:";
+    check(&nowhere, "next_pid", Err(reported));
     check(
         WAKEUP_MOVED,
         "comm",
         Err("has field 'comm' of 4 bytes, which is no number"),
     );
     check("", "pid", Err("has no name"));
-    check("name: x\nID: x\n", "pid", Err("has no ID that is a number"));
+    check("name: x\nID: x\n", "pid", Err("has no numeric ID"));
     assert_eq!(Format::parse(WAKEUP_MOVED).unwrap().states, None);
 }
 
@@ -184,8 +184,8 @@ fn states_are_those_of_the_kernel_that_wrote() {
 
 #[test]
 fn states_without_a_pair_are_none() {
-    let untold = "\"%s\", { x, \"S\" }, { 1, S }, { 2, \"D\"";
-    assert_eq!(States::parse(untold), None);
+    let unreported = "\"%s\", { x, \"S\" }, { 1, S }, { 2, \"D\"";
+    assert_eq!(States::parse(unreported), None);
     let some = States::parse("{ 0x1, \"S\" }, { 16, \"X\" }, { 0x40, \"R\" }").unwrap();
     assert_eq!((some.resting, some.gone), (0x11, 0x10));
 }

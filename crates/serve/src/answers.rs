@@ -27,7 +27,7 @@ use pinwise_store::{Found, StoreError};
 
 /// Where tickets stand.
 pub(super) const TICKETS: &str = "/open/";
-/// Other users who are told of.
+/// Other users who are reported.
 const MOST_STRANGERS: usize = 16;
 
 /// What all answers are made of.
@@ -38,7 +38,7 @@ pub(super) struct AppState {
     ticket: Mutex<Ticket>,
     user: u32,
     owner_of_peer: Box<OwnerOfPeer>,
-    /// Other users who were told of: each is once.
+    /// Other users who were reported: each is once.
     strangers: Mutex<BTreeSet<u32>>,
     warn: Arc<dyn Fn(&str) + Send + Sync>,
     policy: Policy,
@@ -99,7 +99,7 @@ impl AppState {
         is_served
     }
 
-    /// Nobody has used the ticket, and nobody shall.
+    /// Nobody has used the ticket, and nobody may.
     pub(super) fn burn_ticket(&self) {
         *lock(&self.ticket) = Ticket::None;
     }
@@ -148,7 +148,7 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
         .with_state(state)
 }
 
-/// Stands before all of them: nothing is told to those who do not know the
+/// Stands before all of them: nothing is sent to those who do not know the
 /// secret, or whom another site sent.
 async fn guard(State(state): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
@@ -178,7 +178,7 @@ async fn guard(State(state): State<Arc<AppState>>, request: Request, next: Next)
 }
 
 /// Leads on to the site. Not by a redirect: a browser that came from a file
-/// would tell that of the next request, too.
+/// would report that of the next request, too.
 fn welcome(secret: &Secret) -> String {
     let home = format!("/{}/", secret.word());
     format!(
@@ -215,7 +215,7 @@ impl<'a> Listing<'a> {
     fn new(found: &'a Found) -> Self {
         let lines = found.lines.iter();
         Self {
-            records: lines.map(|l| Line::new(&l.entry, &l.outline)).collect(),
+            records: lines.map(|l| Line::new(&l.entry, &l.summary)).collect(),
             total: found.total,
             hosts: &found.hosts,
             schemas: &found.schemas,
@@ -258,10 +258,10 @@ async fn difference(
 
 fn written(answer: &impl Serialize) -> Result<Response, Problem> {
     let body = serde_json::to_string(answer).map_err(|error| {
-        let told = format!("The answer cannot be written: {error}.");
+        let reported = format!("The answer cannot be written: {error}.");
         Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            told,
+            reported,
             "Load the page again.",
         )
     })?;

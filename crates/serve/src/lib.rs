@@ -1,7 +1,7 @@
 //! The local site of `pinwise serve`: the page, and a read-only API beside it.
 //!
 //! Records are private: they hold command lines and host names. The site is
-//! therefore bound to loopback unless told otherwise, answers only below a
+//! therefore bound to loopback unless set otherwise, answers only below a
 //! secret path, only to requests that name it as their host and that no other
 //! site caused, and changes nothing. No file is read by a name from a request.
 //!
@@ -35,7 +35,7 @@ pub use server::Server;
 
 use pinwise_store::Stored;
 
-/// Why the site cannot be had.
+/// Why the site is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
     /// Another program listens there.
@@ -84,9 +84,9 @@ pub struct Site {
     pub differ: Box<Differ>,
     /// The user who is served: of those of this machine nobody else is, but root.
     pub user: u32,
-    /// Tells whose a connection from this machine is, by its other end and ours.
+    /// Finds whose a connection from this machine is, by its other end and ours.
     pub owner_of_peer: Box<OwnerOfPeer>,
-    /// Gets what should be told on standard error.
+    /// Gets what should be printed on standard error.
     pub warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 

@@ -1,7 +1,7 @@
-//! What changes, told as it does: server-sent events.
+//! Changes as they happen: server-sent events.
 //!
 //! One watch looks at the store for all pages, and only while a page is open.
-//! A page is told what there is when it is ready to hear it: what it missed is
+//! A page is sent what there is when it is ready to receive it: what it missed is
 //! not kept for it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -28,7 +28,7 @@ const PACE: Duration = Duration::from_millis(500);
 /// Comments keep the connection open through whatever stands between.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Tells when other processes have changed the store.
+/// Reports when other processes have changed the store.
 #[derive(Default)]
 pub(super) struct ChangePoller {
     seen: watch::Sender<Option<Generation>>,
@@ -125,10 +125,10 @@ struct Watched {
     stage: Stage,
 }
 
-/// How far the telling is.
+/// How far the stream is.
 enum Stage {
     Open,
-    /// The record grows no more, whole or not; that is still to be told.
+    /// The record grows no more, whole or not; that is still to be sent.
     Ended {
         is_complete: bool,
     },
@@ -173,12 +173,12 @@ impl Watched {
                     Err(problem) if problem.is_of_store() => None,
                     Err(problem) => {
                         self.stage = Stage::Told;
-                        let told = serde_json::to_string(&problem).unwrap_or_default();
-                        return Some(event("gone", &told));
+                        let reported = serde_json::to_string(&problem).unwrap_or_default();
+                        return Some(event("gone", &reported));
                     }
                 },
             };
-            if let Some(event) = found.and_then(|look| self.tell(look)) {
+            if let Some(event) = found.and_then(|look| self.event_for(look)) {
                 return Some(event);
             }
         }
@@ -201,7 +201,7 @@ impl Watched {
         Ok(found)
     }
 
-    fn tell(&mut self, look: Look) -> Option<Event> {
+    fn event_for(&mut self, look: Look) -> Option<Event> {
         if look.is_complete || look.growth == Growth::CutOff {
             self.stage = Stage::Ended {
                 is_complete: look.is_complete,

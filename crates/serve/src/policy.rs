@@ -1,7 +1,7 @@
 //! Who is answered, and what a browser may do with the answer.
 //!
 //! A page of another site can make the user's browser ask us, and by DNS
-//! rebinding can even give us its name. Its requests are told by the host that
+//! rebinding can even give us its name. Its requests are recognised by the host that
 //! they name and by what the browser says of their origin.
 
 use std::net::{IpAddr, Ipv6Addr};

@@ -35,9 +35,9 @@ impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let away = StatusCode::SERVICE_UNAVAILABLE;
         match error {
-            StoreError::Id(told) => Self::new(
+            StoreError::Id(reported) => Self::new(
                 StatusCode::NOT_FOUND,
-                sentence(&told),
+                sentence(&reported),
                 "It may have been removed. The history lists what is there.",
             ),
             StoreError::Record { id, reason } => Self::new(
@@ -48,7 +48,7 @@ impl From<StoreError> for Problem {
             StoreError::Locked { path } => Self::new(
                 away,
                 format!("The store {path} is locked by another process."),
-                "Records are shown again once it lets go of the store.",
+                "Records are shown again once it releases the store.",
             ),
             StoreError::Damaged { path, reason } => Self::new(
                 away,

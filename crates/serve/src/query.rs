@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use super::problem::Problem;
 use pinwise_store::Filter;
 
-/// Records of one answer, unless told.
+/// Records of one answer by default.
 const LIMIT: usize = 200;
 /// More come in several answers.
 const LARGEST_LIMIT: usize = 5_000;
@@ -49,7 +49,7 @@ fn number(name: &str, value: &str) -> Result<usize, Problem> {
     let found = value.parse::<u32>().ok();
     found
         .and_then(|n| usize::try_from(n).ok())
-        .ok_or_else(|| refusal(format!("{name}={value} is no number of records.")))
+        .ok_or_else(|| refusal(format!("{name}={value} is not a number of records.")))
 }
 
 fn refusal(error: String) -> Problem {

@@ -6,7 +6,7 @@ use std::hint::black_box;
 /// Bytes of a secret: 192 bits.
 pub(super) const BYTES: usize = 24;
 
-/// A word that cannot be guessed; it is told by the address only.
+/// A word that cannot be guessed; it is given by the address only.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

@@ -73,7 +73,7 @@ impl Server {
     /// told the address can end it properly.
     ///
     /// # Errors
-    /// [`WebError`] where one of them cannot be had.
+    /// [`WebError`] where one of them is not available.
     pub fn open(site: Site, listen: IpAddr, port: u16) -> Result<Self, WebError> {
         if !pinwise_report::page::has_place_for_data(&site.page) {
             return Err(WebError::Page);
@@ -179,7 +179,7 @@ async fn answer(listener: tokio::net::TcpListener, state: &Arc<AppState>) {
 
 /// One request and its answer. How it ends is the other side's affair.
 async fn converse(stream: TcpStream, router: Router) {
-    // An event is small and shall not wait for more of its kind.
+    // An event is small and must not wait for more of its kind.
     let _ = stream.set_nodelay(true);
     let is_live = Arc::new(AtomicBool::new(false));
     let mark = Arc::clone(&is_live);
@@ -203,8 +203,8 @@ async fn converse(stream: TcpStream, router: Router) {
 
 /// What other users of this machine hear, whatever they ask.
 async fn refuse(_: Request) -> Response {
-    let told = "This site answers the user who started it.\n";
-    let mut response = (StatusCode::FORBIDDEN, told).into_response();
+    let reported = "This site answers the user who started it.\n";
+    let mut response = (StatusCode::FORBIDDEN, reported).into_response();
     protect(response.headers_mut());
     response
 }

@@ -24,15 +24,15 @@ pub(super) struct Behaviour {
     /// Share of runs that take `slow_factor` times as long.
     slow_share: f64,
     slow_factor: f64,
-    /// The first run takes so many times as long; what it takes more falls by a
+    /// The first run takes this many times as long; what it takes more falls by a
     /// factor of e within `cold_runs` of its own runs.
     cold_factor: f64,
     cold_runs: f64,
-    /// Whatever runs next takes so many times as long.
+    /// Whatever runs next takes this many times as long.
     leaves_factor: f64,
-    /// Right after a run elsewhere it takes so many times as long.
+    /// Right after a run elsewhere it takes this many times as long.
     after_others_factor: f64,
-    /// It takes so many times as long for every CPU that others use.
+    /// It takes this many times as long for every CPU that others use.
     load_factor: f64,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Times that a run on these CPUs takes, beside effects and noise, while
-    /// others use so many CPUs.
+    /// others use this many CPUs.
     pub(super) fn factor(
         &mut self,
         behaviours: &Behaviours,

@@ -66,8 +66,10 @@ pub(crate) struct Demand {
     pub(super) migration: f64,
     /// Standard deviation of ln(time) that belongs to a placement for no
     /// reason that a model could know.
-    pub(super) residue_sd: f64,
-    pub(super) residue_seed: u64,
+    #[serde(alias = "residue_sd")]
+    pub(super) unexplained_sd: f64,
+    #[serde(alias = "residue_seed")]
+    pub(super) unexplained_seed: u64,
 }
 
 impl Default for Demand {
@@ -88,8 +90,8 @@ impl Default for Demand {
             split: Split::Dynamic,
             imbalance: 0.0,
             migration: 1.0,
-            residue_sd: 0.0,
-            residue_seed: 0,
+            unexplained_sd: 0.0,
+            unexplained_seed: 0,
         }
     }
 }
@@ -119,7 +121,7 @@ impl Demand {
             ("barriers_per_s", self.barriers_per_s, MOST_TIMES),
             ("imbalance", self.imbalance, 1.0),
             ("migration", self.migration, 1000.0),
-            ("residue_sd", self.residue_sd, 2.0),
+            ("unexplained_sd", self.unexplained_sd, 2.0),
         ] {
             checker.within(&key(name), value, 0.0, most)?;
         }

@@ -197,7 +197,7 @@ impl Checker<'_> {
     ) -> Result<(), DescriptionError> {
         if has_scheduler && has_performance {
             let reason = "there is a [scheduler], too: runs follow from one or from the other; \
-                          leave one of them away";
+                          omit one of them";
             return Err(self.bad("performance", reason));
         }
         for (name, workload) in workloads {

@@ -106,7 +106,7 @@ impl Prepared {
         }
     }
 
-    /// What effects and noise make of so much time.
+    /// What effects and noise make of this much time.
     fn stretched_s(&self, time_s: f64) -> f64 {
         time_s * self.effect * self.noise.factor
     }
@@ -321,7 +321,7 @@ impl SimulatedMachine {
         scheduler.is_some_and(|scheduler| !scheduler.neighbours.is_empty())
     }
 
-    /// Numbers for so many threads, one after the other; the first of them.
+    /// Numbers for this many threads, one after the other; the first of them.
     fn new_threads(&mut self, threads: u32) -> Tid {
         let threads = Tid::try_from(threads).unwrap_or(1);
         if self.next_thread > LAST_THREAD - threads {

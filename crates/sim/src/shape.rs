@@ -86,23 +86,23 @@ impl Shape<'_> {
             return Ok(Vec::new());
         }
         let mut kinds = Vec::new();
-        let mut told = CpuSet::new();
+        let mut described = CpuSet::new();
         for (number, kind) in self.kinds.iter().enumerate() {
             let key = |name: &str| format!("kind[{number}].{name}");
             checker.within(&key("speed"), kind.speed, LEAST_SPEED, MOST_SPEED)?;
             let cpus = listed(checker, &key("cpus"), Some(&kind.cpus), present)?;
             let cpus = cpus.unwrap_or_default();
-            let both = told.intersection(&cpus);
+            let both = described.intersection(&cpus);
             if !both.is_empty() {
                 let reason = format!("CPUs {both} are of another kind, too");
                 return Err(checker.bad(&key("cpus"), &reason));
             }
-            told = told.union(&cpus);
+            described = described.union(&cpus);
             kinds.push((kind, cpus.intersection(online), key("name")));
         }
-        let untold = online.difference(&told);
-        if !untold.is_empty() {
-            let reason = format!("CPUs {untold} are of no kind; every CPU needs one");
+        let unreported = online.difference(&described);
+        if !unreported.is_empty() {
+            let reason = format!("CPUs {unreported} are of no kind; every CPU needs one");
             return Err(checker.bad("kind", &reason));
         }
         kinds.sort_by(|a, b| a.0.speed.total_cmp(&b.0.speed));

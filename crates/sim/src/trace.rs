@@ -1,10 +1,10 @@
-//! Traces of a simulated machine: what the mechanism does, told as a kernel
-//! would tell it.
+//! Traces of a simulated machine: what the mechanism does, reported as a kernel
+//! would report it.
 //!
 //! The truth is known, so that an analysis can be judged by it: switches,
 //! wake-ups, masks and names are those of the run that is played, which comes
 //! out the same whether it is traced or not. Poorer tiers leave out what they
-//! cannot tell. Machines whose runs are written down, not played, are refused:
+//! do not show. Machines whose runs are written down, not played, are refused:
 //! a trace would be invented.
 
 use std::time::Duration;
@@ -17,8 +17,8 @@ use pinwise_topology::CpuSet;
 
 /// Events that are handed over at once at most.
 const BATCH: usize = 4096;
-/// Rounds without an event that are told one by one; a time without end is
-/// told as one.
+/// Rounds without an event that are emitted one by one; a time without end is
+/// emitted as one.
 const MOST_SILENT_ROUNDS: u32 = 100;
 /// Longest name that a kernel keeps, bytes.
 const NAME_BYTES: usize = 15;
@@ -299,7 +299,7 @@ impl Witness for Teller<'_> {
             }
             Step::Ends { thread } => {
                 let tid = self.cast.members[thread].tid;
-                self.tell(time_ns, self.main_cpu, EventKind::Exit { thread: tid });
+                self.emit(time_ns, self.main_cpu, EventKind::Exit { thread: tid });
             }
         }
     }
@@ -311,7 +311,7 @@ impl Witness for Teller<'_> {
 
 impl Teller<'_> {
     /// Before the run all CPUs idle. One that never does anything else would
-    /// not be heard of, and whether it idles could not be told.
+    /// not be heard of, and whether it idles would be unknown.
     fn open(&mut self, cpus: &CpuSet) {
         if self.scope.has_all_cpus {
             for cpu in cpus.iter() {
@@ -320,7 +320,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Tells rounds that are over by now, and ends at the limit.
+    /// Emits rounds that are over by now, and ends at the limit.
     fn pass(&mut self, time_ns: u64) {
         let mut silent = 0;
         while self.ended_ns.is_none() {
@@ -386,13 +386,13 @@ impl Teller<'_> {
             }
         };
         let is_followed = (is_own && thread == 0) || (!is_own && self.is_endless);
-        self.tell(time_ns, self.main_cpu, what);
-        self.tell(
+        self.emit(time_ns, self.main_cpu, what);
+        self.emit(
             time_ns,
             self.main_cpu,
             EventKind::Name { thread: tid, name },
         );
-        self.tell(
+        self.emit(
             time_ns,
             self.main_cpu,
             EventKind::Mask {
@@ -401,7 +401,7 @@ impl Teller<'_> {
             },
         );
         if is_followed {
-            self.tell(time_ns, self.main_cpu, EventKind::Follow { thread: tid });
+            self.emit(time_ns, self.main_cpu, EventKind::Follow { thread: tid });
         }
     }
 
@@ -409,7 +409,7 @@ impl Teller<'_> {
         if self.scope.has_wakeups {
             let tid = self.cast.members[thread].tid;
             let target = number(cpu);
-            self.tell(
+            self.emit(
                 time_ns,
                 cpu,
                 EventKind::Wake {
@@ -436,17 +436,17 @@ impl Teller<'_> {
         }
     }
 
-    /// Tells a switch, or the halves of it that a poorer tier sees.
+    /// Emits a switch, or the halves of it that a poorer tier sees.
     fn switch(&mut self, time_ns: u64, cpu: usize, (prev, left): (Tid, Left), next: Tid) {
         if self.scope.has_all_cpus {
-            self.tell(time_ns, cpu, EventKind::Switch { prev, left, next });
+            self.emit(time_ns, cpu, EventKind::Switch { prev, left, next });
             return;
         }
         if self.is_own(prev) {
-            self.tell(time_ns, cpu, EventKind::Out { thread: prev, left });
+            self.emit(time_ns, cpu, EventKind::Out { thread: prev, left });
         }
         if self.is_own(next) {
-            self.tell(time_ns, cpu, EventKind::In { thread: next });
+            self.emit(time_ns, cpu, EventKind::In { thread: next });
         }
     }
 
@@ -455,7 +455,7 @@ impl Teller<'_> {
         usize::try_from(tid - first).is_ok_and(|rank| rank < self.cast.own)
     }
 
-    fn tell(&mut self, time_ns: u64, cpu: usize, what: EventKind) {
+    fn emit(&mut self, time_ns: u64, cpu: usize, what: EventKind) {
         self.waiting.push(Event {
             time_ns: self.from_ns + time_ns,
             cpu: number(cpu),
@@ -473,7 +473,7 @@ impl Teller<'_> {
         }
     }
 
-    /// The run is over after so long; returns when it was ended before that.
+    /// The run is over after this long; returns when it was ended before that.
     fn close(mut self, length_ns: u64) -> Option<u64> {
         self.settle_unless_ended();
         self.pass(length_ns);

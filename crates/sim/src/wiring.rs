@@ -160,7 +160,7 @@ impl Batch {
         }
     }
 
-    /// Of so many repetitions of something that takes `ns`.
+    /// Of this many repetitions of something that takes `ns`.
     fn timed(ns: f64, repeats: f64) -> Self {
         Self::of(ns, repeats, ns * repeats * 1e-9)
     }

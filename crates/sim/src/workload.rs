@@ -59,7 +59,7 @@ const fn one_thread() -> u32 {
 }
 
 impl SimWorkload {
-    /// So many seconds on so many threads, and nothing else.
+    /// This many seconds on this many threads, and nothing else.
     pub(super) const fn plain(base_s: f64, threads: u32) -> Self {
         Self {
             base_s,

@@ -108,7 +108,7 @@ pub fn describe(world: World, seed: u64) -> String {
     describe_on(world, seed, &topology, threads)
 }
 
-/// The same on this machine, for a program of so many threads. A topology that
+/// The same on this machine, for a program of this many threads. A topology that
 /// cannot be read is written down as it is, and refused where it is opened.
 #[must_use]
 pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> String {
@@ -121,14 +121,14 @@ pub fn describe_on(world: World, seed: u64, topology: &str, threads: usize) -> S
         let drawn = Drawn::new(world, family, &Hardware::default(), threads, &mut chance);
         return text(world, seed, topology, threads, &drawn);
     };
-    // Placements shall differ by so much, as ln of the slowest over the
+    // Placements should differ by this much, as ln of the slowest over the
     // fastest; what is drawn is scaled until they nearly do.
     let wanted = (0.05f64.ln() * (1.0 - chance.random::<f64>())).exp();
     let mut drawn = Drawn::new(world, family, &ground, threads, &mut chance);
     let mut best = (f64::INFINITY, String::new());
     for _ in 0..MOST_TRIES {
-        // Residues are no structure: they are left out of the judgement.
-        let structure = drawn.without_residue();
+        // The unexplained part is no structure: it is left out of the judgement.
+        let structure = drawn.without_unexplained();
         let spread = ground.spread(&text(world, seed, topology, threads, &structure));
         let miss = drawn.miss(world, spread, wanted);
         if miss < best.0 {

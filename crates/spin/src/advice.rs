@@ -512,10 +512,10 @@ mod tests {
             };
             let wait = changed.wait(&setting, Case::Typical).unwrap();
             assert_eq!(wait.total_hints(), Some(expected_pauses), "{pause_ns}");
-            let told = row.suggested_ns.unwrap();
+            let described = row.suggested_ns.unwrap();
             assert!(
-                (told - expected_pauses as f64 * pause_ns).abs() < 1.0,
-                "{told}"
+                (described - expected_pauses as f64 * pause_ns).abs() < 1.0,
+                "{described}"
             );
         }
     }
@@ -524,10 +524,10 @@ mod tests {
     fn libomp_gets_units_only_where_it_knows_them() {
         let all = on(40.0, 24);
         let rows = all.iter().filter(|row| row.setting == "KMP_BLOCKTIME");
-        let told: Vec<_> = rows
+        let described: Vec<_> = rows
             .map(|row| (row.suggested.as_deref().unwrap(), row.usual))
             .collect();
-        assert_eq!(told, [("8us", "200ms"), ("0", "200")]);
+        assert_eq!(described, [("8us", "200ms"), ("0", "200")]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub enum Unit {
     /// Spin-wait hints: PAUSE, on arm64 what the program uses there.
     Hint,
     /// Runs of hints whose length the program measures at its start, so that
-    /// one takes about so long whatever the processor.
+    /// one takes about this long whatever the processor.
     Normalised {
         /// A unit, ns.
         unit_ns: f64,
@@ -40,7 +40,7 @@ pub enum Unit {
 pub enum Growth {
     /// All alike.
     Constant,
-    /// Each so many times the one before, up to the cap.
+    /// Each this many times the one before, up to the cap.
     Times(u64),
     /// Likewise, and anything from nothing to one unit less than as much again
     /// on top, drawn anew each time.
@@ -56,12 +56,12 @@ pub enum Growth {
 pub enum Bound {
     /// The same everywhere.
     Fixed(u64),
-    /// So many for each CPU.
+    /// This many for each CPU.
     PerCpu(u64),
 }
 
 impl Bound {
-    /// On a machine with so many CPUs.
+    /// On a machine with this many CPUs.
     #[must_use]
     pub const fn on(self, cpus: u64) -> u64 {
         match self {
@@ -85,7 +85,7 @@ pub enum Course {
         /// They stop before they reach this.
         below: Bound,
     },
-    /// So many runs from `first`, growing to `cap` at most.
+    /// This many runs from `first`, growing to `cap` at most.
     Counted {
         /// Runs.
         runs: Bound,
@@ -108,12 +108,12 @@ pub enum Course {
         /// No run is longer, but for what is drawn on top.
         cap: u64,
     },
-    /// For so long, looking all the time.
+    /// For this long, looking all the time.
     Timed {
         /// ns.
         ns: u64,
     },
-    /// Until it has the lock; so many units between looks.
+    /// Until it has the lock; this many units between looks.
     Endless {
         /// Units between looks.
         gap: u64,

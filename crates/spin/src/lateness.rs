@@ -33,7 +33,7 @@ impl ProducerConsumer {
         each.saturating_mul(self.items)
     }
 
-    /// The same with a waiter that spins for so long at most and is then woken
+    /// The same with a waiter that spins for this long at most and is then woken
     /// by the release, `wake` later.
     #[must_use]
     pub fn parking(&self, spin: Duration, wake: Duration) -> Duration {
@@ -177,7 +177,7 @@ impl Wait {
         }
     }
 
-    /// The first look at or after so many hints; `None` where it has given up.
+    /// The first look at or after this many hints; `None` where it has given up.
     fn look_after(&self, hints: f64) -> Option<Look> {
         let mut before = 0u64;
         let mut last = 0u64;

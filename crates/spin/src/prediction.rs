@@ -1,4 +1,4 @@
-//! What algorithms would cost on a processor with so many CPUs, and where that
+//! What algorithms would cost on a processor with this many CPUs, and where that
 //! changes.
 //!
 //! It measures nothing: the processor's figures are given.
@@ -37,7 +37,7 @@ impl Processor {
     }
 }
 
-/// What an algorithm comes to. Times are `None` where it never ends, is not
+/// The cost of an algorithm. Times are `None` where it never ends, is not
 /// known in figures, or spends its time in something else than hints.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
@@ -58,7 +58,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// On a processor with so many CPUs.
+    /// On a processor with this many CPUs.
     #[must_use]
     pub fn of(algorithm: &'static Algorithm, processor: &Processor, cpus: u64) -> Self {
         let hint_ns = processor.pause_ns;

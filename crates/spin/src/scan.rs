@@ -2,7 +2,7 @@
 //!
 //! Hints are found by their bytes, so that a large file takes no longer than
 //! reading it; only the code around them is decoded. Bytes that lie within
-//! another instruction are told by decoding from the function's beginning, or
+//! another instruction are recognised by decoding from the function's beginning, or
 //! from several starts where no function is known. Loops through computed jumps
 //! are not seen.
 

@@ -47,7 +47,7 @@ impl Algorithm {
     }
 }
 
-/// What a unit comes to where a hint takes so long.
+/// The cost of a unit where a hint takes this long.
 struct Scale {
     hints_per_unit: u64,
     /// No run has more units.
@@ -153,7 +153,7 @@ fn strictly_growing(lengths: impl Iterator<Item = u64>, limit: u64) -> Vec<u64> 
         .collect()
 }
 
-/// So many runs; those at the cap are not gone through one by one.
+/// This many runs; those at the cap are not gone through one by one.
 fn counted(
     runs: Bound,
     cpus: u64,
@@ -256,7 +256,7 @@ impl Wait {
         self.runs.iter().map(|run| run.hints).max().unwrap_or(0)
     }
 
-    /// How long it spins where a hint takes so long; `None` where it never ends.
+    /// How long it spins where a hint takes this long; `None` where it never ends.
     #[must_use]
     pub fn total(&self, hint_ns: f64) -> Option<Duration> {
         self.total_hints().map(|hints| time(hints, hint_ns))
@@ -328,7 +328,7 @@ fn seen_in(
     around.map(look).find(|&seen| seen >= free_after)
 }
 
-/// So many hints, as a time; what exceeds the clock is its longest time.
+/// This many hints, as a time; what exceeds the clock is its longest time.
 fn time(hints: u64, hint_ns: f64) -> Duration {
     Duration::try_from_secs_f64(hints as f64 * hint_ns * 1e-9).unwrap_or(Duration::MAX)
 }

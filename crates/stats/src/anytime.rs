@@ -32,7 +32,7 @@
 
 use super::confirm::Decision;
 
-/// Distances from the centre count up to so many scales.
+/// Distances from the centre count up to this many scales.
 pub const CUT: f64 = 2.0;
 
 /// Rates as multiples of the best one at the planned number of pairs, and what

@@ -1,6 +1,6 @@
 use super::*;
+use crate::caveats::Circumstances;
 use crate::confirm::{Confirmation, Question, Score};
-use crate::doubts::Circumstances;
 use crate::judge::Judge;
 use crate::{Responses, normal};
 use rand::{RngExt, SeedableRng};
@@ -164,7 +164,7 @@ fn pairs_needed(sequence: &Sequence, differences: &[f64]) -> Option<usize> {
     (1..=differences.len()).find(|&n| sequence.evidence(&differences[..n], 0.0) >= enough)
 }
 
-/// A claim at any of 100 looks counts, and the same tells how often the
+/// A claim at any of 100 looks counts, and the same shows how often the
 /// interval ever leaves the truth: the martingale may end there in 5 %.
 #[test]
 fn false_alarms_stay_below_the_level_at_all_looks_together() {
@@ -210,7 +210,7 @@ fn intervals_cover_wherever_one_stops() {
 }
 
 /// Pairs until the group-sequential rule of `compare` finds a difference, with
-/// a budget of so many.
+/// a budget of this many.
 fn planned_pairs(differences: &[f64], budget: usize) -> Option<usize> {
     let question = Question {
         judge: Judge::Typical,

@@ -45,7 +45,7 @@ pub struct Question {
     pub step: f64,
 }
 
-/// What two sessions tell of a change.
+/// What two sessions show of a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
     /// `ln(ratio)` in the first session and in the second.
@@ -61,7 +61,7 @@ impl Question {
     pub fn fewest_blocks(&self) -> usize {
         let of_stretch = match self.judge {
             Judge::Typical | Judge::Mean => FEWEST_OF_STRETCH,
-            // One run in so many lies above it.
+            // One run in this many lies above it.
             Judge::Percentile(percentile) => 100 / usize::from(100 - percentile.min(99)),
         };
         STRETCHES * of_stretch
@@ -176,7 +176,7 @@ mod tests {
         responses
     }
 
-    /// Share of pairs of sessions of which a change is told.
+    /// Share of pairs of sessions of which a change is reported.
     fn claims(question: Question, blocks: usize, effect: f64, correlation: f64) -> f64 {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         let mut claims = 0;

@@ -10,8 +10,8 @@
 //! multiple comparisons with the best, 1984): how much better could any of
 //! them still be?
 
+use super::caveats::{Caveats, Circumstances, Judged};
 use super::describe::mean;
-use super::doubts::{Circumstances, Doubts, Judged};
 use super::inversion::{self, Family};
 use super::judge::Judge;
 use super::paired::{Interval, Paired};
@@ -32,7 +32,7 @@ const LEAST_FOR_MEANS: usize = 24;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Score {
     /// Ranks that redescend where tails are heavy, weighted by the load that
-    /// levels tell.
+    /// levels show.
     #[default]
     Weighted,
     /// Plain signed ranks: every block counts alike.
@@ -68,10 +68,10 @@ pub struct Contrast {
     pub p_adjusted: f64,
     /// Nominal level that this look was judged at.
     pub nominal_level: f64,
-    /// What follows, doubts considered.
+    /// What follows, caveats considered.
     pub decision: Decision,
     /// What speaks against it, and against what the interval alone would say.
-    pub doubts: Doubts,
+    pub caveats: Caveats,
 }
 
 /// The state of the comparison after a look.
@@ -113,8 +113,8 @@ impl Question {
         GUARD * self.alpha / contrasts.max(1) as f64
     }
 
-    /// The fewest blocks that allow a claim on so many contrasts. A percentile
-    /// is judged by the runs beyond it: of both arms' runs so many must be there.
+    /// The fewest blocks that allow a claim on this many contrasts. A percentile
+    /// is judged by the runs beyond it: of both arms' runs this many must be there.
     #[must_use]
     pub fn least_blocks(&self, contrasts: usize) -> usize {
         let pairs = least_pairs(self.error_of_one(contrasts));
@@ -136,7 +136,7 @@ impl Question {
         }
     }
 
-    /// When to look at so many contrasts.
+    /// When to look at this many contrasts.
     #[must_use]
     pub fn schedule(&self, contrasts: usize) -> Schedule {
         let least = match self.judge {
@@ -255,7 +255,7 @@ impl Confirmation {
         self
     }
 
-    /// Looks at the data where `most` blocks can be had in all. Every call
+    /// Looks at the data where `most` blocks are possible in all. Every call
     /// spends error: look only when planned, and last with `most` blocks done.
     /// `None` where only claims were asked for and not every arm allows one.
     pub fn look(
@@ -345,7 +345,7 @@ impl Confirmation {
         if decision == Decision::Same && is_coarse {
             decision = Decision::Undecided;
         }
-        let doubts = Judged {
+        let caveats = Judged {
             arm,
             baseline: self.baseline,
             judge: self.question.judge,
@@ -356,8 +356,8 @@ impl Confirmation {
             contrasts: self.contrasted.len(),
             is_last: seen.is_last,
         }
-        .doubts(&seen.spread, seen.around);
-        if doubts.withholds() {
+        .caveats(&seen.spread, seen.around);
+        if caveats.withholds() {
             decision = Decision::Undecided;
         }
         Contrast {
@@ -368,7 +368,7 @@ impl Confirmation {
             p_adjusted: (shown_p * alpha / level.max(f64::MIN_POSITIVE)).min(1.0),
             nominal_level: level,
             decision,
-            doubts,
+            caveats,
         }
     }
 

@@ -7,7 +7,7 @@
 //! that allows for the selection (Benjamini and Bogomolov 2014). Simes holds
 //! where figures depend on each other positively, as those of one machine do.
 
-/// One p-value for the hypothesis that none of a member's figures departs
+/// One p-value for the hypothesis that none of a member's figures is an outlier
 /// (Simes 1986). NaN is left out; 1 of nothing.
 #[must_use]
 pub fn simes(p: impl Iterator<Item = f64>) -> f64 {

@@ -20,9 +20,9 @@ pub const BUDGET_SHARE: f64 = 0.55;
 /// Least blocks of a round.
 pub const LEAST_BLOCKS: usize = 2;
 
-/// Runs on either side in time that tell the level of the moment.
+/// Runs on either side in time that show the level of the moment.
 const NEIGHBOURS: usize = 3;
-/// Distances beyond so many medians of them lose their pull.
+/// Distances beyond this many medians of them lose their pull.
 const PULL: f64 = 2.0;
 
 /// One run of the screening: its arm and `ln(cost)`.
@@ -30,7 +30,7 @@ pub type ScreeningRun = (usize, f64);
 
 /// Arms beside the baseline in each round until the finalists are left: 63,
 /// 32, 16, 8, 4. Every round gets as many blocks as any other, so that most
-/// runs go where most arms are still to be told apart.
+/// runs go where most arms are still to be separated.
 #[must_use]
 pub fn rounds(challengers: usize) -> Vec<usize> {
     std::iter::successors(Some(challengers), |&left| Some(survivors(left)))

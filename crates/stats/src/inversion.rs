@@ -22,15 +22,15 @@ use super::signflip;
 const TOLERANCE: f64 = 1e-9;
 /// The same where the statistic is a step function of thousands of steps.
 const COARSE_TOLERANCE: f64 = 1e-7;
-/// From so many blocks on.
+/// From this many blocks on.
 const MANY: usize = 200;
-/// Ends within so many tolerances of 0 are 0.
+/// Ends within this many tolerances of 0 are 0.
 const SNAP: f64 = 4.0;
 /// Beyond a rejected shift, these multiples of its distance are tried, too.
 const FARTHER: [f64; 4] = [1.25, 1.6, 2.2, 3.2];
 /// Steps by which a bracket grows.
 const GROWTH: f64 = 1.6;
-/// A bracket that has not been found after so many steps is not looked for.
+/// A bracket that has not been found after this many steps is not looked for.
 const MOST_STEPS: usize = 80;
 
 /// Signed scores as a function of the shift.

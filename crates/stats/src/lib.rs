@@ -12,7 +12,7 @@
 //! * [`signflip`]: the null distribution that the random order gives;
 //! * [`weights`]: blocks run under load count less;
 //! * [`resolution`]: figures that come in steps;
-//! * [`interaction`], [`doubts`]: what a difference depends on, and what that
+//! * [`interaction`], [`caveats`]: what a difference depends on, and what that
 //!   says against a verdict;
 //! * [`sequential`]: looking early without raising the error rate;
 //! * [`confirm`]: several arms against a baseline at one family-wise level;
@@ -23,19 +23,19 @@
 //! * [`steadiness`]: which arm's runs spread less;
 //! * [`describe`], [`diagnose`]: spread, drift, outliers, position effects;
 //! * [`apart`]: two series that were measured apart in time;
-//! * [`outliers`], [`discovery`], [`separate`]: which of many machines depart
-//!   from their equals, and what those have in common;
+//! * [`outliers`], [`discovery`], [`separate`]: which of many machines differ
+//!   from their peers, and what those have in common;
 //! * [`welch`]: what other tools would have concluded.
 //!
 //! Nothing here reads a clock or draws a random number.
 
 pub mod anytime;
 pub mod apart;
+pub mod caveats;
 pub mod confirm;
 pub mod describe;
 pub mod diagnose;
 pub mod discovery;
-pub mod doubts;
 #[cfg(test)]
 mod golden;
 pub mod halving;
@@ -66,7 +66,7 @@ pub struct Responses {
 }
 
 impl Responses {
-    /// An empty experiment over so many arms.
+    /// An empty experiment over this many arms.
     #[must_use]
     pub const fn new(arms: usize) -> Self {
         Self {

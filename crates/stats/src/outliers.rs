@@ -1,4 +1,4 @@
-//! Which members of a population of equals depart from it, figure by figure.
+//! Which members of a population of similar machines are outliers, figure by figure.
 //!
 //! Centre and scale are those of the bulk: from the median and the median
 //! distance (of few members Rousseeuw and Croux's `Qn`, 1993), values within
@@ -18,20 +18,20 @@ use super::describe::quantile;
 use super::tails::{BINS, Counts, Elsewhere, SHAPE, Side, lent_to, members, sides};
 
 /// Fewest members of a population that is judged: of fewer, even a value
-/// twenty scales away would not be told from chance.
+/// twenty scales away would not be distinguished from chance.
 pub const FEWEST: usize = 6;
 
-/// Values within so many scales are the bulk.
+/// Values within this many scales are the bulk.
 const CUT: f64 = 3.0;
 /// Standard deviation of a standard normal cut there, of `1 − 2cφ(c)/(2Φ(c) − 1)`.
 const CUT_SD: f64 = 0.986_578;
 /// More members than this have no `Qn`, whose cost is quadratic here.
 const FEW: usize = 64;
-/// A figure's values within so many scales tell of its tails.
+/// A figure's values within this many scales are evidence of its tails.
 const FAR: f64 = 4.0;
-/// Far away in so many figures, a member is no matter of tails.
+/// Far away in this many figures, a member is no matter of tails.
 const SEVERAL: usize = 3;
-/// Values nearer than this are told to have a chance of 1.
+/// Values nearer than this get a probability of 1.
 const NEAR: f64 = 1.0;
 
 /// A figure of all members.
@@ -43,7 +43,7 @@ pub struct Column {
     pub errors: Vec<f64>,
     /// Scale below which differences are of no interest.
     pub least_scale: f64,
-    /// Do only values above the others depart?
+    /// Do only values above the others count?
     pub is_one_sided: bool,
 }
 
@@ -75,9 +75,9 @@ pub struct Judged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
     /// That of measurements, wild at times in all figures alike: what is wild
-    /// elsewhere is no departure here.
+    /// elsewhere is not an outlier here.
     Wild,
-    /// Means of many values, near a normal: far values are departures.
+    /// Means of many values, near a normal: far values are outliers.
     Averaged,
 }
 
@@ -148,7 +148,7 @@ pub fn judge(columns: &[&Column], apart: &[bool], noise: Noise) -> Judgement {
     Judgement { figures, is_loud }
 }
 
-/// Members whose distances tell nothing of the tails of noise: those apart, and
+/// Members whose distances are no evidence of the tails of noise: those apart, and
 /// those far away in several figures, which noise is not.
 fn loud(distances: &[Option<(Bulk, Vec<f64>)>], apart: &[bool]) -> Vec<bool> {
     let members = distances.iter().flatten().map(|(_, z)| z.len()).max();
@@ -250,8 +250,8 @@ fn distances(column: &Column, apart: &[bool]) -> Option<(Bulk, Vec<f64>)> {
     Some((bulk, z.collect()))
 }
 
-/// What all figures tell of tails on one side. Figures that hardly vary, or
-/// only in steps, tell nothing.
+/// What all figures show of tails on one side. Figures that hardly vary, or
+/// only in steps, show nothing.
 fn lent(
     columns: &[&Column],
     distances: &[Option<(Bulk, Vec<f64>)>],

@@ -1,4 +1,4 @@
-//! One arm against another in the typical run: signed ranks that doubt what
+//! One arm against another in the typical run: signed ranks that discount what
 //! lies far out, and Hodges–Lehmann.
 //!
 //! With differences `d` and weights `w`, the plain statistic at shift θ is
@@ -26,7 +26,7 @@ const LIGHT_TAILS: f64 = 2.0;
 const HEAVY_TAILS: f64 = 2.6;
 /// Where redescending scores stop rising, begin to fall, and are nothing.
 const KNOTS: (f64, f64, f64) = (0.5, 1.5, 6.0);
-/// Of up to so many values all Walsh averages are made.
+/// Of up to this many values all Walsh averages are made.
 const FEW: usize = 200;
 /// Ranks over their number, on the scale of redescending scores.
 const RANK_SCALE: f64 = 1.3;

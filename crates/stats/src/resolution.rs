@@ -28,7 +28,7 @@ const ROUNDING: f64 = 1e-7;
 const SEVERAL: usize = 3;
 /// Digits of a value that are looked at.
 const DIGITS: i32 = 12;
-/// Differences beyond so many steps say nothing more about noise within one.
+/// Differences beyond this many steps say nothing more about noise within one.
 const MOST_STEPS: f64 = 2.0;
 
 /// The step of a figure.
@@ -122,7 +122,7 @@ impl Resolution {
     }
 
     /// By how much a typical difference may be off, `ln(ratio)`, for
-    /// differences (`ln(ratio)`, as measured) that vary so much.
+    /// differences (`ln(ratio)`, as measured) that vary this much.
     #[must_use]
     pub fn bias(self, differences: &[f64]) -> f64 {
         let centre = quantile(differences, 0.5);

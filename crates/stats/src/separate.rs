@@ -15,7 +15,7 @@ pub struct Split {
     pub outside_with: usize,
 }
 
-/// Chance that so many or more of the members looked at have the attribute,
+/// Chance that this many or more of the members looked at have the attribute,
 /// were they drawn blindly: the upper tail of the hypergeometric distribution
 /// (Fisher 1935, one-sided).
 #[must_use]

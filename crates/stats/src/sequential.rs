@@ -22,7 +22,7 @@ use super::normal;
 const GROWTH: f64 = 1.45;
 /// After every pair up to here it is asked whether all can be claimed.
 const EVERY_PAIR: usize = 64;
-/// Then whenever there are so many times as many.
+/// Then whenever there are this many times as many.
 const CLAIM_GROWTH: f64 = 1.1;
 /// No claim is made on fewer pairs.
 pub const LEAST_PAIRS: usize = 6;
@@ -206,7 +206,7 @@ impl Schedule {
         }
     }
 
-    /// Is a look due with `pairs` done where `most` can be had?
+    /// Is a look due with `pairs` done where `most` are possible?
     pub fn due(&mut self, pairs: usize, most: usize) -> Option<Depth> {
         let planned = first_look(most, self.spending).max(self.least).min(most);
         let next = *self.next_verdicts.get_or_insert(planned);
@@ -237,7 +237,7 @@ fn next_claims(pairs: usize) -> usize {
     }
 }
 
-/// The first number of pairs worth a look if `most` can be had.
+/// The first number of pairs worth a look if `most` are possible.
 fn first_look(most: usize, spending: Spending) -> usize {
     if most <= SINGLE_LOOK {
         return most;
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn a_walk_that_is_looked_at_after_every_step_crosses_as_often_as_planned() {
         // Sixty-four looks at a random walk of fair coins: as often as the
-        // design says, to the resolution of so many walks.
+        // design says, to the resolution of this many walks.
         let looks: Vec<f64> = (9..=64u32).map(f64::from).collect();
         let bounds: Vec<f64> = levels(Spending::new(0.05), &looks)
             .into_iter()

@@ -21,13 +21,13 @@ use super::normal;
 const EXACT_COST_OF_RANKS: usize = 200_000;
 /// Other scores are rounded to a grid that makes their product about this.
 const EXACT_COST: f64 = 80_000.0;
-/// Up to so many of them.
+/// Up to this many of them.
 const FEW: usize = 45;
 /// One score with more than this share of the variance dominates.
 const DOMINANT: f64 = 0.06;
-/// So many of the largest scores are then enumerated.
+/// This many of the largest scores are then enumerated.
 const ENUMERATED: usize = 10;
-/// From so many scores on the sum is as good as normal but for its kurtosis.
+/// From this many scores on the sum is as good as normal but for its kurtosis.
 const MANY: usize = 200;
 
 /// Two-sided p-value of `Σ signed` under random signs: twice the smaller tail.

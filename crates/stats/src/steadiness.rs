@@ -66,7 +66,7 @@ pub fn against_baseline(data: &Responses, baseline: usize, alpha: f64) -> Vec<St
     let pairs: Vec<(usize, Distances)> = arms
         .into_iter()
         .map(|arm| (arm, Distances::of(data, arm, baseline)))
-        .filter(|(_, distances)| distances.can_tell())
+        .filter(|(_, distances)| distances.is_usable())
         .collect();
     let p_values: Vec<f64> = pairs.iter().map(|(_, pair)| pair.p_value(0.0)).collect();
     let used = GUARD * alpha;
@@ -141,7 +141,7 @@ impl Distances {
     }
 
     /// Runs that are all alike have no ratio of spreads.
-    fn can_tell(&self) -> bool {
+    fn is_usable(&self) -> bool {
         let moves = |distances: &[f64]| distances.iter().filter(|&&z| z > LEAST).count();
         moves(&self.arm) >= LEAST_BLOCKS && moves(&self.baseline) >= LEAST_BLOCKS
     }

@@ -8,14 +8,14 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::outliers::Noise;
 
-/// The other figures' values within so many scales tell of them, too.
+/// The other figures' values within this many scales are evidence of them, too.
 const FARTHEST: f64 = 8.0;
 /// Bins up to the farthest, and those up to four scales.
 pub(super) const BINS: usize = 80;
 const NEAR_BINS: usize = 40;
-/// The first bin of those that tell which side reaches further: beyond two.
+/// The first bin of those that show which side reaches further: beyond two.
 const OUTER_BIN: usize = 20;
-/// Values beyond so many scales may be of the tail.
+/// Values beyond this many scales may be of the tail.
 const WILD: f64 = 1.5;
 /// What the other figures lend to the tails of one, in values.
 const LENT: f64 = 1000.0;

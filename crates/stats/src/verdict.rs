@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
+use super::caveats::Split;
 use super::confirm::{Contrast, Decision, Look};
 use super::diagnose::work_factor;
-use super::doubts::Split;
 use super::judge::Judge;
 use super::resolution::Resolution;
 use pinwise_format::{count, duration, percent, percent_range, signed_percent};
@@ -40,9 +40,9 @@ impl Words {
     };
 }
 
-/// What the comparison as a whole comes to.
+/// The result of the comparison as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ComparisonOutcome {
     /// One arm is better than the baseline.
     Best(usize),
     /// All arms cost the same within δ.
@@ -56,37 +56,37 @@ pub enum Outcome {
 /// What a look amounts to. `baseline_is_default`: the baseline is what happens
 /// when nothing is done, so "leave it alone" is an answer.
 #[must_use]
-pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Outcome {
+pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> ComparisonOutcome {
     let of = |decision: Decision| {
         look.contrasts
             .iter()
             .filter(move |c| c.decision == decision)
     };
     if look.contrasts.is_empty() {
-        return Outcome::Undecided;
+        return ComparisonOutcome::Undecided;
     }
     let all = look.contrasts.len();
     if of(Decision::Same).count() == all {
-        return Outcome::Same;
+        return ComparisonOutcome::Same;
     }
     let nothing_gains = look
         .contrasts
         .iter()
-        .all(|c| c.interval.low > -delta && !c.doubts.withholds());
+        .all(|c| c.interval.low > -delta && !c.caveats.withholds());
     if nothing_gains && baseline_is_default {
-        return Outcome::LeaveAlone;
+        return ComparisonOutcome::LeaveAlone;
     }
     let best_faster = of(Decision::Faster).min_by(|a, b| a.estimate.total_cmp(&b.estimate));
     if let Some(best) = best_faster {
-        return Outcome::Best(best.arm);
+        return ComparisonOutcome::Best(best.arm);
     }
     if of(Decision::Slower).count() == all {
-        return Outcome::Best(look.winner);
+        return ComparisonOutcome::Best(look.winner);
     }
     if of(Decision::Undecided).count() == 0 {
-        return Outcome::LeaveAlone;
+        return ComparisonOutcome::LeaveAlone;
     }
-    Outcome::Undecided
+    ComparisonOutcome::Undecided
 }
 
 /// Names and circumstances that sentences speak of.
@@ -174,9 +174,9 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
     }
     let between = between(contrast, setting);
     let blocks = count(blocks, "block");
-    if let Some(doubt) = doubt(contrast, setting) {
+    if let Some(caveat) = caveat(contrast, setting) {
         return format!(
-            "{arm} against {baseline} is undecided: {between}, but {doubt} ({blocks})."
+            "{arm} against {baseline} is undecided: {between}, but {caveat} ({blocks})."
         );
     }
     format!(
@@ -186,10 +186,15 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
     )
 }
 
-/// `too few blocks for a verdict (4 of 6)`.
+/// Why there is no interval: blocks are missing, or too few of them count.
 fn too_few(blocks: usize, setting: &Setting<'_>) -> String {
-    let least = setting.least.max(blocks + 1);
-    format!("too few blocks for a verdict ({blocks} of at least {least})")
+    match blocks < setting.least {
+        true => format!(
+            "too few blocks for a verdict ({blocks} of {})",
+            setting.least
+        ),
+        false => format!("too few usable pairs in {}", count(blocks, "block")),
+    }
 }
 
 /// More than anybody waits for.
@@ -211,31 +216,31 @@ fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
 
 /// What withholds a verdict that the interval would give, as a clause: more time
 /// does not help.
-fn doubt(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
-    let doubts = &contrast.doubts;
+fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
+    let caveats = &contrast.caveats;
     let split = |split: Split| {
         let change = |log_ratio: f64| signed_percent(setting.change(log_ratio));
         (change(split.first), change(split.second))
     };
-    if doubts.depends_on_order() {
-        let (even, uneven) = split(doubts.order?);
+    if caveats.depends_on_order() {
+        let (even, uneven) = split(caveats.order?);
         return Some(format!(
             "it depends on what ran before ({even} where both ran after the same arm, {uneven} elsewhere)"
         ));
     }
-    if doubts.depends_on_time() {
-        let (early, late) = split(doubts.time?);
+    if caveats.depends_on_time() {
+        let (early, late) = split(caveats.time?);
         return Some(format!(
             "it changes over time ({early} at first, {late} at the end)"
         ));
     }
-    if doubts.withholds() && doubts.depends_on_load() {
-        let (light, heavy) = split(doubts.load?);
+    if caveats.withholds() && caveats.depends_on_load() {
+        let (light, heavy) = split(caveats.load?);
         return Some(format!(
             "it depends on load ({light} under light load, {heavy} under heavy load)"
         ));
     }
-    if let Some(other) = doubts.others.iter().find(|other| other.contradicts) {
+    if let Some(other) = caveats.others.iter().find(|other| other.contradicts) {
         return Some(format!(
             "{} {}",
             signed_percent(setting.change(other.estimate)),
@@ -259,7 +264,7 @@ pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
     let wanted = wanted_half_width(contrast, setting.delta);
     let factor = work_factor(contrast.interval.half_width(), wanted);
     let needed = scale(setting.spent, (factor - 1.0).max(LEAST_MORE));
-    if contrast.doubts.withholds() {
+    if contrast.caveats.withholds() {
         needed.max(setting.spent)
     } else {
         needed
@@ -365,16 +370,16 @@ fn scale(time: Duration, factor: f64) -> Duration {
 
 /// The whole comparison as a sentence, and what to do.
 #[must_use]
-pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) -> String {
+pub fn overall_sentence(outcome: ComparisonOutcome, look: &Look, setting: &Setting<'_>) -> String {
     let baseline = &setting.names[setting.baseline];
     match outcome {
-        Outcome::Best(arm) => best_sentence(arm, look, setting),
-        Outcome::Same => format!(
+        ComparisonOutcome::Best(arm) => best_sentence(arm, look, setting),
+        ComparisonOutcome::Same => format!(
             "All arms are the same within ±{} {}: {baseline} will do.",
             percent(gain(setting.delta)),
             setting.judge.phrase()
         ),
-        Outcome::LeaveAlone => format!(
+        ComparisonOutcome::LeaveAlone => format!(
             "Leave it alone: nothing confirmed beats {baseline} by {} or more {}{}.",
             percent(gain(setting.delta)),
             setting.judge.phrase(),
@@ -383,7 +388,7 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
                 certain => format!("; {certain}"),
             }
         ),
-        Outcome::Undecided => {
+        ComparisonOutcome::Undecided => {
             if let Some(withheld) = withheld(look, setting) {
                 return withheld;
             }
@@ -413,17 +418,17 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
 /// is such a contrast.
 #[must_use]
 pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
-    let (contrast, doubt) = look.contrasts.iter().find_map(|contrast| {
+    let (contrast, caveat) = look.contrasts.iter().find_map(|contrast| {
         let is_open = contrast.decision == Decision::Undecided;
-        let doubt = doubt(contrast, setting).filter(|_| is_open)?;
+        let caveat = caveat(contrast, setting).filter(|_| is_open)?;
         contrast
             .interval
             .half_width()
             .is_finite()
-            .then_some((contrast, doubt))
+            .then_some((contrast, caveat))
     })?;
     Some(format!(
-        "Undecided: {} against {} is {}, but {doubt}.",
+        "Undecided: {} against {} is {}, but {caveat}.",
         setting.names[contrast.arm],
         setting.names[setting.baseline],
         between(contrast, setting)
@@ -478,7 +483,7 @@ pub fn gain(log_ratio: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::doubts::Doubts;
+    use super::super::caveats::Caveats;
     use super::super::paired::Interval;
     use super::*;
 
@@ -491,7 +496,7 @@ mod tests {
             p_adjusted: 0.5,
             nominal_level: 0.05,
             decision,
-            doubts: Doubts::default(),
+            caveats: Caveats::default(),
         }
     }
 
@@ -558,8 +563,8 @@ mod tests {
         );
         check(
             contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),
-            "cpu:0 against os-default is undecided: too few blocks for a verdict (40 of at least 41).",
-            "Undecided: too few blocks for a verdict (40 of at least 41).",
+            "cpu:0 against os-default is undecided: too few usable pairs in 40 blocks.",
+            "Undecided: too few usable pairs in 40 blocks.",
         );
     }
 

@@ -1,7 +1,7 @@
 //! How much a block counts.
 //!
 //! On a shared machine most of the noise sits in the blocks that ran while
-//! others worked. Those blocks run longer as a whole, so their level tells.
+//! others worked. Those blocks run longer as a whole, so their level shows it.
 //!
 //! *Whose level.* A block's own level is made of the two runs that are compared.
 //! Where one arm spreads more than the other, the level goes with the

@@ -34,13 +34,13 @@ struct ReadLine {
 
 /// A journal being written.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(super) struct RecordJournal {
     file: File,
     path: PathBuf,
     buffer: Vec<u8>,
 }
 
-impl Journal {
+impl RecordJournal {
     pub(super) fn create(store: &Path, id: &str) -> io::Result<Self> {
         let path = path(store, id);
         // It gets its name only once it is locked: no other process can take
@@ -138,7 +138,7 @@ pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
         .collect()
 }
 
-/// What a look at a journal tells.
+/// What a look at a journal finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Its writer lives; its length in bytes.
@@ -221,7 +221,7 @@ mod tests {
     fn lines(runs: &[(usize, RunRecord)]) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("x.db");
-        let mut journal = Journal::create(&store, "id").unwrap();
+        let mut journal = RecordJournal::create(&store, "id").unwrap();
         for (arm, run) in runs {
             journal.add(*arm, run).unwrap();
         }

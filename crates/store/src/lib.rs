@@ -20,18 +20,18 @@ mod matching;
 mod passfile;
 mod postgres;
 mod prepared;
+mod reported;
 mod spool;
 mod sqlite;
 mod sslmode;
-mod told;
 
 use serde_json::value::{RawValue, to_raw_value};
 
 pub use backend::Store;
 pub use location::{Location, Server};
 pub use pinwise_record::Entry;
+pub use reported::{FileIdentity, Generation, Growth, Removed, Retagged};
 pub use spool::Spool;
-pub use told::{FileIdentity, Generation, Growth, Removed, Retagged};
 
 use prepared::{Prepared, is_of, words};
 
@@ -123,7 +123,7 @@ pub enum StoreError {
     /// No record, or more than one, has this id.
     #[error("{0}")]
     Id(String),
-    /// A record that another process is writing shall be changed.
+    /// A record that another process is writing was to be changed.
     #[error("record {id} is still being written by a running pinwise; try again when it has ended")]
     BeingWritten {
         /// Its id.
@@ -152,9 +152,9 @@ pub struct Filter {
     pub subject: Option<String>,
     /// Words that all occur in id, title, host, verdict or tags, in any case.
     pub text: Option<String>,
-    /// At most so many lines.
+    /// At most this many lines.
     pub limit: Option<usize>,
-    /// Without the newest so many.
+    /// Without the newest this many.
     pub offset: usize,
 }
 
@@ -164,7 +164,7 @@ pub struct Listed {
     /// The line.
     pub entry: Entry,
     /// Tags, subject, machine, headline figures.
-    pub outline: Summary,
+    pub summary: Summary,
 }
 
 /// What a filter finds.
@@ -277,7 +277,7 @@ pub(crate) mod tests {
     use super::*;
     use pinwise_machine::Machine;
     use pinwise_sim::SimulatedMachine;
-    use pinwise_study::compare::{self, Observer, Plan, Tuning};
+    use pinwise_study::compare::{self, ComparePlan, Observer, Tuning};
     use pinwise_workload::Command;
 
     /// A small simulated comparison.
@@ -286,13 +286,13 @@ pub(crate) mod tests {
         let (topology, _) = machine.topology().unwrap();
         let placements = ["os-default", "cpu:0"].map(|name| name.parse().unwrap());
         let command = Command::from_line("prog").unwrap();
-        let plan = Plan {
+        let plan = ComparePlan {
             id: id.to_owned(),
             tuning: Tuning {
                 max_runs: Some(8),
                 ..Tuning::default()
             },
-            ..Plan::of_placements(command, &topology, &placements).unwrap()
+            ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
         };
         compare::run(&plan, &mut machine, observer).unwrap()
     }

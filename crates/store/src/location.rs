@@ -114,7 +114,7 @@ impl Server {
                 config.ssl_mode(SslMode::Disable);
                 if config.get_target_session_attrs() != TargetSessionAttrs::Any {
                     return Err(
-                        "target_session_attrs is asked of hosts, not of a socket (leave it away)"
+                        "target_session_attrs is asked of hosts, not of a socket (omit it)"
                             .to_owned(),
                     );
                 }
@@ -215,7 +215,10 @@ fn is_socket(host: &Host) -> bool {
 
 /// Why a URL is refused; the client library names the parameter.
 fn not_understood(error: &tokio_postgres::Error) -> String {
-    format!("{} (docs/stores.md has what is understood)", reason(error))
+    format!(
+        "{} (docs/stores.md lists what is understood)",
+        reason(error)
+    )
 }
 
 /// An address without a name is its own name.

@@ -42,8 +42,8 @@ pub(super) struct Postgres {
     spool: Spool,
     /// The record whose writer this is.
     growing: Option<Growing>,
-    /// Has it been told that something waits in the spool?
-    has_told: Cell<bool>,
+    /// Has it been reported that something waits in the spool?
+    has_reported: Cell<bool>,
     /// Did this store put anything there?
     has_waiting: bool,
     is_read_only: Cell<bool>,
@@ -59,7 +59,7 @@ impl Postgres {
             shelter: Shelter::new(spool, &server.file_name()),
             spool: spool.clone(),
             growing: None,
-            has_told: Cell::new(false),
+            has_reported: Cell::new(false),
             has_waiting: false,
             is_read_only: Cell::new(false),
         };

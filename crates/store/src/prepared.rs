@@ -13,13 +13,13 @@ use pinwise_record::{
 pub(super) struct Prepared {
     pub(super) entry: Entry,
     pub(super) body: String,
-    pub(super) outline: Summary,
+    pub(super) summary: Summary,
 }
 
 impl Prepared {
     pub(super) fn new(entry: Entry, body: String) -> Self {
         Self {
-            outline: Summary::of(&body),
+            summary: Summary::of(&body),
             entry,
             body,
         }
@@ -66,7 +66,7 @@ impl Prepared {
     /// What `Filter::text` looks through: SQLite knows the case of ASCII only,
     /// PostgreSQL that of the server's locale.
     pub(super) fn words(&self) -> String {
-        words(&self.entry, &self.outline)
+        words(&self.entry, &self.summary)
     }
 }
 
@@ -80,11 +80,11 @@ fn json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-pub(super) fn words(entry: &Entry, outline: &Summary) -> String {
+pub(super) fn words(entry: &Entry, summary: &Summary) -> String {
     let parts = [&entry.id, &entry.title, &entry.host, &entry.verdict];
     let parts: Vec<&str> = parts
         .into_iter()
-        .chain(&outline.tags)
+        .chain(&summary.tags)
         .map(String::as_str)
         .collect();
     parts.join("\n").to_lowercase()

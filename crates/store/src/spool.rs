@@ -21,7 +21,7 @@ const WHOLE: &str = "record";
 /// Ending of a record whose beginning waits.
 const BEGUN: &str = "begun";
 
-/// Where stores put by what they cannot deliver, and who is told of it.
+/// Where stores put by what they cannot deliver, and who is notified.
 #[derive(Clone)]
 pub struct Spool {
     /// The folder; made with mode 0700 when it is needed.
@@ -101,7 +101,7 @@ impl Shelter {
         self.folder.join(format!("{}.{ending}", file_name(id)))
     }
 
-    /// Puts by a record that shall be delivered whole.
+    /// Puts by a record to be delivered whole.
     pub(super) fn put(&self, record: &Prepared) -> io::Result<()> {
         self.write(record, WHOLE)
     }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
-use super::journal::{self, Journal, Orphan};
+use super::journal::{self, Orphan, RecordJournal};
 use super::{Entry, Filter, Found, Prepared, StoreError, Stored, matching};
 use lines::entry;
 use opening::Access;
@@ -28,7 +28,7 @@ pub(super) struct Sqlite {
     connection: Connection,
     path: PathBuf,
     access: Access,
-    journal: Option<Journal>,
+    journal: Option<RecordJournal>,
 }
 
 impl Sqlite {
@@ -46,7 +46,7 @@ impl Sqlite {
     }
 
     fn lock(&mut self, id: &str) -> Result<(), StoreError> {
-        let journal = Journal::create(&self.path, id).map_err(|e| self.cannot_write(&e))?;
+        let journal = RecordJournal::create(&self.path, id).map_err(|e| self.cannot_write(&e))?;
         self.journal = Some(journal);
         Ok(())
     }
@@ -211,7 +211,7 @@ impl Sqlite {
                 entry.is_complete,
                 record.body
             ])?;
-        lines::write(&self.connection, entry, &record.outline)
+        lines::write(&self.connection, entry, &record.summary)
     }
 
     fn adopt(&mut self, orphan: &Orphan) -> rusqlite::Result<()> {

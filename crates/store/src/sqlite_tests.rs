@@ -29,11 +29,11 @@ impl Observer for StoringObserver<'_> {
 #[test]
 fn a_killed_record_keeps_every_finished_run() {
     let (folder, mut store) = store();
-    let mut keeper = StoringObserver {
+    let mut observer = StoringObserver {
         store: &mut store,
         kill_after: 9,
     };
-    comparison("cut", &mut keeper);
+    comparison("cut", &mut observer);
     assert_eq!(
         store.load("cut").unwrap().runs.len(),
         9,

@@ -70,7 +70,7 @@ impl Security {
                 Some(("sslmode", value)) => found.mode = Some(SslMode::parse(value)?),
                 Some(("sslrootcert", value)) => found.authorities = authorities(value),
                 Some(("sslnegotiation", "direct")) => {
-                    return Err("sslnegotiation=direct is not supported (leave it away)".to_owned());
+                    return Err("sslnegotiation=direct is not supported (omit it)".to_owned());
                 }
                 _ => kept.push(part),
             }
@@ -96,7 +96,7 @@ impl Security {
     }
 
     /// The authorities of everybody's certificates sign for whoever asks: the
-    /// name is what then tells a server from others.
+    /// name is what then distinguishes a server from others.
     fn check(&self) -> Result<(), String> {
         let is_system = self.authorities == Some(Authorities::System);
         match self.mode {
@@ -186,7 +186,7 @@ mod tests {
             ("?sslmode=allow", "write disable, prefer"),
             ("?sslmode=", "write disable, prefer"),
             ("?sslmode=require&sslrootcert=system", "sslmode=verify-full"),
-            ("?sslnegotiation=direct", "leave it away"),
+            ("?sslnegotiation=direct", "omit it"),
         ] {
             let error = read(parameters).unwrap_err();
             assert!(error.contains(hint), "{parameters}: {error}");

@@ -27,7 +27,7 @@ pub struct Side<'a> {
     /// Its line of the history.
     pub entry: &'a Entry,
     /// What lists say of it.
-    pub outline: &'a Summary,
+    pub summary: &'a Summary,
     /// The record as JSON.
     pub record: &'a str,
 }
@@ -107,7 +107,7 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
     let figures = if a.entry.schema == COMPARISON_SCHEMA {
         sessions::arms(&comparison(a)?, &comparison(b)?, &mut caveats)?
     } else {
-        outlines(a, b, &mut caveats)
+        summaries(a, b, &mut caveats)
     };
     if figures.iter().all(|f| f.a.is_none() || f.b.is_none()) {
         let names = |is_in: fn(&FigureChange) -> bool| {
@@ -127,7 +127,7 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
     for side in [a, b] {
         if !side.entry.is_complete {
             caveats.push(format!(
-                "{} did not end: what it has so far is compared.",
+                "{} did not finish: what it has so far is compared.",
                 side.entry.id
             ));
         }
@@ -170,7 +170,7 @@ fn compared(side: Side<'_>) -> ComparedRecord {
         time,
         host,
         title,
-        machine: side.outline.machine.clone(),
+        machine: side.summary.machine.clone(),
     }
 }
 
@@ -246,9 +246,9 @@ fn empty(name: &str, unit: &str) -> FigureChange {
 }
 
 /// Headline figures of other records, by name.
-fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureChange> {
-    if a.outline.subject != b.outline.subject {
-        let of = |side: Side<'_>| side.outline.subject.clone().unwrap_or_default();
+fn summaries(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureChange> {
+    if a.summary.subject != b.summary.subject {
+        let of = |side: Side<'_>| side.summary.subject.clone().unwrap_or_default();
         caveats.push(format!(
             "A and B are about different things: {} and {}.",
             of(a),
@@ -257,12 +257,12 @@ fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureCh
     }
     let has_intervals = a.entry.schema == BENCH_SCHEMA;
     caveats.push(match has_intervals {
-        true => "A and B ran at different times, and each figure has an interval of its own: a change is told only where the two lie apart. pinwise record diff of the comparisons that the bench is made of tells more.".to_owned(),
-        false => "Figures of such records have no interval between records: how much of a change is chance cannot be told.".to_owned(),
+        true => "A and B ran at different times, and each figure has an interval of its own: a change is reported only where the two do not overlap. pinwise record diff of the bench's comparisons shows more.".to_owned(),
+        false => "Figures of such records have no interval between records: how much of a change is chance is unknown.".to_owned(),
     });
     let named = |figures: &[Figure], name: &str| figures.iter().find(|f| f.name == name).cloned();
     let mut names: Vec<&str> = Vec::new();
-    for figure in a.outline.figures.iter().chain(&b.outline.figures) {
+    for figure in a.summary.figures.iter().chain(&b.summary.figures) {
         if !names.contains(&figure.name.as_str()) {
             names.push(&figure.name);
         }
@@ -270,8 +270,8 @@ fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureCh
     let widening = has_intervals.then(|| all_at_once(names.len()));
     let of_name = |name: &str| {
         let (in_a, in_b) = (
-            named(&a.outline.figures, name),
-            named(&b.outline.figures, name),
+            named(&a.summary.figures, name),
+            named(&b.summary.figures, name),
         );
         headline(name, in_a.as_ref(), in_b.as_ref(), widening)
     };
@@ -318,7 +318,7 @@ fn judged(mut figure: FigureChange, delta: f64) -> FigureChange {
             ChangeVerdict::Same
         }
         // Two states of one machine often differ by a little for longer than
-        // an experiment lasts: only what is more than that is told.
+        // an experiment lasts: only what is more than that is reported.
         (_, Some(high)) if high < 1.0 / (1.0 + delta) => ChangeVerdict::Lower,
         (Some(low), _) if low > 1.0 + delta => ChangeVerdict::Higher,
         _ => ChangeVerdict::CannotTell,
@@ -353,7 +353,7 @@ fn sentence(figure: &FigureChange, delta: f64) -> String {
         }
         ChangeVerdict::CannotTell => {
             format!(
-                "{name}: cannot tell; {} in B, and {between} is possible.",
+                "{name}: inconclusive; {} in B, and {between} is possible.",
                 moved(ratio)
             )
         }
@@ -372,29 +372,29 @@ fn moved(ratio: f64) -> String {
 /// Of contrasts, where there are some: a baseline's own figure has no verdict.
 fn overall(figures: &[FigureChange]) -> String {
     let contrasts = || figures.iter().filter(|figure| figure.over.is_some());
-    let told: Vec<&FigureChange> = match contrasts().next() {
+    let listed: Vec<&FigureChange> = match contrasts().next() {
         Some(_) => contrasts().collect(),
         None => figures.iter().collect(),
     };
-    if let [only] = told.as_slice() {
+    if let [only] = listed.as_slice() {
         return only.sentence.clone();
     }
     let words = [
         (ChangeVerdict::Lower, "lower in B"),
         (ChangeVerdict::Higher, "higher in B"),
         (ChangeVerdict::Same, "the same"),
-        (ChangeVerdict::CannotTell, "cannot be told"),
+        (ChangeVerdict::CannotTell, "inconclusive"),
     ];
     let parts: Vec<String> = words
         .into_iter()
         .filter_map(|(verdict, word)| {
-            let many = told.iter().filter(|f| f.verdict == verdict).count();
+            let many = listed.iter().filter(|f| f.verdict == verdict).count();
             (many > 0).then(|| format!("{many} {word}"))
         })
         .collect();
-    let what = match told.first().and_then(|figure| figure.over.as_ref()) {
-        Some(baseline) => format!("{} to {baseline}", count(told.len(), "ratio")),
-        None => count(told.len(), "figure"),
+    let what = match listed.first().and_then(|figure| figure.over.as_ref()) {
+        Some(baseline) => format!("{} to {baseline}", count(listed.len(), "ratio")),
+        None => count(listed.len(), "figure"),
     };
     format!("Of {what}: {}.", parts.join(", "))
 }

@@ -1,4 +1,4 @@
-//! What on a machine would spoil a measurement, ranked, each with evidence
+//! What on a machine would distort measurements, ranked, each with evidence
 //! and a fix.
 //!
 //! Checks are pure functions of facts, so that they are tested on hosts nobody
@@ -28,20 +28,20 @@ pub struct Examined {
 }
 
 /// What a check found.
-enum Outcome {
+enum CheckOutcome {
     Found(Finding),
     InOrder(&'static str),
     Unavailable(&'static str, &'static str),
 }
 
-use Outcome::{Found, InOrder, Unavailable};
+use CheckOutcome::{Found, InOrder, Unavailable};
 use disturbance::{load, pressure, quota, sched_ext, steal, thermal, tuners, virtual_machine};
 use settings::{
     aslr, battery, clock, cpuset, governor, huge_pages, isolated, numa_balancing, perf, smt, swap,
     turbo,
 };
 
-const CHECKS: [fn(&Examined) -> Outcome; 20] = [
+const CHECKS: [fn(&Examined) -> CheckOutcome; 20] = [
     load,
     steal,
     virtual_machine,

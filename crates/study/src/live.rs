@@ -1,4 +1,4 @@
-//! What a comparison of placements of a running service comes to, beyond what
+//! The result of a comparison of placements of a running service, beyond what
 //! any comparison does.
 
 use pinwise_machine::linux::live::TargetFacts;
@@ -7,7 +7,7 @@ use pinwise_record::{Comparison, Finding, ServiceRecord, Severity};
 /// What is known of the service after the last run.
 #[derive(Debug, Clone, Default)]
 pub struct ServiceState {
-    /// What should be told of its threads, as full sentences.
+    /// What should be reported of its threads, as full sentences.
     pub notes: Vec<String>,
     /// The setting by which its program places its own threads, if known.
     pub knob: Option<String>,
@@ -33,10 +33,10 @@ pub fn service_record(facts: TargetFacts) -> ServiceRecord {
 }
 
 /// Puts it into the record: findings, and advice that names the service.
-pub fn tell(record: &mut Comparison, told: &ServiceState) {
+pub fn describe(record: &mut Comparison, state: &ServiceState) {
     for finding in &mut record.findings {
         match finding.check.as_str() {
-            "arm_invalid" if told.has_ended => {
+            "arm_invalid" if state.has_ended => {
                 finding.advice = "The service ended: see its own log.".to_owned();
             }
             "arm_invalid" => {
@@ -53,7 +53,7 @@ pub fn tell(record: &mut Comparison, told: &ServiceState) {
             _ => {}
         }
     }
-    if told.has_ended {
+    if state.has_ended {
         record.findings.insert(
             0,
             Finding::new(
@@ -64,12 +64,12 @@ pub fn tell(record: &mut Comparison, told: &ServiceState) {
             ),
         );
     }
-    for note in &told.notes {
+    for note in &state.notes {
         record.findings.push(Finding::new(
             "service_threads",
             Severity::Warning,
             sentence(note),
-            match &told.knob {
+            match &state.knob {
                 Some(knob) => format!("If the program places its own threads, use {knob}."),
                 None => "If the program places its own threads, use its own setting.".to_owned(),
             },

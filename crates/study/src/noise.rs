@@ -21,7 +21,7 @@ const LEAST_WINDOWS: usize = 5;
 const LEVEL: f64 = 0.05;
 
 /// Rewrites an A/A comparison's verdict for what it is about and adds what its
-/// runs tell of the machine.
+/// runs show of the machine.
 #[must_use]
 pub fn conclude(mut record: Comparison) -> Comparison {
     // Arms are one and the same: where runs had other numbers of threads, that
@@ -42,15 +42,15 @@ pub fn conclude(mut record: Comparison) -> Comparison {
     record.verdict.sentence = if alarms.is_empty() {
         let seen = floor.map_or_else(String::new, |floor| {
             format!(
-                " Noise floor: effects below {} cannot be seen in {} blocks.",
+                " Noise floor: effects below {} are not detectable in {} blocks.",
                 percent(floor),
                 record.blocks
             )
         });
-        format!("No false alarm: arms that are the same were not told apart.{seen}")
+        format!("No false alarm: equal arms were found equal.{seen}")
     } else {
         format!(
-            "False alarm: {} came out different from A although all arms are the same. This happens in at most 1 of 20 comparisons; if it happens again, something depends on the order of runs.",
+            "False alarm: {} differed from A although all arms are the same. Expected in at most 1 of 20 comparisons; if it happens again, something depends on the order of runs.",
             alarms.join(", ")
         )
     };

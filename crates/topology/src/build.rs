@@ -2,7 +2,7 @@
 //!
 //! Facts come from files that contradict each other on real machines: sibling
 //! lists that overlap, NUMA nodes that all claim every CPU, hyper-threads with
-//! different core ids. The first consistent reading wins, the rest is told.
+//! different core ids. The first consistent reading wins, the rest is reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -176,8 +176,8 @@ fn cores(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<Cpu
     }
     let mut cores = disjoint_units("core", claims, warnings);
     // Who says nothing is where others say, or alone.
-    let told: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
-    cores.extend(online.difference(&told).iter().map(CpuSet::single));
+    let listed: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
+    cores.extend(online.difference(&listed).iter().map(CpuSet::single));
     cores.sort_by_key(CpuSet::first);
     cores
 }
@@ -208,7 +208,7 @@ fn disjoint_units(
         }
         if claim.iter().any(|cpu| unit_of.contains_key(&cpu)) {
             warnings.push(format!(
-                "CPU {id} is said to share a {noun} with CPUs {claim}, which contradicts what another CPU says; ignored."
+                "CPU {id} is reported to share a {noun} with CPUs {claim}, which contradicts what another CPU says; ignored."
             ));
             if noun != "core" || unit_of.contains_key(&id) {
                 continue;
@@ -241,7 +241,7 @@ fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warni
         let is_taken = |cpu| cache_of.contains_key(&key(cpu));
         if cache.cpus.iter().any(is_taken) {
             warnings.push(format!(
-                "An L{} cache is said to be shared by CPUs {}, which overlaps another L{}; ignored.",
+                "An L{} cache is reported to be shared by CPUs {}, which overlaps another L{}; ignored.",
                 cache.level, cache.cpus, cache.level
             ));
             continue;

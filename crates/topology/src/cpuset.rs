@@ -264,7 +264,7 @@ impl CpuSet {
     }
 }
 
-/// Used CPUs out of each group of so many.
+/// Used CPUs out of each group of this many.
 type Stride = (usize, usize);
 
 fn split_stride(piece: &str) -> Result<(&str, Option<Stride>), CpuSetError> {

@@ -75,7 +75,7 @@ impl Level {
     }
 }
 
-/// What a machine is called and made of. Anything the system does not tell is
+/// What a machine is called and made of. Anything the system does not report is
 /// `None`, never an empty or made-up value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
@@ -143,7 +143,7 @@ pub struct Cache {
     pub level: u8,
     /// What it holds.
     pub kind: CacheType,
-    /// Capacity in bytes; `None` where not told.
+    /// Capacity in bytes; `None` where unknown.
     pub size_bytes: Option<u64>,
     /// The CPUs that share it.
     pub cpus: CpuSet,
@@ -156,7 +156,7 @@ pub struct NumaNode {
     pub node: usize,
     /// CPUs that are local to it.
     pub cpus: CpuSet,
-    /// Memory in bytes; `None` where not told.
+    /// Memory in bytes; `None` where unknown.
     pub memory_bytes: Option<u64>,
     /// May this process allocate there?
     pub allowed: bool,
@@ -239,7 +239,7 @@ pub struct Counts {
 }
 
 impl Topology {
-    /// Builds a machine from facts; contradictions are resolved and told.
+    /// Builds a machine from facts; contradictions are resolved and reported.
     #[must_use]
     pub fn from_facts(facts: Facts) -> (Self, Vec<Warning>) {
         build::build(facts)
@@ -255,7 +255,7 @@ impl Topology {
     }
 
     /// Reads the units of a Linux system and what this process may use of them,
-    /// from as few files as tell it: without names, inner caches, and sizes of
+    /// from as few files as suffice: without names, inner caches, and sizes of
     /// caches and memory.
     #[must_use]
     pub fn from_files(files: &mut impl Files) -> (Self, Vec<Warning>) {
@@ -351,10 +351,10 @@ impl Topology {
     /// count, unless no node's memory is reported at all.
     #[must_use]
     pub fn usable_memory_nodes(&self) -> Vec<&NumaNode> {
-        let told = self.numa_nodes.iter().any(|n| n.memory_bytes.is_some());
+        let listed = self.numa_nodes.iter().any(|n| n.memory_bytes.is_some());
         self.numa_nodes
             .iter()
-            .filter(|n| n.allowed && (!told || n.memory_bytes.is_some_and(|bytes| bytes > 0)))
+            .filter(|n| n.allowed && (!listed || n.memory_bytes.is_some_and(|bytes| bytes > 0)))
             .collect()
     }
 
@@ -378,7 +378,7 @@ impl Topology {
     }
 }
 
-/// A damaged report of a large machine is odd at every CPU: what is told must
+/// A damaged report of a large machine is inconsistent at every CPU: what is reported must
 /// still be read by somebody.
 const MOST_WARNINGS: usize = 40;
 
@@ -386,7 +386,7 @@ fn at_most(mut warnings: Vec<Warning>, most: usize) -> Vec<Warning> {
     if warnings.len() > most {
         let left_out = warnings.len() - most + 1;
         warnings.truncate(most - 1);
-        warnings.push(format!("{left_out} more things are odd about this report."));
+        warnings.push(format!("{left_out} more inconsistencies in this report."));
     }
     warnings
 }

@@ -28,7 +28,7 @@ pub enum SyntheticError {
     #[error("'{0}' needs a count of at least 1")]
     BadCount(String),
     /// A level comes after `pu`, or twice.
-    #[error("'{0}' stands twice or below pu")]
+    #[error("'{0}' is given twice or below pu")]
     Misplaced(String),
     /// An attribute is unknown or cannot be read.
     #[error(

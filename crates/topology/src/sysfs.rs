@@ -25,7 +25,7 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
         .iter()
         .map(|id| (id, reader.cpu(id, online.contains(id))))
         .collect();
-    reader.tell_missing(&cpus);
+    reader.report_missing(&cpus);
     let facts = Facts {
         identity: identity::read(capture),
         cpus,
@@ -39,7 +39,7 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
     (facts, reader.warnings)
 }
 
-/// Kinds of CPU as the files of a capture tell them.
+/// Kinds of CPU as the files of a capture have them.
 pub(super) fn kinds(
     capture: &Capture,
     online: &CpuSet,
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
             let unseen = restriction.leaves.difference(present);
             if !unseen.is_empty() {
                 self.warnings.push(format!(
-                    "The affinity mask names CPUs {unseen}, which have no folder in /sys; this report is not whole."
+                    "The affinity mask names CPUs {unseen}, which have no folder in /sys; this report is incomplete."
                 ));
             }
         }
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
             let missing = online.difference(present);
             if !missing.is_empty() {
                 self.warnings.push(format!(
-                    "CPUs {missing} are said to be online but have no folder in /sys; left out."
+                    "CPUs {missing} are reported online but have no folder in /sys; left out."
                 ));
             }
             let both = online.intersection(present);
@@ -167,8 +167,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is missing and matters: units that are made up, or left out.
-    fn tell_missing(&mut self, cpus: &BTreeMap<usize, CpuFacts>) {
+    /// What is missing and matters: units that are assumed, or left out.
+    fn report_missing(&mut self, cpus: &BTreeMap<usize, CpuFacts>) {
         let without = |has: fn(&CpuFacts) -> bool| -> CpuSet {
             let online = cpus.iter().filter(|(_, cpu)| cpu.online && !has(cpu));
             online.map(|(&id, _)| id).collect()
@@ -176,17 +176,17 @@ impl<'a> Reader<'a> {
         let claims = cpus.values().filter_map(|cpu| cpu.core.as_ref());
         let claimed: CpuSet = claims.flat_map(CpuSet::iter).collect();
         let coreless = without(|cpu| cpu.core.is_some()).difference(&claimed);
-        // Where there is no folder of any CPU, that was told.
+        // Where there is no folder of any CPU, that was reported.
         let is_listed = !self.capture.numbered_children(CPU_DIR, "cpu").is_empty();
         if is_listed && !coreless.is_empty() {
             self.warnings.push(format!(
-                "Nothing says who shares a core with CPUs {coreless}: each is taken as a core of its own."
+                "No core is reported for CPUs {coreless}: each is taken as a core of its own."
             ));
         }
         let homeless = without(|cpu| cpu.package.is_some());
         if !homeless.is_empty() && cpus.values().any(|cpu| cpu.package.is_some()) {
             self.warnings.push(format!(
-                "Nothing says in which package CPUs {homeless} are, unlike of others."
+                "No package is reported for CPUs {homeless}, unlike for others."
             ));
         }
     }

@@ -221,9 +221,9 @@ fn names_stand_at_the_machine_or_a_package() {
 </object></topology>"#;
     let (topology, _) = Topology::from_hwloc_xml(text).unwrap();
     let identity = topology.identity;
-    let told = [identity.cpu_model, identity.vendor, identity.arch];
+    let listed = [identity.cpu_model, identity.vendor, identity.arch];
     assert_eq!(
-        told.map(Option::unwrap_or_default),
+        listed.map(Option::unwrap_or_default),
         ["B", "A", "x86_64"].map(str::to_owned)
     );
 }

@@ -1,8 +1,8 @@
-//! The units of a machine from as few files as tell them.
+//! The units of a machine from as few files as suffice.
 //!
 //! A program that places its own threads starts faster than a few thousand
 //! files can be read: of a CPU whose core, package or last-level cache another
-//! CPU has told of already, nothing is read. That is what the whole report
+//! CPU has listed already, nothing is read. That is what the whole report
 //! comes to as well, where it does not contradict itself; there the first CPU
 //! is believed, here as there. Not read are names and versions, inner caches,
 //! sizes of caches and memory.
@@ -232,14 +232,14 @@ impl<F: Files> Reader<'_, F> {
 
     /// Asks one CPU of each unit who is in it.
     fn units(&mut self, online: &CpuSet, names: &mut [Named]) -> Vec<(usize, CpuSet)> {
-        let mut told = CpuSet::new();
+        let mut known = CpuSet::new();
         let mut units = Vec::new();
         for id in online.iter() {
-            if told.contains(id) {
+            if known.contains(id) {
                 continue;
             }
             if let Some(set) = self.own(&format!("{CPU_DIR}/cpu{id}"), names, id) {
-                told = told.union(&set);
+                known = known.union(&set);
                 units.push((id, set));
             }
         }
@@ -253,16 +253,16 @@ impl<F: Files> Reader<'_, F> {
         modalias.is_none_or(|name| name.contains("ven0002fam0015"))
     }
 
-    /// One CPU of each last-level cache tells who shares it. Where the number
+    /// One CPU of each last-level cache lists who shares it. Where the number
     /// of the outermost cache so far has the same level, it is the outermost
     /// again; of a CPU where it has not, all are read.
     fn last_level_caches(&mut self, online: &CpuSet) -> Vec<Cache> {
         let mut shared = SHARED;
         let mut usual: Option<(usize, u8)> = None;
-        let mut told = CpuSet::new();
+        let mut known = CpuSet::new();
         let mut caches = Vec::new();
         for id in online.iter() {
-            if told.contains(id) {
+            if known.contains(id) {
                 continue;
             }
             let folder = format!("{CPU_DIR}/cpu{id}/cache");
@@ -277,7 +277,7 @@ impl<F: Files> Reader<'_, F> {
             let cpus = self
                 .own(&format!("{folder}/index{index}"), &mut shared, id)
                 .unwrap_or_else(|| CpuSet::single(id));
-            told = told.union(&cpus);
+            known = known.union(&cpus);
             caches.push(Cache {
                 level,
                 kind: CacheType::Unified,
@@ -339,8 +339,8 @@ impl<F: Files> Reader<'_, F> {
         sysfs::gpu_nodes(&capture)
     }
 
-    /// The files that tell kinds of CPU, fewest first; each way only where the
-    /// one before told nothing.
+    /// The files that give kinds of CPU, fewest first; each way only where the
+    /// one before gave nothing.
     fn kinds(&mut self, online: &CpuSet) -> Vec<super::KindFacts> {
         let mut capture = Capture::new();
         for pmu in ["cpu_core", "cpu_atom", "cpu_lowpower"] {

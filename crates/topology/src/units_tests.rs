@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Level, Topology};
 
-/// What both readers tell: units by level, online and allowed CPUs, kinds.
+/// What both readers report: units by level, online and allowed CPUs, kinds.
 type Units = (Vec<Vec<CpuSet>>, CpuSet, CpuSet, Vec<(String, CpuSet)>);
 
 fn units(topology: &Topology) -> Units {

@@ -157,7 +157,7 @@ impl Import {
             vendor: text("CPUVendor"),
             arch: text("Architecture"),
             kernel: text("OSRelease"),
-            // hwloc tells neither of these; pinwise does, in its own exports.
+            // hwloc has neither of these; pinwise does, in its own exports.
             hypervisor: text("Hypervisor"),
             family: numeric("CPUFamilyNumber"),
             model: numeric("CPUModelNumber"),

@@ -17,7 +17,7 @@ use super::search::{By, Found};
 const RATIO: f64 = 1.08;
 /// The share of the cores for which that must hold.
 const SUPPORTED: f64 = 0.9;
-/// Two clusters are told apart from one by mates standing this much above
+/// Two clusters are distinguished from one by mates standing this much above
 /// cores of the other cluster.
 const APART: f64 = 1.05;
 /// A pair may be far from each other by chance.

@@ -26,7 +26,7 @@ const FINE_ITEMS: usize = 6;
 /// items may come closer: where every figure is off by chance, the smallest of
 /// many is.
 const APART: f64 = 1.25;
-/// From so many single CPUs on, one disturbed pair, which is two of them, may
+/// From this many single CPUs on, one disturbed pair, which is two of them, may
 /// contradict; blocks of pairs are medians and need no such help.
 const ONE_PAIR_FROM: usize = 16;
 /// Cuts that are looked at, the widest gaps first. Machines have at most five

@@ -1,7 +1,7 @@
 //! Two or three CPUs: no gap can be seen among so few figures, so published
 //! latencies decide, and contention where it was measured.
 //!
-//! Says "cannot tell" where published ranges overlap; `relation` has them.
+//! Says "inconclusive" where published ranges overlap; `relation` has them.
 
 use super::relation::{EDGES_NS, LLC_TO_NS, Relation, relation};
 use super::{Evidence, LevelKind, Wiring, WiringLevel};
@@ -39,7 +39,7 @@ pub(super) fn infer(evidence: &Evidence, rows: &[usize]) -> Wiring {
         ..Wiring::default()
     };
     if let Some(pair) = pairs.iter().find(|pair| pair.share == Share::CannotTell) {
-        wiring.cannot_tell = Some(pair.doubt());
+        wiring.cannot_tell = Some(pair.ambiguity());
         return wiring;
     }
     let cpus = &evidence.latency_ns.cpus();
@@ -173,11 +173,11 @@ impl Pair {
         format!("CPUs {a} and {b} are {ns:.1} ns apart{contention}, {what}.")
     }
 
-    fn doubt(&self) -> String {
+    fn ambiguity(&self) -> String {
         let (a, b) = self.cpus;
         let (ns, contention) = (self.ns, self.contention());
         if !ns.is_finite() {
-            return format!("CPUs {a} and {b} were not measured against each other.");
+            return format!("The pair of CPUs {a} and {b} was not measured.");
         }
         let between = if ns < LLC_TO_NS {
             "SMT siblings and cores with one last-level cache"

@@ -58,7 +58,7 @@ pub(super) struct Home {
 }
 
 impl Home {
-    /// Items that the model fits, as far as single pairs tell.
+    /// Items that the model fits, as far as single pairs show.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

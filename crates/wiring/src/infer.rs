@@ -24,7 +24,7 @@ pub fn infer_by(evidence: &Evidence, thresholds: Thresholds) -> Wiring {
     let latency = &evidence.latency_ns;
     let rows = measured_rows(latency);
     if rows.len() < 2 {
-        return cannot_tell("No two CPUs were measured against each other.");
+        return cannot_tell("No pair of CPUs was measured.");
     }
     if rows.len() <= few::MOST {
         return few::infer(evidence, &rows);

@@ -1,4 +1,4 @@
-//! Machines made up without any chance, on which single figures decide.
+//! Synthetic machines without randomness, on which single figures decide.
 
 use super::super::{Evidence, LevelKind, PairMatrix, Wiring, infer};
 

@@ -1,5 +1,5 @@
 //! What a level is: from its place among the others, and from published
-//! latencies where its place does not tell.
+//! latencies where its place does not decide it.
 //!
 //! Latencies are one-way times of compare-and-swap as core-to-core-latency
 //! publishes them: SMT siblings 4 to 13 ns on most cores (10 on Milan, 8 on

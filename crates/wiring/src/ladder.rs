@@ -69,12 +69,12 @@ pub enum Inclusion {
     Exclusive,
 }
 
-/// What a ladder tells.
+/// What a ladder shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ladder {
     /// Fastest first, memory last; empty for no usable point.
     pub plateaus: Vec<Plateau>,
-    /// Told only where both capacities would differ by more than the error of
+    /// Reported only where both capacities would differ by more than the error of
     /// a knee.
     pub hint: Option<Inclusion>,
     /// What was odd about the figures, as full sentences.
@@ -108,7 +108,7 @@ pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
         let is_knee = step.knee_bytes.is_some();
         if is_knee && level.is_none() {
             ladder.notes.push(format!(
-                "Latency rises to more than {:.1} ns at {}, where no cache is said to end.",
+                "Latency rises to more than {:.1} ns at {}, where no cache is reported to end.",
                 step.latency_ns,
                 round_bytes(whole_bytes(step.knee_bytes.unwrap_or(0.0)))
             ));

@@ -9,7 +9,7 @@ use super::figures::{Logs, quantile};
 use super::search::Found;
 
 /// Groups of one size from which on this size is the machine's rule. Of hybrid
-/// chips with so many P-cores each has four E-cores or more.
+/// chips with this many P-cores each has four E-cores or more.
 const RULE: usize = 6;
 /// The most CPUs left over, as a share: one in eight.
 const FEW: usize = 8;

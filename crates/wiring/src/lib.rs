@@ -3,7 +3,7 @@
 //! ```text
 //! latency matrix ─┐
 //! contention ─────┴─► Evidence ──► infer ──► Wiring: levels of groups, flat,
-//!                                            or "cannot tell" and why
+//!                                            or "inconclusive" and why
 //! ```
 //!
 //! Nothing that the system reports enters here: a verdict on the report must
@@ -134,7 +134,7 @@ pub struct WiringLevel {
     pub evidence: String,
 }
 
-/// How the CPUs are wired, as far as the figures tell.
+/// How the CPUs are wired, as far as the figures show.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Wiring {
     /// Levels found, smallest groups first. They need not nest.

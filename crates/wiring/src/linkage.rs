@@ -52,13 +52,13 @@ impl Tree {
         self.groups_after(self.merges.partition_point(|merge| merge.2 < height))
     }
 
-    /// Height of the last of so many merges.
+    /// Height of the last of this many merges.
     pub(super) fn height_of(&self, merges: usize) -> f64 {
         let last = merges.checked_sub(1).and_then(|last| self.merges.get(last));
         last.map_or(f64::NEG_INFINITY, |merge| merge.2)
     }
 
-    /// The group of every item after so many merges; groups are numbered by
+    /// The group of every item after this many merges; groups are numbered by
     /// their first item.
     pub(super) fn groups_after(&self, merges: usize) -> Vec<Vec<usize>> {
         let mut parent: Vec<usize> = (0..self.items).collect();

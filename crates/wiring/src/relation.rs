@@ -4,11 +4,11 @@
 //! gap between pairs to be found: only priors from machines whose wiring is
 //! known. They are wide, and what lies between them is called unclear.
 
-/// Work beside an SMT sibling takes at least so many times as long: 1.72 was
+/// Work beside an SMT sibling takes at least this many times as long: 1.72 was
 /// seen on Zen 3 for a spin loop, MCTOP takes 1.33 (Chatzopoulos et al. 2017:
 /// "SMT" where alone takes less than 0.75 of together).
 pub const SMT_CONTENTION: f64 = 1.3;
-/// Beside another core at most so many times: 1.03 was seen; shared power and
+/// Beside another core at most this many times: 1.03 was seen; shared power and
 /// last-level caches cost a little more on some machines.
 pub const NO_CONTENTION: f64 = 1.15;
 
@@ -21,9 +21,9 @@ const LLC_FROM_NS: f64 = 20.0;
 pub(super) const LLC_TO_NS: f64 = 60.0;
 const APART_FROM_NS: f64 = 70.0;
 const PACKAGE_FROM_NS: f64 = 160.0;
-/// Edges of the ranges that tell whether a cache is shared.
+/// Edges of the ranges that show whether a cache is shared.
 pub(super) const EDGES_NS: [f64; 4] = [CORE_TO_NS, LLC_FROM_NS, LLC_TO_NS, APART_FROM_NS];
-/// No interconnect takes so long; a hypervisor that runs two vCPUs in turn on
+/// No interconnect takes this long; a hypervisor that runs two vCPUs in turn on
 /// one hardware thread takes its time slice, milliseconds.
 const STACKED_NS: f64 = 3_000.0;
 
@@ -36,7 +36,7 @@ pub enum Relation {
     SameCore,
     /// A last-level cache or cluster, not a core.
     SameLlc,
-    /// No cache; whether a package is not told.
+    /// No cache; whether a package is unknown.
     OtherLlc,
     /// Not even a package.
     OtherPackage,
@@ -54,7 +54,7 @@ impl Relation {
             Self::SameLlc => "share a last-level cache but no core",
             Self::OtherLlc => "share no cache",
             Self::OtherPackage => "are in different packages",
-            Self::Unclear => "cannot be told apart from neighbours or strangers",
+            Self::Unclear => "cannot be distinguished from neighbouring or unrelated CPUs",
         }
     }
 }

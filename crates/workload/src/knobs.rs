@@ -45,7 +45,7 @@ enum Sign {
 
 use Sign::{Argument, Library, Program, Variable};
 
-/// All that are known. The first that fits is told: what the user set comes
+/// All that are known. The first that fits is reported: what the user set comes
 /// before what a library might do.
 const KNOBS: [Knob; 17] = [
     Knob {

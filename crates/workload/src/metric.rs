@@ -110,7 +110,7 @@ pub enum Reading {
     },
     /// Less memory than pinwise itself, which the kernel counts in.
     #[error(
-        "the metric 'max-rss' was not measured: the command needs less memory than pinwise itself, about 8 MiB, and the kernel does not tell less"
+        "the metric 'max-rss' was not measured: the command needs less memory than pinwise itself, about 8 MiB, and the kernel does not report less"
     )]
     SmallMemory,
     /// The output is not JSON.
@@ -443,7 +443,7 @@ mod tests {
         let page = "a 0\nqueue{n=\"1\"} 3\nqueue{n=\"2\"} 4\n";
         check("prometheus:queue{n=\"2\"} lower", page, Ok(4.0));
         check("prometheus:queue lower", page, Err("2 series"));
-        check("prometheus:gone higher", page, Err("gone is not there"));
+        check("prometheus:gone higher", page, Err("no such metric: gone"));
         check("prometheus:a lower", page, Err("above 0"));
         check("prometheus:rate(a) lower", page, Err("two readings"));
     }

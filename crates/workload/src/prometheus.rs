@@ -1,4 +1,4 @@
-//! Figures in Prometheus' text format, as servers tell them on `/metrics`.
+//! Figures in Prometheus' text format, as servers publish them on `/metrics`.
 //!
 //! The format is that of
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/>; `OpenMetrics`
@@ -30,9 +30,9 @@ enum Aggregation {
     Value,
     /// What a counter grew by in a second, over all series.
     Rate,
-    /// The mean of what a histogram or summary was told meanwhile.
+    /// The mean of what a histogram or summary received meanwhile.
     Mean,
-    /// A quantile (0 to 1) of what a histogram was told meanwhile.
+    /// A quantile (0 to 1) of what a histogram received meanwhile.
     Quantile(f64),
 }
 
@@ -40,7 +40,7 @@ enum Aggregation {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
     /// No series has this name and these labels.
-    #[error("{0} is not there")]
+    #[error("no such metric: {0}")]
     Absent(String),
     /// A value of several series.
     #[error("{name} stands for {count} series: choose one by its labels, such as {example}")]
@@ -53,7 +53,7 @@ pub enum Missing {
         example: String,
     },
     /// A counter went backwards.
-    #[error("{0} fell meanwhile: the service was started anew")]
+    #[error("{0} fell meanwhile: the service was restarted")]
     Reset(String),
     /// Nothing happened.
     #[error("{0} did not grow meanwhile: is there any load on the service?")]
@@ -71,7 +71,7 @@ struct Series<'a> {
     value: f64,
 }
 
-/// Two readings of a page, so many seconds apart, as one text.
+/// Two readings of a page, this many seconds apart, as one text.
 #[must_use]
 pub fn two_readings(first: &[u8], second: &[u8], seconds: f64) -> Vec<u8> {
     let line = format!("{BETWEEN}{seconds:?}\n");
@@ -204,7 +204,7 @@ impl Query {
 
     /// As `histogram_quantile` of Prometheus: values are spread evenly in their
     /// bucket, the first bucket begins at 0, and what lies in the last one,
-    /// which has no end, is told as the beginning of it.
+    /// which has no end, is reported as its beginning.
     fn quantile(&self, share: f64, first: &str, second: &str) -> Result<f64, Missing> {
         let mut buckets = self.buckets(second)?;
         for (end, count) in self.buckets(first).unwrap_or_default() {

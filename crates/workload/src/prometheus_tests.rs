@@ -35,10 +35,10 @@ fn figures_of_a_page() {
     check("requests_total{path=\"/a\"}", Ok(100.0));
     check("requests_total{ path = \"/b \\\"x\\\"\" , }", Ok(20.0));
     check("requests_total", Err("2 series"));
-    check("requests", Err("requests is not there"));
+    check("requests", Err("no such metric: requests"));
     check("odd", Err("not there"));
     check("nan", Err("not there"));
-    check("up{a=\"b\"}", Err("up{a=\"b\"} is not there"));
+    check("up{a=\"b\"}", Err("no such metric: up{a=\"b\"}"));
 }
 
 #[test]

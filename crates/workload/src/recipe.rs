@@ -91,7 +91,7 @@ struct Server {
     is_per_run: bool,
 }
 
-/// Why a choice of parameters cannot be had.
+/// Why a choice of parameters is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
     /// The sweeps themselves.
@@ -116,7 +116,7 @@ pub enum ChoiceError {
         name: String,
         /// What was asked for.
         value: String,
-        /// What can be had.
+        /// What is possible.
         wanted: String,
     },
     /// One input serves all arms.
@@ -150,7 +150,7 @@ impl Recipe {
     /// All combinations of the values asked for, defaults for the rest.
     ///
     /// # Errors
-    /// [`ChoiceError`] says what cannot be had.
+    /// [`ChoiceError`] says what is not possible.
     pub fn choices(&self, sweeps: &[Sweep]) -> Result<Vec<Chosen>, ChoiceError> {
         for sweep in sweeps {
             self.check_sweep(sweep)?;

@@ -8,7 +8,7 @@
 //! repeat = 3
 //! ```
 //!
-//! Every mistake is told with line and column; nothing is guessed, and a file
+//! Every mistake is reported with line and column; nothing is guessed, and a file
 //! with a mistake has no steps. Whether the arguments make sense is the affair
 //! of who runs them.
 
@@ -89,7 +89,7 @@ pub fn parse(text: &str) -> Result<Vec<StudyStep>, StudyError> {
         reason,
     };
     if text.len() > LARGEST {
-        let reason = format!("larger than {} KiB: this is no study", LARGEST / 1024);
+        let reason = format!("larger than {} KiB: this is not a study", LARGEST / 1024);
         return Err(whole(reason));
     }
     let raw: RawStudy = toml::from_str(text).map_err(|error| StudyError {

@@ -1,4 +1,4 @@
-//! How many threads a program shall start: in its arguments, or in the
+//! How many threads a program should start: in its arguments, or in the
 //! environment that the usual runtimes read.
 
 use super::{Command, Workload};
@@ -17,7 +17,7 @@ const VARIABLES: [&str; 6] = [
     "MKL_NUM_THREADS",
 ];
 
-/// What tells the usual runtimes how many threads to start.
+/// Variables that tell the usual runtimes how many threads to start.
 #[must_use]
 pub fn thread_variables(threads: usize) -> Vec<(String, String)> {
     let names = VARIABLES.iter();
@@ -66,7 +66,7 @@ impl Command {
 }
 
 impl Workload {
-    /// The same with so many threads in the command's arguments and, where
+    /// The same with this many threads in the command's arguments and, where
     /// `sets_environment`, in the environment. What the user set there stays.
     #[must_use]
     pub fn with_threads(&self, threads: usize, sets_environment: bool) -> Self {

@@ -8,7 +8,7 @@ pub(crate) fn run(text: &[u8]) {
         return;
     };
     if let Err(error) = Template::parse(text) {
-        let told = error.to_string();
-        assert!(!told.is_empty() && !told.contains('\n'), "{told}");
+        let message = error.to_string();
+        assert!(!message.is_empty() && !message.contains('\n'), "{message}");
     }
 }

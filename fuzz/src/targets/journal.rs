@@ -11,7 +11,7 @@ use pinwise_machine::Machine;
 use pinwise_sim::SimulatedMachine;
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_store::Store;
-use pinwise_study::compare::{self, Plan, Tuning, Unwatched};
+use pinwise_study::compare::{self, ComparePlan, Tuning, Unwatched};
 use pinwise_workload::Command;
 
 const ID: &str = "one";
@@ -66,13 +66,13 @@ fn comparison() -> (Comparison, RunRecord) {
     let (topology, _) = machine.topology().expect("its topology");
     let placements = ["os-default", "cpu:0"].map(|name| name.parse().expect("a placement"));
     let command = Command::from_line("prog").expect("a command");
-    let plan = Plan {
+    let plan = ComparePlan {
         id: ID.to_owned(),
         tuning: Tuning {
             max_runs: Some(8),
             ..Tuning::default()
         },
-        ..Plan::of_placements(command, &topology, &placements).expect("a plan")
+        ..ComparePlan::of_placements(command, &topology, &placements).expect("a plan")
     };
     let mut record = compare::run(&plan, &mut machine, &mut Unwatched).expect("a comparison");
     let run = record.arms[0].runs[0].clone();

@@ -1,16 +1,16 @@
 //! Journals of changes: whatever they say, what is read is written so that it
 //! is read the same, and every change in force is undone once.
 
-use pinwise_machine::linux::ChangeJournal as Journal;
+use pinwise_machine::linux::ChangeJournal;
 
 /// Reads any bytes.
 pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
-    let Some(journal) = Journal::parse(text) else {
+    let Some(journal) = ChangeJournal::parse(text) else {
         return;
     };
-    assert_eq!(Journal::parse(&journal.to_text()).as_ref(), Some(&journal));
+    assert_eq!(ChangeJournal::parse(&journal.to_text()).as_ref(), Some(&journal));
     assert_eq!(journal.undoing().len(), journal.entries.len());
 }

@@ -1,4 +1,4 @@
-//! Machine code: the first byte tells the architecture, two more the address
+//! Machine code: the first byte gives the architecture, two more the address
 //! that is asked for. Every address has its instructions and loops, or none.
 
 use pinwise_code::{Arch, Code, disassemble};

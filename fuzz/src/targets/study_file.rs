@@ -21,8 +21,8 @@ pub(crate) fn run(text: &[u8]) {
             }
         }
         Err(error) => {
-            let told = error.to_string();
-            assert!(!told.is_empty() && !told.contains('\n'), "{told}");
+            let message = error.to_string();
+            assert!(!message.is_empty() && !message.contains('\n'), "{message}");
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn apply(
     };
     let realised = placement.realise(&topology).context(whose)?;
     if let Some(answer) = &record {
-        tell(answer, &realised, &topology, terminal);
+        report(answer, &realised, &topology, terminal);
     }
     let emissions: Vec<Emission> = targets
         .iter()
@@ -76,7 +76,7 @@ pub(in crate::cli) fn targets(option: &str, text: Option<&str>) -> anyhow::Resul
 }
 
 /// What should be known of an answer before it is applied here.
-fn tell(answer: &Answer, realised: &Realised, topology: &Topology, terminal: &Terminal) {
+fn report(answer: &Answer, realised: &Realised, topology: &Topology, terminal: &Terminal) {
     if answer.shape_hash != format!("{:016x}", topology.shape_hash()) {
         terminal.warn(&format!(
             "record {} is of another machine ({}), of another shape: measure here before you rely \

@@ -20,7 +20,7 @@ use pinwise_report::visible;
 use pinwise_study::live::service_record;
 use pinwise_topology::CpuSet;
 
-/// Looks before it is told where the threads run, and the time between them.
+/// Looks before reporting where the threads run, and the time between them.
 const FIRST_LOOKS: usize = 5;
 const FIRST_STEP: Duration = Duration::from_millis(100);
 
@@ -50,7 +50,7 @@ pub(super) fn apply(
         let knob = service.knob();
         let knob = knob.map(|knob| format!("; its own setting: {knob}"));
         terminal.warn(&format!(
-            "{before} threads of {} have CPUs of their own: the program places them itself, or somebody did; they are placed all the same and get theirs again in the end{}",
+            "{before} threads of {} are placed already, by the program or somebody else; they are placed all the same and get their CPUs back in the end{}",
             visible(service.target().name()),
             knob.unwrap_or_default()
         ));
@@ -92,16 +92,16 @@ fn wanted(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
         return place.parse().context("--place");
     }
     let Some(id) = &args.record else {
-        bail!("say where its threads shall run: --place one-per-core, or a stored record");
+        bail!("say where its threads should run: --place one-per-core, or a stored record");
     };
     let answer = of_record(&needed_store(global)?.load(id)?)?;
     if let Some(sentence) = &answer.nothing_to_apply {
-        bail!("record {id} says that nothing is to be applied: {sentence}");
+        bail!("record {id} says that there is nothing to apply: {sentence}");
     }
     answer.placement.parse().with_context(|| id.clone())
 }
 
-/// Places, tells where the threads run, and follows until it is over.
+/// Places, reports where the threads run, and follows until it is over.
 fn keep(
     service: &mut Service,
     place: &Realised,
@@ -141,7 +141,7 @@ fn keep(
         note(applied, service);
         looks += 1;
         if looks == FIRST_LOOKS && !terminal.is_json() {
-            tell(applied, terminal)?;
+            report(applied, terminal)?;
         }
         if let Some(exit) = exit {
             return Ok(exit);
@@ -186,10 +186,10 @@ fn note(applied: &mut Applied, service: &Service) {
 }
 
 /// Asked, granted, observed.
-fn tell(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
+fn report(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
     terminal.print(&pinwise_report::applied(applied))?;
     terminal.note(&format!(
-        "new threads inherit the CPUs; new processes{} are looked for every {} ms. Ctrl-C gives all threads their old CPUs again",
+        "new threads inherit the CPUs; new processes{} are looked for every {} ms. Ctrl-C restores the old CPUs of all threads",
         if applied.placement.contains("/bound") {
             ", and threads to bind,"
         } else {
@@ -212,7 +212,10 @@ fn close(
     if terminal.is_json() {
         return terminal.print_json(applied);
     }
-    let mut sentence = format!("threads with their old CPUs again: {}", returned.returned);
+    let mut sentence = format!(
+        "threads with their old CPUs restored: {}",
+        returned.returned
+    );
     if returned.ended > 0 {
         sentence.push_str(&format!("; ended meanwhile: {}", returned.ended));
     }

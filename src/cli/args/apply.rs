@@ -31,13 +31,13 @@ pub struct ApplyArgs {
     /// of it, or last
     #[arg(value_name = "RECORD", conflicts_with = "place")]
     pub record: Option<String>,
-    /// Where the threads shall run
+    /// Where the threads should run
     #[arg(long, value_name = "PLACEMENT")]
     pub place: Option<String>,
     /// Print it for this tool; several with commas, or all
     #[arg(long = "as", value_name = "TOOL", help_heading = "Print it for a tool")]
     pub target: Option<String>,
-    /// Threads that the program starts, where the tool must be told
+    /// Threads that the program starts, for tools that need the number
     #[arg(long, value_name = "N", help_heading = "Print it for a tool")]
     pub threads: Option<usize>,
     /// A process that runs
@@ -76,27 +76,27 @@ pub struct RulesArgs {
     pub action: RulesAction,
 }
 
-/// What to do with a file of rules.
+/// What to do with a rules file.
 #[derive(Debug, Subcommand)]
 pub enum RulesAction {
-    /// Check a file of rules, and show whom they would concern now
+    /// Check a rules file, and show which processes it would affect now
     #[command(after_help = "Examples:
   pinwise apply rules check rules.toml
   pinwise apply rules check rules.toml --format json
 
-Nothing is changed. A mistake is told with its line and column, exit status 2.
+Nothing is changed. A mistake is reported with its line and column, exit status 2.
 docs/rules.md says what may stand in the file.")]
     Check(RulesCheckArgs),
-    /// Keep processes where the rules say, until interrupted
+    /// Enforce the rules until interrupted
     #[command(after_help = "Examples:
   pinwise apply rules run --dry-run --once rules.toml
   pinwise apply rules run rules.toml
   pinwise apply rules run --log changes.jsonl rules.toml
 
-Processes that are there are placed at once, new ones when they begin a program.
-Nobody is touched whose CPUs somebody else set. SIGHUP reads the file again.
-When it ends, by SIGKILL too, everybody gets back what it had. In return the
-rules cost next to nothing: the kernel tells of new programs, and where it may
+Existing processes are placed at once, new ones when they start a program.
+Processes whose CPUs somebody else set are left alone. SIGHUP reads the file again.
+When it ends, even by SIGKILL, every process gets its CPUs back. In return the
+rules cost next to nothing: the kernel reports new programs, and where it may
 not (without CAP_NET_ADMIN) /proc is polled.")]
     Run(RulesRunArgs),
     /// Print a systemd unit that runs the rules
@@ -122,22 +122,22 @@ pub struct RulesRunArgs {
     /// The rules (TOML)
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Change nothing; say what would be changed
+    /// Change nothing; print what would be changed
     #[arg(long)]
     pub dry_run: bool,
     /// Append a line of JSON for every change
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Look for new processes this often where the kernel does not tell
+    /// Look for new processes this often where the kernel does not report them
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
     pub poll: Duration,
-    /// Poll even where the kernel would tell
+    /// Poll even where the kernel would report new processes
     #[arg(long, hide = true)]
     pub poll_only: bool,
-    /// Look so once and leave; what was placed stays so
+    /// Look once and quit; what was placed stays placed
     #[arg(long)]
     pub once: bool,
-    /// Where it is written down who was changed
+    /// File that records which processes were changed
     /// [default: /run/pinwise-rules/rules, or pinwise/rules in `XDG_RUNTIME_DIR`]
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
@@ -149,11 +149,11 @@ pub struct RulesRunArgs {
   pinwise apply restore --dry-run
   pinwise apply restore
 
-pinwise writes down every value of the system before it changes it, and puts it
-back whatever happens. This finishes what even the guardian could not, such as
+pinwise records every system value before it changes it, and restores
+it whatever happens. This finishes what even the guardian could not, such as
 after a power cut. A value that somebody else changed since is left alone.")]
 pub struct RestoreArgs {
-    /// Say what would be put back, and leave it
+    /// Print what would be restored; change nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -174,7 +174,7 @@ pub struct LiveArgs {
     /// A command that prints the service's figure, read by --metric
     #[arg(long, value_name = "COMMAND", conflicts_with = "metric_url")]
     pub metric_command: Option<String>,
-    /// A page that tells the service's figure, such as Prometheus' text
+    /// A page with the service's figure, such as Prometheus' text
     #[arg(long, value_name = "URL")]
     pub metric_url: Option<String>,
     /// How long each placement is measured at a time; a metric command that
@@ -186,7 +186,7 @@ pub struct LiveArgs {
     /// end]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
-    /// Roll a placement back at once, and leave it out, where its figure is worse
+    /// Roll a placement back at once, and drop it, where its figure is worse
     /// than the baseline's running median by more than this share
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub abort_if_worse: Option<f64>,
@@ -200,7 +200,7 @@ pub struct WhatIfArgs {
     /// by masks, unless --real is given
     #[arg(long = "what-if", value_name = "MACHINE")]
     pub machines: Vec<String>,
-    /// Really switch CPUs off meanwhile, for everybody on this host; they come
+    /// Really switch CPUs off meanwhile, for everything on this host; they come
     /// back however pinwise ends
     #[arg(long, requires = "machines")]
     pub real: bool,

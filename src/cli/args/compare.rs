@@ -118,7 +118,7 @@ pub struct CompareArgs {
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
     /// Exit with status 1 if an arm is found slower than the baseline by more
-    /// than this. What is undecided is said and does not fail; with
+    /// than this. An open question is reported and does not fail; with
     /// --require-verdict it exits with 3
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
     pub fail_if_slower: Option<f64>,

@@ -22,19 +22,19 @@ pub struct FleetArgs {
 pub enum FleetAction {
     /// Submit studies to the nodes of a cluster
     Submit(FleetSubmitArgs),
-    /// Tell what each node is at
+    /// Show the state of each node
     Status(FleetStatusArgs),
     /// Gather what nodes have written into the store
     Collect(FleetCollectArgs),
     /// Submit again what is missing, and nothing else
     Resume(FleetResumeArgs),
-    /// Cancel a fleet's jobs; what is done stays
+    /// Cancel a fleet's jobs; finished records stay
     Cancel(FleetCancelArgs),
-    /// Tell which nodes depart from their equals, and why
+    /// Show which nodes differ from their peers, and why
     Report(FleetReportArgs),
     /// Compare two fleets, or two groups of machines
     Diff(FleetDiffArgs),
-    /// Store the records of a made-up fleet with faults that are known
+    /// Store the records of a simulated fleet with known faults
     Simulate(FleetSimulateArgs),
     /// What runs on a node
     #[command(hide = true)]
@@ -57,7 +57,7 @@ A study file names what every node runs:
 
 Then: pinwise fleet status, pinwise fleet collect, pinwise fleet report.")]
 pub struct FleetSubmitArgs {
-    /// So many nodes, whichever the scheduler chooses
+    /// N nodes, whichever the scheduler chooses
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub nodes: Option<usize>,
     /// These nodes, as Slurm writes them: a,b,n[1-4]
@@ -87,7 +87,7 @@ pub struct FleetSubmitArgs {
     /// [default: pinwise-fleet/ID here]
     #[arg(long, value_name = "FOLDER")]
     pub dir: Option<PathBuf>,
-    /// Let a group that you are a member of read the results, and nothing else;
+    /// Let a group that you are a member of read the results (read only);
     /// without it nobody else may enter the folder
     #[arg(long, value_name = "GROUP")]
     pub share_with: Option<String>,
@@ -174,10 +174,10 @@ pub struct FleetReportArgs {
     /// The fleet: an id, its beginning, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
-    /// Of the nodes named, so many may be named by chance, on average
+    /// Expected share of false alarms among the nodes named
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "5%")]
     pub false_discoveries: f64,
-    /// Exit with status 1 where something is so: outlier (any), missing (a
+    /// Exit with status 1 on a condition: outlier (any), missing (a
     /// node or a step)
     #[arg(long, value_name = "WHAT", value_enum)]
     pub fail_on: Vec<FleetFailure>,
@@ -189,7 +189,7 @@ pub struct FleetReportArgs {
 /// What makes a gate fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum FleetFailure {
-    /// A node departs from its equals.
+    /// A node differs from its peers.
     Outlier,
     /// A node has no record, or lacks a step.
     Missing,
@@ -220,13 +220,13 @@ pub struct FleetDiffArgs {
   pinwise fleet simulate --nodes 64 --seed 1 --noise 5% --faults 10%
   pinwise fleet simulate --nodes 16 --seed 1 --faults 0 --id sound
 
-Then: pinwise fleet report. What was planted is printed, and stands in the
+Then: pinwise fleet report. The planted faults are printed, and stored in the
 fleet's record; the report does not look at it.")]
 pub struct FleetSimulateArgs {
     /// Nodes
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub nodes: usize,
-    /// Seed of everything that is made up
+    /// Seed of everything that is simulated
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
     pub seed: u64,
     /// Noise of measurements

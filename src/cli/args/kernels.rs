@@ -31,7 +31,7 @@ pub struct KernelArgs {
     /// Units of work, all threads together [default: 100]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub work: Option<usize>,
-    /// Work for so long instead
+    /// Work for this long instead
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "work")]
     pub seconds: Option<Duration>,
     /// Size of a unit or of the data, such as 1048576, 64KiB or 1GiB; --list
@@ -41,7 +41,7 @@ pub struct KernelArgs {
     /// Instruction set of the hot loop: v1, v2, v3, v4 (of x86-64) or native
     #[arg(long, value_name = "ISA", default_value = "native")]
     pub isa: String,
-    /// How units are dealt to threads
+    /// How units are distributed over threads
     #[arg(long, value_enum, value_name = "HOW", default_value = "static")]
     pub split: SplitChoice,
     /// Bind thread i to the i-th of these CPUs [default: threads are not
@@ -54,12 +54,12 @@ pub struct KernelArgs {
     pub folder: Option<PathBuf>,
 }
 
-/// How units are dealt to threads.
+/// How units are distributed over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SplitChoice {
     /// Equal shares beforehand.
     Static,
-    /// Whoever is done takes the next.
+    /// A thread that is done takes the next.
     Dynamic,
 }
 
@@ -142,7 +142,7 @@ pub enum Suite {
   pinwise compare --recipe compile
   pinwise compare --recipe ./my.toml")]
 pub struct RecipesArgs {
-    /// Show this one whole
+    /// Print this one in full
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }

@@ -22,7 +22,7 @@ use pinwise_profile::Stacks;
 
 Times are CPU time, in seconds and per unit of work: a run of a command, a second
 of a process, or what --units and --metric say. Time that is seen at the
-instruction after a PAUSE was spent in the PAUSE and is told as such. Stacks that
+instruction after a PAUSE was spent in the PAUSE and is reported as such. Stacks that
 end before their outermost function stand below [broken]."
 )]
 pub struct ProfileArgs {
@@ -41,7 +41,7 @@ pub struct ProfileArgs {
     /// How callers are found
     #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
     pub stacks: StacksChoice,
-    /// Run the command so often; the samples of all runs count together
+    /// Run the command N times; the samples of all runs count together
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count, conflicts_with = "pid")]
     pub runs: usize,
     /// Units of work of each run, read off what the program prints: a count

@@ -33,7 +33,7 @@ pub struct SearchArgs {
     /// 1..16 or 1..max, of which some are tried [default: counted in a run]
     #[arg(long, value_name = "THREADS", help_heading = "What is searched")]
     pub threads: Option<String>,
-    /// The figure whose cost is searched for the least of: wall, user, system,
+    /// The figure to minimise: wall, user, system,
     /// cpu, max-rss, cycles, instructions, or the program's own: 'regex:…
     /// higher|lower', 'json:.path higher|lower' [default: wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is searched")]
@@ -42,7 +42,7 @@ pub struct SearchArgs {
     /// vary much it is half of their noise, up to 3 %
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "1%", help_heading = "What is searched")]
     pub within: f64,
-    /// The least resource may be worse than the best by so much
+    /// The least resource may be worse than the best by this share
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "5%", help_heading = "What is searched")]
     pub least_within: f64,
     /// Go on with a search that was interrupted, cut off, or ran out of its
@@ -126,7 +126,7 @@ pub struct SearchResultArgs {
   pinwise search predict last --machine sim:machine.toml
 
 Nothing is run. Where a simulated machine knows the truth, the error of every
-prediction is told beside it.")]
+prediction is printed beside it.")]
 pub struct PredictArgs {
     /// The search's id, its beginning, or `last` [default: the newest search]
     pub id: Option<String>,

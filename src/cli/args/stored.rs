@@ -71,7 +71,7 @@ pub struct HistoryArgs {
     /// words, in any case
     #[arg(long, value_name = "WORDS")]
     pub text: Option<String>,
-    /// At most so many records
+    /// At most N records
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_count)]
     pub limit: usize,
 }
@@ -126,8 +126,8 @@ pub struct DiffArgs {
   pinwise record prune --older-than 90d --untagged
   pinwise record prune --kind trace --keep 20 --yes
 
-Without --yes it only says what would go. Conditions narrow one another: a
-record goes where all of them fit. One that is still being written stays.")]
+Without --yes it only prints what it would remove. Conditions combine: a
+record is removed where all of them hold. One that is still being written stays.")]
 pub struct PruneArgs {
     /// Only records older than this, such as 36h, 90d or 12w
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
@@ -197,7 +197,7 @@ pub struct ExportFormat {
     #[arg(long)]
     pub hyperfine: bool,
     /// The rows of --csv as Parquet, for pandas, DuckDB, Spark; missing
-    /// figures are null (a file or a pipe, no terminal)
+    /// figures are null (to a file or a pipe, not a terminal)
     #[arg(long)]
     pub parquet: bool,
 }
@@ -208,8 +208,8 @@ pub struct ExportFormat {
   pinwise record report last
   pinwise record report 20261121-2132 20261122 -o both.html
 
-The page opens from disk, asks nothing of a network, and holds the records
-whole: `pinwise record export` writes them without the drawing.")]
+The page opens from disk, needs no network, and contains the records
+in full: `pinwise record export` writes them without the charts.")]
 pub struct ReportArgs {
     /// Records: ids, their beginnings, `last`, or files of exported JSON
     #[arg(required = true, value_name = "ID")]

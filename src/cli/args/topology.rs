@@ -33,7 +33,7 @@ pub struct TopologyArgs {
     /// every CPU, a minute at most]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
     pub budget: Option<Duration>,
-    /// Then repeat a few pairs for so long and say how often the wiring
+    /// Then repeat a few pairs for this long and report how often the wiring
     /// changes
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
     pub watch: Option<Duration>,
@@ -47,10 +47,10 @@ pub struct TopologyArgs {
     /// or from a file written by --save
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,
-    /// Say what a placement stands for here and what other tools call it
+    /// Show what a placement means here and what other tools call it
     #[arg(long, value_name = "PLACEMENT")]
     pub explain: Option<String>,
-    /// How many ways there are to place so many threads, one CPU each, and those
+    /// How many ways there are to place N threads, one CPU each, and those
     /// that are spread evenly, by name [default: a table of several numbers]
     #[arg(long, value_name = "THREADS", num_args = 0..=1, value_parser = parse_whole::<usize>,
           conflicts_with_all = ["measure", "explain", "save"])]

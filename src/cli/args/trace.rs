@@ -98,7 +98,7 @@ Takes perf.data with sched:sched_switch (perf sched record) or switch records
 trace_pipe, trace-cmd report). The machine is the one at hand unless --topology or --machine says
 otherwise.")]
     Import(TraceImportArgs),
-    /// List the tiers, what stands in the way of each, and what each costs here
+    /// List the tiers, what each needs, and what each costs here
     #[command(after_help = "Examples:
   pinwise trace tiers
   pinwise trace tiers --for 5s --format json")]
@@ -133,7 +133,7 @@ pub struct TraceImportArgs {
   pinwise top --pid 4711 --interval 500ms
   pinwise top --once
 
-Keys: q leave, s sort, f filter, p pin the chosen thread, u undo that, P keep pins,
+Keys: q quit, s sort, f filter, p pin the chosen thread, u undo that, P keep pins,
 arrows move, ? help. Pins are undone on leaving, however pinwise ends.")]
 pub struct TopArgs {
     /// Only this process and what it starts
@@ -142,7 +142,7 @@ pub struct TopArgs {
     /// Time between two frames
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1s")]
     pub interval: Duration,
-    /// Print one frame and leave
+    /// Print one frame and quit
     #[arg(long)]
     pub once: bool,
     /// By what threads are sorted

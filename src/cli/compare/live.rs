@@ -14,14 +14,14 @@ use pinwise_machine::linux::own_setting;
 use pinwise_machine::{Binding, Machine, MachineError};
 use pinwise_record::Comparison;
 use pinwise_report::visible;
-use pinwise_study::compare::{ArmPlan, Plan};
-use pinwise_study::live::{ServiceState, service_record, tell};
+use pinwise_study::compare::{ArmPlan, ComparePlan};
+use pinwise_study::live::{ServiceState, describe, service_record};
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::{Command, Metric, Workload};
 
 /// Time that does not count after a change of placement.
 const SETTLE: Duration = Duration::from_millis(500);
-/// A metric command that is not told otherwise may take this long.
+/// A metric command without a limit of its own may take this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn compare(
@@ -84,17 +84,17 @@ pub(super) fn compare(
             target.name()
         ));
     }
-    let told = ServiceState {
+    let state = ServiceState {
         notes,
         knob,
         aborted: machine.aborted(),
         has_ended: !machine.is_there(),
     };
     give_back(machine, terminal);
-    tell(&mut record, &told);
+    describe(&mut record, &state);
     let is_stored = watch.close(|store| store.finish(&record));
     finish(&record, &args.experiment.results, terminal)?;
-    Ok(match exit(&record, &told) {
+    Ok(match exit(&record, &state) {
         Exit::Done if !is_stored => Exit::Error,
         Exit::Done => gates(&record, args, terminal),
         other => other,
@@ -113,12 +113,12 @@ fn give_back(mut machine: LiveMachine, terminal: &Terminal) {
 }
 
 /// A limit that the user set is a gate; anything else that failed is an error.
-fn exit(record: &Comparison, told: &ServiceState) -> Exit {
+fn exit(record: &Comparison, state: &ServiceState) -> Exit {
     // An arm that was rolled back, or that failed otherwise, does not run again.
     let failed = record.arms.iter().filter(|arm| arm.invalid.is_some());
-    let is_limit = told.aborted > 0 && failed.count() == told.aborted;
+    let is_limit = state.aborted > 0 && failed.count() == state.aborted;
     match exit_of(record) {
-        Exit::Error if !told.has_ended && is_limit => Exit::GateFailed,
+        Exit::Error if !state.has_ended && is_limit => Exit::GateFailed,
         other => other,
     }
 }
@@ -127,7 +127,7 @@ fn exit(record: &Comparison, told: &ServiceState) -> Exit {
 fn metric(args: &CompareArgs) -> anyhow::Result<Metric> {
     let live = &args.live;
     if live.metric_command.is_none() && live.metric_url.is_none() {
-        bail!("a service is judged by its own figure: --metric-command or --metric-url tells it");
+        bail!("a service is judged by its own figure: give --metric-command or --metric-url");
     }
     let Some(text) = &args.metric else {
         bail!(
@@ -158,7 +158,7 @@ fn planned(
     target: &Target,
     topology: &Topology,
     terminal: &Terminal,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<ComparePlan> {
     let mut record = service_record(target.facts());
     let command = Command::from_argv(record.command.clone())?;
     let options = &args.experiment.workload;
@@ -192,7 +192,7 @@ fn planned(
     let (id, started) = plan::name_and_time();
     record.sample_s = Some(args.live.sample.as_secs_f64());
     record.settle_s = Some(args.live.settle.unwrap_or(SETTLE).as_secs_f64());
-    let plan = Plan {
+    let plan = ComparePlan {
         id,
         started,
         placebo: args.placebo.then(|| arms.len() - 1),
@@ -204,18 +204,18 @@ fn planned(
         output: pinwise_machine::Output::Keep,
         tags: args.experiment.results.tags.clone(),
         service: Some(record),
-        ..Plan::default()
+        ..ComparePlan::default()
     };
     plan.check()?;
     Ok(plan)
 }
 
-/// What tells the figure. A command runs on the CPUs that no placement takes,
+/// The source of the figure. A command runs on the CPUs that no placement takes,
 /// or where there are none on all: for every arm on the same, so that it is
 /// not what makes the difference.
 fn source(
     args: &CompareArgs,
-    plan: &Plan,
+    plan: &ComparePlan,
     own: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Source> {

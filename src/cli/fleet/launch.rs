@@ -35,7 +35,7 @@ pub(super) fn named(name: &str) -> anyhow::Result<(Box<dyn Launcher>, Option<Str
     if !name.contains(['/', '.']) {
         let names: Vec<&str> = template::BUILT_IN.iter().map(|(name, _)| *name).collect();
         bail!(
-            "--launcher '{name}': there is no such launcher (slurm, {}, or the file of a template)",
+            "--launcher '{name}': no such launcher (slurm, {}, or the file of a template)",
             names.join(", ")
         );
     }
@@ -65,7 +65,7 @@ pub(super) fn of(submission: &Submission) -> anyhow::Result<Box<dyn Launcher>> {
         return Ok(Box::new(launcher));
     }
     let name = &submission.launcher;
-    built_in(name)?.with_context(|| format!("submission.json: there is no launcher '{name}'"))
+    built_in(name)?.with_context(|| format!("submission.json: no such launcher: '{name}'"))
 }
 
 /// The text of a file of the user's.
@@ -150,7 +150,7 @@ impl Found {
         }
     }
 
-    /// What is about to be done, with all that tells which fleet it is.
+    /// What is about to be done, with all that identifies the fleet.
     pub(super) fn named(&self, what: &str) -> String {
         let record = &self.record;
         format!(
@@ -193,7 +193,7 @@ pub(super) fn found(global: &Global, name: &str) -> anyhow::Result<Found> {
     })?;
     if !is_same(&found.record, &record) {
         bail!(
-            "{}: another fleet is there by now",
+            "{}: another fleet is there now",
             found.folder.path().display()
         );
     }

@@ -11,7 +11,7 @@ use crate::cli::args::{FleetNodeArgs, Global};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, own_program, parse_location};
 use pinwise_fleet::folder::FleetFolder;
-use pinwise_fleet::node::{Outcome, Runner, StepEnd, run};
+use pinwise_fleet::node::{Runner, StepEnd, StepOutcome, run};
 use pinwise_fleet::node_folder::{Begun, NodeFolder, NodeTale};
 use pinwise_fleet::settings;
 use pinwise_machine::linux::{LinuxMachine, time_of_day};
@@ -34,7 +34,7 @@ pub(super) fn node(
     let (topology, _) = machine.topology()?;
     let host = HostRecord::new("local".to_owned(), false, &topology);
     let name = args.node.clone().or_else(|| host.machine.hostname.clone());
-    let name = name.context("--node: this host has no name, so it has to be said")?;
+    let name = name.context("--node: this host has no name; give one")?;
     let store = folder
         .submission()
         .ok()
@@ -58,9 +58,9 @@ pub(super) fn node(
     };
     let outcome = run((&folder, &users), &fleet, &name, begun, &mut steps)?;
     Ok(match outcome {
-        Outcome::Whole => Exit::Done,
-        Outcome::Lacking => Exit::Error,
-        Outcome::Interrupted => Exit::Interrupted,
+        StepOutcome::Whole => Exit::Done,
+        StepOutcome::Lacking => Exit::Error,
+        StepOutcome::Interrupted => Exit::Interrupted,
     })
 }
 
@@ -141,7 +141,7 @@ impl Runner for Steps<'_> {
         }
     }
 
-    fn tell(&mut self, sentence: &str) {
+    fn report(&mut self, sentence: &str) {
         self.terminal.note(sentence);
     }
 }

@@ -43,7 +43,7 @@ fn of_folder(path: &Path, is_path: bool) -> anyhow::Result<Loaded> {
     let mut nodes = Nodes::new();
     let (folders, strange) = folder.nodes()?;
     for what in strange {
-        nodes.skip(what, "it is no node's");
+        nodes.skip(what, "it is not a node's");
     }
     for node in folders {
         let tale = node.tale(&record)?;
@@ -81,7 +81,7 @@ fn of_store(store: &Store, name: &str) -> anyhow::Result<Loaded> {
     Ok(Loaded { id, record, nodes })
 }
 
-/// All versions of a schema: newer ones are told of.
+/// All versions of a schema: newer ones are reported.
 fn kind(schema: &str) -> Option<String> {
     SchemaName::parse(schema).map(|schema| schema.name.to_owned())
 }
@@ -115,7 +115,7 @@ pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<F
 fn last(store: &Store, ids: &[String]) -> anyhow::Result<FleetRecord> {
     for id in ids {
         // What cannot be read is newer than this pinwise, or damaged; by name
-        // it is told.
+        // it is reported.
         let record = store.load(id)?.kept::<FleetRecord>();
         if let Some(record) = record.ok().filter(is_own) {
             return Ok(record);

@@ -24,7 +24,7 @@ pub(super) fn resume(
     let (submission, launcher) = found.launcher().context("nothing was submitted")?;
     let (status, states) = look(&found)?;
     // What runs or waits would be submitted a second time.
-    states.context("nothing was submitted, for the scheduler cannot be asked")?;
+    states.context("nothing was submitted: the scheduler does not answer")?;
     let lacking = Lacking::of(&status);
     if lacking.named.is_empty() && lacking.unnamed == 0 {
         let alive = status.running + status.queued;
@@ -32,7 +32,7 @@ pub(super) fn resume(
         terminal.print(&match alive {
             0 => format!("Fleet {id}: nothing is missing.\n"),
             n => format!(
-                "Fleet {id}: nothing is missing but of {} that run or wait.\n",
+                "Fleet {id}: nothing is missing except from {} that run or wait.\n",
                 count(n, "node")
             ),
         })?;

@@ -14,7 +14,7 @@ use pinwise_format::count;
 use pinwise_machine::linux::{effective_user, time_of_day};
 use pinwise_record::FleetRecord;
 use pinwise_store::Store;
-use pinwise_study::fleet::simulate::{FIGURES_PER_NODE, Fault, Plan, SimulatedFleet};
+use pinwise_study::fleet::simulate::{FIGURES_PER_NODE, Fault, SimulatedFleet, SimulationPlan};
 
 /// Larger fleets than any.
 const MOST_NODES: usize = 1_000_000;
@@ -30,7 +30,7 @@ pub(super) fn simulate(
 ) -> anyhow::Result<Exit> {
     check(args)?;
     let default = || format!("sim-{}-{}", args.nodes, args.seed);
-    let fleet = SimulatedFleet::new(Plan {
+    let fleet = SimulatedFleet::new(SimulationPlan {
         id: args.id.clone().unwrap_or_else(default),
         user: Some(effective_user()),
         nodes: args.nodes,
@@ -41,7 +41,7 @@ pub(super) fn simulate(
         pinwise: env!("CARGO_PKG_VERSION").to_owned(),
     });
     let store = open_store(global)?;
-    let mut store = store.context("--store none: a made-up fleet is there to be read again")?;
+    let mut store = store.context("--store none: a simulated fleet must be stored")?;
     keep(&mut store, &fleet)?;
     let record = fleet.record();
     if terminal.is_json() {

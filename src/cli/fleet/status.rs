@@ -35,7 +35,7 @@ pub(super) fn look(found: &Found) -> anyhow::Result<(FleetStatus, anyhow::Result
     let mut status = state::status(&found.record, &tales, known, &time_of_day());
     if let Err(error) = &states {
         let note =
-            format!("The scheduler is not asked, so this is what the folder tells: {error:#}.");
+            format!("The scheduler is not asked, so this is from the folder alone: {error:#}.");
         status.notes.insert(0, note);
     }
     status.notes.extend(

@@ -52,21 +52,21 @@ fn checked(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Result
     for word in own {
         let option = word.split('=').next().unwrap_or_default();
         if TAKEN.contains(&option) || word == "-q" {
-            bail!("run: {option} is chosen by the fleet; leave it away");
+            bail!("run: {option} is chosen by the fleet; omit it");
         }
     }
     let words = std::iter::once("pinwise").chain(step.run.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words).map_err(|error| match error.use_stderr() {
         true => anyhow::anyhow!("run: {}", crate::cli::one_line(&error)),
-        false => anyhow::anyhow!("run: help and version are no studies"),
+        false => anyhow::anyhow!("run: help and version are not studies"),
     })?;
     if cli.global.format != Format::Text || cli.global.quiet {
-        bail!("run: --format and --quiet are chosen by the fleet; leave them away");
+        bail!("run: --format and --quiet are chosen by the fleet; omit them");
     }
     makes_a_record(&cli.command)?;
     let mut arguments = step.run;
     if let Some(description) = cli.global.machine.strip_prefix("sim:") {
-        // A description that cannot be read is told here, once.
+        // A description that cannot be read is reported here, once.
         SimulatedMachine::open(description, 0).context("run: --machine")?;
         if Path::new(description).is_file() {
             let name = carried(description, files)?;
@@ -126,6 +126,6 @@ fn makes_a_record(command: &Command) -> anyhow::Result<()> {
         _ => "this command",
     };
     bail!(
-        "run: {name} makes no record that nodes could hand in (topology --measure, compare, search, bench, trace, profile, spin pause and spin replay do)"
+        "run: {name} makes no record that nodes could deliver (topology --measure, compare, search, bench, trace, profile, spin pause and spin replay do)"
     );
 }

@@ -39,7 +39,7 @@ pub(super) fn submit(
         terminal.warn(&format!("not asked: {left}"));
     }
     if choice.count == 0 {
-        bail!("no node is left to be asked");
+        bail!("no node is left");
     }
     let record = record(
         id,
@@ -81,7 +81,7 @@ pub(super) fn submit(
         launcher.as_ref(),
         (&wanted, &choice),
     )?;
-    terminal.print(&told(&record, &folder))?;
+    terminal.print(&on_job(&record, &folder))?;
     Ok(Exit::Done)
 }
 
@@ -117,13 +117,13 @@ pub(super) fn start(
 ) -> anyhow::Result<()> {
     let task = launch::task(folder, record)?;
     let mut unwritten = None;
-    let mut told = |job: FleetJob| {
+    let mut on_job = |job: FleetJob| {
         record.jobs.push(job);
         if let Err(error) = folder.write_record(record) {
             unwritten = Some(error);
         }
     };
-    let submitted = launcher.submit(&task, wanted, choice, &time_of_day(), &mut told);
+    let submitted = launcher.submit(&task, wanted, choice, &time_of_day(), &mut on_job);
     if let Some(mut store) = open_store(global)? {
         keep_fleet(record, &mut store)?;
     }
@@ -222,7 +222,7 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     }
     if path.exists() {
         bail!(
-            "{text} is there already: two fleets cannot share a folder (choose another with --dir or --id)"
+            "{text} exists already: two fleets cannot share a folder (choose another with --dir or --id)"
         );
     }
     Ok(path)
@@ -242,7 +242,7 @@ fn refuse_known(global: &Global, id: &str) -> anyhow::Result<()> {
     }
 }
 
-fn told(record: &FleetRecord, folder: &FleetFolder) -> String {
+fn on_job(record: &FleetRecord, folder: &FleetFolder) -> String {
     let id = &record.id;
     format!(
         "Fleet {id}: {} submitted for {}, in {}.\nThen: pinwise fleet status {id}, pinwise fleet collect {id}, pinwise fleet report {id}.\n",

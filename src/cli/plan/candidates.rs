@@ -141,7 +141,7 @@ fn check_names(names: &[String], commands: usize) -> anyhow::Result<()> {
     }
     for (index, name) in names.iter().enumerate() {
         if names[..index].contains(name) {
-            bail!("--name '{name}' stands twice; every arm needs a name of its own");
+            bail!("--name '{name}' is given twice; every arm needs a name of its own");
         }
     }
     Ok(())

@@ -67,7 +67,7 @@ pub(super) fn asked(args: &CompareArgs, is_local: bool) -> anyhow::Result<Option
         .filter(|_| !kernel.has_versions)
     {
         bail!(
-            "--isa {isa}: {} is compiled for the baseline only; leave --isa away (pinwise bench kernel --list says which kernels have versions)",
+            "--isa {isa}: {} is compiled for the baseline only; omit --isa (pinwise bench kernel --list says which kernels have versions)",
             kernel.name
         );
     }
@@ -95,7 +95,7 @@ fn refuse(options: &KernelArgs, args: &CompareArgs) -> anyhow::Result<()> {
         bail!("--kernel: with --seconds every arm takes the same time; give --work instead");
     }
     if options.isa != "native" && args.isa.is_some() {
-        bail!("--isa stands twice, once inside --kernel; leave that one away");
+        bail!("--isa is given twice, once inside --kernel; omit that one");
     }
     Ok(())
 }
@@ -138,7 +138,7 @@ impl Asked {
     }
 
     /// Runs it once, shortly: it refuses before anything is measured, and
-    /// tells what it works on.
+    /// says what it works on.
     pub(super) fn look(
         &self,
         topology: &Topology,

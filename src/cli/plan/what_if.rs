@@ -49,7 +49,7 @@ pub(super) fn smaller(args: &WhatIfArgs, topology: &Topology) -> anyhow::Result<
 fn placement(text: &str) -> anyhow::Result<Placement> {
     if let Some(number) = text.strip_prefix("cpus=") {
         let count = number.parse().ok().filter(|&count: &usize| count > 0);
-        let count = count.with_context(|| format!("'{number}' is no number of CPUs"))?;
+        let count = count.with_context(|| format!("'{number}' is not a number of CPUs"))?;
         return Ok(Placement::times(Wish::Spread, count));
     }
     Ok(Placement::new(match text {
@@ -91,7 +91,7 @@ pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Findin
 }
 
 /// The ledger for `--real`, opened before the machine is; `None` where nothing
-/// is switched. Whatever stands in the way is told before anything runs.
+/// is switched. Any obstacle is reported before anything runs.
 pub(in crate::cli) fn ledger(
     args: &WhatIfArgs,
     machine: &str,
@@ -101,15 +101,15 @@ pub(in crate::cli) fn ledger(
         return Ok(None);
     }
     if machine != "local" {
-        bail!("--real switches CPUs of this host: leave it away with --machine {machine}");
+        bail!("--real switches CPUs of this host: omit it with --machine {machine}");
     }
     if is_traced {
-        bail!("--real: its runs are not traced; leave --trace away");
+        bail!("--real: its runs are not traced; omit --trace");
     }
     let (topology, _) = discover()?;
     if topology.allowed != topology.online {
         bail!(
-            "--real: this process may use only CPUs {} of {}: run it where all are allowed, or leave --real away",
+            "--real: this process may use only CPUs {} of {}: run it where all are allowed, or omit --real",
             topology.allowed,
             topology.online
         );
@@ -192,8 +192,11 @@ mod tests {
             ("cpus=9", "9 CPUs"),
             ("two-nodes", "smt-off, cpus=N"),
         ] {
-            let told = refused(&[machine]);
-            assert!(told.contains(words) && told.contains(machine), "{told}");
+            let message = refused(&[machine]);
+            assert!(
+                message.contains(words) && message.contains(machine),
+                "{message}"
+            );
         }
         assert!(refused(&["cpus=2", "cpus=2"]).contains("the same CPUs as cpus=2"));
     }

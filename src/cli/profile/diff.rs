@@ -81,7 +81,7 @@ fn recent(text: &str) -> anyhow::Result<Option<usize>> {
     }
 }
 
-/// The id of the newest profile but so many.
+/// The id of the newest profile but this many.
 fn profile_before(store: &Store, text: &str, back: usize) -> anyhow::Result<String> {
     let entries = store.list(MOST_LISTED)?;
     let mut profiles = entries

@@ -18,7 +18,7 @@ use pinwise_machine::{Machine, Output, Subject};
 use pinwise_record::ProfileRecord;
 use pinwise_report::ProfileShown;
 use pinwise_store::Store;
-use pinwise_study::profile::{self as profiling, Plan, Units};
+use pinwise_study::profile::{self as profiling, ProfilePlan, Units};
 use pinwise_workload::{Better, Metric};
 
 /// How long a process is profiled where nothing is said.
@@ -91,7 +91,7 @@ fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()>
     files::write_json(args.sampling.export_json.as_deref(), record)
 }
 
-/// Files can only be written where their folder is: told before the runs.
+/// Files can only be written where their folder is: checked before the runs.
 fn check_files(args: &ProfileArgs) -> anyhow::Result<()> {
     let named = [
         ("--flame-graph", &args.files.flame_graph),
@@ -129,7 +129,7 @@ fn of_command(
     let input = sampling.input.as_ref();
     let started = Started::new(&args.argv, &sampling.place, input, output, machine)?;
     let request = started.request();
-    let plan = Plan {
+    let plan = ProfilePlan {
         subject: Subject::Command(&request),
         source: started.source(),
         event: args.sampling.event.map(Into::into),
@@ -152,7 +152,7 @@ fn of_process(
 ) -> anyhow::Result<ProfileRecord> {
     let (subject, source) = subject::process(pid)?;
     let (topology, _) = machine.topology()?;
-    let plan = Plan {
+    let plan = ProfilePlan {
         subject,
         source,
         event: args.sampling.event.map(Into::into),

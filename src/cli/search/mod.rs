@@ -14,7 +14,7 @@ use super::{Exit, export, open_machine, open_store};
 use pinwise_machine::{Machine, MachineError};
 use pinwise_record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
 use pinwise_study::is_interrupt;
-use pinwise_study::search::{self as searching, Plan, SearchError};
+use pinwise_study::search::{self as searching, SearchError, SearchPlan};
 pub(super) use plan::{default_threads, workload_of};
 pub(super) use threads::beyond;
 
@@ -38,7 +38,7 @@ pub(super) fn search(
     let planned = match &past {
         Some(past) => check_machine(past, machine.as_mut())
             .and_then(|()| plan::resumed(args, past, machine.as_mut())),
-        None => plan::fresh(args, seed, machine.as_mut(), terminal).map(|plan| Plan {
+        None => plan::fresh(args, seed, machine.as_mut(), terminal).map(|plan| SearchPlan {
             argv: global.argv.clone(),
             ..plan
         }),
@@ -110,7 +110,7 @@ fn check_machine(past: &SearchRecord, machine: &mut dyn Machine) -> anyhow::Resu
 /// Runs the plan; says whether the record could be stored. `None` where the
 /// user stopped it before there was anything to keep.
 fn carry_out(
-    plan: &Plan,
+    plan: &SearchPlan,
     past: Option<&SearchRecord>,
     machine: &mut dyn Machine,
     mut watch: Watch<'_>,
@@ -183,7 +183,7 @@ fn exit_of(record: &SearchRecord, requires_verdict: bool) -> Exit {
     }
 }
 
-/// Would more time or runs tell more?
+/// Would more time or runs help?
 fn can_go_on(record: &SearchRecord) -> bool {
     let is_open = record.verdict.kind == SearchAnswer::Undecided;
     match record.stopped {

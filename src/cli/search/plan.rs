@@ -1,4 +1,4 @@
-//! From arguments, or from a record that shall go on, to the plan of a search.
+//! From arguments, or from a record to be continued, to the plan of a search.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::cli::terminal::Terminal;
 use crate::cli::values::BudgetChoice;
 use pinwise_machine::Machine;
 use pinwise_record::{SearchPlanRecord, SearchRecord, Stopped};
-use pinwise_study::search::Plan;
+use pinwise_study::search::SearchPlan;
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, Metric, SuccessRule, Workload};
 
@@ -46,7 +46,7 @@ pub(super) fn fresh(
     seed: u64,
     machine: &mut dyn Machine,
     terminal: &Terminal,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<SearchPlan> {
     let metric = metric(args.metric.as_deref().unwrap_or("wall"))?;
     let options = &args.workload;
     let command = plan::one_command(args.line.as_deref(), &args.argv, options)?;
@@ -64,7 +64,7 @@ pub(super) fn fresh(
     }
     let team = team(args, &workload, &topology, machine, terminal)?;
     let (id, started) = plan::name_and_time();
-    Ok(Plan {
+    Ok(SearchPlan {
         workload,
         threads: team.searched,
         sets_threads: team.sets_environment,
@@ -97,7 +97,7 @@ fn effort(args: &SearchArgs) -> anyhow::Result<Option<Effort>> {
     let (time, runs) = match (args.budget, args.max_runs) {
         (None, None) => return Ok(None),
         (Some(BudgetChoice::Runs(_)), Some(_)) => {
-            bail!("--budget and --max-runs both give a number of runs: leave one away")
+            bail!("--budget and --max-runs both give a number of runs: omit one")
         }
         (Some(BudgetChoice::Runs(runs)), None) | (None, Some(runs)) => (None, Some(runs)),
         (Some(BudgetChoice::Time(time)), runs) => (Some(time), runs),
@@ -129,7 +129,7 @@ fn team(
         });
     };
     if args.workload.threads_env.is_some() {
-        bail!("--threads-env: --threads sets the same variables; leave it away");
+        bail!("--threads-env: --threads sets the same variables; omit it");
     }
     let searched = threads::parse(text, cpus)?;
     let most = searched.last().copied().unwrap_or(1);
@@ -163,7 +163,7 @@ pub(super) fn resumed(
     args: &SearchArgs,
     past: &SearchRecord,
     machine: &mut dyn Machine,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<SearchPlan> {
     let planned = &past.plan;
     let before = Effort {
         runs: planned.max_runs,
@@ -185,7 +185,7 @@ pub(super) fn resumed(
         "" | "keep" => plan::output("discard", &metric)?,
         other => plan::output(other, &metric)?,
     };
-    Ok(Plan {
+    Ok(SearchPlan {
         workload,
         threads: planned.threads.clone(),
         sets_threads: planned.sets_threads,
@@ -210,8 +210,8 @@ pub(super) fn resumed(
 
 /// Threads of `os-default`, set or counted.
 pub(in crate::cli) fn default_threads(planned: &SearchPlanRecord) -> usize {
-    let told = planned.default_threads.or(planned.counted_threads);
-    told.or(planned.threads.last().copied()).unwrap_or(1)
+    let given = planned.default_threads.or(planned.counted_threads);
+    given.or(planned.threads.last().copied()).unwrap_or(1)
 }
 
 fn duration(seconds: f64) -> Option<Duration> {
@@ -252,7 +252,7 @@ fn check_goes_on(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Re
 
 /// What a search ran, with `{threads}` where it stood.
 pub(in crate::cli) fn workload_of(record: &SearchRecord) -> anyhow::Result<Workload> {
-    let told = &record.workload;
+    let given = &record.workload;
     let bad = || format!("record {}: its command cannot be run", record.id);
     let helper = |line: &Option<String>| -> anyhow::Result<Option<Command>> {
         let line = line.as_deref();
@@ -261,13 +261,13 @@ pub(in crate::cli) fn workload_of(record: &SearchRecord) -> anyhow::Result<Workl
     };
     let command = Command::from_argv(record.command.clone()).with_context(bad)?;
     Ok(Workload {
-        prepare: helper(&told.prepare)?,
-        cleanup: helper(&told.cleanup)?,
-        verify: helper(&told.verify)?,
-        recipe: told.recipe.clone(),
-        input: told.input.as_ref().map(PathBuf::from),
-        environment: told.environment.clone(),
-        timeout: told.timeout_s.and_then(duration),
+        prepare: helper(&given.prepare)?,
+        cleanup: helper(&given.cleanup)?,
+        verify: helper(&given.verify)?,
+        recipe: given.recipe.clone(),
+        input: given.input.as_ref().map(PathBuf::from),
+        environment: given.environment.clone(),
+        timeout: given.timeout_s.and_then(duration),
         success: match record.plan.any_status {
             true => SuccessRule::AnyStatus,
             false => SuccessRule::Zero,

@@ -103,8 +103,11 @@ mod tests {
         for bad in [
             "", "0", "0..4", "x", "1,,2", "-1", "1.5", "..4", "1...4", "4..2",
         ] {
-            let told = format!("{:#}", parse(bad, 8).unwrap_err());
-            assert!(told.starts_with(&format!("--threads '{bad}': ")), "{told}");
+            let message = format!("{:#}", parse(bad, 8).unwrap_err());
+            assert!(
+                message.starts_with(&format!("--threads '{bad}': ")),
+                "{message}"
+            );
         }
         for (bad, cpus) in [
             ("9", 8),
@@ -112,10 +115,10 @@ mod tests {
             ("2", 1),
             ("99999999999999999999999", 8),
         ] {
-            let told = format!("{:#}", parse(bad, cpus).unwrap_err());
+            let message = format!("{:#}", parse(bad, cpus).unwrap_err());
             assert!(
-                told.contains(&format!("--threads {bad}: only {cpus} CPU")),
-                "{told}"
+                message.contains(&format!("--threads {bad}: only {cpus} CPU")),
+                "{message}"
             );
         }
     }

@@ -10,7 +10,7 @@ use crate::cli::args::{Global, SpinAdviseArgs};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine};
 use pinwise_machine::linux::random_seed;
-use pinwise_study::spin::advise::{self as advising, Plan};
+use pinwise_study::spin::advise::{self as advising, AdvicePlan};
 
 /// For wake-ups and switches, each.
 const TIME: Duration = Duration::from_millis(500);
@@ -32,7 +32,7 @@ pub(super) fn advise(
         Some(cpus) => cpus,
         None => own_cpus(machine.as_mut())?.first().copied().unwrap_or(1),
     };
-    let plan = Plan {
+    let plan = AdvicePlan {
         processor,
         cpus,
         time: TIME,

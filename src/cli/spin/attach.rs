@@ -12,7 +12,7 @@ use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, files, open_machine, open_store};
 use pinwise_machine::{Machine, Subject};
 use pinwise_record::{SpinAttachRecord, TraceSource};
-use pinwise_study::spin::attach::{Plan, attach as watch};
+use pinwise_study::spin::attach::{AttachPlan, attach as watch};
 
 /// How long a process is sampled where nothing is said.
 const USUAL: Duration = Duration::from_secs(5);
@@ -97,8 +97,8 @@ fn plan<'a>(
     subject: Subject<'a>,
     source: TraceSource,
     limit: Option<Duration>,
-) -> Plan<'a> {
-    Plan {
+) -> AttachPlan<'a> {
+    AttachPlan {
         subject,
         source,
         event: args.sampling.event.map(Into::into),

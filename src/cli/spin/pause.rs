@@ -12,7 +12,7 @@ use crate::cli::{Exit, open_machine, open_store};
 use pinwise_machine::linux::random_seed;
 use pinwise_record::SpinPauseRecord;
 use pinwise_spin::prediction::Limits;
-use pinwise_study::spin::pause::{self as measuring, Plan};
+use pinwise_study::spin::pause::{self as measuring, PausePlan};
 use pinwise_topology::{CpuSet, Topology};
 
 /// Levels last for seconds; this sees some of that.
@@ -29,7 +29,7 @@ pub(super) fn pause(
     let cpus = asked(args.cpus.as_deref(), &topology)?;
     let many = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     let usual = TIME.saturating_add(TIME_PER_CPU.saturating_mul(many));
-    let plan = Plan {
+    let plan = PausePlan {
         cpus,
         time: args.time.unwrap_or(usual),
         limits: args.check.then_some(Limits {

@@ -11,7 +11,7 @@ use pinwise_machine::linux::random_seed;
 use pinwise_record::ProcessorRecord;
 use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::table::{algorithm, algorithms};
-use pinwise_study::spin::predict::{self as predicting, Plan};
+use pinwise_study::spin::predict::{self as predicting, PredictionPlan};
 
 /// More CPUs than any machine will have soon.
 const MOST_CPUS: u64 = 65_536;
@@ -39,7 +39,7 @@ pub(super) fn predict(
             (processor, cpus)
         }
     };
-    let record = predicting::run(&Plan {
+    let record = predicting::run(&PredictionPlan {
         algorithms,
         processor,
         from,

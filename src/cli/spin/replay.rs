@@ -14,7 +14,7 @@ use pinwise_machine::linux::random_seed;
 use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::chips::chip;
 use pinwise_spin::table::algorithm;
-use pinwise_study::spin::replay::{self as replaying, Experiment, FUTEX, Plan};
+use pinwise_study::spin::replay::{self as replaying, Experiment, FUTEX, ReplayPlan};
 
 /// More delays than this are a slip of the pen.
 const MOST_DELAYS: usize = 1000;
@@ -49,7 +49,7 @@ pub(super) fn replay(
     keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 
-fn plan(args: &SpinReplayArgs) -> anyhow::Result<Plan> {
+fn plan(args: &SpinReplayArgs) -> anyhow::Result<ReplayPlan> {
     let experiment = experiment(&args.experiment)?;
     if experiment == Experiment::Contend && args.realtime {
         bail!(
@@ -66,7 +66,7 @@ fn plan(args: &SpinReplayArgs) -> anyhow::Result<Plan> {
     let chip = args.as_cpu.as_deref().map(chip).transpose();
     let chip = chip.context("--as-cpu")?;
     let algorithms = args.algorithms.iter().map(|id| waiter(id));
-    Ok(Plan {
+    Ok(ReplayPlan {
         experiment,
         algorithms: algorithms.collect::<anyhow::Result<_>>()?,
         hint_ns: args.pause_ns.or(chip.map(|chip| chip.pause_ns())),

@@ -19,7 +19,7 @@ use pinwise_spin::chips::{Chip, chip};
 use pinwise_study::spin::probed;
 use pinwise_study::spin::scan::{Limit, Question, assemble};
 
-/// Chips that gaps are told for where none is named: before PAUSE became long,
+/// Chips that gaps are reported for where none is named: before PAUSE became long,
 /// the server that made it known, two that shortened it, and the longest.
 const USUAL: [&str; 5] = [
     "broadwell",
@@ -30,7 +30,7 @@ const USUAL: [&str; 5] = [
 ];
 /// Bytes of the largest file that is read.
 const LARGEST: u64 = 4 << 30;
-/// Files above so many bytes are refused where so many times as much is stated as
+/// Files above this many bytes are refused where this many times as much is stated as
 /// is written: holes take no room on a disk, but all of it in memory.
 const SPARSE_FROM: u64 = 64 << 20;
 const SPARSE_TIMES: u64 = 16;
@@ -70,7 +70,7 @@ pub(super) fn scan(
     });
     let mut record = assemble(binaries, chips, Question { cpus, limit });
     record.skipped = skipped;
-    tell_skipped(&record, terminal)?;
+    print_skipped(&record, terminal)?;
     terminal.show(&record, pinwise_report::spin_scan)?;
     Ok(match record.passed {
         Some(false) => Exit::GateFailed,
@@ -79,18 +79,18 @@ pub(super) fn scan(
 }
 
 /// Of many files some may be scripts or damaged; where none can be read,
-/// there is nothing to tell.
-fn tell_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()> {
-    let told = |one: &SkippedFile| format!("{}: {}", one.path, one.reason);
+/// there is nothing to report.
+fn print_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()> {
+    let message = |one: &SkippedFile| format!("{}: {}", one.path, one.reason);
     if record.binaries.is_empty() {
-        let first = record.skipped.first().map(told).unwrap_or_default();
+        let first = record.skipped.first().map(message).unwrap_or_default();
         match record.skipped.len() {
             1 => bail!("{first}"),
             many => bail!("none of {many} files could be read; the first is {first}"),
         }
     }
     for one in &record.skipped {
-        terminal.warn(&format!("skipped {}", told(one)));
+        terminal.warn(&format!("skipped {}", message(one)));
     }
     Ok(())
 }
@@ -171,7 +171,7 @@ fn open(path: &Path) -> anyhow::Result<File> {
         bail!("it is a directory; name the binaries in it");
     }
     if !kind.is_file() {
-        bail!("it is no regular file");
+        bail!("it is not a regular file");
     }
     Ok(File::open(path)?)
 }

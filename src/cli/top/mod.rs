@@ -88,7 +88,7 @@ fn read_arguments(args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Option<
         bail!("--format json prints one frame: add --once");
     }
     if !io::stdout().is_terminal() {
-        bail!("standard output is no terminal: --once prints one frame as text");
+        bail!("standard output is not a terminal: --once prints one frame as text");
     }
     Ok(tier)
 }
@@ -176,7 +176,7 @@ fn candidates(machine: &mut dyn Machine, forced: Option<Tier>) -> Vec<Option<Tie
     }
 }
 
-/// Watches in the best way that can be had; `start` makes the listener ready
+/// Watches in the best way that is available; `start` makes the listener ready
 /// for a way. A tier that looks permitted may still be refused to this
 /// subject.
 fn watch<L: Listener>(

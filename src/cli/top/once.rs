@@ -22,7 +22,7 @@ const WIDTHS: std::ops::RangeInclusive<usize> = 40..=500;
 struct Once {
     live: Live,
     way: Way,
-    /// The round so far, where the end of the trace is not told.
+    /// The round so far, where the end of the trace is unknown.
     last_ns: u64,
 }
 

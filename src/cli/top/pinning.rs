@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_outlook_says_what_would_change() {
-        let told = outlook("one-core", &machine(), Some("0-7"));
-        assert_eq!(told, "CPUs 0-1; now 0-7. Enter pins it, Esc leaves it");
+        let message = outlook("one-core", &machine(), Some("0-7"));
+        assert_eq!(message, "CPUs 0-1; now 0-7. Enter pins it, Esc leaves it");
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     is_colored: bool,
     /// Shared with the hook that gives the terminal back before a panic is
-    /// told: on the second screen nobody would read it.
+    /// reported: on the second screen nobody would read it.
     is_taken: Arc<AtomicBool>,
 }
 
@@ -87,7 +87,7 @@ fn give_back(is_taken: &AtomicBool) {
     if !is_taken.swap(false, Ordering::SeqCst) {
         return;
     }
-    // Nobody is left to be told if this fails.
+    // Nobody is left to be reported if this fails.
     let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
     let _ = io::stdout().flush();

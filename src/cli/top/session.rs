@@ -229,7 +229,7 @@ impl Session {
             self.view.message = Some(NOT_PINNED.to_owned());
             return;
         };
-        let told = match pinning::cpus(text, &self.watch.topology) {
+        let outcome = match pinning::cpus(text, &self.watch.topology) {
             Err(reason) => format!("nothing is pinned: {reason}"),
             Ok(cpus) => match pins.pin(thread, &cpus) {
                 Err(error) => error.to_string(),
@@ -245,7 +245,7 @@ impl Session {
                 }
             },
         };
-        self.view.message = Some(told);
+        self.view.message = Some(outcome);
     }
 
     fn undo(&mut self) {

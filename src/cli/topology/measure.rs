@@ -10,7 +10,7 @@ use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine, open_store};
 use pinwise_machine::linux::{boot_id, random_seed};
 use pinwise_record::SurveyRecord;
-use pinwise_study::probe::{self, Observer, Plan, Step};
+use pinwise_study::probe::{self, Observer, ProbePlan, Step};
 
 /// The progress line, where there is a terminal.
 struct Watch {
@@ -32,7 +32,7 @@ pub(super) fn measure(
 ) -> anyhow::Result<Exit> {
     let seed = args.seed.unwrap_or_else(|| random_seed() % 1_000_000_000);
     let (id, started) = name_and_time();
-    let plan = Plan {
+    let plan = ProbePlan {
         budget: args.budget,
         watch: args.watch,
         wiring_only: args.wiring_only,

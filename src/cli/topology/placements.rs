@@ -18,7 +18,7 @@ pub(super) fn placements(
     }
     let threads = match asked {
         Some(threads) => vec![checked(threads, topology).context("--placements")?],
-        None => telling(topology),
+        None => typical_counts(topology),
     };
     if threads.is_empty() {
         bail!("--placements: this process may not use any CPU of this machine");
@@ -37,7 +37,7 @@ fn checked(threads: usize, topology: &Topology) -> anyhow::Result<usize> {
 }
 
 /// Powers of two, as many as cores and as many as CPUs.
-fn telling(topology: &Topology) -> Vec<usize> {
+fn typical_counts(topology: &Topology) -> Vec<usize> {
     let counts = topology.counts();
     let doubled = std::iter::successors(Some(1usize), |n| n.checked_mul(2));
     let mut threads: Vec<usize> = doubled.take_while(|&n| n <= counts.cpus).collect();

@@ -119,15 +119,15 @@ fn notes(
     let others = cpus.difference(&topology.online);
     if !others.is_empty() {
         notes.push(format!(
-            "The trace has CPUs {others} that the machine it is read as has not; --topology names the right one."
+            "The trace has CPUs {others} that the machine it is read as has not; give the right one with --topology."
         ));
     }
     let online = topology.online.len();
-    if let Some((_, told)) = facts.cpus
-        && told as usize != online
+    if let Some((_, recorded)) = facts.cpus
+        && recorded as usize != online
     {
         notes.push(format!(
-            "The trace was made on {told} CPUs; it is read as a machine of {online}: --topology names the right one."
+            "The trace was made on {recorded} CPUs; it is read as a machine of {online}: give the right one with --topology."
         ));
     }
     let is_foreign = facts.host.is_some() && facts.host != topology.identity.hostname;

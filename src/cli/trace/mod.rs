@@ -20,7 +20,7 @@ use pinwise_machine::{Machine, Subject};
 use pinwise_record::{TraceRecord, TraceSource};
 use pinwise_sched::Tier;
 use pinwise_store::Store;
-use pinwise_study::trace::{self as tracing, Plan};
+use pinwise_study::trace::{self as tracing, TracePlan};
 
 /// How long a process is traced where nothing is said.
 const USUAL: Duration = Duration::from_secs(10);
@@ -110,7 +110,7 @@ fn of_command(
         machine,
     )?;
     let request = started.request();
-    let plan = Plan {
+    let plan = TracePlan {
         subject: Subject::Command(&request),
         source: started.source(),
         tiers: &machine.tiers(),
@@ -133,7 +133,7 @@ fn of_running(
         Some(pid) => subject::process(pid)?,
         None => (Subject::Everything, TraceSource::Machine),
     };
-    let plan = Plan {
+    let plan = TracePlan {
         subject,
         source,
         tiers: &machine.tiers(),

@@ -98,7 +98,7 @@ fn version_and_no_arguments() {
         version.out,
         format!("pinwise {}\n", env!("CARGO_PKG_VERSION"))
     );
-    // Without a command the help is an error, told on standard error.
+    // Without a command the help is an error, printed on standard error.
     let ran = stage.run("");
     assert_eq!(ran.status, 2);
     assert!(ran.out.is_empty());

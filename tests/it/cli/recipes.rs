@@ -105,8 +105,8 @@ fn what_is_wrong_is_told_in_one_line() {
             "the recipe ./binary.toml: it is not UTF-8: invalid utf-8 sequence of 1 bytes from index 0",
         ),
         (
-            "bench recipes ./tmp/.",
-            "the recipe ./tmp/.: it is no regular file",
+            "recipes ./tmp/.",
+            "the recipe ./tmp/.: it is not a regular file",
         ),
         (
             "compare --recipe ./typo.toml",

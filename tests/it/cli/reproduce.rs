@@ -1,4 +1,4 @@
-//! The field reports: what is given, what is predicted, and what is told.
+//! The field reports: what is given, what is predicted, and what is reported.
 
 use super::Stage;
 
@@ -66,7 +66,7 @@ fn what_cannot_be_is_refused() {
         ("reproduce --all long-pause", "--all"),
         (
             "reproduce --all --simulated --machine sim:slow.toml",
-            "leave --machine away",
+            "omit --machine",
         ),
     ] {
         let refused = stage.run(line);

@@ -139,13 +139,13 @@ fn tags_are_changed_and_told() {
     );
     let long = stage.run(&format!("record tag last --add {}", "x".repeat(65)));
     assert_eq!(long.status, 2, "{long}");
-    let told = stage.json("record tag last --add y");
+    let message = stage.json("record tag last --add y");
     assert_eq!(
-        told["records"][0]["before"],
+        message["records"][0]["before"],
         serde_json::json!(["before upgrade"])
     );
     assert_eq!(
-        told["records"][0]["tags"],
+        message["records"][0]["tags"],
         serde_json::json!(["before upgrade", "y"])
     );
 }
@@ -162,9 +162,9 @@ fn two_comparisons_are_held_against_each_other() {
     }
     let all = ids(&stage, "record history");
     let (a, b) = (&all[1], &all[0]);
-    let told = stage.succeed(&format!("record diff {a} {b}"));
-    told.check_form();
-    check("diff", &told.out);
+    let message = stage.succeed(&format!("record diff {a} {b}"));
+    message.check_form();
+    check("diff", &message.out);
     let record = stage.json(&format!("record diff {a} {b}"));
     assert_eq!(record["schema"], "pinwise.diff/1");
     assert_eq!(record["a"]["id"], a.as_str());

@@ -197,7 +197,7 @@ fn truncated_captures_are_refused() {
         ran.check_form();
         check_one_error(&ran);
     }
-    // Whole lines, but half of the CPUs are missing: that is told.
+    // Whole lines, but half of the CPUs are missing: that is reported.
     let lines: Vec<&str> = whole
         .lines()
         .take_while(|line| !line.starts_with("sys/devices/system/cpu/cpu4"))

@@ -52,7 +52,7 @@ fn too_few_runs_allow_no_claim() {
 fn a_budget_is_kept_and_what_it_allows_is_told() {
     let stage = Stage::new();
     let line = "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0";
-    for (budget, blocks, told) in [
+    for (budget, blocks, message) in [
         ("600ms", 1, "too short for one block"),
         ("2s", 1, "too short for a verdict"),
         (
@@ -62,7 +62,7 @@ fn a_budget_is_kept_and_what_it_allows_is_told() {
         ),
     ] {
         let ran = stage.run(&format!("{line} --budget {budget} -- prog"));
-        assert!(ran.err.contains(told), "{ran}");
+        assert!(ran.err.contains(message), "{ran}");
         let record = stage.json(&format!("{line} --budget {budget} -- prog"));
         assert_eq!(record["blocks"], blocks, "{ran}");
         let most_s = if blocks == 1 { 1.3 } else { 4.4 };
@@ -102,7 +102,7 @@ fn a_placebo_is_no_choice() {
     );
     // Undecided against the placebo is no gain that could still be had.
     assert!(ran.out.contains("Leave it alone"), "{ran}");
-    assert!(ran.out.contains("The placebo was not told apart"), "{ran}");
+    assert!(ran.out.contains("The placebo did not differ"), "{ran}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Cluster {
             if !found {
                 skipped(
                     test,
-                    &format!("{program} is not there (apt: slurm-wlm, munge)"),
+                    &format!("{program} is not installed (apt: slurm-wlm, munge)"),
                 );
                 return None;
             }
@@ -59,7 +59,7 @@ impl Cluster {
         if space(&cluster.daemon("n1")) == space("self") {
             skipped(
                 test,
-                "there are no namespaces here, so nodes cannot be told apart",
+                "there are no namespaces here, so nodes cannot be distinguished",
             );
             return None;
         }

@@ -37,7 +37,7 @@ fn programs_that_cannot_be_started() {
     let ended = trial.compare(&["--", line]);
     ended.is_refused(&["ls -l: no such program", "space"]);
     // A folder of PATH that may not be searched is passed over; a file that is
-    // not marked executable is told only where no other is found.
+    // not marked executable is reported only where no other is found.
     trial.shell("mkdir -p folder/plain other; echo > other/tool; chmod 644 other/tool");
     let search = |program: &str| {
         let mut command = trial.pinwise(&["run", "--", program]);
@@ -67,7 +67,7 @@ fn a_command_that_always_fails() {
     trial
         .compare(&["--ignore-failure", "--", "false"])
         .succeeded();
-    // What failed is kept, and told as what it is.
+    // What failed is kept, and reported as what it is.
     assert_eq!(
         trial
             .run(&["record", "history"])
@@ -116,8 +116,8 @@ fn one_arm_that_fails_among_others() {
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
     assert!(ended.out.contains("Undecided"), "{}", ended.out);
     let warnings = ended.err.lines().filter(|l| l.starts_with("warning: "));
-    let told = warnings.filter(|line| !line.contains("--max-runs"));
-    assert_eq!(told.count(), 1, "{}", ended.err);
+    let message = warnings.filter(|line| !line.contains("--max-runs"));
+    assert_eq!(message.count(), 1, "{}", ended.err);
     assert!(ended.err.contains("the reason"), "{}", ended.err);
 }
 
@@ -126,10 +126,10 @@ fn a_command_that_kills_itself() {
     let trial = Trial::new();
     for (name, number) in [("TERM", 15), ("KILL", 9), ("SEGV", 11), ("INT", 2)] {
         let line = format!("kill -{name} $$");
-        let told = format!("killed by signal {number}");
+        let message = format!("killed by signal {number}");
         for accept in [&[][..], &["--ignore-failure"]] {
             let arguments = [accept, &["--shell", "--", &line]].concat();
-            trial.compare(&arguments).is_refused(&[&told]);
+            trial.compare(&arguments).is_refused(&[&message]);
         }
     }
     // A stopped command is neither ended nor forgotten.
@@ -276,7 +276,7 @@ fn placements_that_are_refused() {
     }
 }
 
-/// A command that changes its own mask runs where it likes: the record tells
+/// A command that changes its own mask runs where it likes: the record says
 /// what was granted, which is what was asked for.
 #[test]
 fn a_command_that_moves_itself() {

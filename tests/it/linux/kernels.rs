@@ -10,13 +10,13 @@ use crate::support::{json, pinwise, run, skipped, texts};
 
 /// One line on standard error, status 2, nothing on standard output.
 #[track_caller]
-fn check_refused(arguments: &[&str], told: &[&str]) {
+fn check_refused(arguments: &[&str], message: &[&str]) {
     let output = run(arguments);
     let (out, err) = texts(&output);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
     assert_eq!((out.as_str(), err.lines().count()), ("", 1), "{err}");
-    for told in told {
-        assert!(err.contains(told), "{arguments:?}: {err}");
+    for message in message {
+        assert!(err.contains(message), "{arguments:?}: {err}");
     }
 }
 
@@ -100,7 +100,7 @@ fn entries(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A small disk with room for so many files, and what is left on it.
+/// A small disk with room for this many files, and what is left on it.
 fn on_small_disk(files: u32) -> Option<(std::process::Output, String)> {
     let folder = tempfile::tempdir().unwrap();
     let mount = format!("mount -t tmpfs -o size=64m,nr_inodes={files} none \"$0\"");

@@ -1,4 +1,4 @@
-//! Stores that cannot be used: told before anything is run where that is
+//! Stores that cannot be used: reported before anything is run where that is
 //! possible, and otherwise nothing that was measured is lost.
 
 use std::path::Path;

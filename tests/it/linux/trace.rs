@@ -1,4 +1,4 @@
-//! Traces on the real host: what each tier tells is held against what the
+//! Traces on the real host: what each tier reports is compared with what the
 //! kernel itself counts, and bad subjects are refused in words.
 //!
 //! Nothing here depends on speed; where a kernel or this user's rights lack a
@@ -19,9 +19,9 @@ const WITH_SWITCHES: [&str; 4] = ["switch", "cpu-wide", "tracepoint", "bpf"];
 
 /// Tiers among these that can be had here; says which cannot.
 pub(super) fn permitted(test: &str, tiers: &[&'static str]) -> Vec<&'static str> {
-    let told = Order(json!({"tiers": true})).make();
+    let reported = Order(json!({"tiers": true})).make();
     let mut permitted = tiers.to_vec();
-    permitted.retain(|tier| match &told[*tier][0] {
+    permitted.retain(|tier| match &reported[*tier][0] {
         Value::Null => true,
         reason => {
             skipped(test, &format!("tier {tier}: {reason}"));
@@ -73,7 +73,7 @@ fn switches_are_those_that_the_kernel_counts() {
         return;
     };
     for tier in permitted(test, &WITH_SWITCHES) {
-        // A machine that is overloaded may lose records, and is told of it;
+        // A machine that is overloaded may lose records, and reports it;
         // one that always does is broken.
         let order = || Order(json!({"tier": tier, "command": command})).make();
         let mut seen = order();
@@ -123,7 +123,7 @@ fn polling_tells_the_times_of_the_command() {
     }
 }
 
-/// Time queued that the kernel tells goes with events that lack wake-ups.
+/// Time queued that the kernel reports goes with events that lack wake-ups.
 #[test]
 fn where_wakeups_are_not_seen_the_kernel_is_asked() {
     let test = "where_wakeups_are_not_seen_the_kernel_is_asked";
@@ -177,7 +177,7 @@ fn a_command_is_ended_by_the_limit_and_by_the_listener() {
 }
 
 /// Thousands of threads a second that live for a moment: bounded, and what is
-/// lost is told.
+/// lost is reported.
 #[test]
 fn a_storm_of_processes_is_followed() {
     let test = "a_storm_of_processes_is_followed";
@@ -209,8 +209,8 @@ fn everything_has_no_followers() {
         assert!(took >= 400_000_000, "{took}");
     }
     let refused = Order(json!({"tier": "switch", "all": true})).make();
-    let told = "tier switch cannot be had: it sees the threads of one program only";
-    assert_eq!(refused["error"], told);
+    let reported = "tier 'switch' is not available here: it sees the threads of one program only";
+    assert_eq!(refused["error"], reported);
 }
 
 /// Without rights the tier for everybody works, and the richer ones say what
@@ -231,18 +231,21 @@ fn nobody_may_trace_own_commands() {
         let (child, answer) = Order(order).start_as(&wrapper);
         inner::finish(child, &answer)
     };
-    let told = make(json!({"tiers": true}));
-    assert_eq!(told["proc"], json!([null, null]));
-    assert_eq!(told["switch"], json!([null, null]));
-    let wide = told["cpu-wide"][1].as_str().unwrap();
-    assert!(wide.starts_with("sudo setcap cap_perfmon=ep /"), "{told}");
+    let reported = make(json!({"tiers": true}));
+    assert_eq!(reported["proc"], json!([null, null]));
+    assert_eq!(reported["switch"], json!([null, null]));
+    let wide = reported["cpu-wide"][1].as_str().unwrap();
     assert!(
-        told["cpu-wide"][0]
+        wide.starts_with("sudo setcap cap_perfmon=ep /"),
+        "{reported}"
+    );
+    assert!(
+        reported["cpu-wide"][0]
             .as_str()
             .unwrap()
             .contains("paranoid is 2")
     );
-    assert!(told["tracepoint"][0].is_string() && told["tracepoint"][1].is_string());
+    assert!(reported["tracepoint"][0].is_string() && reported["tracepoint"][1].is_string());
     let command = json!(["sh", "-c", "sleep 0.1; exit 4"]);
     let seen = make(json!({"command": command}));
     check_sound(&seen);
@@ -254,7 +257,7 @@ fn nobody_may_trace_own_commands() {
     let notes = seen["notes"].to_string();
     for tier in ["bpf", "tracepoint", "cpu-wide"] {
         assert!(
-            notes.contains(&format!("Tier {tier} cannot be had: ")),
+            notes.contains(&format!("Tier '{tier}' is not available here: ")),
             "{notes}"
         );
     }

@@ -1,4 +1,4 @@
-//! Tier `bpf` through the command: what it tells, and that nothing of it stays
+//! Tier `bpf` through the command: what it reports, and that nothing of it stays
 //! in the kernel.
 
 use std::collections::BTreeSet;
@@ -19,12 +19,15 @@ fn is_there(trial: &Trial, test: &str) -> bool {
     if output.status.success() {
         return true;
     }
-    assert!(words.contains("tier bpf cannot be had"), "{words}");
+    assert!(
+        words.contains("tier 'bpf' is not available here"),
+        "{words}"
+    );
     skipped(test, words.trim());
     false
 }
 
-/// Ids of what a process holds, as its descriptors tell.
+/// Ids of what a process holds, as its descriptors show.
 fn held(pid: u32, key: &str) -> BTreeSet<u32> {
     let Ok(descriptors) = Path::new(&format!("/proc/{pid}/fdinfo")).read_dir() else {
         return BTreeSet::new();

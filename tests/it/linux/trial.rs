@@ -172,7 +172,7 @@ impl Trial {
         assert!(living.is_empty(), "left behind: {}", living.join(", "));
     }
 
-    /// Waits until a file has so many lines.
+    /// Waits until a file has this many lines.
     #[track_caller]
     pub(super) fn wait_for_lines(&self, name: &str, lines: usize, child: &mut Child) {
         let start = Instant::now();

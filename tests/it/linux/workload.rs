@@ -71,12 +71,12 @@ fn output_goes_where_it_shall() {
     }
     assert_eq!(names, wanted);
     for name in names {
-        let told = if name.ends_with("stdout") {
+        let message = if name.ends_with("stdout") {
             "to-out\n"
         } else {
             "to-err\n"
         };
-        assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap(), told);
+        assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap(), message);
     }
 }
 
@@ -108,7 +108,7 @@ fn output_that_cannot_be_written() {
     ];
     trial
         .compare(&metric)
-        .is_refused(&["--output kept", "leave --output away"]);
+        .is_refused(&["--output kept", "omit --output"]);
 }
 
 #[test]
@@ -273,16 +273,16 @@ fn a_shell_is_used_only_where_asked_for() {
     assert_eq!(readings(&plain), [2.0, 2.0]);
     let other = trial.record(&[&metric[..], &["--shell=/bin/sh", "echo $((3 + 4))"]].concat());
     assert_eq!(readings(&other), [7.0, 7.0]);
-    let told = trial.compare(&["--", "echo", "2", "|", "tr"]).err;
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.len(), 2, "{told}");
+    let message = trial.compare(&["--", "echo", "2", "|", "tr"]).err;
+    let lines: Vec<&str> = message.lines().collect();
+    assert_eq!(lines.len(), 2, "{message}");
     assert!(
         lines[0].starts_with("warning: '|' is passed to echo"),
-        "{told}"
+        "{message}"
     );
     assert!(
         lines[1].contains("--max-runs 1 allows no verdict"),
-        "{told}"
+        "{message}"
     );
     trial
         .compare(&["--shell=no-such-shell", "--", "true"])

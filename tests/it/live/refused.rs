@@ -23,7 +23,7 @@ fn what_cannot_be_placed_is_refused_in_one_line() {
     let apply = |more: &[&str], part: &str| refused(&[&["apply"], more].concat(), part);
     apply(
         &["--pid", "99999999", "--place", "cpu:0"],
-        "process 99999999 is not there",
+        "no such process: 99999999",
     );
     apply(&["--pid", "0", "--place", "cpu:0"], "not there");
     apply(&["--pid", &pid, "--place", "cpu:9999"], "no CPU 9999");

@@ -1,4 +1,4 @@
-//! What is told of the store while others write it.
+//! What is reported of the store while others write it.
 
 use super::*;
 
@@ -173,9 +173,9 @@ fn a_record_that_goes_is_told() {
     let mut events = Events::open(&site, &format!("api/live/{id}"));
     assert_eq!(events.next().unwrap().0, "record");
     place.sql("DELETE FROM record");
-    let (name, told) = wait_for(|| events.next().filter(|(name, _)| name != "record"));
+    let (name, message) = wait_for(|| events.next().filter(|(name, _)| name != "record"));
     assert_eq!(name, "gone");
-    assert!(told.contains("No record has the id"), "{told}");
+    assert!(message.contains("No record has the id"), "{message}");
     assert!(events.next().is_none());
     assert_eq!(site.json("api/records")["total"], 0);
     comparing.kill().unwrap();

@@ -1,4 +1,4 @@
-//! Who gets nothing, and what is told where something is wrong.
+//! Who gets nothing, and what is reported where something is wrong.
 
 use std::net::TcpListener;
 
@@ -153,10 +153,10 @@ fn damaged_and_newer_records_leave_the_others() {
         site.json(&format!("api/records/{}", ids[2]))["id"],
         ids[2].as_str()
     );
-    let (_, told) = site.end("-TERM");
+    let (_, message) = site.end("-TERM");
     assert!(
-        !told.contains("warning"),
-        "a record's damage is no trouble of the store: {told}"
+        !message.contains("warning"),
+        "a record's damage is no trouble of the store: {message}"
     );
 }
 
@@ -253,8 +253,8 @@ fn a_store_that_goes_away_is_told_of_once_and_comes_back() {
     );
     std::fs::rename(&away, place.store()).unwrap();
     assert_eq!(site.json("api/records/last")["id"], id.as_str());
-    let (_, told) = site.end("-TERM");
-    assert_eq!(told.matches("warning:").count(), 1, "{told}");
+    let (_, message) = site.end("-TERM");
+    assert_eq!(message.matches("warning:").count(), 1, "{message}");
 }
 
 #[test]
@@ -268,14 +268,14 @@ fn leaving_loopback_is_warned_of() {
             .status,
         421
     );
-    let (_, told) = site.end("-TERM");
+    let (_, message) = site.end("-TERM");
     assert!(
-        told.contains("warning:") && told.contains("nothing is encrypted"),
-        "{told}"
+        message.contains("warning:") && message.contains("nothing is encrypted"),
+        "{message}"
     );
     let quiet = Place::new();
-    let (_, told) = quiet.serve().end("-TERM");
-    assert!(!told.contains("warning:"), "{told}");
+    let (_, message) = quiet.serve().end("-TERM");
+    assert!(!message.contains("warning:"), "{message}");
 }
 
 #[test]
@@ -304,8 +304,8 @@ fn another_user_is_refused_even_with_the_secret() {
     };
     assert!(other.starts_with("HTTP/1.1 403 "), "{other}");
     assert!(!other.contains(PAGE), "{other}");
-    let (_, told) = site.end("-TERM");
-    assert!(told.contains("user 65534"), "{told}");
+    let (_, message) = site.end("-TERM");
+    assert!(message.contains("user 65534"), "{message}");
 }
 
 #[test]
@@ -316,6 +316,6 @@ fn a_store_that_is_missing_is_not_made() {
     assert!(!place.store().exists());
     place.compare(&[]);
     assert_eq!(site.json("api/records")["total"], 1);
-    let (_, told) = site.end("-TERM");
-    assert!(told.contains("which is not there yet"), "{told}");
+    let (_, message) = site.end("-TERM");
+    assert!(message.contains("which does not exist yet"), "{message}");
 }

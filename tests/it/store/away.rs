@@ -34,11 +34,11 @@ fn whole_records_wait_and_are_delivered_once() {
     let mut again = comparison("kept/../x");
     again.tags = vec!["second".to_owned()];
     store.keep(&again).unwrap();
-    let told = place.told();
-    assert_eq!(told.len(), 1, "{told:?}");
+    let message = place.message();
+    assert_eq!(message.len(), 1, "{message:?}");
     assert!(
-        told[0].contains("cannot be reached") && told[0].contains("spool"),
-        "{told:?}"
+        message[0].contains("cannot be reached") && message[0].contains("spool"),
+        "{message:?}"
     );
     drop(store);
     assert_eq!(place.waiting().len(), 2, "{:?}", place.waiting());
@@ -62,7 +62,7 @@ fn whole_records_wait_and_are_delivered_once() {
     store.remove(&["begun".to_owned()]).unwrap();
     drop(store);
     assert_eq!(ids(&place.open()), ["kept/../x"]);
-    assert_eq!(place.told(), Vec::<String>::new());
+    assert_eq!(place.message(), Vec::<String>::new());
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_record_that_never_reached_the_server_arrives_with_its_runs() {
     server.stop();
     // The writer dies with 9 runs in its journal.
     cut_off(store, "cut", 9);
-    assert_eq!(place.told().len(), 1);
+    assert_eq!(place.message().len(), 1);
     server.start();
     let store = place.open();
     assert_eq!(place.waiting(), Vec::<String>::new());
@@ -107,7 +107,7 @@ fn runs_are_sent_again_when_the_server_is_back() {
     add(&mut store, 200);
     server.stop();
     add(&mut store, 200);
-    assert_eq!(place.told().len(), 1);
+    assert_eq!(place.message().len(), 1);
     server.start();
     // It is asked again after a while.
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -156,7 +156,7 @@ fn a_connection_that_breaks_is_made_again() {
     assert_eq!(store.find(&Filter::default()).unwrap().total, 3);
     store.finish(&watched).unwrap();
     assert!(store.load("watched").unwrap().entry.is_complete);
-    assert_eq!(place.told(), Vec::<String>::new());
+    assert_eq!(place.message(), Vec::<String>::new());
 }
 
 #[test]
@@ -192,17 +192,17 @@ fn a_damaged_file_in_the_spool_keeps_nothing_else_back() {
     store.keep(&comparison("a")).unwrap();
     store.keep(&comparison("b")).unwrap();
     drop(store);
-    place.told();
+    place.message();
     let spool = place.path("spool");
     let folder = std::fs::read_dir(&spool).unwrap().next().unwrap().unwrap();
     std::fs::write(folder.path().join("a.record"), "{\"id\":\"a\"").unwrap();
     server.start();
     let store = place.open();
     assert_eq!(ids(&store), ["b"]);
-    let told = place.told();
+    let message = place.message();
     assert!(
-        told.len() == 1 && told[0].contains("a.record waits still"),
-        "{told:?}"
+        message.len() == 1 && message[0].contains("a.record waits still"),
+        "{message:?}"
     );
     assert_eq!(place.waiting(), ["a.record"]);
 }

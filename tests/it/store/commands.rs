@@ -191,9 +191,9 @@ fn records_are_stored_listed_shown_tagged_compared_and_removed() {
     assert_eq!(pruned["records"][0], second["id"]);
     assert_eq!(pruned["freed_bytes"], 0);
     stage.compare();
-    let told = stage.print(&["record", "prune", "--untagged", "--yes"]);
+    let message = stage.print(&["record", "prune", "--untagged", "--yes"]);
     assert_eq!(
-        told,
+        message,
         "Removed 1 record; the server gives their space back when it vacuums.\n"
     );
     assert_eq!(stage.json(&["record", "history"])["total"], 1);
@@ -291,15 +291,15 @@ fn a_measurement_outlives_its_server() {
     let output = comparing.wait_with_output().unwrap();
     let (out, err) = texts(&output);
     assert!(output.status.success(), "{err}");
-    let told: Vec<&str> = err.lines().filter(|l| !l.contains("--max-runs")).collect();
-    assert_eq!(told.len(), 1, "{err}");
+    let message: Vec<&str> = err.lines().filter(|l| !l.contains("--max-runs")).collect();
+    assert_eq!(message.len(), 1, "{err}");
     assert!(
-        told[0].starts_with("warning:") && told[0].contains("spool"),
+        message[0].starts_with("warning:") && message[0].contains("spool"),
         "{err}"
     );
     let record: Value = serde_json::from_str(&out).unwrap();
     assert!(stage.waiting() > 0);
-    // Who reads is told, and nothing that waits is lost by it.
+    // Readers are notified, and nothing that waits is lost by it.
     let output = stage.run(&["record", "history"]);
     let (_, err) = texts(&output);
     assert_eq!(output.status.code(), Some(2));
@@ -385,9 +385,12 @@ fn stores_are_copied() {
     let Some(second) = database("store::stores_are_copied") else {
         return;
     };
-    let told = stage.json(&["record", "copy", &file, &second]);
+    let message = stage.json(&["record", "copy", &file, &second]);
     assert_eq!(
-        (told["copied"].as_u64(), told["already_there"].as_u64()),
+        (
+            message["copied"].as_u64(),
+            message["already_there"].as_u64()
+        ),
         (Some(2), Some(0))
     );
     let there = Stage::new(second);

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant, SystemTime};
 use pinwise_record::Stopped;
 use pinwise_store::{Filter, Growth, Store, StoreError};
 
-use super::{Keeper, Place, comparison, cut_off, places, run, watched};
+use super::{LimitedObserver, Place, comparison, cut_off, places, run, watched};
 
 fn check(test: &str, condition: impl Fn(&Place)) {
     for place in places(test) {
         condition(&place);
-        assert_eq!(place.told(), Vec::<String>::new());
+        assert_eq!(place.message(), Vec::<String>::new());
     }
 }
 
@@ -41,11 +41,11 @@ fn a_finished_record_comes_back_whole() {
 fn a_killed_record_keeps_every_finished_run() {
     check("store::a_killed_record_keeps_every_finished_run", |place| {
         let mut store = place.open();
-        let mut keeper = Keeper {
+        let mut observer = LimitedObserver {
             store: &mut store,
             left: 9,
         };
-        watched("cut", &mut keeper);
+        watched("cut", &mut observer);
         let growing = store.load("cut").unwrap();
         assert_eq!(growing.runs.len(), 9, "a growing record can be read");
         drop(store);
@@ -249,7 +249,7 @@ fn hostile_texts_are_kept() {
         assert_eq!(stored.body, serde_json::to_string(&record).unwrap());
         assert!(stored.comparison().unwrap() == record);
         let found = store.find(&Filter::default()).unwrap();
-        assert_eq!(found.lines[0].outline.tags, record.tags);
+        assert_eq!(found.lines[0].summary.tags, record.tags);
         for filter in [
             Filter {
                 tag: Some(hostile.to_owned()),
@@ -299,7 +299,7 @@ fn tags_change_in_the_record_and_in_its_line() {
             };
             let found = store.find(&of_x).unwrap();
             assert_eq!(found.total, 1);
-            assert_eq!(found.lines[0].outline.tags, ["x"]);
+            assert_eq!(found.lines[0].summary.tags, ["x"]);
             store.retag("one", |_| Vec::new()).unwrap();
             assert_eq!(store.find(&of_x).unwrap().total, 0);
             assert!(matches!(store.retag("x", add), Err(StoreError::Id(_))));

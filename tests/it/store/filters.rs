@@ -36,7 +36,7 @@ fn plainly(all: &[Listed], filter: &Filter) -> Vec<Listed> {
         let kind = entry.schema.split_once('/').map_or("", |(name, _)| name);
         let text = format!(
             "{} {} {} {} {:?}",
-            entry.id, entry.title, entry.host, entry.verdict, line.outline.tags
+            entry.id, entry.title, entry.host, entry.verdict, line.summary.tags
         )
         .to_lowercase();
         filter.host.as_ref().is_none_or(|host| &entry.host == host)
@@ -47,11 +47,11 @@ fn plainly(all: &[Listed], filter: &Filter) -> Vec<Listed> {
             && filter
                 .tag
                 .as_ref()
-                .is_none_or(|tag| line.outline.tags.contains(tag))
+                .is_none_or(|tag| line.summary.tags.contains(tag))
             && filter
                 .subject
                 .as_ref()
-                .is_none_or(|s| line.outline.subject.as_ref() == Some(s))
+                .is_none_or(|s| line.summary.subject.as_ref() == Some(s))
             && filter
                 .text
                 .iter()
@@ -82,9 +82,9 @@ fn all_is_found_newest_first() {
             found
                 .lines
                 .iter()
-                .all(|line| !line.outline.figures.is_empty())
+                .all(|line| !line.summary.figures.is_empty())
         );
-        let subject = found.lines[0].outline.subject.clone();
+        let subject = found.lines[0].summary.subject.clone();
         let same = Filter {
             subject,
             ..Filter::default()

@@ -65,9 +65,9 @@ fn others_may_read_a_record_and_not_change_it() {
     let mut other = comparison("hers");
     other.tags = vec!["forged".to_owned()];
     let error = store.keep(&other).err().map(|error| error.to_string());
-    let waits = shared.bert.told().join("\n");
-    let told = error.unwrap_or(waits);
-    assert!(told.contains("another database user's"), "{told}");
+    let waits = shared.bert.message().join("\n");
+    let message = error.unwrap_or(waits);
+    assert!(message.contains("another database user's"), "{message}");
     assert!(!store.create(&other).unwrap());
     assert_eq!(shared.anna.open().load("hers").unwrap(), before);
     // Who made the tables has no more rights to the rows of others.

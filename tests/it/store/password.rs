@@ -113,7 +113,7 @@ fn authentication(method: u8, body: &[u8]) -> Vec<u8> {
     [&b"R"[..], &length.to_be_bytes(), &[0, 0, 0, method], body].concat()
 }
 
-/// Asks for SCRAM with so many rounds.
+/// Asks for SCRAM with this many rounds.
 fn ask_for_rounds(client: &mut TcpStream, rounds: u32) {
     client
         .write_all(&authentication(10, b"SCRAM-SHA-256\0\0"))

@@ -110,8 +110,11 @@ fn a_server_that_is_not_there_is_told_without_its_password() {
     for url in urls {
         let error = Place::database(url).try_open().unwrap_err();
         assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
-        let told = format!("{error} {error:?}");
-        assert!(!told.contains("secret") && told.contains("me@"), "{told}");
+        let message = format!("{error} {error:?}");
+        assert!(
+            !message.contains("secret") && message.contains("me@"),
+            "{message}"
+        );
     }
     let shown = format!("{:?}", Location::parse("postgres://me:secret@h/db"));
     assert!(!shown.contains("secret"), "{shown}");

@@ -112,10 +112,10 @@ fn up(folder: &Path, settings: &[String]) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     // 69: nothing is installed. Anything else is a fault of the tests.
-    assert_eq!(output.status.code(), Some(69), "{told}");
-    Err(told)
+    assert_eq!(output.status.code(), Some(69), "{message}");
+    Err(message)
 }
 
 fn create(folder: &Path) -> String {

@@ -61,7 +61,7 @@ fn no_record_of_64_writers_is_lost() {
             }
             stored.comparison().unwrap();
         }
-        assert_eq!(place.told(), Vec::<String>::new());
+        assert_eq!(place.message(), Vec::<String>::new());
     }
 }
 
@@ -130,14 +130,14 @@ fn two_writers_of_one_record_both_succeed() {
     // The store sends it again, and takes the place of what it then sees.
     let record = comparison("kept");
     overtake(&place.url, "kept", || store.keep(&record)).unwrap();
-    assert_eq!(place.told(), Vec::<String>::new());
+    assert_eq!(place.message(), Vec::<String>::new());
     assert!(store.load("kept").unwrap().comparison().unwrap() == record);
     // Or leaves it.
     let created = overtake(&place.url, "left", || store.create(&comparison("left")));
     assert!(!created.unwrap());
     let body = "SELECT body FROM pinwise.record WHERE id = 'left'";
     assert_eq!(select(&place.url, body), ["faster"]);
-    assert_eq!(place.told(), Vec::<String>::new());
+    assert_eq!(place.message(), Vec::<String>::new());
     // The same of one that brings runs, in a transaction.
     let file = Place::file();
     cut_off(file.open(), "cut", 3);

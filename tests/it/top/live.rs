@@ -42,12 +42,12 @@ impl Shown {
             .unwrap();
         let keys = script.stdin.take().unwrap();
         let mut out = script.stdout.take().unwrap();
-        let (told, output) = channel();
+        let (message, output) = channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(read) = out.read(&mut buffer)
                 && read > 0
-                && told.send(buffer[..read].to_vec()).is_ok()
+                && message.send(buffer[..read].to_vec()).is_ok()
             {}
         });
         Self {

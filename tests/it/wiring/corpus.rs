@@ -1,7 +1,7 @@
 //! Recorded latency matrices of machines whose wiring is known, and how an
 //! answer is judged.
 //!
-//! `latency/INDEX.csv` of the corpus tells the number and size of the groups.
+//! `latency/INDEX.csv` of the corpus has the number and size of the groups.
 //! Which CPUs they hold follows from how systems number CPUs: groups are runs
 //! of consecutive numbers, or every n-th number, or (threads numbered after all
 //! cores) the same run in both halves. Of these numberings the one is taken

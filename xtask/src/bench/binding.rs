@@ -139,7 +139,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
 
 A program in C creates and joins {MANY} threads that do nothing, one after
 another ({FEW} under likwid-pin), or {TOGETHER} that wait for each other;
-microseconds per thread, told by the program itself. Placed by itself means
+microseconds per thread, reported by the program itself. Placed by itself means
 `pthread_attr_setaffinity_np`: what a bound thread costs where nobody traces. `run` binds each before its
 first instruction and reads its mask and CPU time at its end; likwid-pin binds
 from within, by `LD_PRELOAD`, which static programs do not have. Medians of

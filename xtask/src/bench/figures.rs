@@ -16,7 +16,7 @@ const TIERS: [&str; 5] = ["proc", "switch", "cpu-wide", "tracepoint", "bpf"];
 const ROUNDS: usize = 3;
 /// A user of every Debian whom nothing runs as.
 const USER: &str = "games";
-/// Figures may differ by so much, or are marked as bounds.
+/// Figures may differ by this much, or are marked as bounds.
 const ALLOWED: f64 = 0.03;
 /// What is less is not judged, s and switches: two clocks cannot agree on it.
 const LEAST_S: f64 = 0.05;
@@ -199,7 +199,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
 
 Twelve programs under each tier. The trace's figures stand as ratios to the
 kernel's, the median of {ROUNDS} runs each: CPU time and switches to getrusage of
-the program's parent, queued time and threads to what taskstats tells of each
+the program's parent, queued time and threads to what taskstats reports of each
 thread when it exits. Taskstats does not see a thread's last moments, and a
 tracer's own time between a switch and the kernel's note of it counts as queued.
 ≥: the trace says itself that it is a lower bound. –: less than {LEAST_S} s or
@@ -279,18 +279,18 @@ fn measured(
             output.status.success(),
             "{tier}: {line} could not be traced"
         );
-        let told: Value = serde_json::from_slice(&output.stdout)?;
-        let bounds = told["at_least"].to_string();
+        let output_text: Value = serde_json::from_slice(&output.stdout)?;
+        let bounds = output_text["at_least"].to_string();
         let keys = [
             ("cpu_s", "cpu_time", LEAST_S),
             ("wait_s", "queued", LEAST_S),
             ("switches", "switches", LEAST_SWITCHES),
             ("threads", "threads", 0.0),
         ];
-        let ends = told["trace"]["threads"].as_f64().unwrap_or(0.0);
+        let ends = output_text["trace"]["threads"].as_f64().unwrap_or(0.0);
         for (figure, (key, bound, least)) in figures.iter_mut().zip(keys) {
-            let kernel = told["kernel"][key].as_f64().unwrap_or(f64::NAN);
-            let mut trace = told["trace"][key].as_f64().unwrap_or(f64::NAN);
+            let kernel = output_text["kernel"][key].as_f64().unwrap_or(f64::NAN);
+            let mut trace = output_text["trace"][key].as_f64().unwrap_or(f64::NAN);
             if key == "switches" && ends > ALLOWED * trace {
                 trace = f64::NAN;
             }

@@ -28,7 +28,7 @@ const FLEETS: [(usize, f64, u64); 11] = [
     (10_000, 0.0, 2),
     (10_000, 3.0, 3),
 ];
-/// Fleets of at least so many nodes count for the table by fault.
+/// Fleets of at least this many nodes count for the table by fault.
 const LARGE: usize = 250;
 /// Nodes of the fleet whose costs are measured, and rounds.
 const COST_NODES: usize = 10_000;
@@ -39,13 +39,13 @@ const RULES: [&str; 3] = ["pinwise", "modified z", "3 sigma"];
 
 /// What came of one rule on one fleet.
 #[derive(Debug, Clone, Copy)]
-struct Outcome {
+struct FleetOutcome {
     named: usize,
     found: usize,
     planted: usize,
 }
 
-impl Outcome {
+impl FleetOutcome {
     fn false_share(self) -> f64 {
         if self.named == 0 {
             return 0.0;
@@ -63,7 +63,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     let mut by_fault = ByFault::new();
     let mut rows = String::new();
     for (nodes, faults, fleets) in FLEETS {
-        let mut outcomes: [Vec<Outcome>; RULES.len()] = Default::default();
+        let mut outcomes: [Vec<FleetOutcome>; RULES.len()] = Default::default();
         for seed in 1..=fleets {
             let fleet = Fleet::simulate(setting, nodes, faults, seed)?;
             let named = [vec![fleet.reported(setting)?], fleet.scripted(&script)?].concat();
@@ -107,10 +107,10 @@ By fault, fleets of {LARGE} nodes and more:
     ))
 }
 
-fn row(nodes: usize, faults: f64, outcomes: &[Vec<Outcome>; RULES.len()]) -> String {
+fn row(nodes: usize, faults: f64, outcomes: &[Vec<FleetOutcome>; RULES.len()]) -> String {
     let mut text = format!("| {nodes} | {faults} % | {} |", outcomes[0].len());
     for outcomes in outcomes {
-        let sum = |of: fn(&Outcome) -> usize| outcomes.iter().map(of).sum::<usize>() as f64;
+        let sum = |of: fn(&FleetOutcome) -> usize| outcomes.iter().map(of).sum::<usize>() as f64;
         let planted = sum(|o| o.planted);
         if planted == 0.0 {
             let mean = sum(|o| o.named) / outcomes.len() as f64;
@@ -160,9 +160,9 @@ impl Fleet {
         };
         let mut command = fleet.pinwise(setting);
         command.args(simulation(nodes, faults, seed));
-        let told: Value = serde_json::from_str(&output(&mut command)?)?;
-        fleet.id = text(&told["fleet"])?;
-        for planted in told["planted"].as_array().context("planted")? {
+        let output_text: Value = serde_json::from_str(&output(&mut command)?)?;
+        fleet.id = text(&output_text["fleet"])?;
+        for planted in output_text["planted"].as_array().context("planted")? {
             let fault = text(&planted["fault"])?;
             fleet.planted.insert(text(&planted["node"])?, fault);
         }
@@ -195,8 +195,8 @@ impl Fleet {
 
     /// The nodes that pinwise names.
     fn reported(&self, setting: &Setting) -> Result<BTreeSet<String>> {
-        let told: Value = serde_json::from_str(&output(&mut self.report(setting))?)?;
-        let outliers = told["outliers"].as_array().context("outliers")?;
+        let output_text: Value = serde_json::from_str(&output(&mut self.report(setting))?)?;
+        let outliers = output_text["outliers"].as_array().context("outliers")?;
         outliers
             .iter()
             .map(|outlier| text(&outlier["node"]))
@@ -205,19 +205,19 @@ impl Fleet {
 
     /// Those that the script names, by either rule.
     fn scripted(&self, script: &Path) -> Result<Vec<BTreeSet<String>>> {
-        let told: Value = serde_json::from_str(&output(&mut self.script(script))?)?;
+        let output_text: Value = serde_json::from_str(&output(&mut self.script(script))?)?;
         let rules = ["modified_z", "three_sigma"];
         { rules.into_iter() }
             .map(|rule| {
-                let nodes = told[rule].as_array().context("a rule's nodes")?;
+                let nodes = output_text[rule].as_array().context("a rule's nodes")?;
                 nodes.iter().map(text).collect()
             })
             .collect()
     }
 
-    fn outcome(&self, named: &BTreeSet<String>) -> Outcome {
+    fn outcome(&self, named: &BTreeSet<String>) -> FleetOutcome {
         let found = named.iter().filter(|node| self.planted.contains_key(*node));
-        Outcome {
+        FleetOutcome {
             named: named.len(),
             found: found.count(),
             planted: self.planted.len(),

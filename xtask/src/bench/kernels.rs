@@ -59,8 +59,8 @@ The same work in C (`xtask/src/bench/fft.c`, `mandelbrot.c`, `gcc -O3
 radix 4 with tables against rustfft; the checksums are equal. *mandelbrot*: as
 it is defined, one point after the other, and by pinwise's own method, several
 points at once in arrays. pinwise counts the same on every machine and therefore
-never fuses a multiplication with an addition; gcc does, unless told
-`-ffp-contract=off`, which saves it two of seven operations.
+never fuses a multiplication with an addition; gcc does, unless
+given `-ffp-contract=off`, which saves it two of seven operations.
 
 | work | pinwise, ms | C, ms | pinwise over C |
 |---|---|---|---|
@@ -134,11 +134,11 @@ fn compile(folder: &Path, source: &str, name: &str, options: &[&str]) -> Result<
 }
 
 /// Seconds that a program says, and what it says last.
-fn told(program: &Path, arguments: &[usize]) -> Result<(f64, String)> {
+fn output_text(program: &Path, arguments: &[usize]) -> Result<(f64, String)> {
     let mut command = Command::new(program);
     let text = output(command.args(arguments.iter().map(usize::to_string)))?;
     let mut words = text.split_whitespace();
-    let seconds = words.next().context("the C program told nothing")?;
+    let seconds = words.next().context("the C program printed nothing")?;
     let last = words.next_back().unwrap_or_default();
     Ok((seconds.parse()?, last.to_owned()))
 }
@@ -150,7 +150,7 @@ struct Case {
     size: usize,
     program: PathBuf,
     arguments: Vec<usize>,
-    /// Must both tell the same checksum?
+    /// Must both print the same checksum?
     is_checked: bool,
 }
 
@@ -200,7 +200,7 @@ fn beside(pinwise: &Path, folder: &Path) -> Result<String> {
     for round in 0..ROUNDS {
         for (case, (own, other)) in cases.iter().zip(&mut taken) {
             let ours = || kernel(pinwise, case.kernel, Some(case.size), "native", UNITS);
-            let theirs = || told(&case.program, &case.arguments);
+            let theirs = || output_text(&case.program, &case.arguments);
             let (ours, theirs) = if round % 2 == 0 {
                 (ours()?, theirs()?)
             } else {

@@ -216,7 +216,7 @@ fn kernels(pinwise: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result
                 .args(["--work", &(KERNEL_WORK * threads).to_string()]);
             let record: Value = serde_json::from_str(&output(&mut command)?)?;
             let speed = record["bytes_per_s"].as_f64();
-            best = best.max(speed.context("the kernel told no bytes")? / 1e9);
+            best = best.max(speed.context("the kernel reported no bytes")? / 1e9);
         }
         note(figures, KERNEL, best);
     }
@@ -244,12 +244,12 @@ fn openmp(stream: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result<(
         .env("OMP_PROC_BIND", "true")
         .env("OMP_PLACES", "{0},{1}")
         .stderr(Stdio::null());
-    let told = command.output()?;
-    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    let output_text = command.output()?;
+    let text = String::from_utf8_lossy(&output_text.stdout).into_owned();
     for (figures, (name, ..)) in figures.iter_mut().zip(LOOPS) {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         let best = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-        let best = best.with_context(|| format!("the STREAM loops did not tell {name}"))?;
+        let best = best.with_context(|| format!("the STREAM loops did not report {name}"))?;
         note(figures, "STREAM", best);
     }
     Ok(())
@@ -290,11 +290,11 @@ fn likwid_speed(way: &str, arrays: usize, threads: usize) -> Result<f64> {
         .args(["-t", way, "-i", PASSES, "-w"])
         .arg(format!("S0:{megabytes}MB:{threads}"))
         .stderr(Stdio::null());
-    let told = command.output()?;
-    let text = String::from_utf8_lossy(&told.stdout);
+    let output_text = command.output()?;
+    let text = String::from_utf8_lossy(&output_text.stdout);
     let speed = text.lines().find_map(|line| line.strip_prefix("MByte/s:"));
     let speed: f64 = speed
-        .with_context(|| format!("likwid-bench -t {way} failed ({})", told.status))?
+        .with_context(|| format!("likwid-bench -t {way} failed ({})", output_text.status))?
         .trim()
         .parse()?;
     Ok(speed / 1e3)
@@ -318,7 +318,7 @@ fn sysbench(threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
         let speed = text
             .lines()
             .find_map(|line| line.split_once("transferred (")?.1.split_once(" MiB/sec"))
-            .context("sysbench did not tell its speed")?;
+            .context("sysbench did not report its speed")?;
         let mebibytes: f64 = speed.0.parse()?;
         note(figures, "sysbench", mebibytes * 1.048_576 / 1e3);
     }

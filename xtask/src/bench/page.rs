@@ -65,7 +65,7 @@ In headless Chromium, without a GPU; the page is a file on disk:
     ))
 }
 
-/// A comparison of so many arms; it takes all its runs.
+/// A comparison of this many arms; it takes all its runs.
 fn fill(setting: &Setting, store: &str) -> Result<()> {
     let mut command = Command::new(&setting.pinwise);
     command.args([
@@ -100,9 +100,9 @@ fn size(path: &Path) -> Result<f64> {
 /// What the page's own script measures in a browser: a line of JSON for each
 /// figure.
 fn seen(setting: &Setting) -> Result<String> {
-    let told = output(&mut web::bench(&setting.pinwise)?)?;
+    let output_text = output(&mut web::bench(&setting.pinwise)?)?;
     let mut rows = String::new();
-    for line in told.lines().filter(|line| line.starts_with('{')) {
+    for line in output_text.lines().filter(|line| line.starts_with('{')) {
         let figure: Value = serde_json::from_str(line).context("the page's benchmark")?;
         let what = figure["what"].as_str().unwrap_or_default();
         let ms = |field: &str| figure[field].as_f64().context("a figure without a time");

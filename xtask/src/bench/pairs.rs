@@ -127,9 +127,9 @@ fn measure_peer(peer: &Path, series: &mut Series) -> Result<()> {
         let started = Instant::now();
         let mut command = Command::new(peer);
         command.args(["1000", "300", "--cores", "0,1", "--csv"]);
-        let told = command.stderr(Stdio::null()).output()?;
+        let output_text = command.stderr(Stdio::null()).output()?;
         series.wall_ms.push(1e3 * started.elapsed().as_secs_f64());
-        let text = String::from_utf8_lossy(&told.stdout).into_owned();
+        let text = String::from_utf8_lossy(&output_text.stdout).into_owned();
         let ns = text
             .split([',', '\n'])
             .find_map(|field| field.trim().parse::<f64>().ok())

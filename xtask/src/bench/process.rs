@@ -34,7 +34,7 @@ pub(super) fn measure(command: &mut Command) -> Result<Taken> {
     })
 }
 
-/// Waits for a child and takes its usage, which `std` does not tell.
+/// Waits for a child and takes its usage, which `std` does not report.
 #[expect(unsafe_code, reason = "std has no wait with usage")]
 fn wait(pid: u32) -> Result<(i32, libc::rusage)> {
     let mut status = 0;

@@ -1,5 +1,5 @@
 //! What rules cost while 200 processes a second are started, and how soon a new
-//! process is placed: told by the kernel, and polling.
+//! process is placed: notified by the kernel, and polling.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -125,9 +125,9 @@ fn place(waiter: &Path, chance: &mut ChaCha8Rng, never: &mut usize) -> Result<Ve
     let mut all = Vec::with_capacity(PLACED);
     for _ in 0..PLACED {
         std::thread::sleep(Duration::from_millis(chance.random_range(30..130)));
-        let told = Command::new(waiter).output()?;
-        let told = String::from_utf8_lossy(&told.stdout).into_owned();
-        match told.trim().parse::<f64>() {
+        let output_text = Command::new(waiter).output()?;
+        let output_text = String::from_utf8_lossy(&output_text.stdout).into_owned();
+        match output_text.trim().parse::<f64>() {
             Ok(micros) => all.push(micros / 1000.0),
             Err(_) => *never += 1,
         }

@@ -51,7 +51,7 @@ const SAMPLERS: [Sampler; 10] = [
     Sampler::PerfTables(OFTEN_HZ),
 ];
 
-/// CPU time of the command, and of pinwise where it tells it, s.
+/// CPU time of the command, and of pinwise where it reports it, s.
 #[derive(Debug, Clone, Copy)]
 struct Used {
     cpu_s: f64,
@@ -183,10 +183,14 @@ impl Sampler {
             let words = String::from_utf8_lossy(&output.stderr).into_owned();
             bail!("{} failed: {}", self.name(), words.trim());
         }
-        let told = matches!(self, Self::Pinwise(_) | Self::PinwiseTables(_))
+        let output_text = matches!(self, Self::Pinwise(_) | Self::PinwiseTables(_))
             .then(|| serde_json::from_slice(&output.stdout));
-        let told: Option<Value> = told.transpose()?;
-        let figure = |key: &str| told.as_ref().and_then(|told| told[key].as_f64());
+        let output_text: Option<Value> = output_text.transpose()?;
+        let figure = |key: &str| {
+            output_text
+                .as_ref()
+                .and_then(|output_text| output_text[key].as_f64())
+        };
         let note: Value = serde_json::from_slice(&std::fs::read(&note)?)?;
         Ok(Used {
             cpu_s: note["cpu_s"].as_f64().context("no cpu_s")?,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Setting;
 use super::process::median;
 
-/// Algorithms that spin for milliseconds, with CPUs that they are told of.
+/// Algorithms that spin for milliseconds, with CPUs that they are told to expect.
 const ALGORITHMS: [(&str, &str); 3] = [
     ("netfx_awarelock", "8"),
     ("netfx_awarelock", "24"),

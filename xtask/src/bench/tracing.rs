@@ -57,7 +57,7 @@ struct Used {
     cpu_s: f64,
     /// As the kernel counts them.
     switches: f64,
-    told: Option<Told>,
+    reported: Option<Told>,
 }
 
 /// What a trace of pinwise's says of it.
@@ -141,44 +141,47 @@ fn compare(
         let ratios: Vec<f64> = pairs().map(|(run, base)| run.cpu_s / base.cpu_s).collect();
         let us = pairs().map(|(run, base)| 1e6 * (run.cpu_s - base.cpu_s) / base.switches);
         let (low, high) = quartiles(ratios.clone());
-        let told: Vec<(Told, Used)> = runs.iter().filter_map(|r| Some((r.told?, *r))).collect();
+        let reported: Vec<(Told, Used)> = runs
+            .iter()
+            .filter_map(|r| Some((r.reported?, *r)))
+            .collect();
         rows += &format!(
             "| {} | {:.2} ({low:.2}–{high:.2}) | {} | {:+.2} | {} |\n",
             tracer.name(),
             median(ratios),
             asked_here(asked),
             median(us.collect()),
-            own_columns(&told),
+            own_columns(&reported),
         );
     }
     Ok(rows)
 }
 
-/// What only a trace of pinwise's tells: own time, lost, counted.
-fn own_columns(told: &[(Told, Used)]) -> String {
-    if told.is_empty() {
+/// What only pinwise's trace reports: own time, lost, counted.
+fn own_columns(reported: &[(Told, Used)]) -> String {
+    if reported.is_empty() {
         return "– | – | –".to_owned();
     }
-    let own: Option<Vec<f64>> = told
+    let own: Option<Vec<f64>> = reported
         .iter()
-        .map(|(told, used)| Some(told.own_cpu_s? / used.cpu_s))
+        .map(|(reported, used)| Some(reported.own_cpu_s? / used.cpu_s))
         .collect();
     let own = own.map_or("–".to_owned(), |own| {
         format!("{:.1} %", 100.0 * median(own))
     });
-    format!("{own} | {} | {}", lost(told), counted(told))
+    format!("{own} | {} | {}", lost(reported), counted(reported))
 }
 
-fn lost(told: &[(Told, Used)]) -> String {
-    let lost: f64 = told.iter().map(|(told, _)| told.lost).sum();
+fn lost(reported: &[(Told, Used)]) -> String {
+    let lost: f64 = reported.iter().map(|(reported, _)| reported.lost).sum();
     format!("{lost}")
 }
 
 /// The largest deviation of all runs.
-fn counted(told: &[(Told, Used)]) -> String {
-    let deviations: Option<Vec<f64>> = told
+fn counted(reported: &[(Told, Used)]) -> String {
+    let deviations: Option<Vec<f64>> = reported
         .iter()
-        .map(|(told, used)| Some(told.switches? / used.switches - 1.0))
+        .map(|(reported, used)| Some(reported.switches? / used.switches - 1.0))
         .collect();
     let worst = deviations
         .into_iter()
@@ -197,19 +200,19 @@ fn many(setting: &Setting) -> Result<String> {
     let command = ["sh", "-c", &script].map(str::to_owned);
     let mut rows = String::new();
     for tier in ["switch", "cpu-wide", "tracepoint", "bpf"] {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..MANY_ROUNDS {
             let used = Tracer::Pinwise(tier).run(setting, &command)?;
-            told.push((used.told.context("no trace")?, used));
+            reported.push((used.reported.context("no trace")?, used));
         }
-        let rates = told
-            .iter()
-            .map(|(told, used)| told.all_switches.unwrap_or(used.switches) / told.elapsed_s);
+        let rates = reported.iter().map(|(reported, used)| {
+            reported.all_switches.unwrap_or(used.switches) / reported.elapsed_s
+        });
         rows += &format!(
             "| pinwise, {tier} | {:.0} | {} | {} |\n",
             median(rates.collect()),
-            lost(&told),
-            counted(&told)
+            lost(&reported),
+            counted(&reported)
         );
     }
     Ok(rows)
@@ -260,8 +263,8 @@ impl Tracer {
             let words = String::from_utf8_lossy(&output.stderr).into_owned();
             bail!("{} failed: {}", self.name(), words.trim());
         }
-        let told = matches!(self, Self::Pinwise(_)).then(|| Told::read(&output.stdout));
-        Used::read(&note, told.transpose()?)
+        let reported = matches!(self, Self::Pinwise(_)).then(|| Told::read(&output.stdout));
+        Used::read(&note, reported.transpose()?)
     }
 }
 
@@ -287,13 +290,13 @@ impl Told {
 }
 
 impl Used {
-    fn read(note: &PathBuf, told: Option<Told>) -> Result<Self> {
+    fn read(note: &PathBuf, reported: Option<Told>) -> Result<Self> {
         let note: Value = serde_json::from_slice(&std::fs::read(note)?)?;
         let figure = |key: &str| note[key].as_f64().with_context(|| format!("no {key}"));
         Ok(Self {
             cpu_s: figure("cpu_s")?,
             switches: figure("switches")?,
-            told,
+            reported,
         })
     }
 }
@@ -313,17 +316,17 @@ pub(crate) fn used(note: &str, command: &[&str]) -> Result<()> {
     }
     // SAFETY: rusage is plain integers, for which zeros are valid, and the
     // pointer is valid for the call.
-    #[expect(unsafe_code, reason = "std does not tell the usage of children")]
+    #[expect(unsafe_code, reason = "std does not report the usage of children")]
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
         usage
     };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + 1e-6 * time.tv_usec as f64;
-    let told = serde_json::json!({
+    let reported = serde_json::json!({
         "cpu_s": seconds(usage.ru_utime) + seconds(usage.ru_stime),
         "switches": usage.ru_nvcsw + usage.ru_nivcsw,
     });
-    std::fs::write(note, told.to_string())?;
+    std::fs::write(note, reported.to_string())?;
     Ok(())
 }

@@ -61,8 +61,8 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     let mut last = Value::Null;
     for _ in 0..ROUNDS {
         let (writers, runs) = (WRITERS.to_string(), RUNS.to_string());
-        let told = library_benchmark("writers", &[&url, &writers, &runs])?;
-        last = serde_json::from_str(&told).with_context(|| told.clone())?;
+        let output_text = library_benchmark("writers", &[&url, &writers, &runs])?;
+        last = serde_json::from_str(&output_text).with_context(|| output_text.clone())?;
         rates[0].push(last["runs_per_s"].as_f64().unwrap_or_default());
         let bytes = last["run_bytes"].as_u64().unwrap_or_default();
         std::fs::write(
@@ -138,10 +138,12 @@ fn single_inserts(server: &Server, script: &Path) -> Result<f64> {
         .arg("-f")
         .arg(script)
         .arg("postgres");
-    let told = output(&mut command)?;
-    let line = told.lines().find_map(|line| line.strip_prefix("tps = "));
+    let output_text = output(&mut command)?;
+    let line = output_text
+        .lines()
+        .find_map(|line| line.strip_prefix("tps = "));
     let rate = line.and_then(|line| line.split(' ').next()?.parse().ok());
-    rate.with_context(|| format!("pgbench told no rate: {told}"))
+    rate.with_context(|| format!("pgbench printed no rate: {output_text}"))
 }
 
 fn pgbench() -> Result<PathBuf> {

@@ -31,7 +31,7 @@ const MOST_LOOKED_AT: usize = 500;
 /// Longer entries are not used, bytes: real ones have a few hundred.
 const LONGEST_ENTRY: usize = 64 << 10;
 
-/// Reads so many bytes of a file at an offset; `None` where they are not there.
+/// Reads this many bytes of a file at an offset; `None` where they are not there.
 pub type Read<'a> = &'a mut dyn FnMut(u64, usize) -> Option<Vec<u8>>;
 
 /// What may still be gone through of entries, bytes: tables may be made to take
@@ -43,7 +43,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// So many bytes of entries.
+    /// This many bytes of entries.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         Self {
@@ -427,7 +427,7 @@ impl Headers {
     }
 }
 
-/// So many headers.
+/// This many headers.
 fn table<T: pod::Pod>(read: Read<'_>, offset: u64, count: usize) -> Option<Vec<T>> {
     if count > MOST_HEADERS {
         return None;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::launcher::LaunchError;
 
-/// Longest words of Slurm that are told, characters.
+/// Longest words of Slurm that are reported, characters.
 const LONGEST_WORDS: usize = 400;
 
 /// Variables by which a user's or a site's shell changes what the commands do.

@@ -10,7 +10,7 @@ use pinwise_record::FleetJob;
 /// `squeue --format`: id, state in full, nodes, name, reason. Name and reason
 /// stand last, for others choose what is in them.
 pub(super) const FORMAT: &str = "%i|%T|%N|%j|%r";
-/// `squeue --Format` of what `--format` cannot tell: id, restarts.
+/// `squeue --Format` of what `--format` lacks: id, restarts.
 pub(super) const RESTARTS: &str = "JobArrayID:64,RestartCnt:16";
 /// `sacct --format`, with `--parsable2`.
 pub(super) const ACCOUNTED: &str = "JobID,State,NodeList,JobName";
@@ -102,11 +102,11 @@ fn parse_line(line: &str, name: &str) -> Option<Option<Listed>> {
     else {
         return Some(None);
     };
-    let told = match reason {
+    let reported = match reason {
         "None" | "" => plain(state),
         reason => format!("{} ({})", plain(state), plain(reason)),
     };
-    listed(id, state, nodes, told).map(Some)
+    listed(id, state, nodes, reported).map(Some)
 }
 
 /// What `sacct --noheader --parsable2 --allocations --format ACCOUNTED`

@@ -3,7 +3,7 @@
 //!
 //! The commands' `--format` is read, which is the same since Slurm 15.08, not
 //! their JSON, which changes. A job never counts as done here: what a node has
-//! done is told by its files, and Slurm only tells why it has not.
+//! done is seen from its files, and Slurm is only asked why it has not.
 
 mod call;
 mod jobs;
@@ -45,19 +45,19 @@ impl Launcher for Slurm {
 
     fn plan(&self, task: &Task, wanted: &Wanted, choice: &Choice) -> Result<String, LaunchError> {
         let jobs = script::jobs(task, wanted, choice)?;
-        let mut told = script::script(task)?;
-        told.push('\n');
+        let mut on_job = script::script(task)?;
+        on_job.push('\n');
         for (_, words) in jobs.iter().take(MOST_SHOWN) {
             let quoted: Vec<String> = words.iter().map(|word| script::quoted(word)).collect();
-            told.push_str(&format!("sbatch {}\n", quoted.join(" ")));
+            on_job.push_str(&format!("sbatch {}\n", quoted.join(" ")));
         }
         if jobs.len() > MOST_SHOWN {
             let more = jobs.len() - MOST_SHOWN;
-            told.push_str(&format!(
+            on_job.push_str(&format!(
                 "… and {more} more like these, one for each node\n"
             ));
         }
-        Ok(told)
+        Ok(on_job)
     }
 
     fn submit(
@@ -66,13 +66,13 @@ impl Launcher for Slurm {
         wanted: &Wanted,
         choice: &Choice,
         submitted: &str,
-        told: &mut dyn FnMut(FleetJob),
+        on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError> {
         let jobs = script::jobs(task, wanted, choice)?;
         write_script(&task.folder, &script::script(task)?)?;
         for (node, words) in jobs {
             let said = call("sbatch", &words)?.output("sbatch")?;
-            told(FleetJob {
+            on_job(FleetJob {
                 id: job_id(&said)?,
                 node,
                 submitted: submitted.to_owned(),

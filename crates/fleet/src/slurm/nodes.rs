@@ -101,8 +101,8 @@ pub(super) fn choose(wanted: &Wanted, nodes: &[Node]) -> Result<Choice, LaunchEr
         return by_count(wanted, count, nodes);
     }
     if wanted.partition.is_none() && wanted.constraint.is_none() {
-        let hint = "which nodes? Name them with --nodelist, take all of a --partition or all \
-                    with a --constraint, or let Slurm choose with --nodes N";
+        let hint = "no nodes given: name them with --nodelist, take all of a --partition or \
+                    all with a --constraint, or let Slurm choose with --nodes N";
         return Err(LaunchError::Wanted(hint.to_owned()));
     }
     let fitting = fitting(wanted, nodes)?;
@@ -122,7 +122,7 @@ fn by_name(wanted: &Wanted, list: &str, nodes: &[Node]) -> Result<Choice, Launch
     for name in &names {
         let node = known.get(name.as_str()).ok_or_else(|| {
             let hint = "sinfo -N lists those that there are";
-            LaunchError::Wanted(format!("--nodelist: Slurm knows no node {name} ({hint})"))
+            LaunchError::Wanted(format!("--nodelist: Slurm has no node {name} ({hint})"))
         })?;
         chosen.push(*node);
     }
@@ -136,7 +136,7 @@ fn by_name(wanted: &Wanted, list: &str, nodes: &[Node]) -> Result<Choice, Launch
     Ok(named)
 }
 
-/// So many nodes: Slurm chooses, but would wait for ever for more than there are.
+/// This many nodes: Slurm chooses, but would wait for ever for more than there are.
 fn by_count(wanted: &Wanted, count: usize, nodes: &[Node]) -> Result<Choice, LaunchError> {
     let choice = Choice {
         count,
@@ -232,7 +232,7 @@ fn sorted_out(nodes: Vec<&Node>) -> Result<Choice, LaunchError> {
             true => "none fits what was asked for".to_owned(),
             false => choice.left_out.join("; "),
         };
-        return Err(LaunchError::Wanted(format!("no node can be asked: {why}")));
+        return Err(LaunchError::Wanted(format!("no node is usable: {why}")));
     }
     choice.count = choice.nodes.len();
     Ok(choice)

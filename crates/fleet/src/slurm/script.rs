@@ -43,7 +43,7 @@ if [ -n "${{SLURM_ARRAY_JOB_ID:-}}" ]; then
 fi
 nodes=$SLURM_JOB_NUM_NODES
 
-# Each task is told its own node by the slurmd that starts it.
+# Each task gets its own node's name from the slurmd that starts it.
 exec srun --nodes="$nodes" --ntasks="$nodes" --ntasks-per-node=1 \
   --cpu-bind=none --mem-bind=none --mpi=none --kill-on-bad-exit=0 --no-kill \
   --wait=0 --input=none \

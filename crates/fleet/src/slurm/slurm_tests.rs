@@ -137,7 +137,11 @@ fn slurm_is_not_asked_for_more_nodes_than_there_are() {
     assert_eq!(error, "--nodes 5: only 4 nodes fit what was asked for");
     let mut unknown = of_partition("nope");
     unknown.count = Some(5);
-    assert_eq!(choose(&unknown).unwrap().count, 5, "sbatch tells better");
+    assert_eq!(
+        choose(&unknown).unwrap().count,
+        5,
+        "sbatch reports it better"
+    );
 }
 
 fn submitted(jobs: &[(&str, Option<&str>)]) -> Vec<FleetJob> {
@@ -162,16 +166,16 @@ fn jobs_are_told_by_node_with_slurms_words() {
     ]);
     let listed = jobs::parse(SQUEUE, NAME).unwrap();
     let states = jobs::states(&of, &listed, &jobs::parse_restarts(RESTARTS));
-    let told = |state: &JobState| {
+    let reported = |state: &JobState| {
         let node = state.node.as_deref().unwrap_or("-");
         format!(
             "{} {node} {:?} {} {}",
             state.job, state.stage, state.restarts, state.words
         )
     };
-    let told: Vec<String> = states.iter().map(told).collect();
+    let reported: Vec<String> = states.iter().map(reported).collect();
     assert_eq!(
-        told,
+        reported,
         [
             "10 n1 Ended 0 COMPLETED",
             "11 n1 Failed 0 FAILED (NonZeroExitCode)",

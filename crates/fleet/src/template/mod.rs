@@ -1,4 +1,4 @@
-//! Launchers described by a file: what starts pinwise on one node, tells what
+//! Launchers described by a file: what starts pinwise on one node, says what
 //! became of it, and ends it, as commands for a shell.
 //!
 //! ```toml
@@ -126,14 +126,14 @@ impl Template {
         for (option, placeholder, is_given) in refused {
             if is_given && !self.uses(placeholder) {
                 return Err(LaunchError::Wanted(format!(
-                    "{option}: the launcher {} has no use for it (its template lacks {{{placeholder}}})",
+                    "{option}: the launcher {} does not use it (its template lacks {{{placeholder}}})",
                     self.name
                 )));
             }
         }
         if wanted.is_array {
             return Err(LaunchError::Wanted(format!(
-                "--array: the launcher {} starts one job a node; leave it away",
+                "--array: the launcher {} starts one job a node; omit it",
                 self.name
             )));
         }
@@ -193,7 +193,7 @@ impl Launcher for Template {
         wanted: &Wanted,
         choice: &Choice,
         submitted: &str,
-        told: &mut dyn FnMut(FleetJob),
+        on_job: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError> {
         refuse_odd(choice.nodes.iter())?;
         let orders: Vec<Order> = { choice.nodes.iter() }
@@ -205,7 +205,7 @@ impl Launcher for Template {
             self.parallel,
             |order| self.submit_one(&jobs, order),
             |order, id| {
-                told(FleetJob {
+                on_job(FleetJob {
                     id,
                     node: Some(order.node.clone()),
                     submitted: submitted.to_owned(),
@@ -327,7 +327,9 @@ fn unwritten(error: FolderError) -> LaunchError {
 /// a host that begins with `-` for an option.
 fn refuse_odd<'a>(mut nodes: impl Iterator<Item = &'a String>) -> Result<(), LaunchError> {
     match nodes.find(|node| !hostlist::is_plain(node)) {
-        Some(odd) => Err(LaunchError::Wanted(format!("'{odd}' is no name of a node"))),
+        Some(odd) => Err(LaunchError::Wanted(format!(
+            "'{odd}' is not the name of a node"
+        ))),
         None => Ok(()),
     }
 }
@@ -339,7 +341,7 @@ fn clock_time(seconds: u64) -> String {
 }
 
 /// A name as RFC 1123 has labels: lower case, digits and `-`, at most 63; names
-/// that become alike so are told apart by a number made from them.
+/// that become alike so are distinguished by a number made from them.
 fn dns_label(name: &str) -> String {
     let plain = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_lowercase() || c.is_ascii_digit() => c,

@@ -1,4 +1,4 @@
-//! From TOML to a template. Every mistake is told with line and column.
+//! From TOML to a template. Every mistake is reported with line and column.
 
 use regex_lite::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -108,7 +108,7 @@ impl Template {
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let source = Source(text);
         if text.len() > LARGEST {
-            let reason = format!("larger than {} KiB: this is no template", LARGEST / 1024);
+            let reason = format!("larger than {} KiB: this is not a template", LARGEST / 1024);
             return Err(source.error_at(0, reason));
         }
         let raw: RawTemplate = toml::from_str(text).map_err(|error| {
@@ -155,7 +155,7 @@ impl Template {
     }
 }
 
-/// The text, to tell where in it something stands.
+/// The text, to find the line of something in it.
 struct Source<'a>(&'a str);
 
 impl Source<'_> {
@@ -217,7 +217,7 @@ impl Source<'_> {
             let reason = match is_known {
                 true => format!("{{{name}}} has no value here"),
                 false => format!(
-                    "there is no placeholder {{{name}}} (for braces of a shell write {{{{{name}}}}})"
+                    "no such placeholder: {{{name}}} (for braces of a shell write {{{{{name}}}}})"
                 ),
             };
             return Err(self.error_at(span.start + within, reason));
@@ -249,7 +249,7 @@ impl Source<'_> {
                 Err(self.error(command, reason.to_owned()))
             }
             (None, Some(value)) => {
-                let reason = "job: without a command nothing tells an id";
+                let reason = "job: no command, so no job id";
                 Err(self.error(value, reason.to_owned()))
             }
             (None, None) => Ok(None),

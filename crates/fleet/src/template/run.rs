@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use crate::launcher::LaunchError;
 
-/// Characters of a program's words that are told.
+/// Characters of a program's words that are reported.
 const TOLD: usize = 400;
 
 /// What a command printed and how it ended.
@@ -64,13 +64,13 @@ pub(super) fn in_one_line(text: &str) -> String {
     lines.join("; ").chars().take(TOLD).collect()
 }
 
-/// Works on items, so many at a time, and tells each result as it comes. After
+/// Works on items, N at a time, and passes on each result as it comes. After
 /// an error nothing new is begun, and the first one is returned.
 pub(super) fn each<T: Sync, R: Send>(
     items: &[T],
     parallel: usize,
     work: impl Fn(&T) -> Result<R, LaunchError> + Sync,
-    mut told: impl FnMut(&T, R),
+    mut on_result: impl FnMut(&T, R),
 ) -> Result<(), LaunchError> {
     let next = AtomicUsize::new(0);
     let has_failed = AtomicBool::new(false);
@@ -98,7 +98,7 @@ pub(super) fn each<T: Sync, R: Send>(
         drop(sender);
         for (item, result) in results {
             match result {
-                Ok(value) => told(item, value),
+                Ok(value) => on_result(item, value),
                 Err(error) => first_error = first_error.take().or(Some(error)),
             }
         }

@@ -191,8 +191,8 @@ fn jobs_are_told_as_they_come_and_refusals_end_it() {
     let task = task(&folder.path().display().to_string());
     let mut jobs = Vec::new();
     let choice = chosen(&["n1", "n2", "n3", "n4"]);
-    let mut told = |job: FleetJob| jobs.push(job.id);
-    let submitted = template.submit(&task, &Wanted::default(), &choice, "now", &mut told);
+    let mut on_job = |job: FleetJob| jobs.push(job.id);
+    let submitted = template.submit(&task, &Wanted::default(), &choice, "now", &mut on_job);
     assert_eq!(submitted.unwrap_err().to_string(), "x: no");
     assert_eq!(jobs, ["n1", "n2"]);
 }

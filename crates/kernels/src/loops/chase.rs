@@ -11,7 +11,7 @@ pub const UNROLLED: usize = 16;
 /// Lines between two looks at whether to go on.
 const STRIDE: usize = 1 << 15;
 
-/// Bytes from one line to the next, as this CPU tells, at least 64.
+/// Bytes from one line to the next, as this CPU reports, at least 64.
 #[must_use]
 pub fn line_bytes() -> usize {
     #[cfg(target_arch = "aarch64")]
@@ -80,7 +80,7 @@ impl Chain {
         self.0
     }
 
-    /// Makes about so many loads (the next multiple of [`UNROLLED`]), each of
+    /// Makes about this many loads (the next multiple of [`UNROLLED`]), each of
     /// the address that the one before gave.
     ///
     /// # Safety

@@ -94,7 +94,7 @@ impl Clock {
     }
 }
 
-/// Nanoseconds per tick of this CPU's counter, over so long a time.
+/// Nanoseconds per tick of this CPU's counter, over this long a time.
 #[must_use]
 pub fn tick_ns(duration_ns: u64) -> f64 {
     let (from_ns, from_ticks) = both();
@@ -118,7 +118,7 @@ fn both() -> (u64, u64) {
     (tightest.1, tightest.2 + tightest.0 / 2)
 }
 
-/// The smallest step that two readings in a row were apart, ticks, of so many.
+/// The smallest step that two readings in a row were apart, ticks, of this many.
 #[must_use]
 pub fn smallest_step(clock: &Clock, readings: usize) -> u64 {
     let mut smallest = u64::MAX;

@@ -1,4 +1,4 @@
-//! Spin-wait hints and chains of additions, so many of each: what
+//! Spin-wait hints and chains of additions, this many of each: what
 //! [`wait`](super::wait) is made of.
 //!
 //! Nothing here reads a clock or knows what a hint ought to take.
@@ -12,7 +12,7 @@
 )]
 
 /// Additions that one part of a hint can have: the length of the code that is
-/// entered at the place that leaves so many.
+/// entered at the place that leaves this many.
 pub(super) const MOST_ADDITIONS: u32 = 512;
 
 /// The processor's own hints: PAUSE, on arm64 ISB as in
@@ -52,7 +52,7 @@ pub(super) fn plain(hints: u64) {
     }
 }
 
-/// Rounds of a hint, so many additions, and a fence where additions could
+/// Rounds of a hint, this many additions, and a fence where additions could
 /// otherwise overlap with the next hint: without one, 64 of them vanish behind
 /// a PAUSE of Zen 4.
 macro_rules! rounds {

@@ -1,4 +1,4 @@
-//! A batch timed in laps, so that one long stop in it can be told from work
+//! A batch timed in laps, so that one long stop in it can be distinguished from work
 //! that is slow throughout.
 //!
 //! It refuses to say why a batch stopped: that takes more than a clock.

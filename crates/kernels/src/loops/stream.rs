@@ -26,7 +26,7 @@ pub enum Pattern {
     Triad,
 }
 
-/// Lengths are multiples of so many bytes.
+/// Lengths are multiples of this many bytes.
 pub const BLOCK: usize = 4096;
 
 /// Where a loop works: `bytes` of each array.

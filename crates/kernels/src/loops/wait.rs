@@ -23,16 +23,16 @@ const SHORTEST_PART_NS: f64 = 0.3;
 const BURST_NS: f64 = 40_000.0;
 /// How often a wait reads the clock to see whether it was stopped.
 const WATCH_NS: f64 = 20_000.0;
-/// A part of a wait that takes so much longer than it should was stopped. In a
+/// A part of a wait that takes this much longer than it should was stopped. In a
 /// busy virtual machine timer interrupts take 15 to 100 µs, time slices of
 /// others a millisecond and more.
 const STOP_NS: f64 = 100_000.0;
 /// Times that a hint may take what it took when it was made, and be slow rather
 /// than stopped: PAUSE of a Zen 3 was seen to have two levels 12 % apart.
 const STATES: f64 = 1.3;
-/// Bursts from which a hint's length is told.
+/// Bursts from which a hint's length is measured.
 const BURSTS: usize = 9;
-/// Bursts from which it is told what interrupts take: 8 ms, two ticks of the
+/// Bursts from which the cost of interrupts is measured: 8 ms, two ticks of the
 /// slowest kernels' clocks but those of 100 Hz.
 const LONG_BURSTS: usize = 201;
 /// Corrections until a hint has the length that was asked for: the first comes
@@ -90,7 +90,7 @@ impl Hints {
         hints
     }
 
-    /// Hints that take so many ns. `None` where no hint can be so short here: a
+    /// Hints that take this many ns. `None` where no hint can be so short here: a
     /// chain goes around in a few cycles at least.
     #[must_use]
     pub fn lasting(wanted_ns: f64, clock: &Clock) -> Option<Self> {
@@ -219,7 +219,7 @@ impl Hints {
         }
     }
 
-    /// Executes so many hints.
+    /// Executes this many hints.
     #[inline]
     pub fn execute(&mut self, hints: u64) {
         if self.made == Made::Hint {
@@ -254,7 +254,7 @@ fn middle(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// Computes for so many core cycles, 512 at most: dependent additions.
+/// Computes for this many core cycles, 512 at most: dependent additions.
 #[inline]
 pub fn compute(cycles: u32) {
     chained(1, cycles);

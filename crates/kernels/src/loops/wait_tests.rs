@@ -49,7 +49,7 @@ fn an_endless_wait_is_broken_off_when_time_is_over() {
 }
 
 /// How many tries a busy machine gets: one good one of several is enough to
-/// show that a length can be had.
+/// show that a length is possible.
 const TRIES: usize = 20;
 
 /// Is a length had, made so, within 5 %?

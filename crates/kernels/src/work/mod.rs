@@ -29,7 +29,7 @@ mod sharing;
 
 pub use catalogue::{KERNELS, find};
 pub use isa::Isa;
-pub use run::{Amount, Order, Outcome, Split, run};
+pub use run::{Amount, KernelOutcome, Order, Split, run};
 
 /// What a workload is part of, and scores are given for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,7 +113,7 @@ impl Kernel {
         match (self.size, asked) {
             (None, None) => Ok(0),
             (None, Some(size)) => Err(KernelError::Size(format!(
-                "--size {size}: {name} has no size; leave it away"
+                "--size {size}: {name} has no size; omit it"
             ))),
             (Some(limits), None) => Ok(limits.default),
             (Some(limits), Some(size)) if (limits.least..=limits.most).contains(&size) => Ok(size),
@@ -173,7 +173,7 @@ pub trait Job: Sync {
     /// touched. It is called on that thread, already placed.
     ///
     /// # Errors
-    /// [`KernelError`] where something could not be had.
+    /// [`KernelError`] where something was not available.
     fn worker(&self, thread: usize) -> Result<Box<dyn Worker + '_>, KernelError>;
 
     /// Looks at the whole after the last unit.

@@ -14,13 +14,13 @@ use super::{Isa, Job, Kernel, KernelError, Setup, Worker};
 /// How much is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// So many units, by all threads together.
+    /// This many units, by all threads together.
     Units(u64),
-    /// Units until so much time has passed.
+    /// Units until this much time has passed.
     Time(Duration),
 }
 
-/// How units are dealt to threads.
+/// How units are distributed over threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
     /// Each thread gets an equal share beforehand.
@@ -47,7 +47,7 @@ pub struct Order {
 
 /// What was done, and how long it took.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct KernelOutcome {
     /// Units done.
     pub units: u64,
     /// Operations done.
@@ -78,7 +78,7 @@ struct Part {
 /// # Errors
 /// [`KernelError`] where it could not be prepared or placed, would need more
 /// memory than there is, or its result is wrong.
-pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<Outcome, KernelError> {
+pub fn run(order: &Order, available_bytes: Option<u64>) -> Result<KernelOutcome, KernelError> {
     check(order, available_bytes)?;
     let job = (order.kernel.prepare)(&order.setup)?;
     let threads = order.setup.threads;
@@ -170,7 +170,7 @@ fn wrong(order: &Order, job: &dyn Job, what: super::Wrong) -> KernelError {
     })
 }
 
-fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<Outcome, KernelError> {
+fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<KernelOutcome, KernelError> {
     let units = parts.iter().map(|part| part.units).sum();
     let checksum = parts
         .iter()
@@ -180,7 +180,7 @@ fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<Outcome, Kerne
     let start = parts.iter().map(|part| part.start).min();
     let end = parts.iter().map(|part| part.end).max();
     let elapsed = start.zip(end).map_or(Duration::ZERO, |(s, e)| e - s);
-    Ok(Outcome {
+    Ok(KernelOutcome {
         units,
         operations: units.saturating_mul(job.operations_per_unit()),
         bytes: job
@@ -228,7 +228,7 @@ impl Field<'_> {
     }
 
     /// Of threads that work together the first takes the units; the others
-    /// are told by it.
+    /// are reported by it.
     fn work(
         &self,
         thread: usize,

@@ -70,7 +70,7 @@ pub struct CaptureReadError {
     pub reason: String,
 }
 
-/// Captures the system at hand, with what only a running process can tell:
+/// Captures the system at hand, with what only a running process knows:
 /// its affinity mask, the architecture, the hypervisor's signature.
 ///
 /// # Errors
@@ -226,7 +226,7 @@ impl Reader {
 }
 
 /// What of a file says something of the CPUs. Captures are passed on: other
-/// mounts would tell of network shares and homes, and the rest of `meminfo`
+/// mounts would reveal network shares and homes, and the rest of `meminfo`
 /// differs from one moment to the next.
 fn relevant(path: &str, content: Vec<u8>) -> Vec<u8> {
     let is_wanted: fn(&str) -> bool = if path == "proc/mounts" {

@@ -100,16 +100,16 @@ pub(super) fn empty_held() {
 
 /// Sleeps until the pipe closes; what was written into it.
 pub(super) fn sleep() -> Vec<u8> {
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let mut bytes = [0u8; 64];
     loop {
         // SAFETY: the buffer is as long as said.
         let read = unsafe { libc::read(0, bytes.as_mut_ptr().cast(), bytes.len()) };
         match usize::try_from(read) {
-            Ok(0) => return told,
-            Ok(read) => told.extend_from_slice(&bytes[..read]),
+            Ok(0) => return received,
+            Ok(read) => received.extend_from_slice(&bytes[..read]),
             Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return told,
+            Err(_) => return received,
         }
     }
 }

@@ -9,7 +9,7 @@ use super::capture::{names, read_file};
 use super::sys;
 use pinwise_topology::CpuSet;
 
-/// Settings and state of a host; `None` where the system does not tell.
+/// Settings and state of a host; `None` where the system does not report it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostFacts {
     /// Runs as root?

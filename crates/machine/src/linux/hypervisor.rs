@@ -4,7 +4,7 @@
 //! hypervisor may hide or lie; DMI and `/proc/cpuinfo` are asked as well.
 
 /// The hypervisor's usual short name, `None` on bare metal or where it does
-/// not tell.
+/// not report it.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn signature() -> Option<String> {
     const HYPERVISOR_BIT: u32 = 1 << 31;

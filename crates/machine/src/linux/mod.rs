@@ -46,8 +46,8 @@ pub use bind::follow::{BoundPlace, execute_bound};
 pub use capture::{CaptureReadError, capture_folder, capture_host};
 pub use host::{HostFacts, read_host_facts};
 pub use ledger::{
-    Change, Entry, FAULT_POINTS, Fault, Id as ChangeId, Journal as ChangeJournal, Ledger,
-    LedgerError, LedgerOptions, Leftover, LeftoverState, Outcome, RulesJournal, RulesJournalError,
+    Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,
+    LedgerOptions, Leftover, LeftoverState, RulesJournal, RulesJournalError, UndoOutcome,
     journal_folders, leftovers,
 };
 pub use peers::{own_user, owner_of_peer};
@@ -437,7 +437,7 @@ pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
 }
 
 /// The kernel's random name for the time since it booted; `None` where it is
-/// not told.
+/// unknown.
 #[must_use]
 pub fn boot_id() -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
@@ -484,7 +484,7 @@ pub fn terminal_is_gone() -> bool {
 }
 
 /// CPU time of the machine at the start and the end of a wait; `None` where it
-/// is not told.
+/// is unknown.
 #[must_use]
 pub fn watch_usage(wait: Duration) -> Option<(Usage, Usage)> {
     let mut meter = Meter::new();

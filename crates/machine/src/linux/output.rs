@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::{daemon, sys};
 use crate::Output;
 
-/// Of each stream so much of the beginning and of the end is kept.
+/// Of each stream this much of the beginning and of the end is kept.
 const KEPT_HEAD: usize = 8 * 1024 * 1024;
 const KEPT_TAIL: usize = 8 * 1024 * 1024;
 /// Of standard error only the end is kept where output is thrown away.
@@ -46,7 +46,7 @@ impl Stream {
         })
     }
 
-    /// Starts anew, keeping so much of the beginning and of the end.
+    /// Starts anew, keeping this much of the beginning and of the end.
     fn reset(&mut self, limits: (usize, usize)) {
         self.drain();
         self.head.clear();

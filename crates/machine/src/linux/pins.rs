@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 use super::capture::read_file;
-use super::ledger::{Change, Entry, Id, Ledger, LedgerError, LedgerOptions, Outcome};
+use super::ledger::{Change, Entry, Id, Ledger, LedgerError, LedgerOptions, UndoOutcome};
 use super::sys;
 use pinwise_topology::CpuSet;
 
@@ -107,7 +107,7 @@ impl Pins {
     pub fn undo(&mut self) -> Option<(i32, bool)> {
         let (thread, id) = self.made.pop()?;
         let outcome = self.ledger.undo(id);
-        let is_undone = matches!(outcome, Some(Outcome::Restored | Outcome::AsBefore));
+        let is_undone = matches!(outcome, Some(UndoOutcome::Restored | UndoOutcome::AsBefore));
         Some((thread, is_undone))
     }
 
@@ -124,9 +124,9 @@ impl Pins {
         });
     }
 
-    /// Tells the guardian something that concerns no pin.
-    pub(super) fn tell_guardian(&mut self, line: &str) {
-        self.ledger.tell_guardian(line);
+    /// Sends the guardian something that concerns no pin.
+    pub(super) fn send_to_guardian(&mut self, line: &str) {
+        self.ledger.send_to_guardian(line);
     }
 
     /// Do pins stay when pinwise leaves?

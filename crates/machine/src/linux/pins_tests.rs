@@ -27,13 +27,13 @@ struct Sleeper(
 impl Sleeper {
     fn start() -> Self {
         let (end, ended) = std::sync::mpsc::channel::<()>();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (commit, reported) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             // SAFETY: takes nothing and cannot fail.
-            tell.send(unsafe { libc::gettid() }).unwrap();
+            commit.send(unsafe { libc::gettid() }).unwrap();
             let _ = ended.recv();
         });
-        Self(Some(thread), end, told.recv().unwrap())
+        Self(Some(thread), end, reported.recv().unwrap())
     }
 }
 

@@ -40,7 +40,7 @@ use pinwise_topology::CpuSet;
 
 /// How often the main thread looks for the user's wish to stop.
 const WATCH: Duration = Duration::from_millis(20);
-/// Threads may end so much later than the limit before they are told to stop,
+/// Threads may end this much later than the limit before they are told to stop,
 /// and again before they are given up.
 const GRACE: Duration = Duration::from_secs(1);
 

@@ -49,7 +49,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Gives an event a buffer of so many bytes, rounded down to a power of
+    /// Gives an event a buffer of this many bytes, rounded down to a power of
     /// two of pages.
     pub(super) fn new(event: OwnedFd, bytes: usize) -> io::Result<Self> {
         let page_bytes = sys::page_bytes();

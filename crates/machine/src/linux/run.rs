@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::LinuxMachine;
 use super::bind::ptrace::Orphans;
 use super::counters::SHORT;
-use super::ledger::{LedgerError, Outcome};
+use super::ledger::{LedgerError, UndoOutcome};
 use super::supervise::{Alone, Attendant};
 use crate::{Machine, MachineError, Request, Run};
 use pinwise_topology::CpuSet;
@@ -47,7 +47,7 @@ impl LinuxMachine {
         };
         let failed = outcomes
             .iter()
-            .find(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
+            .find(|(_, outcome)| matches!(outcome, UndoOutcome::Failed(_)));
         if let Some((entry, outcome)) = failed {
             return Err(MachineError::System {
                 action: format!("{entry} {outcome}"),

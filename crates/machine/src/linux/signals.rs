@@ -174,7 +174,7 @@ pub(super) fn stop_listening() {
     }
 }
 
-/// The signal by which the handler tells the descriptor.
+/// The signal by which the handler passes on the descriptor.
 fn asked() -> libc::c_int {
     libc::SIGRTMAX()
 }

@@ -28,7 +28,7 @@ use pinwise_topology::CpuSet;
 /// The borrowed child needs little stack: it only makes system calls.
 const STACK_BYTES: usize = 256 * 1024;
 
-/// What the child shall be.
+/// What the child should be.
 pub(super) struct ChildPlan<'a> {
     /// Path of the program.
     pub(super) program: &'a CString,
@@ -395,7 +395,7 @@ pub(super) fn find_program(program: &str, search: &str) -> Result<CString, FindE
     Err(refused.unwrap_or(FindError::NotFound))
 }
 
-/// Why a program cannot be had.
+/// Why a program is not available.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FindError {
     NotFound,

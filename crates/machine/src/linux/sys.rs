@@ -57,7 +57,7 @@ pub(super) fn monotonic() -> Duration {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// Reads memory of a process; `None` where it is not there or not permitted.
+/// Reads memory of a process; `None` where it does not exist or is not permitted.
 /// What lies behind the mapping is left out.
 pub(super) fn read_memory(pid: libc::pid_t, address: u64, buffer: &mut [u8]) -> Option<usize> {
     let local = libc::iovec {

@@ -125,7 +125,7 @@ impl Meter {
     }
 
     /// A run that used `cpu_time` is over: what disturbed it, where enough
-    /// time has passed to tell.
+    /// time has passed to know.
     pub(super) fn after_run(&mut self, cpu_time: Duration) -> Option<Disturbance> {
         self.own += cpu_time;
         let now = sys::monotonic();
@@ -152,15 +152,15 @@ impl Meter {
     }
 }
 
-/// Tells a command's peak memory from pinwise's own.
+/// Separates a command's peak memory from pinwise's own.
 ///
 /// The kernel counts into a process's peak what it was before it executed. A
 /// command's peak is at least pinwise's, so that a smaller command cannot be
-/// told from it. And what `getrusage` tells of pinwise is at least the peak of
+/// separated from it. And what `getrusage` reports of pinwise is at least the peak of
 /// what started pinwise, which may be far larger than any command.
 #[derive(Debug)]
 pub(super) struct OwnPeak {
-    /// Of pinwise alone, as last read; `None` where `getrusage` tells it.
+    /// Of pinwise alone, as last read; `None` where `getrusage` reports it.
     resident_bytes: Option<u64>,
 }
 

@@ -159,7 +159,7 @@ pub(super) fn libvirt(asked: &Asked<'_>) -> Emission {
     if matches!(policy, Some((MemoryPolicy::Local, _))) {
         emission
             .cannot
-            .push("Memory of a domain is told its nodes; /mem=local is left out.".to_owned());
+            .push("Memory of a domain is given by node; /mem=local is left out.".to_owned());
     }
     emission.notes.push(
         "What the guest's threads do inside is the guest's affair: place them there, too."

@@ -241,7 +241,7 @@ pub(super) fn kmp(asked: &Asked<'_>) -> Emission {
     openmp_only(emission)
 }
 
-/// The placement as the first so many units of each level, where it is that.
+/// The placement as the first this many units of each level, where it is that.
 fn hw_subset(asked: &Asked<'_>) -> Option<String> {
     let used = &asked.realised.used;
     let per_package = used.cores.checked_div(used.packages)?;

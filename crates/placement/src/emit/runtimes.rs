@@ -1,7 +1,7 @@
 //! Runtimes that choose a number of threads themselves, and llama.cpp.
 //!
 //! None of the former names CPUs: the mask comes from the process, and the
-//! number of threads must be told so that it fits.
+//! number of threads must be set so that it fits.
 
 use super::{ALLOWED_OF_PID, Asked, Emission, Piece};
 
@@ -85,7 +85,7 @@ pub(super) fn llama_cpp(asked: &Asked<'_>) -> Emission {
             .push(format!("Masks end at CPU {}.", LLAMA_CPUS - 1));
     }
     emission.notes.push(
-        "Threads of batches (--threads-batch, --cpu-mask-batch) take the same unless told \
+        "Threads of batches (--threads-batch, --cpu-mask-batch) take the same unless set \
          otherwise."
             .to_owned(),
     );

@@ -109,7 +109,7 @@ pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
     emission
 }
 
-/// What a unit is told, as names and values.
+/// A unit's settings, as names and values.
 fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, String)> {
     let mut lines = vec![("AllowedCPUs", asked.list())];
     lines.extend(asked.bound_nodes().map(|n| ("AllowedMemoryNodes", n)));

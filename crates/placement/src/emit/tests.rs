@@ -91,7 +91,7 @@ fn hostile_words_stay_words() {
     let placement: Placement = "cpu:0".parse().unwrap();
     let realised = placement.realise(&topology).unwrap();
     let words = ["/opt/my prog;x", "a b", "$(reboot)", "'", "\n", "%n"];
-    let told = |tool| {
+    let expected = |tool| {
         let target = Target::new(tool);
         emit(&target, &realised, &topology, &context(&words))
     };
@@ -101,18 +101,18 @@ fn hostile_words_stay_words() {
         Tool::HwlocBind,
         Tool::CgroupV2,
     ] {
-        let emission = told(tool);
+        let emission = expected(tool);
         let Some(Piece::Command(line)) = emission.pieces.last() else {
             panic!("{tool:?}");
         };
         let read = shell_words::split(line).unwrap();
         assert!(read.ends_with(&words.map(str::to_owned)), "{line}");
     }
-    let unit = told(Tool::Systemd).text();
+    let unit = expected(Tool::Systemd).text();
     assert!(unit.contains("/my\\x20prog\\x3bx.service.d/"), "{unit}");
-    let run = told(Tool::SystemdRun).text();
+    let run = expected(Tool::SystemdRun).text();
     assert!(run.contains("'$$(reboot)'"), "{run}");
-    let pod = told(Tool::Kubernetes).text();
+    let pod = expected(Tool::Kubernetes).text();
     assert!(pod.contains(r#""$(reboot)","'","\n","%n""#), "{pod}");
 }
 

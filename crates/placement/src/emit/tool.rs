@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// A tool or a runtime that can be told where threads run.
+/// A tool or a runtime that can be configured where threads run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tool {
     /// util-linux' taskset.
@@ -104,7 +104,7 @@ impl Tool {
     }
 }
 
-/// A tool, and whom it is told about.
+/// A tool, and the process it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The tool.

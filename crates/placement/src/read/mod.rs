@@ -1,4 +1,4 @@
-//! What other tools are told, read back: CPUs, places and nodes.
+//! Settings of other tools, read back: CPUs, places and nodes.
 //!
 //! The syntaxes are those that [`super::emit`] writes, as far as the tools
 //! document them. Words only: no machine is asked, but for names that stand for

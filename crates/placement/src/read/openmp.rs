@@ -118,7 +118,7 @@ fn interval(piece: &str) -> Result<Vec<CpuSet>, ReadError> {
     Ok(places)
 }
 
-/// `first`, or with `:COUNT[:STRIDE]` so many.
+/// `first`, or with `:COUNT[:STRIDE]` this many.
 fn progression<'a>(
     first: usize,
     words: &mut impl Iterator<Item = &'a str>,

@@ -28,7 +28,7 @@ pub(super) struct Class {
     text: String,
 }
 
-/// So many children of one class.
+/// This many children of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) class: usize,
@@ -147,7 +147,7 @@ fn kind_names(topology: &Topology) -> Vec<String> {
     names.iter().enumerate().map(named).collect()
 }
 
-/// What tells classes apart: levels, kind of the CPU, children by class.
+/// What distinguishes classes: levels, kind of the CPU, children by class.
 type Signature = (Vec<Level>, Option<usize>, Vec<(usize, usize)>);
 
 struct Intern<'a> {

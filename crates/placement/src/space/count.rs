@@ -14,7 +14,7 @@ use super::classes::{Classes, Group};
 use super::{Occupancy, Part};
 
 /// Placements by units (first) and CPUs used (second), no unit using more than
-/// so many CPUs.
+/// this many CPUs.
 type Layer = Vec<Vec<BigUint>>;
 
 /// Placements of a unit of each class by CPUs used.
@@ -56,7 +56,7 @@ impl Counts {
         counts
     }
 
-    /// Placements of a unit that use so many CPUs.
+    /// Placements of a unit that use this many CPUs.
     pub(super) fn count(&self, class: usize, threads: usize) -> BigUint {
         self.by_class[class]
             .get(threads)
@@ -133,7 +133,7 @@ fn at(layer: &Layer, units: usize, threads: usize) -> Option<&BigUint> {
     layer.get(units)?.get(threads)
 }
 
-/// Multisets of 0, 1, … elements of so many.
+/// Multisets of 0, 1, … elements of this many.
 fn multisets(of: &BigUint, up_to: usize) -> Vec<BigUint> {
     let mut ways = vec![BigUint::from(1u8)];
     for k in 1..=up_to {
@@ -287,7 +287,7 @@ fn multiset(of: &BigUint, size: usize, mut rank: BigUint) -> Vec<BigUint> {
     numbers
 }
 
-/// Multisets of so many elements below `of`.
+/// Multisets of this many elements below `of`.
 fn below(of: &BigUint, size: usize) -> BigUint {
     (0..size).fold(BigUint::from(1u8), |ways, k| ways * (of + k) / (k + 1))
 }

@@ -44,7 +44,7 @@ pub struct Occupancy {
     parts: Vec<Part>,
 }
 
-/// So many units of one class that are used alike.
+/// This many units of one class that are used alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Part {
     class: usize,
@@ -110,7 +110,7 @@ impl Occupancy {
     }
 }
 
-/// A candidate: CPUs spread evenly over so many units of each level.
+/// A candidate: CPUs spread evenly over this many units of each level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shaped {
     /// The canonical form.
@@ -125,13 +125,13 @@ const MOST_NEIGHBOURS: usize = 1000;
 
 /// How many there are, and any one of them.
 impl Space {
-    /// Placements of so many threads, one CPU each; 0 beyond the CPUs.
+    /// Placements of this many threads, one CPU each; 0 beyond the CPUs.
     #[must_use]
     pub fn count(&self, threads: usize) -> BigUint {
         self.counts().count(self.classes.root.class, threads)
     }
 
-    /// All placements of so many threads, each class once, lazily.
+    /// All placements of this many threads, each class once, lazily.
     pub fn all(&self, threads: usize) -> impl Iterator<Item = Occupancy> + '_ {
         let count = self.count(threads);
         let ranks = std::iter::successors(Some(BigUint::default()), |rank| Some(rank + 1u8));

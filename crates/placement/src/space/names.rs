@@ -7,7 +7,7 @@ use super::{Occupancy, Part, Space};
 use crate::{Branch, Branches, Placement, Shape, Wish};
 use pinwise_topology::{CpuSet, Level};
 
-/// Why a `tree:` or an even `shape:` cannot be had on a machine: what, and of
+/// Why a `tree:` or an even `shape:` is not possible on a machine: what, and of
 /// what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lacking {
@@ -107,7 +107,7 @@ impl Space {
         Occupancy::of(class.groups.iter().map(part).collect())
     }
 
-    /// What tells a class from its siblings of the same level: its kind of
+    /// What distinguishes a class from its siblings of the same level: its kind of
     /// CPU where each has another, else a letter in the order of classes.
     fn label(&self, siblings: &[Group], class: usize) -> Option<String> {
         let list = &self.classes.list;
@@ -149,9 +149,12 @@ impl Space {
         })
     }
 
-    /// The numbers of units, of levels that tell placements apart.
+    /// The numbers of units, of levels that distinguish placements.
     fn shape_of(&self, even: &Even) -> Shape {
-        let units = |level: Level| self.tells(level).then_some(even.used[level as usize]);
+        let units = |level: Level| {
+            self.distinguishes(level)
+                .then_some(even.used[level as usize])
+        };
         Shape {
             packages: units(Level::Package),
             numa_nodes: units(Level::Numa),
@@ -164,7 +167,7 @@ impl Space {
 
     /// Are there several units of this level, which are not always those of
     /// the level around them, nor just CPUs?
-    fn tells(&self, level: Level) -> bool {
+    fn distinguishes(&self, level: Level) -> bool {
         let root = self.classes.root.class;
         let others = self.classes.list.iter().enumerate();
         let mut others = others.filter(|(number, _)| *number != root).map(|(_, c)| c);

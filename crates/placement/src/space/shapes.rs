@@ -54,7 +54,7 @@ struct Spread<'a> {
 }
 
 impl Space {
-    /// The even placements of so many threads, fewest units first, equally
+    /// The even placements of this many threads, fewest units first, equally
     /// many in a fixed order of variants.
     pub(super) fn even(&self, threads: usize) -> Vec<Even> {
         let mut seen = BTreeSet::new();

@@ -152,7 +152,7 @@ fn sized<T: Clone>(things: &[(usize, T)], most: usize) -> Vec<(usize, Vec<T>)> {
     (1..=most).flat_map(of).collect()
 }
 
-/// Every machine of so many CPUs that is made of these cores.
+/// Every machine of this many CPUs that is made of these cores.
 fn machines(cores: &[(u64, usize)], cpus: usize, packages: bool) -> Vec<Topology> {
     let cores: Vec<(usize, (u64, usize))> = cores.iter().map(|core| (core.1, *core)).collect();
     let llcs = sized(&cores, cpus);

@@ -147,7 +147,7 @@ impl Known {
         }
     }
 
-    /// Where it is not known what made other code slower, memory cannot be told
+    /// Where it is not known what made other code slower, memory cannot be named
     /// from it.
     pub(super) const fn memory(&self) -> bool {
         self.accesses && (self.control || self.cycle)

@@ -169,7 +169,7 @@ fn pairs(a: &Measured, b: &Measured) -> Option<Difference> {
     }
     let factor = |pair: &ChangedPair| (pair.b / pair.a).ln().abs();
     changed.sort_by(|one, other| factor(other).total_cmp(&factor(one)));
-    let told: Vec<String> = changed
+    let shown: Vec<String> = changed
         .iter()
         .map(|pair| {
             format!(
@@ -182,7 +182,7 @@ fn pairs(a: &Measured, b: &Measured) -> Option<Difference> {
         "Of {} measured in both, {} changed from A to B beyond their intervals and by more than {CHANGED} times: {}.",
         count(both.len(), "pair"),
         changed.len(),
-        listed(&told)
+        listed(&shown)
     );
     let side = |latency: fn(&ChangedPair) -> f64| {
         let figures = changed
@@ -235,8 +235,8 @@ fn pause(a: &Measured, b: &Measured) -> Vec<Difference> {
             changes[usize::from(is_dearer)].push((*cpu, before.value, after.value));
         }
     }
-    let told = changes.into_iter().filter(|change| !change.is_empty());
-    told.map(|change| {
+    let shown = changes.into_iter().filter(|change| !change.is_empty());
+    shown.map(|change| {
         let cpus: CpuSet = change.iter().map(|(cpu, ..)| *cpu).collect();
         let in_a = middle(change.iter().map(|(_, a, _)| *a).collect());
         let in_b = middle(change.iter().map(|(.., b)| *b).collect());
@@ -271,13 +271,13 @@ fn middle(mut values: Vec<f64>) -> f64 {
 fn drift(a: &Measured, b: &Measured) -> Option<Difference> {
     let (in_a, in_b) = (a.drift.as_ref()?, b.drift.as_ref()?);
     ((in_a.changes == 0) != (in_b.changes == 0)).then(|| {
-        let told = |changes: usize, seconds: f64| {
+        let shown = |changes: usize, seconds: f64| {
             format!("{} in {seconds:.0} s", count(changes, "change"))
         };
         let sentence = format!(
             "While they were watched, the wiring of A had {}, that of B {}.",
-            told(in_a.changes, in_a.watched_s),
-            told(in_b.changes, in_b.watched_s)
+            shown(in_a.changes, in_a.watched_s),
+            shown(in_b.changes, in_b.watched_s)
         );
         Difference::new(
             "drift",

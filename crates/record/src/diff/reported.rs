@@ -9,7 +9,7 @@ use crate::{CacheKind, CpuRecord, MachineRecord, NodeRecord, TopologyRecord};
 use pinwise_format::{count, round_bytes};
 use pinwise_topology::CpuSet;
 
-/// Memory of a node may differ by this share without being told: kernels
+/// Memory of a node may differ by this share without being reported: kernels
 /// reserve more or less of it.
 const MEMORY_ALIKE: f64 = 0.01;
 
@@ -32,8 +32,8 @@ fn identity(a: &MachineRecord, b: &MachineRecord) -> Vec<Difference> {
             machine.cpu_model_number,
             machine.cpu_stepping,
         ];
-        let is_told = numbers.iter().any(Option::is_some);
-        is_told.then(|| numbers.map(number).join("/"))
+        let is_reported = numbers.iter().any(Option::is_some);
+        is_reported.then(|| numbers.map(number).join("/"))
     };
     let names = [
         (
@@ -78,15 +78,15 @@ fn identity(a: &MachineRecord, b: &MachineRecord) -> Vec<Difference> {
     let differing = names.into_iter().filter(|(_, _, in_a, in_b)| in_a != in_b);
     differing
         .map(|(what, noun, in_a, in_b)| {
-            let told = |value: &Option<String>| match value {
+            let shown = |value: &Option<String>| match value {
                 Some(text) => text.clone(),
                 None if what == "hypervisor" => "none".to_owned(),
-                None => "not told".to_owned(),
+                None => "unknown".to_owned(),
             };
             let sentence = format!(
                 "The {noun} is {} in A and {} in B.",
-                told(&in_a),
-                told(&in_b)
+                shown(&in_a),
+                shown(&in_b)
             );
             Difference::new(what, None, json!(in_a), json!(in_b), sentence)
         })
@@ -120,14 +120,14 @@ fn cpu_sets(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     ];
     for (what, word, in_a, in_b) in sets {
         if in_a != in_b {
-            let told = |list: &String| match list.as_str() {
+            let shown = |list: &String| match list.as_str() {
                 "" => "none".to_owned(),
                 list => list.to_owned(),
             };
             let sentence = format!(
                 "CPUs {word} are {} in A and {} in B.",
-                told(in_a),
-                told(in_b)
+                shown(in_a),
+                shown(in_b)
             );
             found.push(Difference::new(
                 what,
@@ -141,13 +141,13 @@ fn cpu_sets(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     let quota = |record: &TopologyRecord| record.quota.as_ref().map(|quota| quota.cpus);
     let (in_a, in_b) = (quota(a), quota(b));
     if in_a != in_b && !(is_nan(in_a) && is_nan(in_b)) {
-        let told = |quota: Option<f64>| {
+        let shown = |quota: Option<f64>| {
             quota.map_or_else(
                 || "not limited".to_owned(),
                 |cpus| format!("limited to {cpus:.2} CPUs' worth"),
             )
         };
-        let sentence = format!("CPU time is {} in A and {} in B.", told(in_a), told(in_b));
+        let sentence = format!("CPU time is {} in A and {} in B.", shown(in_a), shown(in_b));
         found.push(Difference::new(
             "quota",
             None,
@@ -235,13 +235,13 @@ pub(super) fn regrouped(
 }
 
 fn kinds(a: &TopologyRecord, b: &TopologyRecord) -> Option<Difference> {
-    let told = |record: &TopologyRecord| -> Vec<String> {
+    let shown = |record: &TopologyRecord| -> Vec<String> {
         let kinds = record.kinds.iter();
         kinds
             .map(|kind| format!("{} {}", kind.name, kind.cpus))
             .collect()
     };
-    let (in_a, in_b) = (told(a), told(b));
+    let (in_a, in_b) = (shown(a), shown(b));
     (in_a != in_b).then(|| {
         let sentence = format!(
             "The kinds of CPUs are {} in A and {} in B.",
@@ -252,7 +252,7 @@ fn kinds(a: &TopologyRecord, b: &TopologyRecord) -> Option<Difference> {
     })
 }
 
-/// A cache of a CPU by level and type: its size, `None` where not told.
+/// A cache of a CPU by level and type: its size, `None` where unknown.
 type CacheSizes = BTreeMap<(u8, CacheKind), BTreeMap<usize, Option<u64>>>;
 
 fn sizes_by_cpu(record: &TopologyRecord, within: &CpuSet) -> CacheSizes {
@@ -277,7 +277,7 @@ fn cache_sizes(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     let levels: BTreeSet<&(u8, CacheKind)> = in_a.keys().chain(in_b.keys()).collect();
     let mut found = Vec::new();
     for level in levels {
-        // CPUs with the same change are told together.
+        // CPUs with the same change are reported together.
         let mut changes: BTreeMap<[Option<Option<u64>>; 2], CpuSet> = BTreeMap::new();
         for cpu in common.iter() {
             let size = |sizes: &CacheSizes| sizes.get(level).and_then(|of| of.get(&cpu)).copied();
@@ -297,15 +297,15 @@ fn cache_change(
     [a, b]: [Option<Option<u64>>; 2],
     cpus: &CpuSet,
 ) -> Difference {
-    let told = |size: Option<Option<u64>>| match size {
+    let shown = |size: Option<Option<u64>>| match size {
         None => "not there".to_owned(),
         Some(None) => "of unknown size".to_owned(),
         Some(Some(bytes)) => round_bytes(bytes),
     };
     let sentence = format!(
         "The L{level} {kind} cache of CPUs {cpus} is {} in A and {} in B.",
-        told(a),
-        told(b)
+        shown(a),
+        shown(b)
     );
     let name = format!("l{level}");
     Difference::new(
@@ -339,12 +339,12 @@ fn nodes(a: &[NodeRecord], b: &[NodeRecord]) -> Vec<Difference> {
         };
         let (bytes_a, bytes_b) = (node_a.memory_bytes, node_b.memory_bytes);
         if !is_alike(bytes_a, bytes_b) {
-            let told =
-                |bytes: Option<u64>| bytes.map_or_else(|| "not told".to_owned(), round_bytes);
+            let shown =
+                |bytes: Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), round_bytes);
             let sentence = format!(
                 "Memory of NUMA node {number} is {} in A and {} in B.",
-                told(bytes_a),
-                told(bytes_b)
+                shown(bytes_a),
+                shown(bytes_b)
             );
             let values: [Value; 2] = [json!(bytes_a), json!(bytes_b)];
             let [a, b] = values;

@@ -89,7 +89,7 @@ pub struct FleetFigureChange {
     /// (Benjamini and Hochberg 1995); `null` as the interval.
     #[serde(default)]
     pub p_adjusted: Option<f64>,
-    /// Told to differ: by 1 % or more, at a rate of false discoveries of 5 %.
+    /// Found to differ: by 1 % or more, at a rate of false discoveries of 5 %.
     #[serde(default)]
     pub differs: bool,
 }

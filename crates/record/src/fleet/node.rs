@@ -28,7 +28,7 @@ pub struct FleetNode {
     pub ended: Option<String>,
     /// Times that it was begun: 1, and 1 for each requeue and resumption.
     pub attempts: u32,
-    /// The machine; `null` where nothing could be told.
+    /// The machine; `null` where nothing is known.
     pub host: Option<HostRecord>,
     /// What the node is set to, by name: `bios`, `memory`, `smt`,
     /// `numa-nodes-per-package`, `governor`, `boost`, `transparent-hugepages`,
@@ -42,7 +42,7 @@ pub struct FleetNode {
     #[serde(default)]
     pub figures: Vec<NodeFigure>,
     /// How far the node's clock was ahead of the submitter's or the shared
-    /// folder's, seconds; `null` where it could not be told.
+    /// folder's, seconds; `null` where it is unknown.
     #[serde(default)]
     pub clock_ahead_s: Option<f64>,
     /// Labels: the fleet's among them.

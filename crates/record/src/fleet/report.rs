@@ -1,4 +1,4 @@
-//! The nodes of a fleet compared: groups of equals, and who departs from them.
+//! The nodes of a fleet compared: groups of similar nodes, and their outliers.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{Entry, Finding, StoredRecord};
 /// Schema of [`FleetReport`].
 pub const FLEET_REPORT_SCHEMA: &str = "pinwise.fleet-report/1";
 
-/// Nodes beside their equals.
+/// Nodes beside their peers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetReport {
@@ -34,14 +34,14 @@ pub struct FleetReport {
     pub nodes: usize,
     /// Nodes of which every step is done.
     pub complete: usize,
-    /// The expected share of nodes named that depart by chance, at most; 0 to 1.
+    /// The expected share of nodes named that are named by chance, at most; 0 to 1.
     pub false_discovery_rate: f64,
     /// Figures of nodes that were judged.
     pub judged: usize,
-    /// Groups of equals, the largest first.
+    /// Groups of similar nodes, the largest first.
     pub groups: Vec<FleetGroup>,
-    /// Figures and settings of nodes that depart from their group; nodes that
-    /// depart most first, the figures of a node together.
+    /// Figures and settings of nodes that differ from their group; nodes that
+    /// differ most first, the figures of a node together.
     pub outliers: Vec<FleetOutlier>,
     /// What outliers have in common.
     pub common: Vec<FleetCommon>,
@@ -106,18 +106,18 @@ pub struct FleetFigure {
     pub greatest: f64,
 }
 
-/// What of a node departs.
+/// An anomaly of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OutlierKind {
     /// A measured figure.
     Figure,
-    /// A setting that its equals have otherwise.
+    /// A setting that differs from its peers'.
     Setting,
 }
 
-/// A node's figure, or setting, that departs from its group.
+/// A node's figure, or setting, that differs from its group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetOutlier {
@@ -125,7 +125,7 @@ pub struct FleetOutlier {
     pub node: String,
     /// Place of its group in `groups`, from 0.
     pub group: usize,
-    /// What departs.
+    /// Its name.
     pub kind: OutlierKind,
     /// The figure, as `step · name`, or the setting.
     pub figure: String,
@@ -158,7 +158,7 @@ pub struct FleetOutlier {
 pub struct FleetCommon {
     /// Place of the group in `groups`, from 0.
     pub group: usize,
-    /// The figure that they depart in, or several; settings are not looked at.
+    /// The figure that they differ in, or several; settings are not examined.
     pub figures: Vec<String>,
     /// The outliers.
     pub nodes: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a search comes to: fresh pairs, the least that is nearly as good, the
+//! The result of a search: fresh pairs, the least that is nearly as good, the
 //! verdict.
 
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ pub enum SearchAnswer {
     Undecided,
 }
 
-/// What a search comes to.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchVerdict {

@@ -100,7 +100,7 @@ impl SearchRecord {
     /// What the verdict's sentence does not say.
     fn beside(&self) -> Vec<String> {
         let confirmation = self.confirmation.as_ref();
-        let mut told: Vec<String> = confirmation
+        let mut listed: Vec<String> = confirmation
             .map(|found| match self.best {
                 None => found.sentence.clone(),
                 Some(_) => format!(
@@ -121,12 +121,12 @@ impl SearchRecord {
                 1 => "another choice".to_owned(),
                 n => format!("{n} other choices"),
             };
-            told.push(format!(
+            listed.push(format!(
                 "In the same shape {choices} of CPUs showed no difference ({}): no CPU stands out.",
                 count(pairs, "pair")
             ));
         }
-        told
+        listed
     }
 
     /// Commands that run a candidate; none for `os-default`.

@@ -78,7 +78,7 @@ pub struct SearchRecord {
     pub progress: Vec<ProgressPoint>,
     /// The model at the end; `null` before the first runs.
     pub model: Option<SearchModelRecord>,
-    /// Name of the arm that is best; `null` where none could be told.
+    /// Name of the arm that is best; `null` where none is known.
     pub best: Option<String>,
     /// Runs that it took to find it: profiling, search and refinement, those
     /// of `os-default` among them; not the warm-up and the confirmation.
@@ -92,7 +92,7 @@ pub struct SearchRecord {
     /// The least resource that is nearly as good; `null` where unknown, and
     /// where CPUs of one shape differ.
     pub least: Option<LeastRecord>,
-    /// What it comes to.
+    /// The result.
     pub verdict: SearchVerdict,
     /// Indifference zone that was used: `plan.within`, or half the standard
     /// deviation of a run where that is more, but not above 3 % for that; 0 in
@@ -157,7 +157,7 @@ pub struct SearchPlanRecord {
     pub output: String,
 }
 
-/// How many placements there are of so many threads, one CPU each.
+/// How many placements there are of this many threads, one CPU each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpaceRecord {

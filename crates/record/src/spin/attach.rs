@@ -11,7 +11,7 @@ use pinwise_spin::loops::LoopKind;
 pub const SPIN_ATTACH_SCHEMA: &str = "pinwise.spin-attach/1";
 
 /// How much of a program's CPU time is spinning, and where. What could not be
-/// told is `null`, never 0.
+/// reported is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinAttachRecord {
@@ -222,10 +222,7 @@ impl SpinAttachRecord {
     #[must_use]
     pub fn verdict(&self) -> String {
         let Some(shares) = &self.shares else {
-            return format!(
-                "{:.2} s of CPU time; what it went into could not be seen",
-                self.cpu_s
-            );
+            return format!("{:.2} s of CPU time, of unknown use", self.cpu_s);
         };
         let spin_s = shares.spinning_s();
         let share = self.spin_share.unwrap_or(0.0);

@@ -59,7 +59,7 @@ pub struct CpuPauseRecord {
     pub pause_ns_low: Option<f64>,
     /// Upper end.
     pub pause_ns_high: Option<f64>,
-    /// The same in core cycles; `null` where they cannot be had.
+    /// The same in core cycles; `null` where they are not known.
     pub pause_cycles: Option<f64>,
     /// Lower end of its interval.
     pub pause_cycles_low: Option<f64>,

@@ -192,9 +192,9 @@ pub struct MoveRecord {
 pub struct CliffsRecord {
     /// Its id.
     pub algorithm: String,
-    /// Looked at from so many CPUs …
+    /// Looked at from this many CPUs …
     pub from_cpus: u64,
-    /// … to so many.
+    /// … to this many.
     pub to_cpus: u64,
     /// Numbers of CPUs whose total differs from that with one CPU less.
     pub changes_at: Vec<u64>,

@@ -10,7 +10,7 @@ use pinwise_code::Arch;
 pub const SPIN_SCAN_SCHEMA: &str = "pinwise.spin-scan/1";
 
 named! {
-    /// What becomes of loops whose gap the code does not say.
+    /// How to treat loops whose gap is not known from the code.
     UnknownGaps {
         /// They pass.
         Pass = "pass",
@@ -40,13 +40,13 @@ pub struct SpinScan {
     /// Files that could not be read.
     #[serde(default)]
     pub skipped: Vec<SkippedFile>,
-    /// The chips that gaps are told for.
+    /// The chips that gaps are reported for.
     pub chips: Vec<ScanChip>,
     /// CPUs that programs were taken to count, where an algorithm goes by them.
     pub cpus: u64,
     /// The longest blind gap that passes, ns; `null` where none was asked for.
     pub max_blind_gap_ns: Option<f64>,
-    /// What becomes of loops whose gap the code does not say.
+    /// How to treat loops whose gap is not known from the code.
     pub unknown: UnknownGaps,
     /// Did all loops pass? `null` where no limit was asked for.
     pub passed: Option<bool>,

@@ -110,10 +110,10 @@ fn levels(moves: &MigrationCounts) -> String {
         ("node", moves.numa),
         ("package", moves.package),
     ];
-    let told: Vec<String> = far
+    let shown: Vec<String> = far
         .iter()
         .filter(|(_, times)| *times > 0)
         .map(|(level, times)| format!("{level} {times}"))
         .collect();
-    told.join(", ")
+    shown.join(", ")
 }

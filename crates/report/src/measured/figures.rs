@@ -9,7 +9,7 @@ use pinwise_record::{
 };
 use pinwise_topology::CpuSet;
 
-/// Costs within this ratio are told as one.
+/// Costs within this ratio are reported as one.
 const ALIKE: f64 = 1.10;
 /// Widest list of CPUs in a table.
 const LIST_WIDTH: usize = 24;
@@ -63,7 +63,7 @@ struct Alike<'a> {
     records: Vec<&'a PauseRecord>,
 }
 
-/// CPUs with nearly the same cost are told together; one with two costs is
+/// CPUs with nearly the same cost are reported together; one with two costs is
 /// told alone.
 fn pause(records: &[PauseRecord], palette: Palette) -> String {
     if records.is_empty() {
@@ -293,12 +293,12 @@ fn clock_and_scheduler(
         row("step of the clock", clock.step_ns.map(nanoseconds));
     }
     if let Some(costs) = scheduling {
-        let told = |median: &Option<Median>| median.as_ref().map(|m| interval(m, nanoseconds));
+        let shown = |median: &Option<Median>| median.as_ref().map(|m| interval(m, nanoseconds));
         row(
             "switch of threads on one CPU",
-            told(&costs.context_switch_ns),
+            shown(&costs.context_switch_ns),
         );
-        row("wake-up on another CPU", told(&costs.futex_wake_ns));
+        row("wake-up on another CPU", shown(&costs.futex_wake_ns));
     }
     if rows.is_empty() {
         return String::new();
@@ -313,10 +313,10 @@ fn clock_and_scheduler(
 /// How many batches were thrown away, out of how many, in words.
 pub(super) fn rejected(kept: usize, switched: usize, stolen: usize) -> String {
     if switched + stolen == 0 {
-        return format!("{kept} batches, none thrown away");
+        return format!("{kept} batches, none discarded");
     }
     format!(
-        "{} batches, {} thrown away ({switched} pushed off their CPU, {stolen} stolen by the hypervisor)",
+        "{} batches, {} discarded ({switched} preempted, {stolen} stolen by the hypervisor)",
         kept + switched + stolen,
         switched + stolen,
     )

@@ -14,9 +14,9 @@ use pinwise_topology::CpuSet;
 
 /// Most rows: two columns for each, and the labels, are within the width.
 const MOST_ROWS: usize = 32;
-/// Up to so many rows, cells hold numbers.
+/// Up to this many rows, cells hold numbers.
 const MOST_NUMBERED: usize = 16;
-/// Up to so many, with a space between.
+/// Up to this many, with a space between.
 const MOST_SPACED: usize = 13;
 /// Longest label of a row.
 const LABEL_WIDTH: usize = 11;

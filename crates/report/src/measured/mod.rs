@@ -48,14 +48,14 @@ pub(super) fn alarm(record: &TopologyRecord, palette: Palette) -> String {
 
 /// Contradictions first: they are why one measures.
 fn verdicts(found: &Measured, palette: Palette) -> String {
-    let mut text = heading("Reported against measured", palette);
+    let mut text = heading("Reported versus measured", palette);
     for wanted in [
         Agreement::Contradicted,
         Agreement::Agrees,
         Agreement::CannotTell,
     ] {
         let of_kind = found.verdicts.iter().filter(|v| v.verdict == wanted);
-        text.extend(of_kind.map(|verdict| told(verdict, palette)));
+        text.extend(of_kind.map(|verdict| shown(verdict, palette)));
     }
     if found.verdicts.is_empty() {
         text.push_str("  Nothing of the report could be compared.\n");
@@ -63,7 +63,7 @@ fn verdicts(found: &Measured, palette: Palette) -> String {
     text
 }
 
-fn told(verdict: &LevelVerdict, palette: Palette) -> String {
+fn shown(verdict: &LevelVerdict, palette: Palette) -> String {
     let level = shortened(&level_noun(&verdict.level), 40);
     let sure = format!("confidence {:.2}", verdict.confidence);
     let (head, both_sides) = match verdict.verdict {
@@ -75,7 +75,7 @@ fn told(verdict: &LevelVerdict, palette: Palette) -> String {
             let line = format!("? {level}: unstable, trust neither");
             (palette.warn(&line), false)
         }
-        Agreement::CannotTell => (palette.warn(&format!("? {level}: cannot tell")), false),
+        Agreement::CannotTell => (palette.warn(&format!("? {level}: inconclusive")), false),
         Agreement::Agrees => (palette.good(&format!("✓ {level}: agrees ({sure})")), false),
     };
     let mut text = format!("  {head}\n");

@@ -14,7 +14,7 @@ const STRIP_WIDTH: usize = 60;
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 
 /// Times may be anything in a damaged record; a duration may not.
-fn told_duration(seconds: f64) -> String {
+fn short_duration(seconds: f64) -> String {
     Duration::try_from_secs_f64(seconds).map_or_else(|_| "–".to_owned(), duration)
 }
 
@@ -23,7 +23,7 @@ pub(super) fn drift(found: &Measured, palette: Palette) -> String {
     let Some(record) = &found.drift else {
         return String::new();
     };
-    let title = format!("Watched for {}", told_duration(record.watched_s));
+    let title = format!("Watched for {}", short_duration(record.watched_s));
     let mut text = heading(&title, palette);
     if !record.sentence.is_empty() {
         let folded = paragraph("  ", "  ", &record.sentence);
@@ -47,7 +47,7 @@ fn drift_figures(record: &DriftRecord) -> String {
     });
     let valid = match record.valid_s {
         Some(time) => format!("a measured map is valid for {}", seconds(time)),
-        None => "no measured map has become wrong".to_owned(),
+        None => "no measured map became wrong".to_owned(),
     };
     format!(
         "{}{apart}; the longest time without one {}; {valid}.",
@@ -62,7 +62,7 @@ fn watched_pair(pair: &DriftPair) -> String {
         let line = paragraph(
             "    ",
             "       ",
-            &format!("{letter}  {}", told_state(state)),
+            &format!("{letter}  {}", described_state(state)),
         );
         text.push_str(&format!("{line}\n"));
     }
@@ -73,7 +73,7 @@ fn watched_pair(pair: &DriftPair) -> String {
     text
 }
 
-fn told_state(state: &DriftState) -> String {
+fn described_state(state: &DriftState) -> String {
     let kind = match &state.kind {
         LevelName::Smt => "SMT siblings".to_owned(),
         LevelName::Llc => "one last-level cache".to_owned(),

@@ -18,12 +18,12 @@ use words::{cost_range, costs, placements};
 
 /// Arms in the table, beside `os-default`.
 const SHOWN: usize = 8;
-/// Failed arms that are told one by one.
+/// Failed arms that are listed one by one.
 const FAILED_TOLD: usize = 4;
-/// A clear feature is told where its whole range changes the metric by so much,
+/// A clear feature is listed where its whole range changes the metric by this much,
 /// per cent.
 const LEAST_EFFECT: f64 = 1.0;
-/// Features told.
+/// Features listed.
 const FEATURES_TOLD: usize = 5;
 
 /// The whole search for a terminal.
@@ -62,7 +62,7 @@ fn heading(record: &SearchRecord, palette: Palette) -> String {
 
 fn verdict(record: &SearchRecord, palette: Palette) -> String {
     let sentence = match (record.stopped, record.verdict.sentence.as_str()) {
-        (None, _) => "Cut off before it came to an end.".to_owned(),
+        (None, _) => "Cut off before the end.".to_owned(),
         (_, "") => "No verdict.".to_owned(),
         (_, sentence) => paragraph("", "", &visible(sentence)),
     };
@@ -166,19 +166,19 @@ fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
     let Some(model) = &record.model else {
         return String::new();
     };
-    let mut told: Vec<(&EffectRecord, &str)> = Vec::new();
+    let mut listed: Vec<(&EffectRecord, &str)> = Vec::new();
     for feature in model.features.iter().filter(|feature| feature.is_clear) {
         let change = feature.change.as_ref();
         let change = change.filter(|change| change.value.abs() >= LEAST_EFFECT);
-        told.extend(change.map(|change| (change, feature.meaning.as_str())));
+        listed.extend(change.map(|change| (change, feature.meaning.as_str())));
     }
-    let heading = palette.strong("What it is sensitive to");
-    if told.is_empty() {
-        let none = "Nothing of what placements differ in changes the cost by 1 % for sure.";
+    let heading = palette.strong("Sensitivity");
+    if listed.is_empty() {
+        let none = "No feature of placements changes the cost by 1 % with certainty.";
         return format!("\n{heading}\n{}\n", paragraph("  ", "  ", none));
     }
-    told.sort_by(|(a, _), (b, _)| b.value.abs().total_cmp(&a.value.abs()));
-    let lines = told.iter().take(FEATURES_TOLD).map(|(change, meaning)| {
+    listed.sort_by(|(a, _), (b, _)| b.value.abs().total_cmp(&a.value.abs()));
+    let lines = listed.iter().take(FEATURES_TOLD).map(|(change, meaning)| {
         let (text, interval) = (&change.text, &change.interval);
         let line = visible(&format!("{text} ({interval})  {meaning}"));
         format!("{}\n", paragraph("  ", "    ", &line))
@@ -229,8 +229,8 @@ fn method(record: &SearchRecord) -> String {
     });
     let stopped = match record.stopped {
         Some(Stopped::Precision) => "stopped when the answer was sure",
-        Some(Stopped::Budget) => "stopped at the end of the time",
-        Some(Stopped::Runs) => "stopped at the end of the runs",
+        Some(Stopped::Budget) => "time budget used up",
+        Some(Stopped::Runs) => "run budget used up",
         Some(Stopped::Interrupted) => "interrupted",
         Some(Stopped::Failed) => "stopped because the command failed",
         None => "cut off",

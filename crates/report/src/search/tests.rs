@@ -53,7 +53,8 @@ fn a_search_that_decided_nothing() {
     record.confirmation = None;
     record.least = None;
     record.verdict.kind = SearchAnswer::Undecided;
-    record.verdict.sentence = "Undecided: 23 runs left a doubt of 31 %.".to_owned();
+    record.verdict.sentence =
+        "Undecided: 23 runs left a probability of 31 % of a better arm.".to_owned();
     record.verdict.advice = "About 40 more runs would decide it: --max-runs 63.".to_owned();
     record.stopped = Some(Stopped::Runs);
     for feature in &mut record.model.as_mut().unwrap().features {

@@ -55,7 +55,7 @@ pub(crate) fn named_table(header: &[&str], rows: &[NamedRow<'_>]) -> String {
     text
 }
 
-/// Names in so many characters, those of shapes all in one form; and whether
+/// Names in this many characters, those of shapes all in one form; and whether
 /// that is the one of letters.
 fn short_names(names: &[&str], width: usize) -> (Vec<String>, bool) {
     let forms: Vec<[String; 3]> = names.iter().map(|name| forms(name)).collect();
@@ -90,7 +90,7 @@ fn forms(name: &str) -> [String; 3] {
     [name.clone(), bare.to_owned(), letters]
 }
 
-/// Text in so many characters, cut in the middle: names differ at their ends.
+/// Text in this many characters, cut in the middle: names differ at their ends.
 fn cut_within(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -159,14 +159,14 @@ fn large(placements: f64) -> String {
 
 /// What the model is worth.
 pub(super) fn model(model: &SearchModelRecord) -> String {
-    let foretold = model.foretold_error.map_or_else(String::new, |error| {
+    let missed = model.foretold_error.map_or_else(String::new, |error| {
         format!(
             ", first runs missed their predictions by {}",
             percent(error)
         )
     });
     format!(
-        "Model: {}; runs vary by {}{foretold}.",
+        "Model: {}; runs vary by {}{missed}.",
         visible(model.judgement.as_str()),
         percent(model.noise_sd)
     )

@@ -11,7 +11,7 @@ use pinwise_record::{
 /// Columns and rows of a curve.
 const CURVE_COLUMNS: usize = 60;
 const CURVE_ROWS: usize = 8;
-/// Curves are drawn for so many algorithms; the record has all.
+/// Curves are drawn for this many algorithms; the record has all.
 const MOST_CURVES: usize = 6;
 
 /// Predictions for a terminal.

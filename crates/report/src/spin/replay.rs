@@ -188,7 +188,7 @@ fn cost(of: &ReplayedAlgorithm) -> String {
     let (fewest, largest) = (hints.clone().min().unwrap_or(0), hints.max().unwrap_or(0));
     let parks: u64 = measured.iter().map(|m| m.parks).sum();
     format!(
-        "The waiter burnt {} to {} of CPU time per 100 items, executed {} to {} hints a wait and \
+        "The waiter used {} to {} of CPU time per 100 items, executed {} to {} hints a wait and \
          was parked in {parks} of {items}.",
         seconds(least),
         seconds(most),

@@ -15,7 +15,7 @@ pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
         text += &paragraph("  ", "  ", &summary(record, index, loops.len()));
         text += "\n\n";
         for one in loops {
-            text += &told(one, record.cpus, palette);
+            text += &shown(one, record.cpus, palette);
             text += "\n";
         }
     }
@@ -63,7 +63,7 @@ fn summary(record: &SpinScan, index: usize, loops: usize) -> String {
     text + "."
 }
 
-fn told(one: &ScannedLoop, cpus: u64, palette: Palette) -> String {
+fn shown(one: &ScannedLoop, cpus: u64, palette: Palette) -> String {
     let place = match (&one.function, one.offset) {
         (Some(name), Some(offset)) => format!("{}+{offset:#x}", shortened(name, 52)),
         _ => "no symbol".to_owned(),
@@ -106,11 +106,11 @@ fn words(one: &ScannedLoop, cpus: u64) -> String {
     let Some(hints) = one.gap_hints else {
         if let (Some(row), Some(range)) = (&one.gap_from, range(&one.gaps)) {
             return format!(
-                "{does}; how often {between} the code does not say. As {row} with {}: {range}.",
+                "{does}; how often {between} is not in the code. As {row} with {}: {range}.",
                 count_of(cpus, "CPU", "CPUs")
             );
         }
-        return format!("{does}; how often {between} depends on what the code does not say.");
+        return format!("{does}; how often {between} is not known from the code.");
     };
     let mut text = format!("{does}: {} {between}", count_of(hints, "hint", "hints"));
     if let Some(range) = range(&one.gaps) {
@@ -156,8 +156,8 @@ fn verdict(record: &SpinScan) -> Option<String> {
     let unknown = record.loops.iter().filter(is_unknown).count() as u64;
     let unsaid = match unknown {
         0 => String::new(),
-        1 => " Of 1 loop nothing says how long it is.".to_owned(),
-        many => format!(" Of {many} loops nothing says how long it is."),
+        1 => " The length of 1 loop is unknown.".to_owned(),
+        many => format!(" The length of {many} loops is unknown."),
     };
     if failing.is_empty() {
         return Some(format!(
@@ -185,7 +185,7 @@ fn named(record: &SpinScan, one: &ScannedLoop) -> String {
         .filter_map(|gap| Some(format!("{} on {}", nanoseconds(gap.ns?), gap.chip)))
         .collect();
     let why = if chips.is_empty() {
-        "the code does not say".to_owned()
+        "not known from the code".to_owned()
     } else {
         chips.join(", ")
     };

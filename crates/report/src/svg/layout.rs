@@ -84,7 +84,7 @@ impl Scale {
 }
 
 /// Everything that gets a box. A cache within a core gets none: the heading
-/// tells those once.
+/// has those once.
 pub(super) fn parts(topology: &Topology) -> Vec<(Part, CpuSet)> {
     let mut parts: Vec<(Part, CpuSet)> = Vec::new();
     let packages = topology.packages.iter().enumerate();
@@ -209,13 +209,13 @@ impl Layout<'_> {
         let (label, detail, class) = match part {
             Part::Machine | Part::Core(_) | Part::Cpu(_) => return None,
             Part::Package(index) => {
-                let class = self.doubted(&LevelName::Package, "package");
+                let class = self.contradicted(&LevelName::Package, "package");
                 (format!("Package {index}"), format!("CPUs {cpus}"), class)
             }
             Part::Numa(index) => {
                 let node = &self.topology.numa_nodes[index];
                 let memory = node.memory_bytes.map_or_else(String::new, round_bytes);
-                let class = self.doubted(&LevelName::Numa, "numa");
+                let class = self.contradicted(&LevelName::Numa, "numa");
                 (format!("NUMA node {}", node.node), memory, class)
             }
             Part::Cache(index) => {
@@ -223,7 +223,7 @@ impl Layout<'_> {
                 let size = cache.size_bytes.map_or_else(String::new, round_bytes);
                 let is_last = self.topology.llcs.contains(&cache.cpus);
                 let class = match is_last {
-                    true => self.doubted(&LevelName::Llc, "cache"),
+                    true => self.contradicted(&LevelName::Llc, "cache"),
                     false => "cache",
                 };
                 (
@@ -234,7 +234,7 @@ impl Layout<'_> {
             }
         };
         let label = match class {
-            "doubted" => format!("{label} · measured otherwise"),
+            "contradicted" => format!("{label} · measured otherwise"),
             _ => label,
         };
         Some(Strip {
@@ -245,10 +245,10 @@ impl Layout<'_> {
     }
 
     /// Strips of a level that measurement contradicts stand out.
-    fn doubted(&self, level: &LevelName, class: &'static str) -> &'static str {
+    fn contradicted(&self, level: &LevelName, class: &'static str) -> &'static str {
         let mut contradictions = self.record.contradictions.iter();
         match contradictions.any(|contradiction| contradiction.level == *level) {
-            true => "doubted",
+            true => "contradicted",
             false => class,
         }
     }
@@ -318,7 +318,7 @@ fn badness(sizes: &[(f64, f64)], columns: usize, gap: f64, wanted: f64) -> f64 {
     shape + 4.0 * holes as f64 / sizes.len() as f64 + 10.0 * too_wide
 }
 
-/// Places in rows of so many, the width and the height.
+/// Places in rows of this many, the width and the height.
 fn rows_of(sizes: &[(f64, f64)], columns: usize, gap: f64) -> (Vec<(f64, f64)>, f64, f64) {
     let mut places = Vec::with_capacity(sizes.len());
     let (mut widest, mut y) = (0.0_f64, 0.0);

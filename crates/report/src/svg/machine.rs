@@ -231,7 +231,7 @@ fn strip_words(class: &str) -> &'static str {
     match class {
         "package" => "light",
         "numa" => "numa-words",
-        "doubted" => "doubted-words",
+        "contradicted" => "contradicted-words",
         _ => "cache-words",
     }
 }
@@ -287,7 +287,7 @@ pub(super) fn style() -> String {
         ("package", "#475369", "#475369"),
         ("numa", "#d3eedd", "#9ccbb0"),
         ("cache", "#fde8c0", "#e3bd7a"),
-        ("doubted", "#fbd5d5", "#d14343"),
+        ("contradicted", "#fbd5d5", "#d14343"),
         ("cpu", "#cddbf8", "#7490cc"),
         ("cpu-e", "#c9ede6", "#58a898"),
         ("cpu-m", "#e2d6f6", "#9678c9"),

@@ -10,7 +10,7 @@ use pinwise_record::Measured;
 const MOST_ROWS: usize = 256;
 /// Width and height of the map from which cells are no longer enlarged.
 const LARGEST: f64 = 768.0;
-/// Cells of so many rows hold numbers and say what they are when pointed at.
+/// Cells of this many rows hold numbers and say what they are when pointed at.
 const MOST_NUMBERED: usize = 32;
 /// Steps of the colour scale.
 const STEPS: usize = 48;
@@ -348,8 +348,8 @@ impl MatrixDrawing {
         }
     }
 
-    /// Rows that get a label, at least so many pixels apart: every one, or the
-    /// first of groups, or every so many.
+    /// Rows that get a label, at least this many pixels apart: every one, or the
+    /// first of groups, or every N.
     fn labelled(&self, apart: f64) -> Vec<usize> {
         let rows = self.map.bins.len();
         let is_roomy = |starts: &Vec<usize>| {

@@ -22,11 +22,11 @@ use pinwise_topology::{CacheType, CpuSet, Topology};
 
 /// Around everything, pixels.
 const MARGIN: f64 = 28.0;
-/// Words need so much, whatever the machine, pixels.
+/// Words need this much, whatever the machine, pixels.
 const NARROWEST: f64 = 620.0;
 /// Width of what stands beside the matrix, pixels.
 const SIDE: f64 = 340.0;
-/// Of hybrid machines, so many different cores are told.
+/// Of hybrid machines, N different cores are listed.
 const MOST_CORES_TOLD: usize = 4;
 
 /// The machine as one SVG file.
@@ -114,14 +114,14 @@ impl Page {
             self.lines(MARGIN, self.width, 13.0, "faint", &names.join(" · "));
         }
         let counts = &record.counts;
-        let told = [
+        let listed = [
             count(counts.cpus, "CPU"),
             count(counts.cores, "core"),
             count(counts.llcs, "last-level cache"),
             count(counts.numa_nodes, "NUMA node"),
             count(counts.packages, "package"),
         ];
-        self.lines(MARGIN, self.width, 13.0, "on", &told.join(" · "));
+        self.lines(MARGIN, self.width, 13.0, "on", &listed.join(" · "));
         for line in caches_of_cores(topology) {
             self.lines(MARGIN, self.width, 13.0, "faint", &line);
         }
@@ -210,7 +210,7 @@ impl Page {
 
     fn findings(&mut self, measured: &Measured, x: f64, limit: f64) {
         if !measured.verdicts.is_empty() {
-            self.lines(x, limit, 14.0, "strong", "Reported against measured");
+            self.lines(x, limit, 14.0, "strong", "Reported versus measured");
             for verdict in &measured.verdicts {
                 let (mark, class, word) = match verdict.verdict {
                     Agreement::Agrees => ("✓", "on", "agrees"),
@@ -218,7 +218,7 @@ impl Page {
                     Agreement::CannotTell if verdict.alone.is_some() => {
                         ("?", "faint", "unstable, trust neither")
                     }
-                    Agreement::CannotTell => ("?", "faint", "cannot tell"),
+                    Agreement::CannotTell => ("?", "faint", "inconclusive"),
                 };
                 let line = format!("{mark} {}: {word}", level_noun(&verdict.level));
                 self.lines(x, limit, 12.5, class, &line);
@@ -280,7 +280,7 @@ impl Page {
 const STYLE: &str = ".page{fill:#fff}\
 .on{fill:#1d2433}.faint{fill:#667085}.light{fill:#fff}.off{fill:#7b828d}\
 .strong{fill:#1d2433;font-weight:600}.alarm{fill:#a61b1b;font-weight:600}\
-.numa-words{fill:#14532d}.cache-words{fill:#6b4300}.doubted-words{fill:#8f1d1d;font-weight:600}\
+.numa-words{fill:#14532d}.cache-words{fill:#6b4300}.contradicted-words{fill:#8f1d1d;font-weight:600}\
 .card{fill:#fdf0ef;stroke:#f0b8b4}.card-edge{fill:#c93535}\
 .unmeasured{fill:url(#hatch);stroke:#c3c8d0}\
 .border{fill:none;stroke:#fff}.frame{fill:none;stroke:#1d2433}.touch{fill:#000;fill-opacity:0}\
@@ -289,7 +289,7 @@ const STYLE: &str = ".page{fill:#fff}\
 /// The caches that a core has to itself: one line, or one for each kind of
 /// core.
 fn caches_of_cores(topology: &Topology) -> Vec<String> {
-    let mut told: Vec<(String, CpuSet)> = Vec::new();
+    let mut listed: Vec<(String, CpuSet)> = Vec::new();
     for core in &topology.cores {
         let Some(first) = core.first() else { continue };
         let caches = topology.caches.iter();
@@ -306,15 +306,16 @@ fn caches_of_cores(topology: &Topology) -> Vec<String> {
             })
             .collect();
         let line = own.join(", ");
-        match told.iter_mut().find(|(known, _)| *known == line) {
+        match listed.iter_mut().find(|(known, _)| *known == line) {
             Some((_, cpus)) => *cpus = cpus.union(core),
-            None => told.push((line, core.clone())),
+            None => listed.push((line, core.clone())),
         }
     }
-    told.retain(|(line, _)| !line.is_empty());
-    let is_one = told.len() == 1;
-    told.truncate(MOST_CORES_TOLD);
-    told.into_iter()
+    listed.retain(|(line, _)| !line.is_empty());
+    let is_one = listed.len() == 1;
+    listed.truncate(MOST_CORES_TOLD);
+    listed
+        .into_iter()
         .map(|(line, cpus)| match is_one {
             true => format!("Each core: {line}"),
             false => format!("Each core of CPUs {cpus}: {line}"),

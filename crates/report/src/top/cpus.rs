@@ -11,7 +11,7 @@ use pinwise_record::{CpuState, TopCpu, TopRecord};
 /// Columns between cores, and between groups that stand side by side.
 const GAP: usize = 1;
 const GROUP_GAP: usize = 3;
-/// Columns of a cell that names its thread: fewer tell no names apart, more
+/// Columns of a cell that names its thread: fewer cannot distinguish names, more
 /// are empty.
 const NAMED: std::ops::RangeInclusive<usize> = 15..=30;
 
@@ -57,7 +57,7 @@ pub(super) struct CpuRows {
 }
 
 impl CpuRows {
-    /// CPUs in at most so many rows, where any size of cells can do it.
+    /// CPUs in at most this many rows, where any size of cells can do it.
     /// `is_focused`: names matter more than rows.
     pub(super) fn of(
         record: &TopRecord,
@@ -83,7 +83,7 @@ impl CpuRows {
         self.rows
     }
 
-    /// At most so many rows from the `top`-th on; the last one says how many
+    /// At most this many rows from the `top`-th on; the last one says how many
     /// follow.
     pub(super) fn scrolled(self, most: usize, top: usize) -> Vec<Row> {
         let count = self.rows.len();
@@ -91,7 +91,7 @@ impl CpuRows {
             return self.rows;
         }
         let top = top.min(count.saturating_sub(1));
-        // In a single row CPUs tell more than words about them.
+        // In a single row CPUs say more than words about them.
         let shown = if most < 2 { most } else { most - 1 };
         let mut rows: Vec<Row> = self.rows.into_iter().skip(top).take(shown).collect();
         let below = count.saturating_sub(top + rows.len());
@@ -138,7 +138,7 @@ fn label(cpus: &[&TopCpu], has_packages: bool) -> String {
 }
 
 impl Grid {
-    /// From cells that tell the most to those that need the least room.
+    /// From cells that show the most to those that need the least room.
     fn candidates(groups: &[Group<'_>], columns: usize, ascii: bool) -> Vec<Self> {
         let cores = || groups.iter().flat_map(|group| &group.cores);
         let siblings = cores().map(Vec::len).max().unwrap_or(1).max(1);

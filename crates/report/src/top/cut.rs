@@ -23,7 +23,7 @@ pub(super) fn safe(name: &str, ascii: bool) -> String {
     name.chars().map(shown).collect()
 }
 
-/// At most so many columns of a text, with `~` where it was longer.
+/// At most this many columns of a text, with `~` where it was longer.
 pub(super) fn at_most(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -44,7 +44,7 @@ pub(super) fn at_most(text: &str, columns: usize) -> String {
     kept
 }
 
-/// Exactly so many columns, the text on the left.
+/// Exactly this many columns, the text on the left.
 pub(super) fn left(text: &str, columns: usize) -> String {
     let mut text = at_most(text, columns);
     let missing = columns.saturating_sub(width(&text));
@@ -52,14 +52,14 @@ pub(super) fn left(text: &str, columns: usize) -> String {
     text
 }
 
-/// Exactly so many columns, the text on the right.
+/// Exactly this many columns, the text on the right.
 pub(super) fn right(text: &str, columns: usize) -> String {
     let text = at_most(text, columns);
     let missing = columns.saturating_sub(width(&text));
     format!("{}{text}", " ".repeat(missing))
 }
 
-/// Cuts a row to so many columns.
+/// Cuts a row to this many columns.
 pub(super) fn row(row: &mut Row, columns: usize) {
     let mut left = columns;
     for piece in row.iter_mut() {

@@ -56,7 +56,7 @@ fn moves(record: &TopRecord, width: usize) -> Row {
         ("llc", moves.llc),
         ("core", moves.core),
         ("smt", moves.smt),
-        ("not told", moves.unknown),
+        ("unknown", moves.unknown),
     ];
     for (name, count) in levels.into_iter().filter(|(_, count)| *count > 0.0) {
         pieces.push(Piece::plain(format!("{name} {}", rate(count))));
@@ -72,7 +72,7 @@ fn sharing_row(record: &TopRecord, width: usize) -> Row {
     let Some(sharing) = &record.smt_sharing else {
         let has_smt = has_smt(record);
         let text = if has_smt {
-            "SMT sharing: not told by this tier"
+            "SMT sharing: not reported by this tier"
         } else {
             "SMT sharing: none, each core has one CPU"
         };
@@ -117,7 +117,7 @@ fn has_smt(record: &TopRecord) -> bool {
     cores.len() < count
 }
 
-/// The keys, or what is typed, or what is to be told.
+/// The keys, or what is typed, or what is to be reported.
 pub(super) fn footer(view: &View, width: usize) -> Vec<Row> {
     if let Some(prompt) = &view.prompt {
         let asked = match &prompt.kind {
@@ -136,7 +136,7 @@ pub(super) fn footer(view: &View, width: usize) -> Vec<Row> {
         return vec![vec![Piece::new(safe(message, view.ascii), Tone::Warn)]];
     }
     let mut pieces = vec![
-        Piece::new("q leave", Tone::Strong),
+        Piece::new("q quit", Tone::Strong),
         Piece::plain("? help"),
         Piece::plain(format!("s sort: {}", view.order.name())),
         Piece::plain(match view.filter.as_str() {
@@ -148,7 +148,7 @@ pub(super) fn footer(view: &View, width: usize) -> Vec<Row> {
     if view.pins.count > 0 {
         let fate = match view.pins.are_kept {
             true => "kept",
-            false => "undone on leaving",
+            false => "undone on quitting",
         };
         let text = format!("u undo ({} pinned, {fate})", view.pins.count);
         pieces.push(Piece::new(text, Tone::Warn));

@@ -3,14 +3,14 @@
 use super::{Piece, Row, Size, Tone};
 
 const KEYS: [(&str, &str); 14] = [
-    ("q Esc Ctrl-C", "leave; pins that were made are undone"),
+    ("q Esc Ctrl-C", "quit; pins that were made are undone"),
     ("arrows PgUp PgDn", "move (Home, End: first, last)"),
     ("Tab", "arrows move the CPUs, or the threads again"),
     ("s, < >", "sort by cpu, migrations, wait, place, name"),
     ("f, /", "only threads whose name holds a text; Esc clears"),
     ("p", "pin the chosen thread: CPUs (0-3,8) or a placement"),
     ("u", "undo the last pin"),
-    ("P", "keep pins when leaving, or no longer"),
+    ("P", "keep pins on quitting, or undo them"),
     ("space", "pause and go on"),
     ("+ -", "longer and shorter interval"),
     ("?", "this page, and back"),
@@ -24,10 +24,7 @@ const WORDS: [(&str, &str); 5] = [
         "ON",
         "R runs, r runs or is queued, Q queued, S sleeps, X ended",
     ),
-    (
-        "WAIT%",
-        "queued; without wake-ups only after being pushed aside",
-    ),
+    ("WAIT%", "queued; without wake-ups only after a preemption"),
     ("USED", "CPUs used: 1-9 tenths, # all the time, - forbidden"),
     (
         "shared",

@@ -117,7 +117,7 @@ fn body(record: &TopRecord, view: &View, size: Size) -> Vec<Row> {
     rows
 }
 
-/// A frame to be printed: all CPUs, and at most so many threads.
+/// A frame to be printed: all CPUs, and at most this many threads.
 #[must_use]
 pub fn printed(record: &TopRecord, view: &View, width: usize, threads: usize) -> Vec<Row> {
     let mut rows = header::rows(record, view, width);

@@ -113,7 +113,7 @@ fn columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
     chosen
 }
 
-/// Header and rows around the chosen one, in so many rows at most.
+/// Header and rows around the chosen one, in this many rows at most.
 pub(super) fn rows(record: &TopRecord, view: &View, width: usize, height: usize) -> Vec<Row> {
     let threads = view.arranged(record);
     let room = height.saturating_sub(1);
@@ -186,15 +186,15 @@ impl Table {
     }
 
     fn cell(&self, thread: &TopThread, column: Column, width: usize) -> String {
-        let told = |value: Option<f64>, shown: fn(f64) -> String| value.map_or("?".into(), shown);
+        let listed = |value: Option<f64>, shown: fn(f64) -> String| value.map_or("?".into(), shown);
         match column {
             Column::Thread => thread.thread.to_string(),
             Column::Process => thread.process.map_or("?".into(), |pid| pid.to_string()),
             Column::Name => thread.name.clone().unwrap_or_else(|| "?".into()),
-            Column::Cpu => told(thread.cpu_percent, percent),
-            Column::Wait => told(thread.wait_percent, percent),
-            Column::Migrations => told(thread.migrations_per_s, rate),
-            Column::Switches => told(thread.switches_per_s, rate),
+            Column::Cpu => listed(thread.cpu_percent, percent),
+            Column::Wait => listed(thread.wait_percent, percent),
+            Column::Migrations => listed(thread.migrations_per_s, rate),
+            Column::Switches => listed(thread.switches_per_s, rate),
             Column::On => on(thread),
             Column::Used => self.strip(thread, width),
             Column::Allowed => thread.allowed.clone().unwrap_or_else(|| "?".into()),

@@ -132,7 +132,7 @@ pub struct View {
     pub focus: Focus,
     /// What is being typed.
     pub prompt: Option<Prompt>,
-    /// What is to be told, until the next key.
+    /// A message, until the next key.
     pub message: Option<String>,
     /// Is the help shown?
     pub shows_help: bool,

@@ -144,7 +144,7 @@ const fn word(left: Left) -> &'static str {
         Left::Blocked => "blocked",
         Left::Preempted => "preempted",
         Left::Ended => "ended",
-        Left::Untold => "untold",
+        Left::Unreported => "untold",
     }
 }
 

@@ -18,7 +18,7 @@ pub use perfetto::TracePerfetto;
 /// Names remembered at a time; what is forgotten is shown without.
 const MOST_NAMES: usize = 1 << 20;
 
-/// Names of threads, as events tell them.
+/// Names of threads, as events name them.
 #[derive(Debug, Default)]
 struct Names {
     of: HashMap<Tid, Box<str>>,

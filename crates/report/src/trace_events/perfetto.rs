@@ -36,7 +36,7 @@ const CLONE_THREAD: u64 = 0x10000;
 /// The number under which pinwise writes; Perfetto wants one per writer.
 const WRITER: u64 = 0x70_696e;
 
-/// The priority of ordinary threads; events do not tell it.
+/// The priority of ordinary threads; events do not have it.
 const ORDINARY: i64 = 120;
 
 /// The track of findings.
@@ -115,7 +115,7 @@ impl<W: Write> TracePerfetto<W> {
             EventKind::Switch { prev, left, next } => self.switch(event, *prev, *left, *next)?,
             EventKind::In { thread } => {
                 let before = self.running.get(&event.cpu).copied().unwrap_or(IDLE);
-                self.switch(event, before, Left::Untold, *thread)?;
+                self.switch(event, before, Left::Unreported, *thread)?;
             }
             EventKind::Out { thread, left } => self.switch(event, *thread, *left, IDLE)?,
             EventKind::Wake { thread, target } => self.wake(event, *thread, *target)?,
@@ -199,23 +199,23 @@ impl<W: Write> TracePerfetto<W> {
             return Ok(());
         };
         let mut tree = Message::default();
-        let mut told = Message::default();
-        told.signed(1, process.into());
+        let mut described = Message::default();
+        described.signed(1, process.into());
         let name = self.names.of(process);
         if !name.is_empty() {
-            told.text(3, name);
+            described.text(3, name);
             // Of the command line only this is known.
-            told.number(9, 1);
+            described.number(9, 1);
         }
-        tree.message(1, &told);
-        told.clear();
-        told.signed(1, thread.into());
+        tree.message(1, &described);
+        described.clear();
+        described.signed(1, thread.into());
         let name = self.names.of(thread);
         if !name.is_empty() {
-            told.text(2, name);
+            described.text(2, name);
         }
-        told.signed(3, process.into());
-        tree.message(2, &told);
+        described.signed(3, process.into());
+        tree.message(2, &described);
         self.flush_bundle()?;
         self.packet.number(TIMESTAMP, time_ns);
         self.packet.message(PROCESS_TREE, &tree);
@@ -312,12 +312,12 @@ impl<W: Write> TracePerfetto<W> {
     }
 }
 
-/// The kernel's state of a thread that left. One whose reason is not told is
+/// The kernel's state of a thread that left. One whose reason is unknown is
 /// shown as asleep: most are.
 const fn state(left: Left) -> i64 {
     match left {
         Left::Preempted => 0,
-        Left::Blocked | Left::Untold => 1,
+        Left::Blocked | Left::Unreported => 1,
         Left::Ended => 16,
     }
 }

@@ -27,8 +27,8 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     let idle_waiting = (scope.has_all_cpus).then(|| analysis.queues.episodes());
     let (by_thread, left_out) = analysis.threads.finish();
     let sum = |figure: fn(&CpuSummary) -> Option<u64>| -> Option<u64> {
-        let told: Vec<u64> = by_cpu.iter().filter_map(figure).collect();
-        (!told.is_empty()).then(|| told.iter().sum())
+        let known: Vec<u64> = by_cpu.iter().filter_map(figure).collect();
+        (!known.is_empty()).then(|| known.iter().sum())
     };
     let is_counted = by_thread.iter().all(|thread| thread.switches.is_some());
     let totals = &analysis.totals;
@@ -94,7 +94,7 @@ impl Analysis {
         for cpu in 0..self.seats.len() {
             let cpu = u32::try_from(cpu).unwrap_or(u32::MAX);
             self.settle_core(cpu);
-            self.credit(cpu, Left::Untold);
+            self.credit(cpu, Left::Unreported);
         }
         for slot in self.threads.living() {
             if let State::Queued(queued) = self.state_of(slot) {
@@ -121,7 +121,7 @@ impl Analysis {
         let counts = &self.counts;
         let known_ns = counts.after_preemption_ns + counts.after_wakeup_ns;
         let polled = self.polled_waits();
-        let polled_ns = polled.is_told.then_some(polled.ns);
+        let polled_ns = polled.is_reported.then_some(polled.ns);
         let of_events = |value: u64| scope.has_wakeups.then_some(value);
         Waits {
             total_ns: of_events(known_ns).or(polled_ns),
@@ -163,11 +163,11 @@ impl Analysis {
     fn by_cpu(&self, elapsed_ns: u64) -> Vec<CpuSummary> {
         let online = self.cpu_map.online();
         let numbered = (0u32..).zip(&self.seats);
-        let is_told = |cpu: u32, seat: &CpuTotals| {
+        let is_reported = |cpu: u32, seat: &CpuTotals| {
             online.contains(cpu as usize) || seat.own_ns + seat.foreign_ns + seat.idle_ns > 0
         };
         numbered
-            .filter(|(cpu, seat)| is_told(*cpu, seat))
+            .filter(|(cpu, seat)| is_reported(*cpu, seat))
             .map(|(cpu, seat)| {
                 let polled = seat.polled_ns.map(|(first, last)| last - first.min(last));
                 let (foreign_ns, idle_ns) = if self.scope.has_all_cpus {
@@ -193,12 +193,12 @@ impl Analysis {
             .map(|(core, cpus)| {
                 let own = cpus.iter().filter_map(|cpu| self.seats.get(cpu));
                 let (busy_ns, shared_ns) = self.cores.of_core(core);
-                let is_told = self.scope.has_all_cpus;
+                let is_reported = self.scope.has_all_cpus;
                 CoreSummary {
                     core,
                     own_ns: own.map(|seat| seat.own_ns).sum(),
-                    busy_ns: is_told.then_some(busy_ns),
-                    shared_ns: is_told.then_some(shared_ns),
+                    busy_ns: is_reported.then_some(busy_ns),
+                    shared_ns: is_reported.then_some(shared_ns),
                 }
             })
             .collect()

@@ -45,7 +45,7 @@ impl Analysis {
         }
     }
 
-    /// Who is looked at before the stream is told of is known before its beginning
+    /// Who is looked at before the stream is processed is known before its beginning
     /// comes: it has done nothing yet.
     fn is_announced(&self, slot: usize, process: Tid) -> bool {
         self.threads.of(slot).is_some_and(|thread| {
@@ -73,7 +73,7 @@ impl Analysis {
     }
 
     /// A thread that left its CPU for good is gone. One that is said to end
-    /// may be pushed aside or wait a few times more before its last switch;
+    /// may be preempted or wait a few times more before its last switch;
     /// where that one is not marked, it is gone when it stays away.
     pub(super) fn retire_if_ended(&mut self, slot: Option<usize>, left: Left) {
         let Some(slot) = slot else { return };
@@ -115,7 +115,7 @@ impl Analysis {
         self.retire(slot);
     }
 
-    /// A thread is told of no more; its sums go to the totals.
+    /// A thread appears no more; its sums go to the totals.
     pub(super) fn retire(&mut self, slot: usize) {
         let Self {
             threads,
@@ -127,9 +127,9 @@ impl Analysis {
         } = self;
         let (scope, now_ns) = (*scope, *now_ns);
         threads.retire(slot, now_ns, |thread| {
-            let told = summarise(thread, scope, now_ns, |mask| queues.cpus_of(mask).clone());
-            totals.add(&told);
-            told
+            let reported = summarise(thread, scope, now_ns, |mask| queues.cpus_of(mask).clone());
+            totals.add(&reported);
+            reported
         });
     }
 
@@ -151,7 +151,7 @@ impl Analysis {
         self.threads.follow(slot);
         if let State::Running { cpu } = self.state_of(slot) {
             self.settle_core(cpu);
-            self.tell_use(cpu);
+            self.update_use(cpu);
         }
     }
 
@@ -185,7 +185,7 @@ impl Analysis {
             seat.last_event_ns = now_ns;
             seat.moment = moment;
             seat.polled_ns = seat.polled_ns.map(|(_, last)| (last, last));
-            self.tell_use(u32::try_from(cpu).unwrap_or(u32::MAX));
+            self.update_use(u32::try_from(cpu).unwrap_or(u32::MAX));
         }
     }
 
@@ -211,7 +211,7 @@ impl Analysis {
         match thread.state {
             State::Running { cpu } => {
                 self.settle_core(cpu);
-                self.tell_use(cpu);
+                self.update_use(cpu);
             }
             State::Queued(_) => self.requeue(slot),
             State::Unknown | State::Blocked => {}
@@ -232,7 +232,7 @@ impl Analysis {
                 State::Queued(queued) => match queued.place {
                     Place::Behind(mark) => mark.cpu() == cpu,
                     Place::Starting(at) => at == cpu,
-                    Place::Untold(_) => true,
+                    Place::Unreported(_) => true,
                 },
                 _ => false,
             };
@@ -244,7 +244,7 @@ impl Analysis {
     }
 }
 
-/// What is told of a thread.
+/// What is known of a thread.
 pub(super) fn summarise(
     thread: &Thread,
     scope: super::Scope,
@@ -267,7 +267,7 @@ pub(super) fn summarise(
         wait_ns: if scope.has_wakeups {
             Some(tally.wait_ns)
         } else {
-            (waited.is_told || waited.ns > 0).then_some(waited.ns)
+            (waited.is_reported || waited.ns > 0).then_some(waited.ns)
         },
         is_wait_bound: is_bound,
         switches: is_counted.then_some(tally.switches),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::super::summary::{Causes, EPISODE_NS, IdleWaiting};
 use pinwise_topology::CpuSet;
 
-/// Masks told apart at most; threads with still other masks count as allowed
+/// Masks distinguished at most; threads with still other masks count as allowed
 /// everywhere.
 const MOST_MASKS: usize = 1024;
 
@@ -386,9 +386,15 @@ mod tests {
                 queues.set_foreign(cpu, what == 'f', ms * MS);
             }
         }
-        let told = queues.leave(7, mark.unwrap(), 20 * MS);
-        let told = [told.scheduler, told.mask, told.others, told.own].map(|ns| ns / MS);
-        assert_eq!(told, causes);
+        let reported = queues.leave(7, mark.unwrap(), 20 * MS);
+        let reported = [
+            reported.scheduler,
+            reported.mask,
+            reported.others,
+            reported.own,
+        ]
+        .map(|ns| ns / MS);
+        assert_eq!(reported, causes);
         assert_eq!(queues.episodes(), episodes);
     }
 

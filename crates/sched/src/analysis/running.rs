@@ -41,7 +41,7 @@ impl Analysis {
             Occupant::Idle | Occupant::Unknown => {}
         }
         self.unseat_elsewhere(slot, cpu);
-        self.credit(cpu, Left::Untold);
+        self.credit(cpu, Left::Unreported);
         self.occupy(cpu, Occupant::Thread(slot));
         self.remember_event(cpu);
     }
@@ -77,7 +77,7 @@ impl Analysis {
         self.retire_if_ended(Some(slot), left);
     }
 
-    /// The first switch of a CPU tells who was on it until then: whoever
+    /// The first switch of a CPU shows who was on it until then: whoever
     /// leaves has been there since the trace began, for every switch is seen,
     /// unless it may have been elsewhere.
     fn assume_since_begin(&mut self, cpu: u32, occupant: Occupant) {
@@ -184,7 +184,7 @@ impl Analysis {
             slot,
             match left {
                 Left::Blocked => State::Blocked,
-                Left::Preempted | Left::Ended | Left::Untold => State::Unknown,
+                Left::Preempted | Left::Ended | Left::Unreported => State::Unknown,
             },
         );
         if is_queued {
@@ -200,7 +200,7 @@ impl Analysis {
             self.arrive(slot, cpu);
         }
         self.seat(cpu).occupant = to;
-        self.tell_use(cpu);
+        self.update_use(cpu);
         for slot in starting {
             self.overtaken(slot, cpu);
         }
@@ -238,8 +238,8 @@ impl Analysis {
         thread.state = State::Running { cpu };
     }
 
-    /// Tells the sums over cores and queues what a CPU does.
-    pub(super) fn tell_use(&mut self, cpu: u32) {
+    /// Updates the sums over cores and queues with what a CPU does.
+    pub(super) fn update_use(&mut self, cpu: u32) {
         let seat = &self.seats[cpu as usize];
         let used = match seat.occupant {
             Occupant::Unknown => Use::Unknown,

@@ -266,7 +266,7 @@ impl Cores {
         let mut rates = [0; 4];
         self.spared.retell();
         if self.shared.is_empty() {
-            self.spared.told(time_ns);
+            self.spared.reported(time_ns);
             return rates;
         }
         self.scratch.clear();
@@ -297,9 +297,9 @@ impl Cores {
             for (rate, threads) in rates[1..].iter_mut().zip(spared) {
                 *rate += u64::from(threads);
             }
-            self.spared.tell(at, spared, time_ns);
+            self.spared.set_core(at, spared, time_ns);
         }
-        self.spared.told(time_ns);
+        self.spared.reported(time_ns);
         rates
     }
 }
@@ -396,8 +396,8 @@ mod tests {
         }
         cores.restart(100);
         cores.advance(110);
-        let (told, causes) = cores.totals();
-        assert_eq!(told, shared * 10, "shared");
+        let (reported, causes) = cores.totals();
+        assert_eq!(reported, shared * 10, "shared");
         let causes = [causes.scheduler, causes.mask, causes.others];
         assert_eq!(causes, avoidable.map(|ns| ns * 10), "{uses}");
     }

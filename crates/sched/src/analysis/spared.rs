@@ -55,13 +55,13 @@ impl Spared {
         }
     }
 
-    /// All cores are told anew, with [`Self::tell`], until [`Self::told`].
+    /// All cores are set anew, with [`Self::set_core`], until [`Self::reported`].
     pub(super) const fn retell(&mut self) {
         self.round += 1;
     }
 
-    /// So many threads of this core share needlessly from now on.
-    pub(super) fn tell(&mut self, core: usize, threads: [u32; 3], time_ns: u64) {
+    /// This many threads of this core share needlessly from now on.
+    pub(super) fn set_core(&mut self, core: usize, threads: [u32; 3], time_ns: u64) {
         let open = &mut self.cores[core];
         if threads == [0; 3] && !open.is_listed {
             return;
@@ -77,8 +77,8 @@ impl Spared {
         }
     }
 
-    /// Cores that were not told share no more.
-    pub(super) fn told(&mut self, time_ns: u64) {
+    /// Cores that were not set share no more.
+    pub(super) fn reported(&mut self, time_ns: u64) {
         let mut at = 0;
         while at < self.listed.len() {
             let core = self.listed[at];
@@ -139,7 +139,7 @@ impl Spared {
     /// All spans in the order of time; those that follow each other are one.
     pub(super) fn finish(mut self, time_ns: u64) -> SharingSpans {
         self.retell();
-        self.told(time_ns);
+        self.reported(time_ns);
         let (mut spans, count, ns) = self.spans.finish();
         spans.sort_by_key(|span| (span.core, span.blame, span.start_ns));
         spans.dedup_by(|next, span| {

@@ -7,9 +7,9 @@ use super::super::summary::{Causes, ThreadSummary};
 use super::super::{Migrations, Sample, Tid};
 use super::queues::Mark;
 
-/// Threads told one by one; of more, those with the most CPU time.
+/// Threads listed one by one; of more, those with the most CPU time.
 const MOST_TOLD: usize = 1_000;
-/// Processes told apart; beyond that their number is a lower bound.
+/// Processes distinguished; beyond that their number is a lower bound.
 const MOST_PROCESSES: usize = 1 << 20;
 /// Threads remembered as gone; beyond that each may be one of them.
 const MOST_GONE: usize = 1 << 16;
@@ -37,7 +37,7 @@ pub(super) enum State {
 pub(super) struct Queued {
     /// Since when.
     pub(super) since_ns: u64,
-    /// Was it pushed aside, and not woken?
+    /// Was it preempted, and not woken?
     pub(super) is_preempted: bool,
     /// Where it waits.
     pub(super) place: Place,
@@ -49,7 +49,7 @@ pub(super) struct Queued {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// On this CPU; nobody knows what the others do.
-    Untold(u32),
+    Unreported(u32),
     /// On an idle CPU that is about to start it.
     Starting(u32),
     /// Behind others.
@@ -70,7 +70,7 @@ pub(super) struct Thread {
     /// Did it begin during the trace?
     pub(super) was_born: bool,
     pub(super) state: State,
-    /// Number of its mask; `None`: not told.
+    /// Number of its mask; `None`: unknown.
     pub(super) mask: Option<usize>,
     pub(super) last_cpu: Option<u32>,
     pub(super) since_ns: u64,
@@ -79,7 +79,7 @@ pub(super) struct Thread {
     pub(super) polled: Option<Box<(Sample, Sample)>>,
     /// When it was looked at last.
     pub(super) polled_ns: Option<u64>,
-    /// It was thought to be gone, and told of.
+    /// It was thought to be gone, and was reported.
     is_back: bool,
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// So long on this CPU.
+    /// This long on this CPU.
     pub(super) fn ran(&mut self, cpu: u32, ns: u64) {
         self.cpu_ns += ns;
         match self.cpus.iter().position(|(other, _)| *other == cpu) {
@@ -142,7 +142,7 @@ impl Thread {
         let looked_ns = self.polled_ns.unwrap_or(self.since_ns);
         let is_whole = self.polled.as_deref().is_some_and(|p| p.1.is_last);
         PartialWait {
-            is_told: polled_ns.is_some(),
+            is_reported: polled_ns.is_some(),
             ns: polled_ns.unwrap_or(0).max(self.tally.wait_ns),
             unseen_ns: if is_whole {
                 0
@@ -167,19 +167,19 @@ impl Thread {
 /// Time queued, as far as it is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PartialWait {
-    /// The kernel told something of it.
-    pub(super) is_told: bool,
+    /// The kernel reported something of it.
+    pub(super) is_reported: bool,
     pub(super) ns: u64,
-    /// At most so much is missing.
+    /// At most this much is missing.
     pub(super) unseen_ns: u64,
 }
 
 impl PartialWait {
-    /// Less than this share is missing, and it counts as known: 1 in so many.
+    /// Less than this share is missing, and it counts as known: 1 in this many.
     const NEGLIGIBLE: u64 = 50;
 
     pub(super) const fn add(&mut self, other: Self) {
-        self.is_told |= other.is_told;
+        self.is_reported |= other.is_reported;
         self.ns = self.ns.saturating_add(other.ns);
         self.unseen_ns = self.unseen_ns.saturating_add(other.unseen_ns);
     }
@@ -205,7 +205,7 @@ pub(super) struct Threads {
     /// Numbers of threads that are gone, and since when, unless the number has
     /// come again since.
     gone: HashMap<Tid, Option<Gone>>,
-    told: Vec<ThreadSummary>,
+    listed: Vec<ThreadSummary>,
     left_out: u64,
     followed: u64,
     processes: BTreeSet<Tid>,
@@ -290,7 +290,7 @@ impl Threads {
         self.slots.get_mut(slot)?.as_mut()
     }
 
-    /// May the trace have told of this thread before? Or it began during the
+    /// May the trace have mentioned this thread before? Or it began during the
     /// trace, or another of its number did and is gone.
     pub(super) fn may_be_known(&self, slot: usize) -> bool {
         let is_full = self.gone.len() >= MOST_GONE;
@@ -314,7 +314,7 @@ impl Threads {
         self.is_everyone = false;
         self.followed = 0;
         self.processes.clear();
-        self.told.clear();
+        self.listed.clear();
         self.left_out = 0;
         self.waits = PartialWait::default();
         self.gone.values_mut().for_each(|gone| *gone = None);
@@ -353,28 +353,28 @@ impl Threads {
             return;
         }
         self.waits.add(thread.wait_so_far(now_ns));
-        self.tell(summary(&thread), thread.is_back);
-        if self.told.len() >= 2 * MOST_TOLD {
+        self.list(summary(&thread), thread.is_back);
+        if self.listed.len() >= 2 * MOST_TOLD {
             self.shorten();
         }
     }
 
-    fn tell(&mut self, summary: ThreadSummary, is_back: bool) {
+    fn list(&mut self, summary: ThreadSummary, is_back: bool) {
         let earlier = is_back.then(|| {
-            let mut told = self.told.iter_mut().rev();
-            told.find(|told| told.thread == summary.thread)
+            let mut listed = self.listed.iter_mut().rev();
+            listed.find(|listed| listed.thread == summary.thread)
         });
         match earlier.flatten() {
             Some(earlier) => earlier.merge(summary),
-            None => self.told.push(summary),
+            None => self.listed.push(summary),
         }
     }
 
     fn shorten(&mut self) {
-        self.told
+        self.listed
             .sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.thread.cmp(&b.thread)));
-        self.left_out += self.told.len().saturating_sub(MOST_TOLD) as u64;
-        self.told.truncate(MOST_TOLD);
+        self.left_out += self.listed.len().saturating_sub(MOST_TOLD) as u64;
+        self.listed.truncate(MOST_TOLD);
     }
 
     /// Followed threads, their processes.
@@ -385,7 +385,7 @@ impl Threads {
     /// Those that ended, the busiest first, and how many are left out.
     pub(super) fn finish(mut self) -> (Vec<ThreadSummary>, u64) {
         self.shorten();
-        (self.told, self.left_out)
+        (self.listed, self.left_out)
     }
 }
 
@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn waits_of_crafted_traces_saturate() {
         let long = PartialWait {
-            is_told: true,
+            is_reported: true,
             ns: u64::MAX - 1,
             unseen_ns: u64::MAX - 1,
         };

@@ -39,7 +39,7 @@ impl Drawing {
         }
     }
 
-    /// Everything is told from here on.
+    /// Everything is recorded from here on.
     pub(super) fn begin(&mut self, time_ns: u64) {
         self.from_ns.get_or_insert(time_ns);
     }
@@ -200,7 +200,7 @@ const fn end_code(left: Left) -> u64 {
         Left::Blocked => 0,
         Left::Preempted => 1,
         Left::Ended => 2,
-        Left::Untold => 3,
+        Left::Unreported => 3,
     }
 }
 
@@ -228,13 +228,13 @@ mod tests {
         let timeline = drawing.finish(to_ns);
         assert_eq!(timeline.span_ns, span_ns);
         let own = &timeline.spans[0].own_ns;
-        let told: Vec<(usize, u64)> = own
+        let reported: Vec<(usize, u64)> = own
             .iter()
             .enumerate()
             .filter(|(_, ns)| **ns > 0)
             .map(|(at, ns)| (at, *ns))
             .collect();
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 
     #[test]
@@ -293,9 +293,9 @@ mod tests {
         }
         assert!(drawing.slices.is_some());
         drawing.slice(slice, &mut place);
-        let told = drawing.finish(1);
-        assert!(told.slices.is_none());
-        let packed = told.packed.unwrap();
+        let reported = drawing.finish(1);
+        assert!(reported.slices.is_none());
+        let packed = reported.packed.unwrap();
         assert_eq!(packed.threads, [1]);
         assert_eq!(packed.cpus[0].count, MOST_SLICES as u64 + 1);
     }

@@ -23,10 +23,10 @@ impl Analysis {
     pub(super) fn queue(&mut self, slot: usize, cpu: u32, is_preempted: bool) {
         let is_idle = self.seat(cpu).occupant == Occupant::Idle;
         let place = if !self.scope.has_all_cpus {
-            Place::Untold(cpu)
+            Place::Unreported(cpu)
         } else if is_idle && !is_preempted {
             self.seat(cpu).starting.push(slot);
-            self.tell_use(cpu);
+            self.update_use(cpu);
             Place::Starting(cpu)
         } else {
             self.behind(slot, cpu)
@@ -76,7 +76,7 @@ impl Analysis {
             let many = seat.starting.len();
             seat.starting.retain(|&other| other != slot);
             if seat.starting.len() < many {
-                self.tell_use(cpu);
+                self.update_use(cpu);
             }
         }
         let waited_ns = self.count_wait(slot, queued);
@@ -92,7 +92,7 @@ impl Analysis {
     pub(super) fn count_wait(&mut self, slot: usize, queued: Queued) -> u64 {
         let waited_ns = self.now_ns.saturating_sub(queued.since_ns);
         let causes = match queued.place {
-            Place::Untold(_) => Causes::default(),
+            Place::Unreported(_) => Causes::default(),
             Place::Starting(_) => Causes {
                 starting: waited_ns,
                 ..Causes::default()
@@ -130,14 +130,14 @@ impl Analysis {
             self.queues
                 .set_queued(queued.place.cpu(), false, self.now_ns);
             match queued.place {
-                Place::Untold(_) => {}
+                Place::Unreported(_) => {}
                 Place::Behind(mark) => self.queues.forget(slot, mark),
                 Place::Starting(cpu) => {
                     let seat = self.seat(cpu);
                     let many = seat.starting.len();
                     seat.starting.retain(|&other| other != slot);
                     if seat.starting.len() < many {
-                        self.tell_use(cpu);
+                        self.update_use(cpu);
                     }
                 }
             }
@@ -164,7 +164,7 @@ impl Analysis {
 impl Place {
     const fn cpu(self) -> u32 {
         match self {
-            Self::Untold(cpu) | Self::Starting(cpu) => cpu,
+            Self::Unreported(cpu) | Self::Starting(cpu) => cpu,
             Self::Behind(mark) => mark.cpu(),
         }
     }
@@ -180,9 +180,10 @@ impl Causes {
             (self.own, Why::Own),
             (self.starting, Why::Starting),
         ];
-        let told = parts.into_iter().filter(|(ns, _)| *ns > 0);
-        told.max_by_key(|(ns, _)| *ns)
-            .map_or(Why::Untold, |(_, why)| why)
+        let reported = parts.into_iter().filter(|(ns, _)| *ns > 0);
+        reported
+            .max_by_key(|(ns, _)| *ns)
+            .map_or(Why::Unreported, |(_, why)| why)
     }
 
     fn add(&mut self, other: Self) {

@@ -1,4 +1,4 @@
-//! From what tracers tell to [`Event`]s: names once instead of with every
+//! From what tracers report to [`Event`]s: names once instead of with every
 //! switch, processes as soon as they are known, who is followed, and an end
 //! for every thread that ended.
 //!
@@ -14,7 +14,7 @@ use crate::{Event, EventKind, IDLE, Left, Tid};
 const BATCH: usize = 1024;
 
 /// Threads remembered at a time; a kernel has at most 4 million numbers, and
-/// what is forgotten is only told again.
+/// what is forgotten is only emitted again.
 const MOST_THREADS: usize = 1 << 20;
 
 /// How a file is to be read.
@@ -56,7 +56,7 @@ struct Waking {
     index: usize,
 }
 
-/// Puts what is told into events.
+/// Turns raw events into events.
 pub(super) struct EventBuilder<'a> {
     reading: Reading,
     sink: &'a mut dyn FnMut(&[Event]),
@@ -82,11 +82,11 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    pub(super) fn tell(&mut self, told: &RawEvent) {
-        if let Some((thread, process)) = told.current {
-            self.belongs(told, thread, process);
+    pub(super) fn add(&mut self, raw: &RawEvent) {
+        if let Some((thread, process)) = raw.current {
+            self.belongs(raw, thread, process);
         }
-        self.put(told);
+        self.put(raw);
         if self.batch.len() >= BATCH {
             self.hand_over();
         }
@@ -119,10 +119,10 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    fn push(&mut self, told: &RawEvent, what: EventKind) {
+    fn push(&mut self, raw: &RawEvent, what: EventKind) {
         self.batch.push(Event {
-            time_ns: told.time_ns,
-            cpu: told.cpu,
+            time_ns: raw.time_ns,
+            cpu: raw.cpu,
             what,
         });
     }
@@ -134,48 +134,48 @@ impl<'a> EventBuilder<'a> {
         self.threads.entry(thread).or_default()
     }
 
-    fn put(&mut self, told: &RawEvent) {
-        match told.what {
-            RawKind::Switch { prev, left, next } => self.switch(told, prev, left, next),
+    fn put(&mut self, raw: &RawEvent) {
+        match raw.what {
+            RawKind::Switch { prev, left, next } => self.switch(raw, prev, left, next),
             RawKind::In { thread } => {
                 self.switches += 1;
                 self.face(thread).is_on_cpu = true;
-                self.push(told, EventKind::In { thread });
+                self.push(raw, EventKind::In { thread });
             }
-            RawKind::Out { thread, left } => self.out(told, thread, left),
+            RawKind::Out { thread, left } => self.out(raw, thread, left),
             RawKind::Wakeup { who, target, .. } => {
-                self.meet(told, who);
+                self.meet(raw, who);
                 let thread = who.thread;
-                self.push(told, EventKind::Wake { thread, target });
+                self.push(raw, EventKind::Wake { thread, target });
             }
-            RawKind::Waking { who, target } => self.waking(told, who, target),
-            RawKind::Moved { who, target } => self.moved(told, who, target),
+            RawKind::Waking { who, target } => self.waking(raw, who, target),
+            RawKind::Moved { who, target } => self.moved(raw, who, target),
             RawKind::Fork {
                 parent,
                 child,
                 process,
-            } => self.fork(told, parent, child, process),
-            RawKind::New { who, is_thread } => self.announce(told, who, is_thread),
-            RawKind::There { thread, process } => self.belongs(told, thread, process),
-            RawKind::Exit { thread } => self.exit(told, thread),
+            } => self.fork(raw, parent, child, process),
+            RawKind::New { who, is_thread } => self.announce(raw, who, is_thread),
+            RawKind::There { thread, process } => self.belongs(raw, thread, process),
+            RawKind::Exit { thread } => self.exit(raw, thread),
             RawKind::Name {
                 who,
                 process,
                 is_exec,
-            } => self.name(told, who, process, is_exec),
+            } => self.name(raw, who, process, is_exec),
             RawKind::Lost { records } => {
                 self.lost = self.lost.saturating_add(records);
-                self.push(told, EventKind::Lost { records });
+                self.push(raw, EventKind::Lost { records });
             }
             RawKind::Nothing => {}
         }
     }
 
-    fn switch(&mut self, told: &RawEvent, prev: Named, left: Left, next: Named) {
+    fn switch(&mut self, raw: &RawEvent, prev: Named, left: Left, next: Named) {
         self.switches += 1;
-        self.meet(told, prev);
-        self.meet(told, next);
-        // On its way out a thread may yet be pushed aside, and comes again.
+        self.meet(raw, prev);
+        self.meet(raw, next);
+        // On its way out a thread may yet be preempted, and comes again.
         let is_last = self.face(prev.thread).is_ending && left != Left::Preempted;
         let has_ended = left == Left::Ended || is_last && !self.reading.has_ends;
         let is_thread = prev.thread != IDLE;
@@ -184,7 +184,7 @@ impl<'a> EventBuilder<'a> {
             false => left,
         };
         self.push(
-            told,
+            raw,
             EventKind::Switch {
                 prev: prev.thread,
                 left,
@@ -192,31 +192,31 @@ impl<'a> EventBuilder<'a> {
             },
         );
         if left == Left::Ended {
-            self.gone(told, prev.thread);
+            self.gone(raw, prev.thread);
         }
     }
 
-    fn waking(&mut self, told: &RawEvent, who: Named, target: u32) {
+    fn waking(&mut self, raw: &RawEvent, who: Named, target: u32) {
         if self.reading.has_wakeups {
             return;
         }
-        self.meet(told, who);
+        self.meet(raw, who);
         let thread = who.thread;
         self.face(thread).waking = Some(Waking {
-            cpu: told.cpu,
+            cpu: raw.cpu,
             batch: self.batches,
             index: self.batch.len(),
         });
-        self.push(told, EventKind::Wake { thread, target });
+        self.push(raw, EventKind::Wake { thread, target });
     }
 
     /// A thread that is being woken is queued where its waker moves it, at
     /// once; that is no news but a correction.
-    fn moved(&mut self, told: &RawEvent, who: Named, target: u32) {
-        self.meet(told, who);
+    fn moved(&mut self, raw: &RawEvent, who: Named, target: u32) {
+        self.meet(raw, who);
         let batch = self.batches;
         let waking = self.face(who.thread).waking.take();
-        let waking = waking.filter(|w| w.cpu == told.cpu && w.batch == batch);
+        let waking = waking.filter(|w| w.cpu == raw.cpu && w.batch == batch);
         let event = waking.and_then(|w| self.batch.get_mut(w.index));
         if let Some(event) = event {
             let thread = who.thread;
@@ -224,17 +224,17 @@ impl<'a> EventBuilder<'a> {
         }
     }
 
-    fn out(&mut self, told: &RawEvent, thread: Tid, left: Left) {
+    fn out(&mut self, raw: &RawEvent, thread: Tid, left: Left) {
         self.switches += 1;
         self.face(thread).is_on_cpu = false;
-        self.push(told, EventKind::Out { thread, left });
+        self.push(raw, EventKind::Out { thread, left });
     }
 
-    fn fork(&mut self, told: &RawEvent, parent: Tid, child: Named, process: Option<Tid>) {
+    fn fork(&mut self, raw: &RawEvent, parent: Tid, child: Named, process: Option<Tid>) {
         let thread = child.thread;
         let announced = self.face(thread).announced.take();
         if announced.is_none() {
-            self.reuse(told, thread);
+            self.reuse(raw, thread);
         }
         let origin = *self.face(parent);
         let process = process.unwrap_or(match announced {
@@ -243,109 +243,109 @@ impl<'a> EventBuilder<'a> {
         });
         self.face(thread).process = Some(process);
         self.push(
-            told,
+            raw,
             EventKind::Fork {
                 parent,
                 child: thread,
                 process,
             },
         );
-        self.follow_if_asked(told, thread, process);
+        self.follow_if_asked(raw, thread, process);
         // It begins with its parent's name, which perf does not repeat.
         let name = match child.name.is_empty() {
             true => origin.name,
             false => child.name,
         };
-        self.meet(told, Named { thread, name });
+        self.meet(raw, Named { thread, name });
     }
 
-    fn announce(&mut self, told: &RawEvent, who: Named, is_thread: bool) {
-        self.reuse(told, who.thread);
+    fn announce(&mut self, raw: &RawEvent, who: Named, is_thread: bool) {
+        self.reuse(raw, who.thread);
         self.face(who.thread).announced = Some(is_thread);
     }
 
     /// A number that comes again although its owner was not seen to end.
-    fn reuse(&mut self, told: &RawEvent, thread: Tid) {
+    fn reuse(&mut self, raw: &RawEvent, thread: Tid) {
         let known = self.threads.get(&thread);
         if known.is_some_and(|face| face.process.is_some() || !face.name.is_empty()) {
-            self.gone(told, thread);
+            self.gone(raw, thread);
         }
     }
 
-    /// The kernel tells of an end before the thread's last switch, and a
+    /// The kernel reports an end before the thread's last switch, and a
     /// thread that is gone cannot switch: where switches are all there, the
-    /// end is told after it. Where perf looked at single threads, that last one
+    /// end is emitted after it. Where perf looked at single threads, that last one
     /// is missing.
-    fn exit(&mut self, told: &RawEvent, thread: Tid) {
+    fn exit(&mut self, raw: &RawEvent, thread: Tid) {
         if self.reading.has_last_switch {
             self.face(thread).is_ending = true;
             return;
         }
         if self.face(thread).is_on_cpu {
-            self.out(told, thread, Left::Ended);
+            self.out(raw, thread, Left::Ended);
         }
-        self.gone(told, thread);
+        self.gone(raw, thread);
     }
 
-    fn gone(&mut self, told: &RawEvent, thread: Tid) {
+    fn gone(&mut self, raw: &RawEvent, thread: Tid) {
         self.threads.remove(&thread);
-        self.push(told, EventKind::Exit { thread });
+        self.push(raw, EventKind::Exit { thread });
     }
 
-    fn name(&mut self, told: &RawEvent, who: Named, process: Option<Tid>, is_exec: bool) {
+    fn name(&mut self, raw: &RawEvent, who: Named, process: Option<Tid>, is_exec: bool) {
         let was = self.face(who.thread).name.text();
         if let Some(process) = process {
-            self.belongs(told, who.thread, process);
+            self.belongs(raw, who.thread, process);
         }
-        self.meet(told, who);
+        self.meet(raw, who);
         let is_command = &*was == prefix::PERF_EXEC || self.reading.starts_command;
         if is_exec && is_command && self.root.is_none() && self.reading.whom == Whom::Default {
-            self.follow(told, who.thread);
+            self.follow(raw, who.thread);
         }
     }
 
-    /// Tells a thread's name where it is another than before.
-    fn meet(&mut self, told: &RawEvent, who: Named) {
+    /// Emits a thread's name where it differs from before.
+    fn meet(&mut self, raw: &RawEvent, who: Named) {
         let thread = who.thread;
         if thread == IDLE {
             return;
         }
         if self.reading.whom == Whom::Process(thread) && self.face(thread).process.is_none() {
-            self.belongs(told, thread, thread);
+            self.belongs(raw, thread, thread);
         }
         let face = self.face(thread);
         if !who.name.is_empty() && face.name != who.name {
             face.name = who.name;
             let name = who.name.text();
-            self.push(told, EventKind::Name { thread, name });
+            self.push(raw, EventKind::Name { thread, name });
         }
     }
 
-    /// Tells a thread's process where it is news.
-    fn belongs(&mut self, told: &RawEvent, thread: Tid, process: Tid) {
+    /// Emits a thread's process where it is new.
+    fn belongs(&mut self, raw: &RawEvent, thread: Tid, process: Tid) {
         if thread == IDLE || process <= 0 {
             return;
         }
         let face = self.face(thread);
         if face.process != Some(process) {
             face.process = Some(process);
-            self.push(told, EventKind::Known { thread, process });
-            self.follow_if_asked(told, thread, process);
+            self.push(raw, EventKind::Known { thread, process });
+            self.follow_if_asked(raw, thread, process);
         }
     }
 
-    fn follow_if_asked(&mut self, told: &RawEvent, thread: Tid, process: Tid) {
+    fn follow_if_asked(&mut self, raw: &RawEvent, thread: Tid, process: Tid) {
         if self.reading.whom == Whom::Process(process) {
-            self.follow(told, thread);
+            self.follow(raw, thread);
         }
     }
 
-    fn follow(&mut self, told: &RawEvent, thread: Tid) {
+    fn follow(&mut self, raw: &RawEvent, thread: Tid) {
         self.root.get_or_insert(thread);
         if self.face(thread).process.is_none() {
-            self.belongs(told, thread, thread);
+            self.belongs(raw, thread, thread);
         }
-        self.push(told, EventKind::Follow { thread });
+        self.push(raw, EventKind::Follow { thread });
     }
 }
 

@@ -44,12 +44,12 @@ enum Kind<R> {
     Ftrace(Ftrace<R>),
 }
 
-/// What the beginning of a file tells.
+/// What the beginning of a file shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// `perf.data` or `ftrace`.
     pub format: &'static str,
-    /// What its events can tell.
+    /// What its events can show.
     pub scope: Scope,
     /// Was it about a command that the tool started?
     pub has_command: bool,
@@ -89,7 +89,7 @@ impl<R: Read + Seek> Import<R> {
         Ok(Self { kind })
     }
 
-    /// What the beginning tells.
+    /// What the beginning shows.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         match &self.kind {

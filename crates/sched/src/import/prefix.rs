@@ -4,7 +4,7 @@
 //! Tools filter by process and CPU, and files do not say so reliably. Where
 //! all is recorded, each switch of a CPU leaves the thread that the last one
 //! brought. Where that does not hold, or the tool looked at one command only,
-//! nothing is told about idle CPUs and other programs.
+//! nothing is known about idle CPUs and other programs.
 
 use std::collections::HashMap;
 
@@ -29,11 +29,11 @@ pub(super) struct Prefix {
 const BROKEN: u64 = 20;
 
 impl Prefix {
-    pub(super) fn look(&mut self, told: &RawEvent) {
-        match told.what {
+    pub(super) fn look(&mut self, reported: &RawEvent) {
+        match reported.what {
             RawKind::Switch { prev, next, .. } => {
                 self.switches += 1;
-                let before = self.running.insert(told.cpu, next.thread);
+                let before = self.running.insert(reported.cpu, next.thread);
                 let is_broken = before.is_some_and(|before| before != prev.thread);
                 self.broken += u64::from(is_broken);
             }
@@ -41,12 +41,12 @@ impl Prefix {
             RawKind::Wakeup { is_new, .. } => self.wakeups += u64::from(!is_new),
             RawKind::Waking { .. } => self.wakings += 1,
             RawKind::Name { who, .. } => self.has_command |= &*who.name.text() == PERF_EXEC,
-            RawKind::Lost { .. } => drop(self.running.remove(&told.cpu)),
+            RawKind::Lost { .. } => drop(self.running.remove(&reported.cpu)),
             _ => {}
         }
     }
 
-    /// What the events tell, as far as their beginning shows. `is_partial`: the
+    /// What the events show, as far as their beginning shows. `is_partial`: the
     /// tool looked at a command's threads only.
     pub(super) fn scope(&self, is_partial: bool) -> Scope {
         let is_chain = self.switches > 0 && self.broken * BROKEN <= self.switches;

@@ -1,6 +1,6 @@
 //! What a kernel's tracer says, before it is put into the words of
 //! [`Event`](crate::Event): names come along with every switch, wake-ups
-//! come in two halves, processes are told late.
+//! come in two halves, processes are reported late.
 //!
 //! It is small, since events wait here to be sorted.
 
@@ -44,13 +44,13 @@ pub(super) struct Named {
     pub(super) name: Comm,
 }
 
-/// Something that was told.
+/// An event as reported.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RawEvent {
     /// ns of the trace's clock; 0: before the trace began.
     pub(super) time_ns: u64,
     pub(super) cpu: u32,
-    /// The thread that ran on that CPU and its process, where they are told.
+    /// The thread that ran on that CPU and its process, where they are reported.
     pub(super) current: Option<(Tid, Tid)>,
     pub(super) what: RawKind,
 }
@@ -90,10 +90,10 @@ pub(super) enum RawKind {
     Fork {
         parent: Tid,
         child: Named,
-        /// `None`: not told; a process of its own unless it is known better.
+        /// `None`: unknown; a process of its own unless it is known better.
         process: Option<Tid>,
     },
-    /// `task_newtask`, which comes before the fork and alone tells whether a
+    /// `task_newtask`, which comes before the fork and alone shows whether a
     /// thread or a process begins.
     New {
         who: Named,

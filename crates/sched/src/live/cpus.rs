@@ -15,7 +15,7 @@ pub(super) struct Cpu {
     core: Option<usize>,
     pub(super) is_described: bool,
     /// Time in which it is known what it did.
-    pub(super) told_ns: u64,
+    pub(super) known_ns: u64,
     pub(super) busy_ns: u64,
     pub(super) own_ns: u64,
     pub(super) switches: u64,
@@ -111,7 +111,7 @@ impl Cpus {
             counted_ns: began_ns,
             core: None,
             is_described: false,
-            told_ns: 0,
+            known_ns: 0,
             busy_ns: 0,
             own_ns: 0,
             switches: 0,
@@ -190,11 +190,11 @@ impl Cpus {
         match cpu.now {
             Occupant::Unknown => None,
             Occupant::Idle => {
-                cpu.told_ns = cpu.told_ns.saturating_add(time);
+                cpu.known_ns = cpu.known_ns.saturating_add(time);
                 None
             }
             Occupant::Thread(tid) => {
-                cpu.told_ns = cpu.told_ns.saturating_add(time);
+                cpu.known_ns = cpu.known_ns.saturating_add(time);
                 cpu.busy_ns = cpu.busy_ns.saturating_add(time);
                 (tid > IDLE).then_some((tid, time))
             }
@@ -281,12 +281,12 @@ impl Cpus {
         }
     }
 
-    /// Begins new sums. A clock that was told to be ahead is so no longer.
+    /// Begins new sums. A clock that was reported to be ahead is so no longer.
     pub(super) fn start_anew(&mut self, now_ns: u64) {
         self.time = CoreTime::default();
         self.begin(now_ns);
         for cpu in self.cpus.iter_mut().flatten() {
-            (cpu.told_ns, cpu.busy_ns, cpu.own_ns, cpu.switches) = (0, 0, 0, 0);
+            (cpu.known_ns, cpu.busy_ns, cpu.own_ns, cpu.switches) = (0, 0, 0, 0);
             cpu.polled = None;
         }
     }

@@ -14,14 +14,14 @@ pub enum Doing {
     Running,
     /// It waits for a CPU.
     Queued,
-    /// One of both: polling cannot tell.
+    /// One of both: polling does not show which.
     Runnable,
     /// It waits for something else.
     Waiting,
     /// It ended since the last frame.
     Ended,
     /// Nothing was heard of it.
-    Untold,
+    Unreported,
 }
 
 /// One frame: the state at its end, and rates since the frame before it.
@@ -29,7 +29,7 @@ pub enum Doing {
 pub struct Frame {
     /// Time since the frame before, ns.
     pub span_ns: u64,
-    /// What the source can tell.
+    /// What the source can show.
     pub scope: Scope,
     /// All CPUs, by number.
     pub cpus: Vec<CpuFrame>,
@@ -38,7 +38,7 @@ pub struct Frame {
     /// Their moves between CPUs.
     pub moves: Migrations,
     /// Cores with several busy CPUs; `None` where no core has several, or the
-    /// source tells nothing about it.
+    /// source reports nothing about it.
     pub sharing: Option<Sharing>,
     /// Records that were lost since tracing began.
     pub lost: u64,
@@ -76,8 +76,8 @@ pub struct ThreadFrame {
     pub cpu: Option<u32>,
     /// Share of the interval that it was on a CPU.
     pub busy: Option<f64>,
-    /// Share of the interval that it was queued. Where wake-ups are not told
-    /// only the time after being pushed aside is known.
+    /// Share of the interval that it was queued. Where wake-ups are not reported
+    /// only the time after a preemption is known.
     pub wait: Option<f64>,
     /// Moves between CPUs per second.
     pub migrations_per_s: Option<f64>,
@@ -94,7 +94,7 @@ pub struct ThreadFrame {
 pub enum SharingBasis {
     /// From switches: exact but for CPUs that are unknown.
     Switches,
-    /// From the CPUs' busy times: so much at least. Two CPUs that were busy
+    /// From the CPUs' busy times: this much at least. Two CPUs that were busy
     /// for shares a and b of the time were so together for at least a + b − 1.
     BusyTimes,
 }
@@ -123,7 +123,7 @@ pub struct Sharing {
 
 pub(super) fn draw(live: &Live, span_ns: u64) -> Frame {
     let span = Span(span_ns);
-    let is_told = live.watching.scope.has_all_cpus
+    let is_reported = live.watching.scope.has_all_cpus
         && !live
             .cpus
             .numbers()
@@ -133,7 +133,7 @@ pub(super) fn draw(live: &Live, span_ns: u64) -> Frame {
         .threads
         .iter()
         .filter(|(tid, _)| live.is_own(**tid))
-        .map(|(tid, thread)| thread_frame(*tid, thread, span, live.watching.scope, is_told))
+        .map(|(tid, thread)| thread_frame(*tid, thread, span, live.watching.scope, is_reported))
         .collect();
     threads.sort_by_key(|thread| thread.thread);
     Frame {
@@ -166,32 +166,39 @@ impl Span {
     }
 }
 
-/// `is_told`: who is not heard of does not run.
-fn thread_frame(tid: Tid, thread: &Thread, span: Span, scope: Scope, is_told: bool) -> ThreadFrame {
+/// `is_reported`: who is not heard of does not run.
+fn thread_frame(
+    tid: Tid,
+    thread: &Thread,
+    span: Span,
+    scope: Scope,
+    is_reported: bool,
+) -> ThreadFrame {
     let tally = &thread.tally;
     let span = match scope.has_switches {
         true => span,
         false => Span(tally.polled_ns),
     };
-    let is_silent = thread.state == State::Untold && tally.run_ns == 0;
-    let is_known = !(scope.has_switches && is_silent && !is_told);
+    let is_silent = thread.state == State::Unreported && tally.run_ns == 0;
+    let is_known = !(scope.has_switches && is_silent && !is_reported);
     let mut used: Vec<(u32, f64)> = tally
         .used
         .iter()
         .filter_map(|(cpu, time)| Some((*cpu, span.share(*time)?)))
         .collect();
     used.sort_by_key(|(cpu, _)| *cpu);
-    let told = |value: Option<f64>, is_untold: bool| value.filter(|_| is_known && !is_untold);
+    let reported =
+        |value: Option<f64>, is_unreported: bool| value.filter(|_| is_known && !is_unreported);
     ThreadFrame {
         thread: tid,
         process: thread.process,
         name: thread.name.clone(),
         doing: doing(thread.state),
         cpu: thread.cpu,
-        busy: told(span.share(tally.run_ns), false),
-        wait: told(span.share(tally.wait_ns), tally.is_wait_untold),
-        migrations_per_s: told(span.rate(tally.migrations), false),
-        switches_per_s: told(span.rate(tally.switches), tally.is_switching_untold),
+        busy: reported(span.share(tally.run_ns), false),
+        wait: reported(span.share(tally.wait_ns), tally.is_wait_unknown),
+        migrations_per_s: reported(span.rate(tally.migrations), false),
+        switches_per_s: reported(span.rate(tally.switches), tally.is_switching_unknown),
         used,
         allowed: thread.allowed.clone(),
     }
@@ -199,7 +206,7 @@ fn thread_frame(tid: Tid, thread: &Thread, span: Span, scope: Scope, is_told: bo
 
 const fn doing(state: State) -> Doing {
     match state {
-        State::Untold => Doing::Untold,
+        State::Unreported => Doing::Unreported,
         State::On { .. } => Doing::Running,
         State::Queued { .. } => Doing::Queued,
         State::Runnable => Doing::Runnable,
@@ -221,12 +228,12 @@ fn cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
     }
     let scope = live.watching.scope;
     let frame = |(number, cpu): (u32, &super::cpus::Cpu)| {
-        let told = Span(cpu.told_ns);
+        let reported = Span(cpu.known_ns);
         let polled = cpu
             .polled
             .and_then(|(busy, polled)| Span(polled).share(busy));
         let own = match (scope.has_all_cpus, scope.has_switches) {
-            (true, _) => told.share(cpu.own_ns),
+            (true, _) => reported.share(cpu.own_ns),
             (false, true) => span.share(cpu.own_ns),
             (false, false) => None,
         };
@@ -238,7 +245,7 @@ fn cpu_frames(live: &Live, span: Span) -> Vec<CpuFrame> {
                 Some((tid, name, span.share(time)?))
             }),
             busy: match scope.has_all_cpus {
-                true => told.share(cpu.busy_ns).or(polled),
+                true => reported.share(cpu.busy_ns).or(polled),
                 false => polled,
             },
             own,

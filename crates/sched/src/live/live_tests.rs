@@ -50,7 +50,7 @@ fn thread(frame: &Frame, tid: Tid) -> &ThreadFrame {
 
 #[track_caller]
 fn check(found: Option<f64>, expected: f64) {
-    let found = found.expect("it is told");
+    let found = found.expect("it is reported");
     assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
 }
 
@@ -306,7 +306,7 @@ fn lost_records_count_for_nobody() {
     check(thread(&frame, 7).busy, 0.2);
     // It may have run all the while.
     assert_eq!(thread(&frame, 8).busy, None);
-    assert_eq!(thread(&frame, 8).doing, Doing::Untold);
+    assert_eq!(thread(&frame, 8).doing, Doing::Unreported);
     // Of 30 ms it is known what the CPU did, and it was busy.
     check(frame.cpus[0].busy, 1.0);
 }
@@ -342,7 +342,7 @@ fn polling_gives_rates_from_its_second_look_on() {
     check(thread(&frame, 7).busy, 0.5);
     check(thread(&frame, 7).migrations_per_s, 20.0);
     check(thread(&frame, 7).switches_per_s, 500.0);
-    // The first look did not tell how long it had been queued.
+    // The first look did not show how long it had been queued.
     assert_eq!(thread(&frame, 7).wait, None);
     assert_eq!((frame.moves.llc, frame.moves.unknown), (1, 5));
     assert_eq!(thread(&frame, 8).busy, None);
@@ -374,7 +374,7 @@ fn busy_times_bound_sharing_from_below() {
     check(Some(sharing.idle), 6.2);
 }
 
-/// A clock that leaps ahead spoils one frame, not all that follow.
+/// A clock that leaps ahead affects one frame, not all that follow.
 #[test]
 fn a_leap_of_the_clock_is_forgotten() {
     let mut live = live(Tier::Bpf, true);
@@ -394,7 +394,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         Just(Left::Blocked),
         Just(Left::Preempted),
         Just(Left::Ended),
-        Just(Left::Untold)
+        Just(Left::Unreported)
     ];
     let number = || prop_oneof![8 => 0u64..1000, 1 => any::<u64>()];
     let what = prop_oneof![

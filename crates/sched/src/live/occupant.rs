@@ -5,7 +5,7 @@ use crate::Tid;
 /// What is on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occupant {
-    /// The source does not tell, or has not yet.
+    /// The source does not report it, or has not yet.
     Unknown,
     /// Nothing.
     Idle,

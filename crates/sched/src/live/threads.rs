@@ -7,14 +7,14 @@ use pinwise_topology::CpuSet;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum State {
     #[default]
-    Untold,
+    Unreported,
     On {
         cpu: u32,
     },
     Queued {
         since_ns: u64,
     },
-    /// Running or queued: polling cannot tell which.
+    /// Running or queued: polling does not show which.
     Runnable,
     Waiting,
     Ended,
@@ -47,8 +47,8 @@ pub(super) struct Tally {
     /// Time between the looks of polling that the sums are from.
     pub(super) polled_ns: u64,
     /// Figures that polling could not read.
-    pub(super) is_wait_untold: bool,
-    pub(super) is_switching_untold: bool,
+    pub(super) is_wait_unknown: bool,
+    pub(super) is_switching_unknown: bool,
 }
 
 impl Tally {
@@ -91,14 +91,14 @@ impl Thread {
         tally.ran(sample.cpu, sample.run_ns.saturating_sub(before.run_ns));
         match growth(before.wait_ns, sample.wait_ns) {
             Some(wait) => tally.wait_ns = tally.wait_ns.saturating_add(wait),
-            None => tally.is_wait_untold = true,
+            None => tally.is_wait_unknown = true,
         }
         let voluntary = growth(before.voluntary, sample.voluntary);
         match (voluntary, growth(before.involuntary, sample.involuntary)) {
             (Some(a), Some(b)) => {
                 tally.switches = tally.switches.saturating_add(a).saturating_add(b);
             }
-            _ => tally.is_switching_untold = true,
+            _ => tally.is_switching_unknown = true,
         }
         let seen = u64::from(before.cpu != sample.cpu);
         let moved = growth(before.migrations, sample.migrations).map_or(seen, |n| n.max(seen));

@@ -1,6 +1,6 @@
 //! Runs that follow from a mechanism: threads that compute and wait, a
 //! scheduler that places them, cores whose CPUs share, caches that a moved
-//! thread must fill again. Nothing is told of what a placement costs; it comes
+//! thread must fill again. The cost of a placement is not given; it comes
 //! out.
 //!
 //! A thread computes for a burst, waits, and is placed when it wakes (or when
@@ -174,7 +174,7 @@ pub(super) fn play(
     events::play(&field, chance, witness)
 }
 
-/// A kernel's command line as a workload: so many units of 10 ms on so many
+/// A kernel's command line as a workload: this many units of 10 ms on this many
 /// threads. `None` for any other command.
 pub(super) fn kernel(arguments: &[String]) -> Option<Kernel> {
     let [program, group, command, name, rest @ ..] = arguments else {

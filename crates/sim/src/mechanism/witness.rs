@@ -43,7 +43,7 @@ pub(crate) enum Step {
 
 /// Who looks on.
 pub(crate) trait Witness {
-    /// Something happened, so many seconds after the run began.
+    /// Something happened, this many seconds after the run began.
     fn see(&mut self, at_s: f64, step: Step);
 
     /// Need the run not be played to its end?

@@ -93,9 +93,9 @@ pub(crate) struct Wander {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Period {
-    /// Every so many runs …
+    /// Every N runs …
     pub(super) runs: u64,
-    /// … one takes so many times as long.
+    /// … one takes this many times as long.
     pub(super) factor: f64,
 }
 

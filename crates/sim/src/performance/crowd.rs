@@ -84,7 +84,7 @@ impl Near {
         }
     }
 
-    /// One-way times from this seat to all others of so many, ns.
+    /// One-way times from this seat to all others of this many, ns.
     pub(super) fn sum_ns(&self, seat: &CpuUnits, threads: usize, figures: &Figures) -> f64 {
         let core = self.cores[seat.core];
         let llc = self.llcs[seat.llc].max(core);

@@ -60,7 +60,7 @@ fn arrange(seats: &Seats, positions: &[usize], level: usize, order: &mut Vec<usi
         .fold(level, |sum, (signature, _)| mixed(sum, *signature))
 }
 
-/// What tells a unit from others beside the CPUs that are used in it.
+/// What distinguishes a unit from others beside the CPUs that are used in it.
 fn property(seats: &Seats, first: &CpuUnits, level: usize) -> u64 {
     match level {
         0 => seats.cores_of[first.package].to_bits(),

@@ -77,7 +77,7 @@ impl Order<'_> {
 /// `OMP_NUM_THREADS` of the environment that it is given.
 pub(super) fn asked_threads(workload: &Workload) -> Option<u32> {
     let words = workload.command.argv();
-    let told = words.iter().enumerate().rev().find_map(|(at, word)| {
+    let emitted = words.iter().enumerate().rev().find_map(|(at, word)| {
         let value = word.strip_prefix("--threads")?;
         match value.strip_prefix('=') {
             Some(value) => threads_of(value),
@@ -87,7 +87,7 @@ pub(super) fn asked_threads(workload: &Workload) -> Option<u32> {
     });
     let variables = workload.environment.iter().rev();
     let mut set = variables.filter(|(name, _)| name == THREADS_VARIABLE);
-    told.or_else(|| threads_of(&set.next()?.1))
+    emitted.or_else(|| threads_of(&set.next()?.1))
 }
 
 /// OpenMP takes a list, one number per level of nesting: the first counts.
@@ -101,7 +101,7 @@ fn threads_of(text: &str) -> Option<u32> {
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Outcome {
+pub(super) struct RunOutcome {
     /// s.
     pub(super) wall_s: f64,
     /// CPU time of all threads, s.
@@ -148,9 +148,9 @@ impl Performance {
     }
 
     /// A run, but for noise.
-    pub(super) fn play(&self, order: &Order<'_>, chance: &mut ChaCha8Rng) -> Outcome {
+    pub(super) fn play(&self, order: &Order<'_>, chance: &mut ChaCha8Rng) -> RunOutcome {
         let Some(layout) = self.layout(order.cpus) else {
-            return Outcome::nowhere(order.workload.base_s);
+            return RunOutcome::nowhere(order.workload.base_s);
         };
         let plain = Demand::default();
         let scene = Scene::new(self, order, &layout, &plain);
@@ -175,7 +175,7 @@ impl Performance {
     }
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Of a run without a CPU that is there.
     const fn nowhere(base_s: f64) -> Self {
         Self {
@@ -194,7 +194,7 @@ struct Scene<'a> {
     /// Work of each thread over the average.
     weights: Vec<f64>,
     /// What belongs to this placement for no reason.
-    residue: f64,
+    unexplained: f64,
 }
 
 impl<'a> Scene<'a> {
@@ -213,13 +213,13 @@ impl<'a> Scene<'a> {
                 demand,
             },
             weights: weights(order.threads(), demand),
-            residue: residue(layout, order.threads(), demand),
+            unexplained: unexplained(layout, order.threads(), demand),
             order,
             layout,
         }
     }
 
-    fn play(&self, chance: &mut ChaCha8Rng) -> Outcome {
+    fn play(&self, chance: &mut ChaCha8Rng) -> RunOutcome {
         let (law, threads) = (&self.law, self.order.threads());
         let draw = |chance: &mut ChaCha8Rng| {
             assign(law.seats, self.layout, law.keys.policy, threads, chance)
@@ -243,9 +243,9 @@ impl<'a> Scene<'a> {
         parallel_s /= epochs as f64;
         let running_s = parallel_s + refill_s / threads as f64;
         let cpus = threads.min(self.layout.order.len()) as f64;
-        Outcome {
-            wall_s: (serial_s + running_s) * self.residue,
-            busy_s: (serial_s + running_s * cpus) * self.residue,
+        RunOutcome {
+            wall_s: (serial_s + running_s) * self.unexplained,
+            busy_s: (serial_s + running_s * cpus) * self.unexplained,
             migrations: whole(moves),
         }
     }
@@ -320,7 +320,7 @@ impl<'a> Scene<'a> {
 /// wherever they are, and the one with the most has `imbalance` more.
 fn weights(threads: usize, demand: &Demand) -> Vec<f64> {
     let draw = |thread: usize| {
-        let bits = mixed(demand.residue_seed, thread as u64) >> 11;
+        let bits = mixed(demand.unexplained_seed, thread as u64) >> 11;
         bits as f64 / 2f64.powi(53)
     };
     let draws: Vec<f64> = (0..threads).map(draw).collect();
@@ -335,16 +335,19 @@ fn weights(threads: usize, demand: &Demand) -> Vec<f64> {
 }
 
 /// The factor that a placement has for no reason that can be known.
-fn residue(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
-    if demand.residue_sd <= 0.0 {
+fn unexplained(layout: &Layout, threads: usize, demand: &Demand) -> f64 {
+    if demand.unexplained_sd <= 0.0 {
         return 1.0;
     }
-    let key = mixed(mixed(layout.signature, threads as u64), demand.residue_seed);
+    let key = mixed(
+        mixed(layout.signature, threads as u64),
+        demand.unexplained_seed,
+    );
     let mut chance = ChaCha8Rng::seed_from_u64(key);
     // The first figures of neighbouring seeds are independent; one is skipped
     // for the sake of plays that draw from the same signature.
     let _: f64 = chance.random();
-    (demand.residue_sd * gaussian(&mut chance)).exp()
+    (demand.unexplained_sd * gaussian(&mut chance)).exp()
 }
 
 #[expect(

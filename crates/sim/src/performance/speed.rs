@@ -388,7 +388,7 @@ impl Law<'_> {
 }
 
 /// Load over what there is, at every core, node and link; above 1 more is
-/// asked than can be had.
+/// asked than there is.
 struct Load {
     cores: Vec<f64>,
     nodes: Vec<f64>,

@@ -47,7 +47,7 @@ fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).unwrap()
 }
 
-/// The true time of so many threads on these CPUs.
+/// The true time of this many threads on these CPUs.
 fn truth(text: &str, cpus: &str, threads: usize) -> f64 {
     let workload = command("prog", threads);
     open(text)
@@ -304,7 +304,7 @@ fn kernels_run_here_too() {
 
 #[test]
 fn the_truth_is_the_mean_of_noisy_runs() {
-    let demand = "issue_share = 1.0\nexchanges_per_s = 1e6\nresidue_sd = 0.1";
+    let demand = "issue_share = 1.0\nexchanges_per_s = 1e6\nunexplained_sd = 0.1";
     let text = text("policy = \"random-idle\"\nrebalance_s = 1.0", demand) + "[noise]\nsd = 0.05\n";
     let mut machine = open(&text);
     for (cpus, threads) in [("0-31", 8), ("0-7", 3), ("0-3", 4)] {
@@ -338,8 +338,8 @@ fn asking_for_the_truth_changes_nothing() {
 }
 
 #[test]
-fn a_residue_belongs_to_a_placement() {
-    let text = text("", "residue_sd = 0.1\nissue_share = 0.0");
+fn the_unexplained_part_belongs_to_a_placement() {
+    let text = text("", "unexplained_sd = 0.1\nissue_share = 0.0");
     // Equal placements on other CPUs are equal.
     assert!((truth(&text, "0,2", 2) - truth(&text, "17,21", 2)).abs() < 1e-12);
     let costs: Vec<f64> = ["0,2", "0,8", "0,16", "0-1"]
@@ -349,7 +349,8 @@ fn a_residue_belongs_to_a_placement() {
     for (at, cost) in costs.iter().enumerate() {
         assert!(cost.abs() < 0.5 && !costs[..at].contains(cost), "{costs:?}");
     }
-    let other = text.replace("residue_sd", "residue_seed = 7\nresidue_sd");
+    // With a key as version 0.1 wrote it.
+    let other = text.replace("unexplained_sd", "unexplained_seed = 7\nresidue_sd");
     assert!((truth(&other, "0,2", 2) - truth(&text, "0,2", 2)).abs() > 1e-6);
 }
 
@@ -435,7 +436,7 @@ const DEMAND_KEYS: [&str; 11] = [
     "barriers_per_s",
     "imbalance",
     "migration",
-    "residue_sd",
+    "unexplained_sd",
 ];
 
 fn keys(known: &'static [&'static str]) -> impl Strategy<Value = String> {

@@ -8,7 +8,7 @@ use pinwise_sched::{Analysis, Summary};
 use pinwise_workload::{Command, Workload};
 use proptest::prelude::*;
 
-/// Keeps everything; leaves after so many rounds.
+/// Keeps everything; leaves after this many rounds.
 #[derive(Default)]
 struct Recorder {
     events: Vec<Event>,
@@ -205,7 +205,7 @@ fn events_come_to_what_the_run_used() {
 
 #[test]
 fn poorer_tiers_leave_out_what_they_cannot_tell() {
-    let tell = |tier: Tier, is: fn(&EventKind) -> bool| {
+    let emit = |tier: Tier, is: fn(&EventKind) -> bool| {
         let (recorder, traced) = check(&with_neighbour(), "0-3", tier, 3);
         assert_eq!(traced.scope, tier.scope());
         recorder
@@ -219,10 +219,10 @@ fn poorer_tiers_leave_out_what_they_cannot_tell() {
     let half = |what: &EventKind| matches!(what, EventKind::In { .. } | EventKind::Out { .. });
     let noise =
         |what: &EventKind| matches!(what, EventKind::Name { name, .. } if &**name == "noise");
-    assert!(tell(Tier::Bpf, wake) > 10 && tell(Tier::CpuWide, wake) == 0);
-    assert!(tell(Tier::CpuWide, switch) > 10 && tell(Tier::Switch, switch) == 0);
-    assert!(tell(Tier::Switch, half) > 10 && tell(Tier::Bpf, half) == 0);
-    assert_eq!((tell(Tier::Bpf, noise), tell(Tier::Switch, noise)), (1, 0));
+    assert!(emit(Tier::Bpf, wake) > 10 && emit(Tier::CpuWide, wake) == 0);
+    assert!(emit(Tier::CpuWide, switch) > 10 && emit(Tier::Switch, switch) == 0);
+    assert!(emit(Tier::Switch, half) > 10 && emit(Tier::Bpf, half) == 0);
+    assert_eq!((emit(Tier::Bpf, noise), emit(Tier::Switch, noise)), (1, 0));
 }
 
 #[test]
@@ -358,11 +358,14 @@ fn what_is_not_played_is_refused_but_for_kernels() {
                 .unwrap_or_default()
         })
     };
-    let told = refused("prog", None);
-    assert!(told.contains("[scheduler]"), "{told}");
+    let refusal = refused("prog", None);
+    assert!(refusal.contains("[scheduler]"), "{refusal}");
     assert_eq!(refused("pinwise bench kernel pi --threads 2", None), "");
-    let told = refused("pinwise bench kernel pi", Some(Tier::Proc));
-    assert!(told.starts_with("tier proc cannot be had"), "{told}");
+    let refusal = refused("pinwise bench kernel pi", Some(Tier::Proc));
+    assert!(
+        refusal.starts_with("tier 'proc' is not available here"),
+        "{refusal}"
+    );
     let process = plain.trace(&order(Subject::Process(1)), &mut Recorder::default());
     assert!(process.is_err_and(|error| error.to_string().starts_with("process 1: ")));
     let available = machine(MACHINE, 1).tiers();

@@ -216,7 +216,7 @@ pub(super) struct CacheFigure {
     pub(super) ns: f64,
 }
 
-/// From so many bytes on, a load costs so much more.
+/// From this many bytes on, a load costs this much more.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TlbFigure {
@@ -371,7 +371,7 @@ impl Figures {
             }]);
         }
         if self.topology.is_some() || !self.stacked.is_empty() {
-            let reason = "each has its own topology and stacked; leave those of [wiring] away";
+            let reason = "each has its own topology and stacked; omit those of [wiring]";
             return Err(bad(checker, "states", reason));
         }
         if self.states.len() > MOST_STATES || self.states.len() * reported.cpus.len() > MOST_CPUS {
@@ -428,7 +428,7 @@ fn stacked(
         let set = CpuSet::parse_list(list)
             .map_err(|error| bad(checker, key, &format!("'{list}': {error}")))?;
         if !set.is_subset(&reported.online) || set.intersects(&seen) {
-            let reason = format!("'{list}' has a CPU that is not there, or stands twice");
+            let reason = format!("'{list}' names a CPU that does not exist, or one twice");
             return Err(bad(checker, key, &reason));
         }
         seen = seen.union(&set);

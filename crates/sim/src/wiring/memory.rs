@@ -10,7 +10,7 @@ use pinwise_topology::{CacheType, CpuSet};
 const LOADS: f64 = 20_000.0;
 
 /// A chase is written once before it is run, and an array once before it is
-/// streamed through, at so many bytes per second.
+/// streamed through, at this many bytes per second.
 const WRITTEN_PER_S: f64 = 5e9;
 
 /// Load latencies of caches by level where none are described, ns: what
@@ -91,7 +91,7 @@ fn latency(ns: f64) -> Batch {
     }
 }
 
-/// One load of a chain through so many bytes; memory takes `loaded` times.
+/// One load of a chain through this many bytes; memory takes `loaded` times.
 fn chase_ns(
     cpu: usize,
     bytes: usize,

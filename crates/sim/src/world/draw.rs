@@ -76,8 +76,8 @@ pub(super) struct Drawn {
     barriers_per_s: f64,
     split: &'static str,
     imbalance: f64,
-    residue_sd: f64,
-    residue_seed: u32,
+    unexplained_sd: f64,
+    unexplained_seed: u32,
 }
 
 impl Drawn {
@@ -130,16 +130,16 @@ impl Drawn {
             barriers_per_s: talk * log_uniform(10.0, 1000.0) / threads as f64,
             split: "dynamic",
             imbalance: 0.0,
-            residue_sd: 0.0,
-            residue_seed: 0,
+            unexplained_sd: 0.0,
+            unexplained_seed: 0,
         };
-        drawn.residue_seed = chance.random();
+        drawn.unexplained_seed = chance.random();
         drawn.policy = ["random-idle", "core-first", "llc-first"][chance.random_range(0..3)];
         drawn.split = ["dynamic", "static"][chance.random_range(0..2)];
         if is_rough {
             drawn.roughen(threads, chance);
         }
-        drawn.residue_sd = match world {
+        drawn.unexplained_sd = match world {
             World::Misfits => 0.03,
             World::Useless => 0.25,
             World::Fits | World::Flat => 0.0,
@@ -172,9 +172,9 @@ impl Drawn {
     }
 
     /// The same without what has no reason.
-    pub(super) fn without_residue(&self) -> Self {
+    pub(super) fn without_unexplained(&self) -> Self {
         Self {
-            residue_sd: 0.0,
+            unexplained_sd: 0.0,
             ..self.clone()
         }
     }
@@ -242,8 +242,8 @@ impl Drawn {
             "serial = {:?}\nissue_share = {:?}\nmemory_share = {:?}\ncache_share = {:?}\n\
              gb_per_s = {:?}\nreuse_gb_per_s = {:?}\nprivate_bytes = {:.0}\n\
              shared_bytes = {:.0}\npages = \"{}\"\nexchanges_per_s = {:?}\n{group}\
-             barriers_per_s = {:?}\nsplit = \"{}\"\nimbalance = {:?}\nresidue_sd = {:?}\n\
-             residue_seed = {}",
+             barriers_per_s = {:?}\nsplit = \"{}\"\nimbalance = {:?}\nunexplained_sd = {:?}\n\
+             unexplained_seed = {}",
             short(self.serial),
             short(self.issue_share_at(by)),
             short(share(self.memory_share)),
@@ -257,8 +257,8 @@ impl Drawn {
             short(self.barriers_per_s * by),
             self.split,
             short(self.imbalance),
-            short(self.residue_sd),
-            self.residue_seed,
+            short(self.unexplained_sd),
+            self.unexplained_seed,
         )
     }
 

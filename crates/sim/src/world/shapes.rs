@@ -64,7 +64,7 @@ impl Hardware {
     }
 }
 
-/// So many packages, last-level caches of each, cores of each and CPUs of each
+/// This many packages, last-level caches of each, cores of each and CPUs of each
 /// as give this number of CPUs; caches both next to one another and spread.
 fn masks(topology: &Topology, threads: usize) -> Vec<CpuSet> {
     let inside = |units: &[CpuSet], outer: &CpuSet| -> Vec<CpuSet> {

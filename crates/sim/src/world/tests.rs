@@ -82,10 +82,10 @@ fn flat_worlds_are_flat() {
 
 #[test]
 fn useless_worlds_have_reasons_for_nothing() {
-    let mut residues = Vec::new();
+    let mut unexplained = Vec::new();
     for seed in 0..80 {
         let (text, machine, ground) = opened(World::Useless, seed);
-        let plain = text.replace("residue_sd = 0.25", "residue_sd = 0.0");
+        let plain = text.replace("unexplained_sd = 0.25", "unexplained_sd = 0.0");
         assert!(
             ground.spread(&plain) < 0.25,
             "{seed}: {}",
@@ -93,9 +93,9 @@ fn useless_worlds_have_reasons_for_nothing() {
         );
         let plain = open(&plain).unwrap();
         let difference = |mask| (cost(&machine, mask) / cost(&plain, mask)).ln();
-        residues.extend(ground.masks.iter().map(difference));
+        unexplained.extend(ground.masks.iter().map(difference));
     }
-    let found = sd(&residues);
+    let found = sd(&unexplained);
     assert!((found - 0.25).abs() < 0.03, "{found}");
 }
 

@@ -112,7 +112,7 @@ pub fn chip(name: &str) -> Result<&'static Chip, UnknownChip> {
 }
 
 /// The chips of a CPU's identity: none, one, or the kinds of core of a hybrid.
-/// Several, too, where the stepping is not told and matters.
+/// Several, too, where the stepping is unknown and matters.
 #[must_use]
 pub fn identified(
     vendor: &str,

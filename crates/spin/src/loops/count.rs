@@ -24,12 +24,12 @@ fn is_scratch(arch: Arch, register: u8) -> bool {
 #[derive(Debug, Clone, Default)]
 struct Known {
     values: HashMap<Place, u64>,
-    outcome: Option<Outcome>,
+    outcome: Option<CountOutcome>,
 }
 
 /// What the last arithmetic came to.
 #[derive(Debug, Clone, Copy)]
-struct Outcome {
+struct CountOutcome {
     verb: Verb,
     left: u64,
     right: u64,
@@ -45,7 +45,7 @@ const fn cut(value: u64, bits: u32) -> u64 {
     }
 }
 
-/// A number of so many bits with its sign.
+/// A number of this many bits with its sign.
 const fn signed(value: u64, bits: u32) -> i64 {
     let unused = 64 - bits;
     (value << unused).cast_signed() >> unused
@@ -76,7 +76,7 @@ impl Known {
         }
     }
 
-    fn outcome_of(&self, step: &Step) -> Option<Outcome> {
+    fn outcome_of(&self, step: &Step) -> Option<CountOutcome> {
         let right = self.value(step.right, step.bits)?;
         let left = match step.verb {
             Verb::Move => right,
@@ -90,7 +90,7 @@ impl Known {
             Verb::Multiply => left.wrapping_mul(right),
             Verb::ShiftLeft => left << (right & u64::from(step.bits - 1)),
         };
-        Some(Outcome {
+        Some(CountOutcome {
             verb: step.verb,
             left,
             right,
@@ -143,7 +143,7 @@ impl Known {
     }
 }
 
-impl Outcome {
+impl CountOutcome {
     fn answer(self, question: Question) -> Option<bool> {
         let (left, right) = (signed(self.left, self.bits), signed(self.right, self.bits));
         let result = signed(self.result, self.bits);
@@ -171,7 +171,7 @@ impl Outcome {
 }
 
 /// Hints that a loop executes from where it is entered until it is left;
-/// `None` where the code does not say. `hints` tells those of an instruction.
+/// `None` where the code does not say. `hints` counts those of an instruction.
 pub(super) fn hints_of_a_run(
     arch: Arch,
     graph: &Graph,

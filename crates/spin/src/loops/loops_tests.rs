@@ -115,7 +115,7 @@ fn reading_the_clock_until_a_moment_is_a_wait() {
     ];
     let found = check(&x86(&bytes), 9, LoopKind::BareLoad, None);
     assert_eq!(found.looks, 0);
-    // With a hint it is a delay: what it waits for, the clock does not tell.
+    // With a hint it is a delay: what it waits for, the clock does not show.
     let mut delay = vec![0xf3, 0x90];
     delay.extend(bytes);
     delay[15] = 0xf0;

@@ -67,7 +67,7 @@ pub struct SpinLoop {
     pub constants: Vec<u64>,
 }
 
-/// Loops around an address that are told, at most.
+/// Loops around an address that are reported, at most.
 const DEEPEST: usize = 6;
 /// Instructions of the longest function that only hints.
 const LONGEST_HINT_FUNCTION: usize = 12;
@@ -177,13 +177,13 @@ fn hints_before(code: &Code, address: u64) -> bool {
 }
 
 /// Does an instruction begin at an address, as far as the code in front of it
-/// tells?
+/// shows?
 #[must_use]
 pub fn begins_at(code: &Code, address: u64) -> bool {
     front::begins_at(code, address)
 }
 
-/// A loop on its way to being told.
+/// A loop that is being described.
 struct Described<'a> {
     code: &'a Code,
     graph: &'a Graph,

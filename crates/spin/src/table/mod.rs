@@ -59,7 +59,7 @@ const NORMALISED: Unit = Unit::Normalised {
     most_ns: 272.0,
 };
 
-/// So many runs, each twice the one before.
+/// This many runs, each twice the one before.
 const fn doubling(runs: u64, first: u64, cap: u64) -> Course {
     Course::Counted {
         runs: Bound::Fixed(runs),
@@ -69,7 +69,7 @@ const fn doubling(runs: u64, first: u64, cap: u64) -> Course {
     }
 }
 
-/// So many looks, after so many units each.
+/// This many looks, after this many units each.
 const fn looking(runs: Bound, each: u64) -> Course {
     Course::Counted {
         runs,

@@ -129,7 +129,7 @@ impl Belief {
             .collect()
     }
 
-    /// Standard deviation with which a single run of an arm is foretold.
+    /// Standard deviation with which a single run of an arm is predicted.
     #[must_use]
     pub fn run_sd(&self, arm: usize) -> f64 {
         let noise = self.noise_sd_of(arm);
@@ -191,7 +191,7 @@ impl Belief {
         self.scale(|part| part.scales.block_variance())
     }
 
-    /// Standard deviation of each arm's own part, which no feature foretells.
+    /// Standard deviation of each arm's residual, which no feature predicts.
     #[must_use]
     pub fn own_sd(&self) -> f64 {
         self.scale(|part| part.scales.own_variance())
@@ -203,7 +203,7 @@ impl Belief {
         mean.sqrt()
     }
 
-    /// Standard deviation over arms of what the effects of features foretell.
+    /// Standard deviation over arms of what the effects of features predict.
     #[must_use]
     pub fn explained_sd(&self) -> f64 {
         let features = self.arms.relative_sd.len();

@@ -75,7 +75,7 @@ impl<'a> Design<'a> {
         lines.map(|line| dot(line, row)).collect()
     }
 
-    /// Variance of what is foretold of an arm.
+    /// Variance of the prediction of an arm.
     fn unknown(&self, arm: usize) -> f64 {
         let row = self.row(arm);
         dot(&self.gain(&row), &row)

@@ -5,7 +5,7 @@
 pub(super) struct Scales {
     /// Of all that features do: an effect of relative deviation 1.
     pub(super) effects: f64,
-    /// Of each arm's own part, relative to `effects`.
+    /// Of each arm's residual, relative to `effects`.
     pub(super) own: f64,
     /// From run to run.
     pub(super) noise: f64,
@@ -43,7 +43,7 @@ const EFFECTS: [(f64, f64); 7] = [
     (0.35, 0.15),
     (0.9, 0.10),
 ];
-/// An arm's own part over the scale of effects: features tell all, most, half,
+/// An arm's residual over the scale of effects: features explain all, most, half,
 /// little.
 const OWN: [(f64, f64); 4] = [(0.03, 0.35), (0.15, 0.35), (0.6, 0.2), (2.0, 0.1)];
 /// Noise from run to run.

@@ -15,7 +15,7 @@
 //! scales are unknown: of everything that placements do, of u relative to it,
 //! of noise, of the noise of loose arms relative to it, of blocks. They are not guessed but averaged over: every point of
 //! a grid counts by its marginal likelihood (Bayesian model averaging, Hoeting
-//! et al. 1999). Where features foretell nothing, points with a large u win,
+//! et al. 1999). Where features predict nothing, points with a large u win,
 //! and what was never run becomes uncertain; nobody has to notice.
 //!
 //! Nothing here knows what arms are; random numbers come from the caller.
@@ -42,7 +42,7 @@ const SMOOTH_SD: f64 = 0.6;
 /// Points of the grid with less than this of the best one's weight count for
 /// nothing.
 const LEAST_WEIGHT: f64 = 1e-2;
-/// The whole grid is looked at again after so many more readings, as a share.
+/// The whole grid is looked at again after this many more readings, as a share.
 const LOOK_AGAIN: f64 = 1.25;
 
 /// What is known of arms before any is run.

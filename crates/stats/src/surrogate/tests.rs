@@ -30,7 +30,7 @@ fn noise(state: &mut u64) -> f64 {
 }
 
 #[test]
-fn arms_between_those_that_ran_are_foretold() {
+fn arms_between_those_that_ran_are_predicted() {
     let mut model = Surrogate::new(line(9));
     let readings: Vec<Reading> = [0, 2, 4, 6, 8, 0, 8]
         .iter()
@@ -39,17 +39,17 @@ fn arms_between_those_that_ran_are_foretold() {
         .collect();
     let belief = model.learn(&readings);
     for arm in [1, 3, 5, 7] {
-        let told = belief.arm(arm);
+        let estimate = belief.arm(arm);
         let truth = 1.0 + 0.05 * arm as f64;
-        assert!((told.mean - truth).abs() < 0.02, "{arm}: {told:?}");
-        assert!(told.sd < 0.06, "{arm}: {told:?}");
+        assert!((estimate.mean - truth).abs() < 0.02, "{arm}: {estimate:?}");
+        assert!(estimate.sd < 0.06, "{arm}: {estimate:?}");
     }
     let effect = belief.effect(0);
     assert!((effect.mean - 0.4).abs() < 0.12, "{effect:?}");
 }
 
 #[test]
-fn where_features_foretell_nothing_what_never_ran_is_uncertain() {
+fn where_features_predict_nothing_what_never_ran_is_uncertain() {
     let mut model = Surrogate::new(line(20));
     let mut state = 7;
     let readings: Vec<Reading> = (0..12)
@@ -168,7 +168,7 @@ fn a_design_takes_the_ends_before_the_middle() {
 }
 
 #[test]
-fn added_arms_are_foretold_like_the_others() {
+fn added_arms_are_predicted_like_the_others() {
     let mut model = Surrogate::new(line(3));
     let added = model.add(vec![0.25], 0.0);
     let belief = model.learn(&[

@@ -13,12 +13,12 @@ const RUNS: usize = 1000;
 
 impl Postgres {
     /// Delivers records and runs that wait. What the server does not take now
-    /// stays, and is told of.
+    /// stays, and is reported.
     pub(super) fn deliver(&mut self) {
         let delivered = self.deliver_records().and_then(|()| self.adopt_orphans());
         match delivered {
             Ok(()) => self.has_waiting = false,
-            Err(trouble) => self.tell(trouble),
+            Err(trouble) => self.report_trouble(trouble),
         }
     }
 

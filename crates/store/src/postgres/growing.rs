@@ -1,7 +1,7 @@
 //! A record while it grows.
 //!
 //! A run is in the journal on this host before it is anywhere else, and sent
-//! with others: so many, or those of so long. A server that went away is asked
+//! with others: this many, or those of this long. A server that went away is asked
 //! again at growing intervals, for a moment only: what is measured between must
 //! not wait for it.
 
@@ -12,7 +12,7 @@ use tokio_postgres::types::Type;
 use super::link::{Link, Trouble, text};
 use super::writing::{Conflict, put, put_runs};
 use super::{Postgres, schema};
-use crate::journal::Journal;
+use crate::journal::RecordJournal;
 use crate::spool::Shelter;
 use crate::{Prepared, StoreError, spool};
 use pinwise_record::RunRecord;
@@ -31,7 +31,7 @@ const LAST_RETRY: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct Growing {
     id: String,
-    journal: Journal,
+    journal: RecordJournal,
     /// How it began, while the server has not taken that.
     begun: Option<Prepared>,
     /// Runs that the server has taken.
@@ -152,7 +152,7 @@ impl Postgres {
         let sent = link.hurried(HURRY, |link| growing.catch_up(link, &self.shelter));
         if let Err(trouble) = sent {
             growing.fall_quiet();
-            self.tell(trouble);
+            self.report_trouble(trouble);
         }
     }
 
@@ -223,7 +223,7 @@ impl Postgres {
         let journal = self
             .shelter
             .make()
-            .and_then(|()| Journal::create(&self.shelter.base(), &spool::file_name(id)))
+            .and_then(|()| RecordJournal::create(&self.shelter.base(), &spool::file_name(id)))
             .map_err(|error| self.cannot_write(&error))?;
         let mut growing = Growing {
             id: id.to_owned(),
@@ -241,7 +241,7 @@ impl Postgres {
             growing.journal.remove();
             return Err(StoreError::BeingWritten { id: id.to_owned() });
         }
-        // One that cannot be asked now is told of with what follows.
+        // One that cannot be asked now is reported with what follows.
         self.growing = Some(growing);
         Ok(())
     }
@@ -256,18 +256,18 @@ impl Postgres {
         growing.journal.remove();
     }
 
-    /// What cannot be delivered waits, unless this store shall change nothing.
+    /// What cannot be delivered waits, unless this store must change nothing.
     fn fails(&self, trouble: Trouble) -> Result<(), StoreError> {
         if self.is_read_only.get() {
             return Err(self.explain(trouble));
         }
-        self.tell(trouble);
+        self.report_trouble(trouble);
         Ok(())
     }
 
-    /// Tells once why something waits, and where.
-    pub(super) fn tell(&self, trouble: Trouble) {
-        if !self.has_told.replace(true) {
+    /// Reports once why something waits, and where.
+    pub(super) fn report_trouble(&self, trouble: Trouble) {
+        if !self.has_reported.replace(true) {
             (self.spool.warn)(&format!(
                 "{}; what is measured waits in {} and is delivered when pinwise next opens this store here",
                 self.explain(trouble),

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is found in these bytes, read so many at a time.
+    /// What is found in these bytes, read this many at a time.
     fn followed(bytes: &[u8], size: usize, gives_password: bool) -> Result<(), String> {
         let mut messages = Messages::default();
         for piece in bytes.chunks(size) {

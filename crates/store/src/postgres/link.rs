@@ -151,7 +151,7 @@ impl Link {
         self.send(0, sql, values)
     }
 
-    /// The same of a statement that brings so many bytes.
+    /// The same of a statement that brings this many bytes.
     pub(super) fn send(
         &self,
         bytes: usize,
@@ -404,14 +404,14 @@ impl From<Error> for Trouble {
 
 /// What an error of the client means.
 fn trouble(error: &Error) -> Trouble {
-    let Some(told) = error.as_db_error() else {
+    let Some(reported) = error.as_db_error() else {
         return match error.source() {
             None => Trouble::Away(error.to_string()),
             Some(source) => of_source(error, source),
         };
     };
-    let words = plain(told.message());
-    let code = told.code();
+    let words = plain(reported.message());
+    let code = reported.code();
     // Classes of SQLSTATE: connections, resources, intervention by the operator.
     let is_away = code.code().starts_with("08")
         || code.code().starts_with("57P")

@@ -177,11 +177,11 @@ fn found(link: &Link, filter: &Filter) -> Result<Found, Trouble> {
     );
     let rows = link.query(&sql, &condition.values(&limit, &offset))?;
     let listed = |row: &Row| {
-        let outline: Option<String> = value(row, 7)?;
-        let outline = outline.and_then(|json| serde_json::from_str::<Summary>(&json).ok());
+        let summary: Option<String> = value(row, 7)?;
+        let summary = summary.and_then(|json| serde_json::from_str::<Summary>(&json).ok());
         Ok(Listed {
             entry: entry(row)?,
-            outline: outline.unwrap_or_default(),
+            summary: summary.unwrap_or_default(),
         })
     };
     let lines = rows.iter().map(listed).collect::<Result<_, Trouble>>()?;

@@ -59,7 +59,7 @@ const TABLES: &str = r#"
 "#;
 
 /// Whose each row is: the user of the database who wrote it, who alone may change
-/// it. That its parts are of the same user is told by what they refer to, which
+/// it. That its parts are of the same user is seen from what they refer to, which
 /// also holds within the statement that writes both.
 const OWNERS: &str = r#"
     ALTER TABLE record  ADD owner TEXT COLLATE "C" NOT NULL DEFAULT current_user,

@@ -89,7 +89,7 @@ impl Client {
     {
         let name = ServerName::try_from(host.to_owned());
         let (Some(config), Ok(name)) = (self.0, name) else {
-            return Err(Insecure(format!("TLS: '{host}' is no name of a host")).into());
+            return Err(Insecure(format!("TLS: '{host}' is not the name of a host")).into());
         };
         let connected = TlsConnector::from(config).connect(name, stream).await;
         let stream = connected.map_err(|error| failure(error, host))?;
@@ -115,7 +115,7 @@ fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, Insecure> {
         }
         None => {
             return Err(Insecure(
-                "nobody is named whose signature counts (add sslrootcert=FILE, with its certificates, or sslrootcert=system)"
+                "no certificate authority is named (add sslrootcert=FILE, with its certificates, or sslrootcert=system)"
                     .to_owned(),
             ));
         }
@@ -160,7 +160,7 @@ fn failure(error: io::Error, host: &str) -> Failure {
     let words = match inner {
         Error::InvalidCertificate(error) => match error {
             CertificateError::UnknownIssuer => {
-                "its certificate is of no authority that counts (sslrootcert=FILE names them)"
+                "its certificate is of no trusted authority (sslrootcert=FILE names them)"
                     .to_owned()
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {

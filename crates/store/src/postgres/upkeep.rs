@@ -37,10 +37,10 @@ impl Postgres {
                 }));
             }
             let before = Prepared::new(entry.clone(), body);
-            let after = change(&before.outline.tags);
+            let after = change(&before.summary.tags);
             let retagged = Retagged {
                 id: entry.id.clone(),
-                before: before.outline.tags,
+                before: before.summary.tags,
                 after,
             };
             if retagged.before == retagged.after {
@@ -119,7 +119,7 @@ impl Postgres {
     }
 }
 
-/// Why a record that could be read cannot be had for a change.
+/// Why a record that could be read is not available for a change.
 fn unchangeable(link: &Link, id: &str) -> Result<String, Trouble> {
     let sql = "SELECT owner FROM record WHERE id = $1";
     let rows = link.query(sql, &[(&text(id), Type::TEXT)])?;

@@ -58,7 +58,7 @@ impl Postgres {
         created.map_err(|trouble| self.explain(trouble))
     }
 
-    /// Where the answer is lost with the connection, what is there tells.
+    /// Where the answer is lost with the connection, what is there decides.
     fn put_new(&self, record: &Prepared) -> Result<bool, Trouble> {
         let session = self.link.session();
         let is_new = put(&self.link, std::slice::from_ref(record), Conflict::Keep)? == 1;
@@ -97,7 +97,7 @@ struct Columns<'a> {
 impl<'a> Columns<'a> {
     fn add(&mut self, record: &'a Prepared) {
         let entry = &record.entry;
-        let outline = serde_json::to_string(&record.outline).unwrap_or_default();
+        let summary = serde_json::to_string(&record.summary).unwrap_or_default();
         let texts = [
             text(&entry.id),
             text(&entry.schema),
@@ -107,15 +107,15 @@ impl<'a> Columns<'a> {
             text(&entry.verdict),
             text(&record.body),
             text(&record.words()).into_owned().into(),
-            outline.into(),
+            summary.into(),
         ];
         for (column, text) in self.texts.iter_mut().zip(texts) {
             column.push(text);
         }
         self.complete.push(entry.is_complete);
         self.subjects
-            .push(record.outline.subject.as_deref().map(text));
-        for tag in &record.outline.tags {
+            .push(record.summary.subject.as_deref().map(text));
+        for tag in &record.summary.tags {
             self.tags[0].push(text(&entry.id));
             self.tags[1].push(text(tag));
         }
@@ -141,7 +141,7 @@ pub(super) fn put(link: &Link, records: &[Prepared], conflict: Conflict) -> Resu
         }
         columns.add(record);
     }
-    let [id, schema, time, host, title, verdict, body, words, outline] = &columns.texts;
+    let [id, schema, time, host, title, verdict, body, words, summary] = &columns.texts;
     let [tagged, tags] = &columns.tags;
     let bytes = records.values().map(|record| record.body.len()).sum();
     let texts = || Type::TEXT_ARRAY;
@@ -160,7 +160,7 @@ pub(super) fn put(link: &Link, records: &[Prepared], conflict: Conflict) -> Resu
                 (body, texts()),
                 (&columns.subjects, texts()),
                 (words, texts()),
-                (outline, texts()),
+                (summary, texts()),
                 (tagged, texts()),
                 (tags, texts()),
             ],

@@ -27,7 +27,7 @@ pub(super) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
 pub(super) fn write(
     connection: &Connection,
     entry: &Entry,
-    outline: &Summary,
+    summary: &Summary,
 ) -> rusqlite::Result<()> {
     let number: i64 = connection
         .prepare_cached(
@@ -47,19 +47,19 @@ pub(super) fn write(
                 entry.title,
                 entry.verdict,
                 entry.is_complete,
-                outline.subject,
-                words(entry, outline)
+                summary.subject,
+                words(entry, summary)
             ],
             |row| row.get(0),
         )?;
-    let body = serde_json::to_string(outline).unwrap_or_default();
+    let body = serde_json::to_string(summary).unwrap_or_default();
     connection
         .prepare_cached("INSERT OR REPLACE INTO outline (number, body) VALUES (?1, ?2)")?
         .execute(params![number, body])?;
     connection
         .prepare_cached("DELETE FROM tag WHERE number = ?1")?
         .execute([number])?;
-    for tag in &outline.tags {
+    for tag in &summary.tags {
         connection
             .prepare_cached("INSERT OR IGNORE INTO tag (name, number) VALUES (?1, ?2)")?
             .execute(params![tag, number])?;
@@ -167,10 +167,10 @@ fn page(
         condition.sql
     );
     let listed = |row: &Row<'_>| -> rusqlite::Result<Listed> {
-        let outline: Option<String> = row.get(7)?;
+        let summary: Option<String> = row.get(7)?;
         Ok(Listed {
             entry: entry(row)?,
-            outline: outline.as_deref().map(read_outline).unwrap_or_default(),
+            summary: summary.as_deref().map(read_summary).unwrap_or_default(),
         })
     };
     connection
@@ -179,7 +179,7 @@ fn page(
         .collect()
 }
 
-fn read_outline(json: &str) -> Summary {
+fn read_summary(json: &str) -> Summary {
     serde_json::from_str(json).unwrap_or_default()
 }
 

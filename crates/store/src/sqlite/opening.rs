@@ -85,7 +85,7 @@ impl Sqlite {
         }
     }
 
-    /// What stands for a file that is not there; `None` where it is.
+    /// What stands for a file that does not exist; `None` where it is.
     fn absent(path: &Path) -> Result<Option<Self>, StoreError> {
         match std::fs::metadata(path) {
             Ok(found) if found.is_file() => return Ok(None),

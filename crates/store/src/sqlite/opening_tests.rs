@@ -153,11 +153,11 @@ fn errors_show_no_statement() {
         store.find(&crate::Filter::default()).unwrap_err(),
     ];
     for error in errors {
-        let told = error.to_string();
-        assert!(told.contains("no such table: line"), "{told}");
+        let reported = error.to_string();
+        assert!(reported.contains("no such table: line"), "{reported}");
         assert!(
-            !told.contains("SELECT") && told.lines().count() == 1,
-            "{told}"
+            !reported.contains("SELECT") && reported.lines().count() == 1,
+            "{reported}"
         );
     }
 }

@@ -13,7 +13,7 @@ use pinwise_record::{Entry, Summary};
 type Step = (&'static str, fn(&Transaction<'_>) -> rusqlite::Result<()>);
 
 /// Steps from an empty file to the newest schema; `user_version` counts them.
-pub(super) const MIGRATIONS: [Step; 2] = [(RECORDS, |_| Ok(())), (LINES, outline_all)];
+pub(super) const MIGRATIONS: [Step; 2] = [(RECORDS, |_| Ok(())), (LINES, summarise_all)];
 
 /// Records whole, and the runs of those that were cut off.
 const RECORDS: &str = "
@@ -82,13 +82,13 @@ pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
 }
 
 /// Writes the lines of records that had none, one body in memory at a time.
-fn outline_all(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+fn summarise_all(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut records = transaction.prepare(
         "SELECT id, schema, time, host, title, verdict, complete, body FROM record ORDER BY rowid",
     )?;
     let mut rows = records.query([])?;
     while let Some(row) = rows.next()? {
-        lines::write(transaction, &old_entry(row)?, &old_outline(row.get_ref(7)?))?;
+        lines::write(transaction, &old_entry(row)?, &old_summary(row.get_ref(7)?))?;
     }
     Ok(())
 }
@@ -112,7 +112,7 @@ fn old_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-fn old_outline(body: ValueRef<'_>) -> Summary {
+fn old_summary(body: ValueRef<'_>) -> Summary {
     let text = body.as_bytes().ok().map(str::from_utf8);
     match text {
         Some(Ok(text)) => Summary::of(text),

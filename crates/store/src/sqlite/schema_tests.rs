@@ -59,9 +59,9 @@ fn an_old_store_gets_its_lines() {
         .map(|line| line.entry.id.as_str())
         .collect();
     assert_eq!(ids, ["no text", "damaged", "whole"]);
-    assert_eq!(found.lines[0].outline, Summary::default());
-    assert_eq!(found.lines[1].outline, Summary::default());
-    assert_eq!(found.lines[2].outline.figures.len(), 2);
+    assert_eq!(found.lines[0].summary, Summary::default());
+    assert_eq!(found.lines[1].summary, Summary::default());
+    assert_eq!(found.lines[2].summary.figures.len(), 2);
     assert_eq!(found.tags, ["kept"]);
     assert!(store.load("whole").unwrap().comparison().is_ok());
     assert_eq!(version(&path), 2);
@@ -77,7 +77,7 @@ fn a_migration_that_is_cut_off_leaves_the_old_store() {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .unwrap();
     cut.execute_batch(LINES).unwrap();
-    outline_all(&cut).unwrap();
+    summarise_all(&cut).unwrap();
     cut.pragma_update(None, "user_version", 2).unwrap();
     // The process ends here: what it had not committed stays in the log.
     drop(cut);

@@ -45,11 +45,11 @@ impl Sqlite {
             transaction.query_row("SELECT body FROM record WHERE id = ?1", [id], |row| {
                 row.get(0)
             })?;
-        let mut outline = Summary::of(&body);
-        let after = change(&outline.tags);
+        let mut summary = Summary::of(&body);
+        let after = change(&summary.tags);
         let retagged = Retagged {
             id: id.to_owned(),
-            before: std::mem::replace(&mut outline.tags, after.clone()),
+            before: std::mem::replace(&mut summary.tags, after.clone()),
             after,
         };
         if retagged.before == retagged.after {
@@ -65,7 +65,7 @@ impl Sqlite {
             "UPDATE record SET body = ?2 WHERE id = ?1",
             params![id, body],
         )?;
-        lines::write(&transaction, &line(&transaction, id)?, &outline)?;
+        lines::write(&transaction, &line(&transaction, id)?, &summary)?;
         transaction.commit()?;
         Ok(retagged)
     }
@@ -146,7 +146,7 @@ fn size(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(pages * length)
 }
 
-/// What can go wrong halfway: SQLite's affair, or already told.
+/// What can go wrong halfway: SQLite's affair, or already reported.
 enum Failure {
     Sqlite(rusqlite::Error),
     Told(StoreError),

@@ -1,4 +1,4 @@
-//! What "a build for this processor" is worth, from a comparison of one kernel
+//! The gain from building for this processor, from a comparison of one kernel
 //! under several instruction sets.
 //!
 //! It repeats the verdict of the contrast and judges nothing anew.
@@ -6,7 +6,7 @@
 use pinwise_record::{Arm, Comparison, Finding, Severity};
 
 /// Adds the finding where the arms are builds of one kernel.
-pub fn tell(record: &mut Comparison) {
+pub fn describe(record: &mut Comparison) {
     let found = worth(record);
     record.findings.extend(found);
 }
@@ -27,7 +27,7 @@ fn worth(record: &Comparison) -> Option<Finding> {
         Finding::new(
             "build",
             Severity::Note,
-            format!("What {build} is worth: {}", contrast.sentence),
+            format!("Gain from {build}: {}", contrast.sentence),
             "",
         )
         .with("ratio", contrast.ratio)
@@ -49,14 +49,14 @@ fn isa(arm: &Arm) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::bench::METRIC;
-    use crate::compare::{self, ArmPlan, Plan, Tuning, Unwatched};
+    use crate::compare::{self, ArmPlan, ComparePlan, Tuning, Unwatched};
     use pinwise_machine::{Machine, Output};
     use pinwise_placement::Placement;
     use pinwise_sim::SimulatedMachine;
     use pinwise_workload::{Command, Workload};
 
     /// The findings on builds of a comparison of these commands.
-    fn told(lines: &[&str]) -> Vec<String> {
+    fn listed(lines: &[&str]) -> Vec<String> {
         let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
         let (topology, _) = machine.topology().unwrap();
         let arm = |line: &&str| ArmPlan {
@@ -68,7 +68,7 @@ mod tests {
             binding: None,
             offline: None,
         };
-        let plan = Plan {
+        let plan = ComparePlan {
             arms: lines.iter().map(arm).collect(),
             metric: METRIC.parse().unwrap(),
             output: Output::Keep,
@@ -77,10 +77,10 @@ mod tests {
                 max_runs: Some(12),
                 ..Tuning::default()
             },
-            ..Plan::default()
+            ..ComparePlan::default()
         };
         let mut record = compare::run(&plan, &mut machine, &mut Unwatched).unwrap();
-        tell(&mut record);
+        describe(&mut record);
         let findings = record.findings.iter();
         let builds = findings.filter(|finding| finding.check == "build");
         builds.map(|finding| finding.sentence.clone()).collect()
@@ -88,19 +88,19 @@ mod tests {
 
     #[test]
     fn the_newest_build_is_told_in_the_words_of_its_contrast() {
-        let found = told(&[
+        let found = listed(&[
             "pinwise bench kernel fft --work 10 --isa v1",
             "pinwise bench kernel fft --work 10 --isa v3",
             "pinwise bench kernel fft --work 10 --isa native",
         ]);
         assert_eq!(found.len(), 1);
-        let start = "What a build for this processor is worth: pinwise bench kernel fft --work 10 --isa native ";
+        let start = "To see the gain from building for this processor: pinwise bench kernel fft --work 10 --isa native ";
         assert!(found[0].starts_with(start), "{found:?}");
     }
 
     #[test]
     fn other_arms_are_no_builds() {
         let same = "pinwise bench kernel fft --work 10 --isa v1";
-        assert!(told(&[same, "pinwise bench kernel fft --work 9 --isa v1"]).is_empty());
+        assert!(listed(&[same, "pinwise bench kernel fft --work 9 --isa v1"]).is_empty());
     }
 }

@@ -14,7 +14,7 @@ pub struct CacheSize {
     pub level: u8,
     /// Bytes.
     pub bytes: u64,
-    /// CPUs that share it; 1 where not told.
+    /// CPUs that share it; 1 where unknown.
     pub shared_by: usize,
 }
 

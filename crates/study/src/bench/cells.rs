@@ -120,7 +120,7 @@ impl Trial {
 /// All trials, and what was left out, as full sentences.
 ///
 /// # Errors
-/// [`RealiseError`] where a placement cannot be had on this machine.
+/// [`RealiseError`] where a placement is not possible on this machine.
 pub fn trials(
     wanted: &Wanted,
     ground: MachineFacts<'_>,
@@ -154,7 +154,7 @@ fn suites(wanted: &Wanted) -> Vec<Option<Suite>> {
 
 /// Kernels of a suite beyond its groups: what memory makes of siblings.
 const SMT_MEMORY: [&str; 2] = ["triad", "chase"];
-/// The kernel that tells latency.
+/// The kernel that measures latency.
 const CHASE: &str = "chase";
 
 fn kernels(wanted: &Wanted, suite: Option<Suite>) -> Vec<&'static Kernel> {
@@ -224,7 +224,7 @@ fn of_kernel(
     })
 }
 
-/// May there be siblings that nobody can name? Then one CPU against all tells
+/// May there be siblings that nobody can name? Then one CPU against all shows
 /// at least what the others add at the moment.
 fn is_open(ground: MachineFacts<'_>) -> bool {
     let is_virtual = ground.topology.identity.hypervisor.is_some();
@@ -372,7 +372,7 @@ fn numbers_of_threads(kernel: &Kernel, cpus: usize) -> Vec<usize> {
     numbers
 }
 
-/// What is worth comparing for so many threads: one thread is left to the
+/// What is worth comparing for this many threads: one thread is left to the
 /// scheduler, several may be near to each other or apart.
 fn usual_places(threads: usize, topology: &Topology) -> Vec<Placement> {
     let mut places = vec![Placement::os_default()];

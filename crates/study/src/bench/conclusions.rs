@@ -157,9 +157,9 @@ fn smt_advice(kernels: &[&BenchKernel], min_effect: f64) -> Option<String> {
             names(&costs)
         ),
         (true, false) => {
-            "Run one thread per core (--place one-per-core): SMT gains nothing that was measured here, and programs that need it can still have it.".to_owned()
+            "Run one thread per core (--place one-per-core): SMT gained nothing measured here, and programs that need it can still use it.".to_owned()
         }
-        (true, true) => "Leave SMT as it is: it matters to nothing that was measured.".to_owned(),
+        (true, true) => "Leave SMT as it is: it made no difference to anything measured.".to_owned(),
     })
 }
 
@@ -207,20 +207,20 @@ fn scaling(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
         None => format!("more than {} do not pay", best[pays_to].0),
         Some(step) => format!("whether {} pay is undecided", step.0),
     };
-    let told = if pays_to == 0 { last } else { &best[pays_to] };
-    let speed = match (told.2.low, told.2.high) {
-        (Some(low), Some(high)) => format!("{:.2} ({low:.2}–{high:.2})", told.2.value),
-        _ => format!("{:.2}", told.2.value),
+    let shown = if pays_to == 0 { last } else { &best[pays_to] };
+    let speed = match (shown.2.low, shown.2.high) {
+        (Some(low), Some(high)) => format!("{:.2} ({low:.2}–{high:.2})", shown.2.value),
+        _ => format!("{:.2}", shown.2.value),
     };
-    let efficiency = told.1.efficiency.map_or_else(String::new, |efficiency| {
+    let efficiency = shown.1.efficiency.map_or_else(String::new, |efficiency| {
         format!(", {:.0} % of linear", 100.0 * efficiency)
     });
-    let bandwidth = told.1.bytes_per_s.map_or_else(String::new, |rate| {
+    let bandwidth = shown.1.bytes_per_s.map_or_else(String::new, |rate| {
         format!(", {:.1} GB/s", rate.value / 1e9)
     });
     Some(format!(
         "{}: {} threads do {speed} times the work of {}{efficiency}{bandwidth}; {end}.",
-        kernel.kernel, told.0, first.0
+        kernel.kernel, shown.0, first.0
     ))
 }
 
@@ -269,10 +269,10 @@ fn builds(kernel: &BenchKernel, min_effect: f64) -> Option<String> {
         format!("A build for {}", newest.isa)
     };
     let worth = match effect(share, min_effect) {
-        Effect::Adds => format!("is worth {} to {}", sized(share), kernel.kernel),
+        Effect::Adds => format!("gains {} for {}", sized(share), kernel.kernel),
         Effect::Costs => format!("costs {} {}", kernel.kernel, sized(share)),
         Effect::Nothing => format!(
-            "is worth nothing to {}: within ±{}",
+            "gains nothing for {}: within ±{}",
             kernel.kernel,
             percent(min_effect)
         ),

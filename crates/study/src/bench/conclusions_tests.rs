@@ -232,11 +232,11 @@ fn what_a_build_is_worth() {
     };
     check(
         builds(1.4, 1.6),
-        &["A build for this processor is worth 50.0 % (40.0–60.0 %) to mandelbrot, against v1."],
+        &["A build for this processor gains 50.0 % (40.0–60.0 %) for mandelbrot, against v1."],
     );
     check(
         builds(0.995, 1.005),
-        &["A build for this processor is worth nothing to mandelbrot: within ±1.0 %, against v1."],
+        &["A build for this processor gains nothing for mandelbrot: within ±1.0 %, against v1."],
     );
 }
 

@@ -4,7 +4,7 @@
 //! Ratios and their intervals are the comparison's; here they are only turned
 //! round, since a rate is better where it is higher.
 
-use super::Plan;
+use super::BenchPlan;
 use super::cache_fit;
 use super::cells::{Cell, Trial};
 use pinwise_record::{
@@ -15,7 +15,7 @@ use pinwise_record::{
 /// The figures of a trial.
 pub(super) fn of(
     trial: &Trial,
-    plan: &Plan,
+    plan: &BenchPlan,
     facts: Option<&KernelRecord>,
     comparison: &Comparison,
 ) -> BenchKernel {
@@ -40,7 +40,7 @@ pub(super) fn of(
                     .and_then(|facts| per_unit(facts.bytes?))
                     .and_then(|total| over_time(total, arm.estimate)),
                 efficiency: speed_up
-                    .filter(|_| tells_efficiency(trial.question))
+                    .filter(|_| shows_efficiency(trial.question))
                     .map(|speed_up| speed_up.value / threads_ratio),
                 speed_up,
                 ..asked(trial, cell, arm)
@@ -67,7 +67,7 @@ pub(super) fn of(
     }
 }
 
-const fn tells_efficiency(question: Question) -> bool {
+const fn shows_efficiency(question: Question) -> bool {
     matches!(
         question,
         Question::Scaling | Question::SmtMachine | Question::SmtCore
@@ -75,7 +75,7 @@ const fn tells_efficiency(question: Question) -> bool {
 }
 
 /// What the baseline works on, against the caches.
-pub(super) fn cache_fit(trial: &Trial, plan: &Plan, facts: Option<&KernelRecord>) -> String {
+pub(super) fn cache_fit(trial: &Trial, plan: &BenchPlan, facts: Option<&KernelRecord>) -> String {
     let (caches, measured) = &plan.caches;
     match facts {
         Some(facts) if facts.working_set_bytes > 0 => {
@@ -144,7 +144,7 @@ fn smt_yield(question: Question, cells: &[BenchCell]) -> Option<Estimate> {
     })
 }
 
-/// Findings that widen or spoil a figure, one of each kind: what disturbs the
+/// Findings that widen or invalidate a figure, one of each kind: what disturbs the
 /// machine usually disturbs all trials.
 pub(super) fn take_findings(found: &mut Vec<Finding>, trial: &Trial, comparison: &Comparison) {
     for finding in &comparison.findings {

@@ -1,7 +1,7 @@
 //! Built-in workloads over threads, placements, instruction sets and sizes.
 //!
 //! ```text
-//! Wanted ──cells──► Trials ──command──► compare::Plan ──► Comparison
+//! Wanted ──cells──► Trials ──command──► compare::ComparePlan ──► Comparison
 //!                                                            │ figures
 //!                                          conclusions ◄── Bench
 //! ```
@@ -42,7 +42,7 @@ pub const METRIC: &str = "json:.seconds lower";
 
 /// A bench that can be carried out.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct BenchPlan {
     /// This executable.
     pub program: String,
     /// Name under which the record is stored.
@@ -78,7 +78,7 @@ pub trait Conductor {
     /// Where it could not be planned or started.
     fn compare(
         &mut self,
-        plan: &compare::Plan,
+        plan: &compare::ComparePlan,
         machine: &mut dyn Machine,
     ) -> anyhow::Result<Comparison>;
 
@@ -95,7 +95,7 @@ pub trait Conductor {
 /// Where a kernel refuses what was asked for, before anything is measured, or
 /// a comparison could not be started.
 pub fn run(
-    plan: &Plan,
+    plan: &BenchPlan,
     machine: &mut dyn Machine,
     conductor: &mut dyn Conductor,
 ) -> anyhow::Result<Bench> {
@@ -137,7 +137,7 @@ pub fn run(
     Ok(record)
 }
 
-fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -> Bench {
+fn opening(plan: &BenchPlan, machine: &dyn Machine, topology: &Topology) -> Bench {
     Bench {
         schema: BENCH_SCHEMA.to_owned(),
         id: plan.id.clone(),
@@ -171,7 +171,7 @@ type Ready<'a> = Vec<(&'a Trial, Option<KernelRecord>)>;
 /// a kernel that refuses does so before anything is measured. Of a suite, such
 /// a kernel is left out; one that was named is an error.
 fn prepared<'a>(
-    plan: &'a Plan,
+    plan: &'a BenchPlan,
     machine: &mut dyn Machine,
     conductor: &mut dyn Conductor,
     record: &mut Bench,
@@ -198,7 +198,7 @@ fn prepared<'a>(
     Ok(ready)
 }
 
-fn call(plan: &Plan, trial: &Trial, cell: &Cell, work: u64) -> Call {
+fn call(plan: &BenchPlan, trial: &Trial, cell: &Cell, work: u64) -> Call {
     Call {
         program: plan.program.clone(),
         kernel: trial.kernel,
@@ -213,12 +213,12 @@ fn call(plan: &Plan, trial: &Trial, cell: &Cell, work: u64) -> Call {
 /// The comparison that answers a trial; `turn` is its number and its share of
 /// the time.
 fn comparison_of(
-    plan: &Plan,
+    plan: &BenchPlan,
     trial: &Trial,
     facts: Option<&KernelRecord>,
     turn: (usize, Option<Duration>),
     conductor: &mut dyn Conductor,
-) -> anyhow::Result<compare::Plan> {
+) -> anyhow::Result<compare::ComparePlan> {
     let (index, share) = turn;
     let mut arms = Vec::new();
     for cell in &trial.cells {
@@ -237,7 +237,7 @@ fn comparison_of(
     let known =
         facts.and_then(|f| cache_fit::finding(trial.kernel.name, f.working_set_bytes, &fit));
     let (id, started) = conductor.name_and_time();
-    Ok(compare::Plan {
+    Ok(compare::ComparePlan {
         arms,
         metric: METRIC.parse::<Metric>()?,
         tuning: Tuning {
@@ -254,10 +254,10 @@ fn comparison_of(
         id,
         started,
         tags: plan.tags.clone(),
-        ..compare::Plan::default()
+        ..compare::ComparePlan::default()
     })
 }
 
 /// Intervals need not be narrower than this: half of what two cells may differ
-/// by and still be called the same, so that this can be told as well.
+/// by and still be called the same, so that this can be reported as well.
 const PRECISION: f64 = 0.005;

@@ -51,7 +51,7 @@ pub fn smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
 
 const UNSTABLE: &str = "What a second CPU adds depends on where the hypervisor puts it at the moment: figures are a mixture, and no placement in this machine changes it.";
 const HIDDEN: &str =
-    "A hypervisor may hide siblings: pinwise topology --measure --watch 60s tells.";
+    "A hypervisor may hide siblings: check with pinwise topology --measure --watch 60s.";
 const MAY_MOVE: &str =
     "The siblings are those of the moment when it was measured; nobody watched whether they stay.";
 
@@ -106,7 +106,7 @@ fn contradicted(topology: &Topology, known: &TopologyRecord) -> Smt {
         .find(|c| c.level == LevelName::Smt);
     let said = words.map_or_else(String::new, |c| format!("{} {}", c.claim, c.measured));
     if !machine.has_smt() {
-        let sentence = format!("By measurement no two CPUs share a core. {said}");
+        let sentence = format!("Measurement found no two CPUs that share a core. {said}");
         let advice = "Leave one-per-core and other placements that rest on siblings alone here.";
         return none(SmtState::Absent, sentence, advice);
     }
@@ -141,7 +141,7 @@ fn coming_and_going(known: &TopologyRecord) -> Option<String> {
         .map(|state| state.share)
         .sum();
     Some(format!(
-        "SMT siblings come and go: CPUs {} and {} shared a core, or a hardware thread, in {:.0} % of {:.0} s that they were watched.",
+        "SMT siblings change: CPUs {} and {} shared a core, or a hardware thread, in {:.0} % of {:.0} s that they were watched.",
         odd.a,
         odd.b,
         100.0 * share,
@@ -155,7 +155,7 @@ fn why_none(topology: &Topology, known: Option<&TopologyRecord>) -> (String, &'s
         let by = topology.restrictions.first();
         let by = by.map_or("a restriction", |restriction| restriction.by.as_str());
         let sentence = format!(
-            "Cores have several CPUs here, but this process may use one of each: the {by} leaves {}.",
+            "Cores have several CPUs here, but this process may use one of each: the {by} allows only {}.",
             topology.allowed
         );
         return (sentence, "Widen it to ask what the others add.");

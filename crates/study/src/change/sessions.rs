@@ -12,7 +12,7 @@ use pinwise_stats::{Responses, resolution};
 /// Standard deviation by which a ratio is taken to move from session to session
 /// without any change, over the smallest effect of interest.
 const BETWEEN_SESSIONS: f64 = 0.25;
-/// Neighbours are unlike where they used so many more CPUs in one session.
+/// Neighbours are unlike where they used this many more CPUs in one session.
 const UNLIKE_CPUS: f64 = 0.5;
 
 /// Every arm against the baseline that both share, and the baseline itself.
@@ -169,7 +169,7 @@ fn itself(a: &Comparison, b: &Comparison) -> FigureChange {
     }
     figure.sentence = match figure.ratio {
         Some(ratio) => format!(
-            "{} itself: {} in B, by the program or by the machine, which two sessions cannot tell apart.",
+            "{} itself: {} in B, by the program or by the machine: two sessions cannot separate the two.",
             figure.name,
             moved(ratio)
         ),

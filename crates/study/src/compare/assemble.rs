@@ -3,7 +3,7 @@
 
 use super::findings;
 use super::outcome::ArmState;
-use super::plan::{ArmPlan, Plan};
+use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
 use super::steadiness;
 use crate::host::host_record;
@@ -14,19 +14,23 @@ use pinwise_record::{
     MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, RunRecord, SplitRecord,
     Spread, Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again, words,
 };
+use pinwise_stats::caveats::{Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
 use pinwise_stats::diagnose;
-use pinwise_stats::doubts::{Other, Split};
 use pinwise_stats::paired::Paired;
-use pinwise_stats::verdict::{self, Outcome, Setting, Words};
+use pinwise_stats::verdict::{self, ComparisonOutcome, Setting, Words};
 use pinwise_topology::Topology;
 use pinwise_workload::{Better, Workload};
 
 const CONDITION: &str = "Conditional on this boot, this binary and this load.";
 
 /// The record before the first run.
-pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -> Comparison {
+pub(super) fn opening(
+    plan: &ComparePlan,
+    machine: &dyn Machine,
+    topology: &Topology,
+) -> Comparison {
     Comparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         id: plan.id.clone(),
@@ -45,7 +49,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
         best: None,
         verdict: VerdictRecord {
             kind: VerdictKind::Undecided,
-            sentence: "Undecided: the experiment has not ended.".to_owned(),
+            sentence: "Undecided: the experiment has not finished.".to_owned(),
             headline: None,
             advice: String::new(),
             commands: Vec::new(),
@@ -62,7 +66,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
     }
 }
 
-fn plan_record(plan: &Plan) -> PlanRecord {
+fn plan_record(plan: &ComparePlan) -> PlanRecord {
     let tuning = &plan.tuning;
     PlanRecord {
         alpha: tuning.alpha,
@@ -130,7 +134,7 @@ pub(crate) fn workload_record(workload: &Workload) -> WorkloadRecord {
 }
 
 /// Completes the record.
-pub(super) fn close(record: &mut Comparison, plan: &Plan, results: Results) {
+pub(super) fn close(record: &mut Comparison, plan: &ComparePlan, results: Results) {
     record.stopped = Some(results.stopped);
     record.blocks = results.data.blocks();
     record.elapsed_s = results.elapsed.as_secs_f64();
@@ -210,7 +214,7 @@ fn contrast_record(
     results: &Results,
 ) -> ContrastRecord {
     let half_width = contrast.interval.half_width();
-    let is_open = contrast.decision == Decision::Undecided && !contrast.doubts.withholds();
+    let is_open = contrast.decision == Decision::Undecided && !contrast.caveats.withholds();
     let more = (is_open && half_width.is_finite())
         .then(|| verdict::time_needed(contrast, setting).as_secs_f64());
     let arm = &results.arms[results.columns[contrast.arm]];
@@ -250,14 +254,14 @@ fn contrast_record(
                 p90: String::new(),
             }
         }),
-        others: contrast.doubts.others.iter().map(judged_record).collect(),
-        depends_on_load: contrast.doubts.depends_on_load(),
-        depends_on_tail: contrast.doubts.depends_on_tail(),
-        depends_on_order: contrast.doubts.depends_on_order(),
-        depends_on_time: contrast.doubts.depends_on_time(),
-        by_load: contrast.doubts.load.map(split_record),
-        by_order: contrast.doubts.order.map(split_record),
-        by_time: contrast.doubts.time.map(split_record),
+        others: contrast.caveats.others.iter().map(judged_record).collect(),
+        depends_on_load: contrast.caveats.depends_on_load(),
+        depends_on_tail: contrast.caveats.depends_on_tail(),
+        depends_on_order: contrast.caveats.depends_on_order(),
+        depends_on_time: contrast.caveats.depends_on_time(),
+        by_load: contrast.caveats.load.map(split_record),
+        by_order: contrast.caveats.order.map(split_record),
+        by_time: contrast.caveats.time.map(split_record),
         spread_ratio: None,
         spread_low: None,
         spread_high: None,
@@ -307,7 +311,7 @@ fn cpu_time_ratio(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<f64> {
 
 fn conclude(
     record: &mut Comparison,
-    plan: &Plan,
+    plan: &ComparePlan,
     look: &Look,
     setting: &Setting<'_>,
     columns: &[usize],
@@ -328,13 +332,13 @@ fn conclude(
         ));
     }
     let best = match outcome {
-        Outcome::Best(column) => Some(columns[column]),
-        Outcome::LeaveAlone => Some(plan.baseline),
-        Outcome::Same | Outcome::Undecided => None,
+        ComparisonOutcome::Best(column) => Some(columns[column]),
+        ComparisonOutcome::LeaveAlone => Some(plan.baseline),
+        ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
     };
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let advice = withheld_advice(record, best)
-        .or_else(|| doubted_advice(outcome, &choice, setting))
+        .or_else(|| caveat_advice(outcome, &choice, setting))
         .or_else(|| advice(plan, outcome, best, verdict::prices(&choice, setting)));
     let commands = match (&advice, best) {
         (None, Some(arm)) => record.commands_of(&record.arms[arm]),
@@ -342,10 +346,10 @@ fn conclude(
     };
     record.verdict = VerdictRecord {
         kind: match outcome {
-            Outcome::Best(_) => VerdictKind::Best,
-            Outcome::Same => VerdictKind::Same,
-            Outcome::LeaveAlone => VerdictKind::LeaveAlone,
-            Outcome::Undecided => VerdictKind::Undecided,
+            ComparisonOutcome::Best(_) => VerdictKind::Best,
+            ComparisonOutcome::Same => VerdictKind::Same,
+            ComparisonOutcome::LeaveAlone => VerdictKind::LeaveAlone,
+            ComparisonOutcome::Undecided => VerdictKind::Undecided,
         },
         sentence,
         headline: None,
@@ -358,8 +362,8 @@ fn conclude(
 }
 
 /// More time settles nothing where something else speaks against a verdict.
-fn doubted_advice(outcome: Outcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
-    verdict::withheld(look, setting).filter(|_| outcome == Outcome::Undecided)?;
+fn caveat_advice(outcome: ComparisonOutcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
+    verdict::withheld(look, setting).filter(|_| outcome == ComparisonOutcome::Undecided)?;
     Some("See the findings for what would settle it.".to_owned())
 }
 
@@ -404,13 +408,13 @@ fn withheld_advice(record: &Comparison, best: Option<usize>) -> Option<String> {
 
 /// What to do, unless it is to run the best arm's commands.
 fn advice(
-    plan: &Plan,
-    outcome: Outcome,
+    plan: &ComparePlan,
+    outcome: ComparisonOutcome,
     best: Option<usize>,
     prices: Option<String>,
 ) -> Option<String> {
     let text = match (outcome, best) {
-        (Outcome::Best(_), Some(arm)) => {
+        (ComparisonOutcome::Best(_), Some(arm)) => {
             let arm = &plan.arms[arm];
             if arm.is_default {
                 "Change nothing.".to_owned()
@@ -423,11 +427,13 @@ fn advice(
                 return None;
             }
         }
-        (Outcome::LeaveAlone, _) => "Change nothing.".to_owned(),
-        (Outcome::Same, _) if words(&plan.metric) == Words::SPEED => {
-            "Choose by other reasons than speed.".to_owned()
+        (ComparisonOutcome::LeaveAlone, _) => "Change nothing.".to_owned(),
+        (ComparisonOutcome::Same, _) if words(&plan.metric) == Words::SPEED => {
+            "Speed does not decide: choose by other criteria.".to_owned()
         }
-        (Outcome::Same, _) => "Choose by other reasons than this metric.".to_owned(),
+        (ComparisonOutcome::Same, _) => {
+            "This metric does not decide: choose by other criteria.".to_owned()
+        }
         _ => match prices {
             Some(prices) => format!(
                 "Give it {}: {prices}; or accept a larger smallest effect (--min-effect).",
@@ -451,9 +457,9 @@ fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {
 fn failed_sentence(record: &Comparison) -> String {
     let failed: Vec<&Arm> = record.arms.iter().filter(|a| a.invalid.is_some()).collect();
     let baseline = failed.iter().find(|arm| arm.name == record.baseline);
-    let told = baseline.or(failed.first());
-    let reason = told.and_then(|arm| arm.invalid.as_deref()).unwrap_or("?");
-    let who = told.map_or("", |arm| arm.name.as_str());
+    let cause = baseline.or(failed.first());
+    let reason = cause.and_then(|arm| arm.invalid.as_deref()).unwrap_or("?");
+    let who = cause.map_or("", |arm| arm.name.as_str());
     // The command's own last words are quoted as they are.
     let stop = if reason.contains('\n') { "" } else { "." };
     if failed.len() == record.arms.len() {

@@ -72,7 +72,7 @@ impl Budget {
         of_time.max(of_runs).min(1.0)
     }
 
-    /// Seconds until the budget is spent, as far as can be told.
+    /// Seconds until the budget is spent, as far as is known.
     pub(super) fn seconds_left(&self, now: Duration) -> f64 {
         let by_runs = self
             .runs_left()

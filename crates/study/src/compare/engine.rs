@@ -16,21 +16,21 @@ use rand_chacha::ChaCha8Rng;
 use super::assemble;
 use super::budget::Budget;
 use super::outcome::{self, ArmState, Moment, RunFailure, Trial};
-use super::plan::{Plan, PlanError};
+use super::plan::{ComparePlan, PlanError};
 use super::results::Results;
 use super::traced;
 use super::{Observer, PADDING, Progress};
 use pinwise_machine::{Machine, MachineError};
 use pinwise_record::{Comparison, Phase, RunRecord, Stopped};
 use pinwise_stats::Responses;
+use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::confirm::Look;
 use pinwise_stats::describe::{mean, quantile};
-use pinwise_stats::doubts::Circumstances;
 use pinwise_stats::halving;
 
 /// A first block this much slower than the second was still warming up.
 const WARMUP_EXCESS: f64 = 1.05;
-/// From so many blocks on the final precision can be foretold.
+/// From this many blocks on the final precision can be predicted.
 const PROJECT_FROM: usize = 20;
 
 /// Why a comparison has no record.
@@ -51,7 +51,7 @@ pub enum CompareError {
 /// at all. Failing and interrupted experiments are no errors: the record says
 /// so.
 pub fn run(
-    plan: &Plan,
+    plan: &ComparePlan,
     machine: &mut dyn Machine,
     observer: &mut dyn Observer,
 ) -> Result<Comparison, CompareError> {
@@ -72,7 +72,7 @@ pub fn run(
 }
 
 struct Engine<'a> {
-    plan: &'a Plan,
+    plan: &'a ComparePlan,
     machine: &'a mut dyn Machine,
     observer: &'a mut dyn Observer,
     order: ChaCha8Rng,
@@ -95,7 +95,7 @@ struct Engine<'a> {
     only: Option<WholeBlock>,
     throttled_blocks: usize,
     names: Vec<String>,
-    /// What the user has not been told yet.
+    /// What the user has not been reported yet.
     failures: Vec<String>,
 }
 
@@ -120,7 +120,11 @@ enum Block {
 }
 
 impl<'a> Engine<'a> {
-    fn new(plan: &'a Plan, machine: &'a mut dyn Machine, observer: &'a mut dyn Observer) -> Self {
+    fn new(
+        plan: &'a ComparePlan,
+        machine: &'a mut dyn Machine,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
         let started = machine.now();
         Self {
             order: ChaCha8Rng::seed_from_u64(plan.seed),
@@ -283,7 +287,7 @@ impl<'a> Engine<'a> {
             is_whole &= run.metric.cost.is_some();
             finished.push((arm, run));
         }
-        self.tell_failures();
+        self.report_failures();
         let is_late_warmup =
             phase != Phase::Warmup && is_whole && self.was_cold(&whole.costs, open.len());
         let duration = self.machine.now().saturating_sub(began);
@@ -342,9 +346,9 @@ impl<'a> Engine<'a> {
         self.arms[arm].invalid = Some(failure.to_string());
     }
 
-    /// Tells at once which arms failed, unless that ends the experiment: then
+    /// Reports at once which arms failed, unless that ends the experiment: then
     /// the verdict says it.
-    fn tell_failures(&mut self) {
+    fn report_failures(&mut self) {
         if !self.has_failed() {
             for failure in std::mem::take(&mut self.failures) {
                 self.observer.warn(&failure);

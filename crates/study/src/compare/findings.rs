@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::doubts;
-use super::plan::Plan;
+use super::caveats;
+use super::plan::ComparePlan;
 use super::results::Results;
 use super::steadiness;
 use pinwise_record::{Arm, Comparison, Finding, RunRecord, Severity, Stopped};
@@ -27,7 +27,7 @@ const COVERED: f64 = 0.99;
 const SHORT_RUN_S: f64 = 0.005;
 
 /// All findings, worst first.
-pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Finding> {
+pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) -> Vec<Finding> {
     let mut findings: Vec<Finding> = [
         too_few_blocks(record, plan, results),
         placebo(record, plan),
@@ -40,7 +40,7 @@ pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Fi
         position(results),
         outliers(record),
         short_runs(record),
-        doubts::coarse_figure(record, results),
+        caveats::coarse_figure(record, results),
         steadiness::finding(record),
     ]
     .into_iter()
@@ -50,7 +50,7 @@ pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Fi
         record
             .contrasts
             .iter()
-            .flat_map(|contrast| doubts::of_contrast(contrast, record)),
+            .flat_map(|contrast| caveats::of_contrast(contrast, record)),
     );
     findings.extend(invalid_arms(record));
     findings.extend(record.arms.iter().filter_map(coverage));
@@ -92,11 +92,11 @@ pub fn merged(name: &str, same_as: &[String]) -> Option<Finding> {
             "arms_merged",
             Severity::Note,
             match same_as {
-                [twin] => format!(
-                    "{twin} stands for the same CPUs as {name} here and was merged with it."
-                ),
+                [twin] => {
+                    format!("{twin} means the same CPUs as {name} here and was merged with it.")
+                }
                 twins => format!(
-                    "{} stand for the same CPUs as {name} here and were merged with it.",
+                    "{} mean the same CPUs as {name} here and were merged with it.",
                     twins.join(", ")
                 ),
             },
@@ -106,7 +106,7 @@ pub fn merged(name: &str, same_as: &[String]) -> Option<Finding> {
 }
 
 /// The placebo is the baseline itself: any difference is a false alarm.
-fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
+fn placebo(record: &Comparison, plan: &ComparePlan) -> Option<Finding> {
     let name = &plan.arms[plan.placebo?].name;
     let contrast = record.contrasts.iter().find(|c| c.arm == *name)?;
     let baseline = &contrast.baseline;
@@ -115,7 +115,7 @@ fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
             "placebo_differs",
             Severity::Problem,
             format!(
-                "The placebo came out different from {baseline}, although it is the same: a false alarm, which at most 1 of 20 comparisons raises."
+                "The placebo differed from {baseline}, although it is the same: a false alarm, expected in at most 1 of 20 comparisons."
             ),
             "Run again; if it happens again, something depends on the order of runs.",
         ));
@@ -123,12 +123,12 @@ fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
     Some(Finding::new(
         "placebo_passed",
         Severity::Note,
-        format!("The placebo was not told apart from {baseline}, as it must be."),
+        format!("The placebo did not differ from {baseline}, as expected."),
         "",
     ))
 }
 
-fn too_few_blocks(record: &Comparison, plan: &Plan, results: &Results) -> Option<Finding> {
+fn too_few_blocks(record: &Comparison, plan: &ComparePlan, results: &Results) -> Option<Finding> {
     let least = plan.least_blocks(results.columns.len());
     let is_short = record.blocks < least && record.stopped != Some(Stopped::Failed);
     is_short.then(|| {
@@ -173,7 +173,7 @@ fn thread_counts(record: &Comparison) -> Option<Finding> {
             "thread_counts_differ",
             Severity::Warning,
             format!(
-                "The program starts different numbers of threads ({listed}): their effect and that of the placement cannot be told apart."
+                "The program starts different numbers of threads ({listed}): their effect and that of the placement cannot be separated."
             ),
             "Fix the number with --threads-env N, or in the command.",
         )
@@ -270,7 +270,7 @@ fn foreign_load(record: &Comparison) -> Option<Finding> {
         Finding::new(
             "foreign_load",
             Severity::Warning,
-            format!("Others used {busy:.1} of {cpus} CPUs meanwhile: placements on those CPUs suffer from them."),
+            format!("Other processes used {busy:.1} of {cpus} CPUs meanwhile and slow placements on those CPUs."),
             "See `pinwise doctor`; compare again on a quiet machine before making it permanent.",
         )
         .with("foreign_cpus_median", busy)
@@ -299,13 +299,13 @@ fn steal(record: &Comparison) -> Option<Finding> {
 fn drift(results: &Results) -> Option<Finding> {
     let drift = diagnose::drift(&results.data);
     (drift.abs() > DRIFT.ln_1p()).then(|| {
-        let word = if drift > 0.0 { "slower" } else { "faster" };
         Finding::new(
             "drift",
             Severity::Note,
             format!(
-                "The machine got {word} by {:.0} % over the experiment; blocks cancel it.",
-                100.0 * drift.abs().exp_m1()
+                "Machine speed drifted by a factor of {:.2} over the experiment ({}); comparing within blocks removes it.",
+                drift.abs().exp(),
+                if drift > 0.0 { "slower" } else { "faster" }
             ),
             "",
         )
@@ -345,7 +345,7 @@ fn outliers(record: &Comparison) -> Option<Finding> {
             "outliers",
             Severity::Note,
             format!(
-                "{count} of {runs} runs {} arm's median; none was removed, ranks do the work.",
+                "{count} of {runs} runs {} arm's median; kept: rank statistics are robust to them.",
                 if count == 1 {
                     "lies far from its"
                 } else {
@@ -366,7 +366,7 @@ fn short_runs(record: &Comparison) -> Option<Finding> {
             "short_runs",
             Severity::Warning,
             format!(
-                "A run takes {:.1} ms, much of it to start the process.",
+                "A run takes {:.1} ms, much of it process start-up.",
                 typical * 1e3
             ),
             "Give the command more work per run.",

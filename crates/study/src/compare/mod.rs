@@ -1,7 +1,7 @@
 //! The main job: run arms against each other in randomised blocks until the
 //! question is answered or the budget is spent, and say what came out.
 //!
-//! [`Plan`] says what is compared and how; [`run`] carries it out over a
+//! [`ComparePlan`] says what is compared and how; [`run`] carries it out over a
 //! [`Machine`](pinwise_machine::Machine) and returns the record. An
 //! [`Observer`] sees every run as it finishes, so that it can be stored and
 //! shown before the next one starts. Printing and storing are the observers'
@@ -9,7 +9,7 @@
 
 mod assemble;
 mod budget;
-mod doubts;
+mod caveats;
 mod engine;
 mod findings;
 mod outcome;
@@ -24,7 +24,7 @@ pub(crate) use findings::foreign_cpus;
 pub use findings::merged as merged_finding;
 pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
 pub use outcome::{RunFailure, coverage_record};
-pub use plan::{ArmPlan, Plan, PlanError, Tuning};
+pub use plan::{ArmPlan, ComparePlan, PlanError, Tuning};
 
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_stats::confirm::Look;

@@ -67,7 +67,7 @@ impl Default for Tuning {
 
 /// A comparison that can be carried out.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ComparePlan {
     /// Arms, at least two.
     pub arms: Vec<ArmPlan>,
     /// Index of the arm the others are compared with.
@@ -83,7 +83,7 @@ pub struct Plan {
     /// What becomes of the commands' output.
     pub output: Output,
     /// Is every arm's figure wanted, and not only which is best? Then none is
-    /// screened, and nobody is told that the budget is short for a verdict.
+    /// screened, and no warning says that the budget is short for a verdict.
     pub is_survey: bool,
     /// Findings that are known beforehand.
     pub known: Vec<Finding>,
@@ -108,7 +108,7 @@ pub struct Plan {
 
 /// No arms yet, the first of which will be the baseline; the method's default
 /// figures, seed 0 and no name.
-impl Default for Plan {
+impl Default for ComparePlan {
     fn default() -> Self {
         Self {
             arms: Vec::new(),
@@ -143,13 +143,13 @@ pub enum PlanError {
     OutOfRange(String),
 }
 
-impl Plan {
+impl ComparePlan {
     /// One command under several placements, the first of which is the
     /// baseline; equivalent ones are merged. With the method's default
-    /// figures, seed 0 and no name: set the fields that shall differ.
+    /// figures, seed 0 and no name: set the fields that should differ.
     ///
     /// # Errors
-    /// [`RealiseError`] where a placement cannot be had on this machine.
+    /// [`RealiseError`] where a placement is not possible on this machine.
     pub fn of_placements(
         command: Command,
         topology: &Topology,
@@ -218,7 +218,7 @@ impl Plan {
         }
     }
 
-    /// The fewest blocks that allow a verdict on so many arms.
+    /// The fewest blocks that allow a verdict on this many arms.
     #[must_use]
     pub fn least_blocks(&self, arms: usize) -> usize {
         self.question().least_blocks(arms.saturating_sub(1))

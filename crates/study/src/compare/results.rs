@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::outcome::ArmState;
 use pinwise_record::Stopped;
 use pinwise_stats::Responses;
+use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::confirm::Look;
-use pinwise_stats::doubts::Circumstances;
 
 /// What the engine hands to the assembly of the record.
 pub(super) struct Results {

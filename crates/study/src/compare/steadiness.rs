@@ -2,7 +2,7 @@
 //!
 //! It changes no verdict on what is typical.
 
-use super::plan::Plan;
+use super::plan::ComparePlan;
 use pinwise_format::percent;
 use pinwise_placement::Placement;
 use pinwise_record::{
@@ -13,7 +13,12 @@ use pinwise_stats::steadiness;
 use pinwise_stats::verdict::Setting;
 
 /// Fills the contrasts' figures and says where an arm is worth its steadiness.
-pub(super) fn add(record: &mut Comparison, plan: &Plan, data: &Responses, setting: &Setting<'_>) {
+pub(super) fn add(
+    record: &mut Comparison,
+    plan: &ComparePlan,
+    data: &Responses,
+    setting: &Setting<'_>,
+) {
     let alpha = plan.tuning.alpha;
     for found in steadiness::against_baseline(data, setting.baseline, alpha) {
         let name = &setting.names[found.arm];
@@ -43,7 +48,7 @@ fn claim(contrast: &ContrastRecord) -> Option<bool> {
 }
 
 /// The steadiest of the arms that cost nothing, unless one is the best anyway.
-fn sentence(record: &Comparison, plan: &Plan) -> Option<String> {
+fn sentence(record: &Comparison, plan: &ComparePlan) -> Option<String> {
     let placebo = plan.placebo.map(|arm| plan.arms[arm].name.as_str());
     let steady = record
         .contrasts
@@ -92,18 +97,18 @@ pub(super) fn finding(record: &Comparison) -> Option<Finding> {
     if record.study != ComparisonStudy::Compare {
         return None;
     }
-    let told: Vec<&ContrastRecord> = record
+    let listed: Vec<&ContrastRecord> = record
         .contrasts
         .iter()
         .filter(|contrast| claim(contrast).is_some())
         .collect();
-    let parts: Vec<String> = told.iter().map(|contrast| part(contrast)).collect();
-    let first = told.first()?;
+    let parts: Vec<String> = listed.iter().map(|contrast| part(contrast)).collect();
+    let first = listed.first()?;
     let finding = Finding::new(
         "spread_differs",
         Severity::Note,
         format!("Runs spread differently: {}.", parts.join("; ")),
-        "Where one run must be like the next, choose by spread as well.",
+        "If consistency matters, compare the spread too.",
     );
     Some(finding.with("spread_ratio", first.spread_ratio))
 }

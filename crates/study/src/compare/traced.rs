@@ -3,7 +3,7 @@
 //! It comes after the experiment, so that nothing that was timed was traced,
 //! and is none of the arm's runs. One run is an example, no statistic: what it
 //! shows stands beside the verdict and claims no cause. A trace that cannot be
-//! had spoils no experiment.
+//! had ruins no experiment.
 
 mod words;
 
@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::PADDING;
 use super::outcome;
-use super::plan::{ArmPlan, Plan};
+use super::plan::{ArmPlan, ComparePlan};
 use super::{Observer, Progress};
 use crate::trace;
 use pinwise_machine::{Machine, MachineError, Request, Subject};
@@ -20,7 +20,7 @@ use pinwise_record::{ArmTrace, Comparison, Finding, Severity, Stopped, TraceReco
 use pinwise_sched::Availability;
 use pinwise_workload::SuccessRule;
 
-/// With so many arms those that the screening dropped are traced as well.
+/// With this many arms those that the screening dropped are traced as well.
 const FEW_ARMS: usize = 6;
 /// Stream of the seed, of its own so that no other draw depends on it.
 const STREAM: u64 = 2;
@@ -28,7 +28,7 @@ const STREAM: u64 = 2;
 /// Traces the arms and adds what came out.
 pub(super) fn add(
     record: &mut Comparison,
-    plan: &Plan,
+    plan: &ComparePlan,
     machine: &mut dyn Machine,
     observer: &mut dyn Observer,
 ) {
@@ -89,7 +89,7 @@ const fn is_for_all(error: &MachineError) -> bool {
 
 /// One traced run, with the request of the arm's runs.
 fn one(
-    plan: &Plan,
+    plan: &ComparePlan,
     arm: &ArmPlan,
     padding: usize,
     tiers: &[Availability],
@@ -108,7 +108,7 @@ fn one(
         bound: arm.binding.as_ref(),
         offline: arm.offline.as_ref(),
     };
-    let order = trace::Plan {
+    let order = trace::TracePlan {
         subject: Subject::Command(&request),
         source: TraceSource::Command {
             command: arm.workload.command.argv().to_vec(),

@@ -1,4 +1,4 @@
-//! Traces of arms in words, on figures that are made up.
+//! Traces of arms in words, on synthetic figures.
 
 use super::words::{beside, sentence};
 use super::*;
@@ -16,14 +16,14 @@ fn compared(text: &str, is_traced: bool) -> Comparison {
     let (topology, _) = machine.topology().unwrap();
     let placements = ["os-default", "one-core"].map(|name| name.parse().unwrap());
     let command = Command::from_line("prog").unwrap();
-    let plan = Plan {
+    let plan = ComparePlan {
         tuning: Tuning {
             budget: None,
             max_runs: Some(20),
             ..Tuning::default()
         },
         is_traced,
-        ..Plan::of_placements(command, &topology, &placements).unwrap()
+        ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
     };
     run(&plan, &mut machine, &mut Unwatched).unwrap()
 }
@@ -91,20 +91,20 @@ fn an_arm_is_told_in_a_sentence() {
 
 #[test]
 fn blame_is_given_to_whoever_did_more_than_half() {
-    let told = |scheduler_s, mask_s, other_processes_s| {
+    let shown = |scheduler_s, mask_s, other_processes_s| {
         let mut figures = figures((0, 0, 0), Some((30.0, 30.0)), None);
         figures.avoidable_smt_sharing.by = Some(SharingCauses {
             scheduler_s,
             mask_s,
             other_processes_s,
         });
-        let told = sentence("a", &figures);
-        told.rsplit_once("core idled").unwrap().1.to_owned()
+        let shown = sentence("a", &figures);
+        shown.rsplit_once("core idled").unwrap().1.to_owned()
     };
-    assert_eq!(told(2.0, 1.0, 0.5), ", by the scheduler.");
-    assert_eq!(told(0.0, 1.0, 0.5), ", as its mask demands.");
-    assert_eq!(told(0.0, 1.0, 1.5), ", beside other programs.");
-    assert_eq!(told(1.0, 1.0, 0.0), ".");
+    assert_eq!(shown(2.0, 1.0, 0.5), ", by the scheduler.");
+    assert_eq!(shown(0.0, 1.0, 0.5), ", as its mask demands.");
+    assert_eq!(shown(0.0, 1.0, 1.5), ", beside other programs.");
+    assert_eq!(shown(1.0, 1.0, 0.0), ".");
 }
 
 /// What stands beside the verdict with these traces.
@@ -125,19 +125,19 @@ fn two(base: TraceFigures, other: TraceFigures) -> Option<String> {
 #[test]
 fn two_arms_are_told_apart_by_what_differs() {
     let quiet = || figures((0, 0, 0), Some((0.0, 0.0)), Some(0.0));
-    let told = two(
+    let shown = two(
         figures((389, 23, 0), Some((31.0, 31.0)), Some(0.02)),
         quiet(),
     );
     assert_eq!(
-        told.unwrap(),
+        shown.unwrap(),
         "In one traced run each, os-default migrated 412 times, 23 of them across LLCs, and \
          one-core never did; 31 % of os-default's CPU time was beside a busy SMT sibling while a \
          core idled, with one-core 0 %."
     );
-    let told = two(quiet(), figures((3, 0, 0), None, Some(0.02)));
+    let shown = two(quiet(), figures((3, 0, 0), None, Some(0.02)));
     assert_eq!(
-        told.unwrap(),
+        shown.unwrap(),
         "In one traced run each, the scheduler did much the same with os-default and one-core."
     );
 }
@@ -152,15 +152,15 @@ fn a_trace_that_cannot_be_had_is_told_and_spoils_nothing() {
     let (plain, traced) = (compared(PLAIN, false), compared(PLAIN, true));
     assert!(traced.arms.iter().all(|arm| arm.trace.is_none()));
     assert_eq!((traced.verdict, traced.arms), (plain.verdict, plain.arms));
-    let told: Vec<&Finding> = traced
+    let shown: Vec<&Finding> = traced
         .findings
         .iter()
         .filter(|finding| finding.check == "trace_unavailable")
         .collect();
-    assert_eq!(told.len(), 1);
+    assert_eq!(shown.len(), 1);
     assert!(
-        told[0].sentence.contains("[scheduler]"),
+        shown[0].sentence.contains("[scheduler]"),
         "{}",
-        told[0].sentence
+        shown[0].sentence
     );
 }

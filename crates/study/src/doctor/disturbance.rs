@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::Outcome::{self, Found, InOrder, Unavailable};
+use super::CheckOutcome::{self, Found, InOrder, Unavailable};
 use super::{Examined, warning};
 use pinwise_machine::Usage;
 
@@ -16,7 +16,7 @@ const STEAL: f64 = 0.01;
 /// More time than this in which tasks waited for a CPU disturbs.
 const PRESSURE: f64 = 0.05;
 
-pub(super) fn load(examined: &Examined) -> Outcome {
+pub(super) fn load(examined: &Examined) -> CheckOutcome {
     let Some((before, after)) = &examined.usage else {
         return Unavailable("load", "/proc/stat cannot be read");
     };
@@ -37,7 +37,7 @@ pub(super) fn load(examined: &Examined) -> Outcome {
             "load",
             10,
             format!(
-                "Other programs keep {total:.1} CPUs busy right now ({}): a placement on those CPUs would be judged by today's neighbours.",
+                "Other programs keep {total:.1} CPUs busy right now ({}): a placement on those CPUs would be judged by other processes' load.",
                 listed.join(", ")
             ),
             "Find them with `top`, end or move them; comparisons stay valid meanwhile, only wider.",
@@ -47,7 +47,7 @@ pub(super) fn load(examined: &Examined) -> Outcome {
     )
 }
 
-pub(super) fn steal(examined: &Examined) -> Outcome {
+pub(super) fn steal(examined: &Examined) -> CheckOutcome {
     let Some((before, after)) = &examined.usage else {
         return Unavailable("steal", "/proc/stat cannot be read");
     };
@@ -70,7 +70,7 @@ pub(super) fn steal(examined: &Examined) -> Outcome {
     )
 }
 
-pub(super) fn virtual_machine(examined: &Examined) -> Outcome {
+pub(super) fn virtual_machine(examined: &Examined) -> CheckOutcome {
     let Some(hypervisor) = &examined.topology.identity.hypervisor else {
         return InOrder("virtual_machine");
     };
@@ -85,7 +85,7 @@ pub(super) fn virtual_machine(examined: &Examined) -> Outcome {
     )
 }
 
-pub(super) fn quota(examined: &Examined) -> Outcome {
+pub(super) fn quota(examined: &Examined) -> CheckOutcome {
     let Some(quota) = &examined.topology.quota else {
         return InOrder("quota");
     };
@@ -100,7 +100,7 @@ pub(super) fn quota(examined: &Examined) -> Outcome {
     )
 }
 
-pub(super) fn tuners(examined: &Examined) -> Outcome {
+pub(super) fn tuners(examined: &Examined) -> CheckOutcome {
     let tuners = &examined.facts.tuners;
     if tuners.is_empty() {
         return InOrder("tuners");
@@ -122,7 +122,7 @@ pub(super) fn tuners(examined: &Examined) -> Outcome {
     )
 }
 
-pub(super) fn thermal(examined: &Examined) -> Outcome {
+pub(super) fn thermal(examined: &Examined) -> CheckOutcome {
     match examined.facts.thermal_throttles {
         None => Unavailable("thermal", "no counter is reported"),
         Some(0) => InOrder("thermal"),
@@ -138,7 +138,7 @@ pub(super) fn thermal(examined: &Examined) -> Outcome {
     }
 }
 
-pub(super) fn sched_ext(examined: &Examined) -> Outcome {
+pub(super) fn sched_ext(examined: &Examined) -> CheckOutcome {
     let Some(name) = &examined.facts.sched_ext else {
         return InOrder("sched_ext");
     };
@@ -153,7 +153,7 @@ pub(super) fn sched_ext(examined: &Examined) -> Outcome {
     )
 }
 
-pub(super) fn pressure(examined: &Examined) -> Outcome {
+pub(super) fn pressure(examined: &Examined) -> CheckOutcome {
     match examined.facts.cpu_pressure {
         None => Unavailable("cpu_pressure", "PSI is off in this kernel"),
         Some(share) if share <= PRESSURE => InOrder("cpu_pressure"),

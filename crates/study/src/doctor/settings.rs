@@ -3,10 +3,10 @@
 
 use serde_json::json;
 
-use super::Outcome::{self, Found, InOrder, Unavailable};
+use super::CheckOutcome::{self, Found, InOrder, Unavailable};
 use super::{Examined, note, warning};
 
-pub(super) fn battery(examined: &Examined) -> Outcome {
+pub(super) fn battery(examined: &Examined) -> CheckOutcome {
     match examined.facts.on_battery {
         None => Unavailable("battery", "no power supply is reported"),
         Some(false) => InOrder("battery"),
@@ -19,12 +19,12 @@ pub(super) fn battery(examined: &Examined) -> Outcome {
     }
 }
 
-pub(super) fn governor(examined: &Examined) -> Outcome {
+pub(super) fn governor(examined: &Examined) -> CheckOutcome {
     let governors = &examined.facts.governors;
     if governors.is_empty() {
         return Unavailable(
             "frequency governor",
-            "cpufreq is not there; usual in virtual machines",
+            "no cpufreq; usual in virtual machines",
         );
     }
     if governors.iter().all(|g| g == "performance") {
@@ -44,7 +44,7 @@ pub(super) fn governor(examined: &Examined) -> Outcome {
     )
 }
 
-pub(super) fn clock(examined: &Examined) -> Outcome {
+pub(super) fn clock(examined: &Examined) -> CheckOutcome {
     const GOOD: [&str; 4] = [
         "tsc",
         "kvm-clock",
@@ -66,7 +66,7 @@ pub(super) fn clock(examined: &Examined) -> Outcome {
     }
 }
 
-pub(super) fn swap(examined: &Examined) -> Outcome {
+pub(super) fn swap(examined: &Examined) -> CheckOutcome {
     match examined.facts.swap_used_bytes {
         None => Unavailable("swap", "/proc/meminfo cannot be read"),
         Some(0) => InOrder("swap"),
@@ -85,7 +85,7 @@ pub(super) fn swap(examined: &Examined) -> Outcome {
     }
 }
 
-pub(super) fn smt(examined: &Examined) -> Outcome {
+pub(super) fn smt(examined: &Examined) -> CheckOutcome {
     if !examined.topology.has_smt() {
         return InOrder("smt");
     }
@@ -101,7 +101,7 @@ pub(super) fn smt(examined: &Examined) -> Outcome {
     )
 }
 
-pub(super) fn turbo(examined: &Examined) -> Outcome {
+pub(super) fn turbo(examined: &Examined) -> CheckOutcome {
     match examined.facts.turbo {
         None => Unavailable("turbo", "not reported; usual in virtual machines"),
         Some(false) => InOrder("turbo"),
@@ -114,7 +114,7 @@ pub(super) fn turbo(examined: &Examined) -> Outcome {
     }
 }
 
-pub(super) fn cpuset(examined: &Examined) -> Outcome {
+pub(super) fn cpuset(examined: &Examined) -> CheckOutcome {
     let (allowed, online) = (&examined.topology.allowed, &examined.topology.online);
     if online.is_subset(allowed) {
         return InOrder("allowed_cpus");
@@ -140,7 +140,7 @@ pub(super) fn cpuset(examined: &Examined) -> Outcome {
     )
 }
 
-pub(super) fn numa_balancing(examined: &Examined) -> Outcome {
+pub(super) fn numa_balancing(examined: &Examined) -> CheckOutcome {
     let nodes = examined.topology.numa_nodes.len();
     match examined.facts.numa_balancing {
         None => Unavailable("numa_balancing", "not reported"),
@@ -154,7 +154,7 @@ pub(super) fn numa_balancing(examined: &Examined) -> Outcome {
     }
 }
 
-pub(super) fn huge_pages(examined: &Examined) -> Outcome {
+pub(super) fn huge_pages(examined: &Examined) -> CheckOutcome {
     match examined.facts.huge_pages.as_deref() {
         None => Unavailable("huge_pages", "not reported"),
         Some("always") => Found(note(
@@ -167,7 +167,7 @@ pub(super) fn huge_pages(examined: &Examined) -> Outcome {
     }
 }
 
-pub(super) fn aslr(examined: &Examined) -> Outcome {
+pub(super) fn aslr(examined: &Examined) -> CheckOutcome {
     match examined.facts.aslr {
         None => Unavailable("aslr", "not reported"),
         Some(2) => InOrder("aslr"),
@@ -183,7 +183,7 @@ pub(super) fn aslr(examined: &Examined) -> Outcome {
     }
 }
 
-pub(super) fn isolated(examined: &Examined) -> Outcome {
+pub(super) fn isolated(examined: &Examined) -> CheckOutcome {
     let isolated = &examined.facts.isolated;
     if isolated.is_empty() {
         return InOrder("isolated");
@@ -199,7 +199,7 @@ pub(super) fn isolated(examined: &Examined) -> Outcome {
     )
 }
 
-pub(super) fn perf(examined: &Examined) -> Outcome {
+pub(super) fn perf(examined: &Examined) -> CheckOutcome {
     let facts = &examined.facts;
     match facts.perf_paranoid {
         None => Unavailable("perf", "this kernel has none"),

@@ -13,7 +13,7 @@ pub(super) const ABSENT: u32 = u32::MAX;
 pub(super) const KIND: [&str; 4] = ["architecture", "vendor", "cpu", "cpu-model"];
 
 /// What else the hardware is: who differs here in numbers is no equal, however
-/// few they are. Versions and tunings are to be told from that.
+/// few they are. Versions and tunings must be distinguished from that.
 pub(super) const HARDWARE: [&str; 4] = ["stepping", "memory", "hypervisor", SHAPE];
 
 /// The shape of the machine as the system reports it; follows from other
@@ -147,8 +147,8 @@ pub(super) fn of_node(node: &FleetNode) -> Vec<(String, String)> {
             push(SHAPE, Some(host.shape_hash.clone()));
         }
     }
-    let is_told_by_host = |name: &str| all.iter().any(|(known, _)| known == name);
-    let settings = { node.settings.iter() }.filter(|(name, _)| !is_told_by_host(name));
+    let is_known_by_host = |name: &str| all.iter().any(|(known, _)| known == name);
+    let settings = { node.settings.iter() }.filter(|(name, _)| !is_known_by_host(name));
     let settings: Vec<_> = settings.map(|(n, v)| (n.clone(), v.clone())).collect();
     all.extend(settings);
     all

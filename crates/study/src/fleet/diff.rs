@@ -5,7 +5,7 @@
 //! the smaller group: groups of unlike size and spread are the rule between
 //! generations, and Welch's own (1947) claim too much of groups of two or three.
 //! Nodes further than five robust scales from their own group's
-//! centre do not carry it. Figures are many: those told to differ are selected
+//! centre do not carry it. Figures are many: those reported to differ are selected
 //! as in a report over one fleet, by Benjamini and Hochberg (1995), so that of
 //! two fleets that are alike one in twenty is said to differ in anything.
 
@@ -30,13 +30,13 @@ use pinwise_stats::separate::ln_choose;
 const FAR: f64 = 5.0;
 /// Confidence of intervals, one side.
 const QUANTILE: f64 = 0.975;
-/// Rate of false discoveries among the figures told to differ.
+/// Rate of false discoveries among the figures reported to differ.
 const RATE: f64 = 0.05;
-/// Differences of less are not told in the sentence.
+/// Smaller differences are not in the sentence.
 const LEAST_EFFECT: f64 = 0.01;
-/// Figures told in the sentence.
+/// Figures named in the sentence.
 const TOLD: usize = 3;
-/// Names told in an error.
+/// Names listed in an error.
 const MOST_NAMES: usize = 5;
 
 /// One of two groups.
@@ -54,7 +54,7 @@ pub struct Side<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
     /// No figure stands in both.
-    #[error("no figure stands in both: A has {a}; B has {b} (let both run the same study)")]
+    #[error("no figure is in both: A has {a}; B has {b} (let both run the same study)")]
     NothingCommon {
         /// Figures of A.
         a: String,
@@ -197,7 +197,7 @@ fn change(a: Side<'_>, b: Side<'_>, in_a: &Figure, in_b: &Figure) -> Option<Flee
     })
 }
 
-/// Adjusts p-values for the number of figures, and tells which differ.
+/// Adjusts p-values for the number of figures, and marks which differ.
 fn select(changes: &mut [FleetFigureChange]) {
     let p: Vec<f64> = changes
         .iter()
@@ -276,34 +276,38 @@ fn settings(a: Side<'_>, b: Side<'_>) -> Vec<FleetSettingChange> {
 
 fn usual<'a>(side: Side<'a>) -> BTreeMap<&'a str, &'a str> {
     let columns = side.nodes.attributes.columns.iter();
-    let told = columns
+    let listed = columns
         .zip(&side.group.usual)
         .filter_map(|(column, usual)| {
             let value = column.text((*usual)?)?;
             Some((column.name.as_str(), value))
         });
-    told.collect()
+    listed.collect()
 }
 
 /// The answer, the largest change first.
 fn sentence(changes: &[FleetFigureChange]) -> String {
     let all = changes.len();
-    let told = |change: &FleetFigureChange| {
+    let listed = |change: &FleetFigureChange| {
         let (more, less) = direction(&change.unit);
         let by = changed(change.ratio, more, less);
         format!("{} · {} is {by}", change.step, change.name)
     };
     if changes.iter().all(|change| change.p_adjusted.is_none()) {
-        let largest = changes.first().map(told).unwrap_or_default();
+        let largest = changes.first().map(listed).unwrap_or_default();
         return format!(
-            "One node a side has no interval: whether the two differ cannot be told. Of {all} figures, the largest ratio: in B {largest}."
+            "One node a side has no interval: whether the two differ is unknown. Of {all} figures, the largest ratio: in B {largest}."
         );
     }
     let sure: Vec<&FleetFigureChange> = changes.iter().filter(|c| c.differs).collect();
     if sure.is_empty() {
         return format!("B differs from A in none of {all} figures by 1 % or more for sure.");
     }
-    let largest: Vec<String> = sure.iter().take(TOLD).map(|change| told(change)).collect();
+    let largest: Vec<String> = sure
+        .iter()
+        .take(TOLD)
+        .map(|change| listed(change))
+        .collect();
     format!(
         "In B {}. {} of {all} figures differ by 1 % or more.",
         largest.join("; "),

@@ -12,11 +12,11 @@ use pinwise_format::count;
 use pinwise_record::{Finding, FleetOutlier, FleetRecord, Severity};
 use pinwise_stats::outliers::FEWEST;
 
-/// Names told in a sentence.
+/// Names listed in a sentence.
 const MOST_NAMES: usize = 8;
-/// Reasons told one by one.
+/// Reasons listed one by one.
 const MOST_REASONS: usize = 10;
-/// Clocks further apart than this cannot be told from each other by records.
+/// Clocks further apart than this make the order of records uncertain.
 const CLOCK_S: f64 = 2.0;
 
 /// All findings, the heaviest first.
@@ -43,7 +43,7 @@ pub(super) fn findings(
             "not-a-number",
             Severity::Warning,
             format!(
-                "{} of nodes are no finite numbers and were left out.",
+                "{} of nodes are not finite numbers and were left out.",
                 count(nodes.not_numbers, "figure")
             ),
             "",
@@ -74,7 +74,7 @@ fn missing(nodes: &Nodes, record: &FleetRecord) -> Option<Finding> {
             count(record.asked, "node")
         ),
         format!(
-            "pinwise fleet status {0} tells why; pinwise fleet collect {0} gathers what is there, pinwise fleet resume {0} runs what is missing.",
+            "pinwise fleet status {0} says why; pinwise fleet collect {0} gathers what is there, pinwise fleet resume {0} runs what is missing.",
             record.id
         ),
     );
@@ -86,7 +86,7 @@ fn left_out(record: &FleetRecord) -> Option<Finding> {
     (many > 0).then(|| {
         let what = count(many, "node");
         let why = names(&record.left_out, MOST_NAMES);
-        let sentence = format!("{what} could not be asked: {why}.");
+        let sentence = format!("{what} did not answer: {why}.");
         Finding::new("left-out", Severity::Warning, sentence, "").with("nodes", many)
     })
 }
@@ -150,13 +150,13 @@ fn lacking(nodes: &Nodes) -> Vec<Finding> {
 fn skipped(nodes: &Nodes) -> Option<Finding> {
     let many = nodes.skipped.len();
     (many > 0).then(|| {
-        let told: Vec<String> = { nodes.skipped.iter() }
+        let listed: Vec<String> = { nodes.skipped.iter() }
             .map(|skipped| format!("{} ({})", skipped.what, skipped.why))
             .collect();
         let sentence = format!(
             "{} could not be used: {}.",
             count(many, "record"),
-            names(&told, MOST_NAMES)
+            names(&listed, MOST_NAMES)
         );
         Finding::new("skipped-records", Severity::Warning, sentence, "").with("records", many)
     })
@@ -209,7 +209,7 @@ fn small_groups(groups: &[Group]) -> Option<Finding> {
     let many: usize = small.iter().map(|group| group.nodes.len()).sum();
     (many > 0).then(|| {
         let sentence = format!(
-            "{} stand in groups of fewer than {FEWEST}, whose figures are shown and not judged: {}.",
+            "{} are in groups of fewer than {FEWEST}, whose figures are shown and not judged: {}.",
             count(many, "node"),
             group_names(&small, 4)
         );
@@ -218,19 +218,19 @@ fn small_groups(groups: &[Group]) -> Option<Finding> {
     })
 }
 
-/// Settings that are as nodes please: no value of theirs is a departure.
+/// Settings that are as nodes please: no value of theirs is an anomaly.
 fn free(nodes: &Nodes, groups: &[Group]) -> Option<Finding> {
     let largest = groups.first()?;
     let columns = nodes.attributes.columns.iter().zip(&largest.usual);
-    let is_told =
+    let is_reported =
         |column: &Attribute| column.name != SHAPE && column.counted(&largest.nodes).len() > 1;
     let free: Vec<&String> = columns
-        .filter(|(column, usual)| usual.is_none() && is_told(column))
+        .filter(|(column, usual)| usual.is_none() && is_reported(column))
         .map(|(column, _)| &column.name)
         .collect();
     (!free.is_empty()).then(|| {
         let sentence = format!(
-            "No value of {} is held by most nodes of the largest group: it is compared with nobody's.",
+            "No value of {} is held by most nodes of the largest group: it is not compared.",
             names(&free, MOST_NAMES)
         );
         Finding::new("free-settings", Severity::Note, sentence, "").weighing(1)

@@ -2,7 +2,7 @@
 //!
 //! Nodes of another kind of processor are never equals. Of every other
 //! attribute, a value that many hold makes a population of its own: a BIOS or
-//! kernel being rolled out. A value that few hold is a departure of theirs, and
+//! kernel being rolled out. A value that few hold is an anomaly of theirs, and
 //! they stay with the others: in a group of their own they would be compared
 //! with nobody. Populations by version or tuning that are too small to be
 //! judged well stay together, too; those of other hardware never do.
@@ -36,7 +36,7 @@ pub struct Group {
 
 /// A setting of a node that is not its group's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Departure {
+pub(super) struct Anomaly {
     pub(super) node: usize,
     /// Place of the attribute.
     pub(super) attribute: usize,
@@ -86,7 +86,7 @@ pub fn groups(nodes: &Nodes) -> Vec<Group> {
 }
 
 /// Settings of a group's nodes that are not the group's.
-pub(super) fn departures(nodes: &Nodes, group: &Group) -> Vec<Departure> {
+pub(super) fn anomalies(nodes: &Nodes, group: &Group) -> Vec<Anomaly> {
     let mut found = Vec::new();
     let columns = &nodes.attributes.columns;
     for (attribute, (column, usual)) in columns.iter().zip(&group.usual).enumerate() {
@@ -95,7 +95,7 @@ pub(super) fn departures(nodes: &Nodes, group: &Group) -> Vec<Departure> {
         for node in &group.nodes {
             let value = column.of(*node);
             if value != ABSENT && !values.has(value) {
-                found.push(Departure {
+                found.push(Anomaly {
                     node: *node,
                     attribute,
                     value,
@@ -107,14 +107,14 @@ pub(super) fn departures(nodes: &Nodes, group: &Group) -> Vec<Departure> {
     without_consequences(nodes, found)
 }
 
-/// A shape that follows from another setting is not told beside it.
-fn without_consequences(nodes: &Nodes, found: Vec<Departure>) -> Vec<Departure> {
-    let name = |d: &Departure| nodes.attributes.columns[d.attribute].name.as_str();
+/// A shape that follows from another setting is not reported beside it.
+fn without_consequences(nodes: &Nodes, found: Vec<Anomaly>) -> Vec<Anomaly> {
+    let name = |d: &Anomaly| nodes.attributes.columns[d.attribute].name.as_str();
     let shaped: std::collections::BTreeSet<usize> = { found.iter() }
         .filter(|d| SHAPING.contains(&name(d)))
         .map(|d| d.node)
         .collect();
-    let is_consequence = |d: &Departure| name(d) == SHAPE && shaped.contains(&d.node);
+    let is_consequence = |d: &Anomaly| name(d) == SHAPE && shaped.contains(&d.node);
     found
         .iter()
         .copied()
@@ -223,11 +223,11 @@ fn of(nodes: &Nodes, members: Vec<usize>) -> Group {
 fn name(nodes: &Nodes, groups: &mut [Group]) {
     let columns = &nodes.attributes.columns;
     let processor = |group: &Group| {
-        let told = columns.iter().zip(&group.usual).find_map(|(c, usual)| {
+        let listed = columns.iter().zip(&group.usual).find_map(|(c, usual)| {
             let is_name = c.name == "cpu";
             usual.filter(|_| is_name).and_then(|value| c.text(value))
         });
-        told.unwrap_or("unknown processor").to_owned()
+        listed.unwrap_or("unknown processor").to_owned()
     };
     let bases: Vec<String> = groups.iter().map(processor).collect();
     let names: Vec<String> = { groups.iter().zip(&bases) }

@@ -16,7 +16,7 @@ use pinwise_stats::separate::{Split, upper_tail};
 /// Fewest outliers that can have something in common: two may by chance, in
 /// one of very many settings.
 const FEWEST_OUTLIERS: usize = 3;
-/// A separation is told at this chance, adjusted for all that were looked at.
+/// A separation is reported at this p-value, adjusted for all that were examined.
 const TOLD: f64 = 0.01;
 /// Figures that are named in a sentence.
 const NAMED: usize = 2;
@@ -40,7 +40,7 @@ struct Best {
 }
 
 /// What the outliers of a group have in common, the clearest first. Figures of
-/// which the same setting separates the outliers are told together, with the
+/// which the same setting separates the outliers are reported together, with the
 /// counts of the clearest.
 pub(super) fn common(
     nodes: &Nodes,
@@ -57,14 +57,14 @@ pub(super) fn common(
             found.entry(key).or_default().push((best, side));
         }
     }
-    let mut told: Vec<FleetCommon> = { found.into_values() }
+    let mut listed: Vec<FleetCommon> = { found.into_values() }
         .filter_map(|mut figures| {
             figures.sort_by(|a, b| a.0.adjusted_p.total_cmp(&b.0.adjusted_p));
-            told(nodes, place, &figures)
+            listed(nodes, place, &figures)
         })
         .collect();
-    told.sort_by(|a, b| a.adjusted_p.total_cmp(&b.adjusted_p));
-    told
+    listed.sort_by(|a, b| a.adjusted_p.total_cmp(&b.adjusted_p));
+    listed
 }
 
 fn sides(group: &Group, judged: &JudgedGroup, label: impl Fn(Criterion) -> String) -> Vec<Side> {
@@ -129,7 +129,7 @@ fn best(nodes: &Nodes, group: &Group, side: &Side, outliers: &BTreeSet<usize>) -
     (best.adjusted_p <= TOLD).then_some(best)
 }
 
-fn told(nodes: &Nodes, group: usize, figures: &[(Best, Side)]) -> Option<FleetCommon> {
+fn listed(nodes: &Nodes, group: usize, figures: &[(Best, Side)]) -> Option<FleetCommon> {
     let (best, side) = figures.first()?;
     let attribute = &nodes.attributes.columns[best.attribute];
     let value = attribute.text(best.value)?.to_owned();

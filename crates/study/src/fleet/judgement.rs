@@ -1,9 +1,9 @@
-//! Which nodes depart: all groups judged together, so that the rate of false
+//! Which nodes are outliers: all groups judged together, so that the rate of false
 //! discoveries is one over the whole fleet.
 
 use std::collections::BTreeMap;
 
-use super::groups::{Departure, Group, departures};
+use super::groups::{Anomaly, Group, anomalies};
 use super::nodes::Nodes;
 use super::population::{Criterion, Population};
 use pinwise_stats::discovery::{adjusted, adjusted_within, simes};
@@ -15,7 +15,7 @@ pub(super) struct JudgedGroup {
     pub(super) population: Population,
     pub(super) judged: Vec<(Criterion, Judged)>,
     /// Settings of its nodes that are not the group's.
-    pub(super) departures: Vec<Departure>,
+    pub(super) anomalies: Vec<Anomaly>,
     /// What of its nodes is named, by place in the group: what, and the rate
     /// of false discoveries at which it is just named.
     pub(super) named: BTreeMap<usize, Vec<(Criterion, f64)>>,
@@ -50,7 +50,7 @@ impl JudgedGroup {
         Self {
             population,
             judged: Vec::new(),
-            departures: departures(nodes, group),
+            anomalies: anomalies(nodes, group),
             named: BTreeMap::new(),
             members: 0,
         }
@@ -60,8 +60,8 @@ impl JudgedGroup {
     pub(super) fn figures_judged(&self) -> usize {
         let single =
             { self.judged.iter() }.filter(|(what, _)| matches!(what, Criterion::Figure(_)));
-        let told = |judged: &Judged| judged.z.iter().filter(|z| z.is_finite()).count();
-        single.map(|(_, judged)| told(judged)).sum()
+        let finite = |judged: &Judged| judged.z.iter().filter(|z| z.is_finite()).count();
+        single.map(|(_, judged)| finite(judged)).sum()
     }
 
     /// The judgement of a figure.
@@ -76,8 +76,8 @@ impl JudgedGroup {
 /// it is judged, but is no measure for others; unless half of the nodes are.
 fn apart_by_setting(judged: &JudgedGroup, group: &Group) -> Vec<bool> {
     let mut apart = vec![false; group.nodes.len()];
-    for departure in &judged.departures {
-        if let Ok(place) = group.nodes.binary_search(&departure.node) {
+    for anomaly in &judged.anomalies {
+        if let Ok(place) = group.nodes.binary_search(&anomaly.node) {
             apart[place] = true;
         }
     }
@@ -92,11 +92,11 @@ fn select(open: &mut [JudgedGroup], groups: &[Group], rate: f64) {
     let mut chances: Vec<f64> = Vec::new();
     for (judged, group) in open.iter_mut().zip(groups) {
         let of_node = |place: usize| {
-            let told: Vec<f64> = chances_of(judged, place).map(|(_, p)| p).collect();
-            if told.is_empty() {
+            let finite: Vec<f64> = chances_of(judged, place).map(|(_, p)| p).collect();
+            if finite.is_empty() {
                 f64::NAN
             } else {
-                simes(told.into_iter())
+                simes(finite.into_iter())
             }
         };
         let of_nodes: Vec<f64> = (0..group.nodes.len()).map(of_node).collect();
@@ -125,7 +125,7 @@ fn chances_of(judged: &JudgedGroup, place: usize) -> impl Iterator<Item = (Crite
     all.filter(|(_, p)| p.is_finite())
 }
 
-/// The figures of a selected node that are named. Figures together are told
+/// The figures of a selected node that are named. Figures together are reported
 /// only where none of them is named alone.
 fn named_figures(
     judged: &JudgedGroup,
@@ -142,7 +142,7 @@ fn named_figures(
         let what = Criterion::Figure(*figure);
         named.iter().any(|(known, _)| *known == what)
     };
-    let is_told = |what: &Criterion| match what {
+    let is_named = |what: &Criterion| match what {
         Criterion::Together(family) => {
             let family = &judged.population.families[*family];
             !family.figures.iter().any(&is_alone)
@@ -152,6 +152,6 @@ fn named_figures(
     named
         .iter()
         .copied()
-        .filter(|(what, _)| is_told(what))
+        .filter(|(what, _)| is_named(what))
         .collect()
 }

@@ -1,6 +1,6 @@
 //! The nodes of a fleet beside each other: which are equals, which of them
-//! depart from their equals, what those have in common; and one group against
-//! another. And fleets that are made up, on which all that can be tried.
+//! differ from their peers, what those have in common; and one group against
+//! another. And simulated fleets, on which all that can be tried.
 //!
 //! Reads records, measures and stores nothing. The statistics are those of
 //! [`pinwise_stats::outliers`] and [`pinwise_stats::discovery`].

@@ -24,7 +24,7 @@ pub struct Nodes {
     pub(super) figures: Vec<Figure>,
     pub(super) simulated: usize,
     pub(super) complete: usize,
-    /// Seconds that each node's clock was ahead; NaN where not told.
+    /// Seconds that each node's clock was ahead; NaN where unknown.
     pub(super) clocks: Vec<f64>,
     /// Nodes that lack a step, by step and reason.
     pub(super) lacking: BTreeMap<(String, String), Vec<usize>>,
@@ -87,7 +87,7 @@ impl Nodes {
     }
 
     /// Takes a node in. One of a name that is there already is left out and
-    /// noted: which of the two counts cannot be told.
+    /// noted: which of the two counts is unknown.
     pub fn add(&mut self, node: FleetNode) {
         if !self.known.insert(node.node.clone()) {
             let why = format!("a second record of node {}", node.node);
@@ -149,7 +149,7 @@ impl Nodes {
             is_complete = false;
             let why = step.why.clone().unwrap_or_else(|| match step.state {
                 StepState::Missing => "it was not run, or its node was lost".to_owned(),
-                StepState::Done | StepState::Failed => "no reason is told".to_owned(),
+                StepState::Done | StepState::Failed => "no reason is given".to_owned(),
             });
             let key = (step.name.clone(), why);
             self.lacking.entry(key).or_default().push(at);

@@ -100,7 +100,7 @@ impl Population {
             let of_step = nodes.figures.iter().filter(|f| f.step == *step);
             let widths: Vec<Vec<f64>> = of_step
                 .map(|figure| log_widths(figure, &group.nodes))
-                .filter(|widths| most_are_told(widths))
+                .filter(|widths| most_are_known(widths))
                 .collect();
             if widths.is_empty() {
                 continue;
@@ -131,7 +131,7 @@ impl Population {
     }
 
     /// Judges all; nodes `apart` (by place in the group) are not part of the
-    /// bulk. Departures too small to be of interest have a chance of 1.
+    /// bulk. Differences too small to be of interest have a p-value of 1.
     pub(super) fn judged(&self, apart: &[bool]) -> Vec<(Criterion, Judged)> {
         let is_width = |measure: &&Measure| matches!(measure.what, Criterion::Widths(_));
         let (widths, single): (Vec<&Measure>, Vec<&Measure>) =
@@ -231,18 +231,18 @@ impl Measure {
 
 fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
     let values: Vec<f64> = Nodes::of(&figure.values, &group.nodes).collect();
-    let told = values.iter().filter(|v| v.is_finite());
-    if told.clone().count() < FEWEST {
+    let finite = values.iter().filter(|v| v.is_finite());
+    if finite.clone().count() < FEWEST {
         return None;
     }
-    let is_log = told.clone().all(|v| *v > 0.0);
+    let is_log = finite.clone().all(|v| *v > 0.0);
     let lows = Nodes::of(&figure.lows, &group.nodes);
     let highs = Nodes::of(&figure.highs, &group.nodes);
     let scaled = |v: f64| if is_log { v.ln() } else { v };
     let errors = lows.zip(highs).map(|(low, high)| {
         let width = scaled(high) - scaled(low);
-        let is_told = width.is_finite() && width > 0.0;
-        if is_told {
+        let is_known = width.is_finite() && width > 0.0;
+        if is_known {
             width / (2.0 * HALF_WIDTH)
         } else {
             0.0
@@ -256,7 +256,7 @@ fn measure(figure: &Figure, place: usize, group: &Group) -> Option<Measure> {
         is_one_sided: false,
     };
     // A figure that most nodes have to the last digit, and others by little
-    // more than nothing, tells nothing.
+    // more than nothing, shows nothing.
     bulk(&column.values)?;
     Some(Measure {
         what: Criterion::Figure(place),
@@ -280,14 +280,14 @@ fn log_widths(figure: &Figure, nodes: &[usize]) -> Vec<f64> {
     lows.zip(highs).map(of).collect()
 }
 
-fn most_are_told(widths: &[f64]) -> bool {
-    let told = widths.iter().filter(|w| w.is_finite()).count();
-    told >= FEWEST && 10 * told >= 9 * widths.len()
+fn most_are_known(widths: &[f64]) -> bool {
+    let finite = widths.iter().filter(|w| w.is_finite()).count();
+    finite >= FEWEST && 10 * finite >= 9 * widths.len()
 }
 
 pub(super) fn median(values: &[f64]) -> f64 {
-    let told: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-    quantile(&told, 0.5)
+    let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    quantile(&finite, 0.5)
 }
 
 /// NaN of nothing.

@@ -17,7 +17,7 @@ use pinwise_record::{
 use pinwise_stats::describe::quantile;
 use pinwise_stats::outliers::bulk;
 
-/// Most figures of a node that is told of; the strongest are.
+/// Most figures listed of a node; the strongest are.
 const MOST_OF_NODE: usize = 40;
 
 /// What a report is made with.
@@ -27,7 +27,7 @@ pub struct Asked<'a> {
     pub fleet: &'a str,
     /// What was asked of it; `None` where that is not at hand.
     pub record: Option<&'a FleetRecord>,
-    /// Of the nodes named, so many may be named by chance on average; 0 to 1.
+    /// Of the nodes named, this many may be named by chance on average; 0 to 1.
     pub false_discoveries: f64,
     /// The time now, RFC 3339.
     pub now: &'a str,
@@ -35,7 +35,7 @@ pub struct Asked<'a> {
     pub host: &'a str,
 }
 
-/// Compares the nodes of a fleet with their equals.
+/// Compares the nodes of a fleet with their peers.
 #[must_use]
 pub fn report(nodes: &Nodes, asked: &Asked<'_>) -> FleetReport {
     let groups = groups(nodes);
@@ -100,19 +100,19 @@ fn sentence(
     }
     if all.is_empty() && figures_judged == 0 {
         return format!(
-            "No setting departs among {}; no group is large enough to judge figures.",
+            "No setting differs among {}; no group is large enough to judge figures.",
             count(nodes.len(), "node")
         );
     }
     let rate = round_percent(asked.false_discoveries);
     if all.is_empty() {
         let many = count(nodes.len(), "node");
-        return format!("None of {many} departs from its equals.");
+        return format!("None of {many} is an outlier.");
     }
-    let verb = if all.len() == 1 { "departs" } else { "depart" };
+    let verb = if all.len() == 1 { "differs" } else { "differ" };
     let from = if all.len() == 1 { "its" } else { "their" };
     format!(
-        "{} of {} {verb} from {from} equals: {} in figures (of whom at most {rate} by chance), {} in settings.",
+        "{} of {} {verb} from {from} peers: {} in figures (at most {rate} of these by chance), {} in settings.",
         all.len(),
         count(nodes.len(), "node"),
         by_figure.len(),
@@ -140,22 +140,22 @@ fn label(nodes: &Nodes, judged: &JudgedGroup, what: Criterion) -> String {
 }
 
 fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<FleetOutlier> {
-    // Nodes in the order of how plainly they depart.
+    // Nodes in the order of how plainly they differ.
     let mut of_nodes: BTreeMap<usize, Vec<FleetOutlier>> = BTreeMap::new();
     for (place, (group, judged)) in groups.iter().zip(judged).enumerate() {
-        for departure in &judged.departures {
-            let column = &nodes.attributes.columns[departure.attribute];
+        for anomaly in &judged.anomalies {
+            let column = &nodes.attributes.columns[anomaly.attribute];
             let text = |value| column.text(value).unwrap_or_default().to_owned();
-            let (own, usual) = (text(departure.value), text(departure.usual));
-            let node = &nodes.names[departure.node];
-            let told = of_nodes.entry(departure.node).or_default();
-            told.push(FleetOutlier {
-                sentence: format!("{node}: {} is {own}; its equals have {usual}.", column.name),
+            let (own, usual) = (text(anomaly.value), text(anomaly.usual));
+            let node = &nodes.names[anomaly.node];
+            let listed = of_nodes.entry(anomaly.node).or_default();
+            listed.push(FleetOutlier {
+                sentence: format!("{node}: {} is {own}; its peers have {usual}.", column.name),
                 kind: OutlierKind::Setting,
                 figure: column.name.clone(),
                 setting: Some(own),
                 typical_setting: Some(usual),
-                ..blank(nodes, departure.node, place)
+                ..blank(nodes, anomaly.node, place)
             });
         }
         for (at, named) in &judged.named {
@@ -183,7 +183,7 @@ fn outliers(nodes: &Nodes, groups: &[Group], judged: &[JudgedGroup]) -> Vec<Flee
     sorted.into_iter().flatten().collect()
 }
 
-/// What of a node departs: figures before what is made of them, the farthest
+/// The anomalies of a node: figures before what is made of them, the farthest
 /// first.
 fn figures_of(
     nodes: &Nodes,
@@ -202,13 +202,14 @@ fn figures_of(
         let by_size = size(*b).total_cmp(&size(*a));
         kind(*a).cmp(&kind(*b)).then(by_size)
     });
-    let told = named.into_iter().take(MOST_OF_NODE);
-    let told = told.filter_map(|named| figure_outlier(nodes, judged, named, at, group));
-    told.map(|outlier| FleetOutlier {
-        group: place,
-        ..outlier
-    })
-    .collect()
+    let listed = named.into_iter().take(MOST_OF_NODE);
+    let listed = listed.filter_map(|named| figure_outlier(nodes, judged, named, at, group));
+    listed
+        .map(|outlier| FleetOutlier {
+            group: place,
+            ..outlier
+        })
+        .collect()
 }
 
 fn blank(nodes: &Nodes, node: usize, group: usize) -> FleetOutlier {
@@ -263,12 +264,12 @@ fn figure_outlier(
     if let Criterion::Figure(place) = what {
         outlier.unit.clone_from(&nodes.figures[place].unit);
     }
-    let told = quantity(own, &outlier.unit);
+    let value = quantity(own, &outlier.unit);
     outlier.sentence = if measure.is_log {
-        format!("{name}: {label} is {told}, {}.", beside(ratio))
+        format!("{name}: {label} is {value}, {}.", beside(ratio))
     } else {
         let usual = quantity(typical, &outlier.unit);
-        format!("{name}: {label} is {told}; {usual} is usual.")
+        format!("{name}: {label} is {value}; {usual} is usual.")
     };
     Some(outlier)
 }

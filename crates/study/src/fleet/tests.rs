@@ -12,7 +12,7 @@ use pinwise_record::{
     OutlierKind, StepState,
 };
 
-/// Nodes to be made up.
+/// Nodes to be simulated.
 struct Made {
     nodes: usize,
     seed: u64,
@@ -257,7 +257,7 @@ fn a_setting_of_few_is_a_departure_and_of_many_a_group() {
     let both = BTreeSet::from(["n5", "n50"]);
     assert_eq!(named(&report, OutlierKind::Setting), both);
     assert!(named(&report, OutlierKind::Figure).is_superset(&both));
-    // The serial number is nobody's departure.
+    // The serial number is nobody's anomaly.
     assert!(
         report
             .outliers

@@ -19,7 +19,7 @@ fn digits(percent: f64) -> String {
     }
 }
 
-/// `12 % below`, `2.1 times` the other: how a figure stands to its equals'.
+/// `12 % below`, `2.1 times` the other: how a figure compares with its peers'.
 pub(super) fn beside(ratio: f64) -> String {
     if ratio >= 2.0 {
         format!("{} what is usual", factor(ratio))

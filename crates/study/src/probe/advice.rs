@@ -17,7 +17,7 @@ pub struct Advice {
     pub notes: Vec<String>,
 }
 
-/// The default placements for a program of so many threads on this machine,
+/// The default placements for a program of this many threads on this machine,
 /// in the light of an earlier measurement of it.
 #[must_use]
 pub fn advised(topology: &Topology, threads: Option<usize>, known: &TopologyRecord) -> Advice {
@@ -64,7 +64,7 @@ pub fn advised(topology: &Topology, threads: Option<usize>, known: &TopologyReco
     Advice { placements, notes }
 }
 
-const MOMENT: &str = "The report of this virtual machine was contradicted when it was measured, but nobody watched how long that stays true: its placements are tried as reported (pinwise topology --measure --watch 60s tells).";
+const MOMENT: &str = "The report of this virtual machine was contradicted when it was measured, but how long that stays true was not watched: its placements are tried as reported (pinwise topology --measure --watch 60s finds out).";
 const NOTHING_LEFT: &str =
     "By measurement no placement differs from os-default here; those of the report are tried.";
 
@@ -111,10 +111,10 @@ pub fn rewired(topology: &Topology, known: &TopologyRecord) -> Topology {
         (LevelName::Llc, Level::Llc),
         (LevelName::Package, Level::Package),
     ];
-    let doubted = levels
+    let contradicted = levels
         .into_iter()
         .filter(|(name, _)| known.contradictions.iter().any(|c| c.level == *name));
-    doubted.fold(topology.clone(), |machine, (kind, level)| {
+    contradicted.fold(topology.clone(), |machine, (kind, level)| {
         let found = measured.levels.iter().find(|l| l.kind == kind);
         let lists = found.map_or(&[][..], |level| &level.groups);
         let groups: Vec<CpuSet> = lists

@@ -8,7 +8,7 @@ use pinwise_record::{Contradiction, EffortRecord, Measured, MeasuredLevel, PairR
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_wiring::{LevelKind, Wiring};
 
-/// Beyond so many pairs, only those whose contention was measured are listed
+/// Beyond this many pairs, only those whose contention was measured are listed
 /// beside the matrix: 1,024 CPUs have half a million pairs.
 const MOST_PAIRS: usize = 4096;
 
@@ -38,7 +38,7 @@ pub(super) fn assemble(
     notes.extend(found.notes.iter().chain(&found.changed).cloned());
     if topology.identity.hypervisor.is_some() && found.drift.is_none() && n > 1 {
         notes.push(
-            "In a virtual machine this holds for the moment of measuring: --watch 60s tells how long it stays."
+            "In a virtual machine this holds for the moment of measuring: --watch 60s finds out how long it stays."
                 .to_owned(),
         );
     }

@@ -17,19 +17,19 @@ use pinwise_machine::{MachineError, Port, Probe};
 use pinwise_record::Median;
 use pinwise_wiring::{NO_CONTENTION, PairMatrix, SMT_CONTENTION};
 
-/// Enough to tell 1.0 from 1.3.
+/// Enough to distinguish 1.0 from 1.3.
 const EFFORT: Effort = Effort {
     least: 12,
     most: 60,
     precision: 0.03,
     limit: Duration::from_millis(80),
 };
-/// On a machine of up to so many CPUs every pair is tried.
+/// On a machine of up to this many CPUs every pair is tried.
 const ALL_PAIRS: usize = 8;
-/// Candidates for a sibling: CPUs within so many times the lowest latency of
+/// Candidates for a sibling: CPUs within this many times the lowest latency of
 /// a row. On Zen 5 the whole complex is.
 const NEAR: f64 = 1.5;
-/// At most so many of them for each CPU.
+/// At most this many of them for each CPU.
 const MOST_CANDIDATES: usize = 15;
 
 /// Ratios by rows of the pair, for each kind of work.
@@ -89,11 +89,11 @@ pub(super) fn measure(
                     .for_each(|core| *core = new);
             }
         }
-        session.tell(done as f64 / count as f64);
+        session.report_progress(done as f64 / count as f64);
     }
     if missed > 0 {
         session.leave_out(format!(
-            "Contention of {missed} pairs of CPUs, since the time was over: siblings among them rest on latency alone."
+            "Contention of {missed} pairs of CPUs (time budget used up): siblings among them rest on latency alone."
         ));
     }
     Ok(())
@@ -174,18 +174,18 @@ fn measure_round(
     found: &mut Contentions,
 ) -> Result<(), MachineError> {
     let float = ratios(session, pairs, round, Port::Float)?;
-    let mut doubtful = Vec::new();
+    let mut ambiguous = Vec::new();
     for (&(a, b), float) in round.iter().zip(float) {
         found.entry((a, b)).or_default().float = float;
         let is_slowed = float.is_none_or(|m| m.value > NO_CONTENTION);
         let is_reported = pairs.are_reported_siblings(&session.topology, a, b);
         if is_slowed || is_reported || pairs.len() <= ALL_PAIRS {
-            doubtful.push((a, b));
+            ambiguous.push((a, b));
         }
     }
     for port in [Port::Spin, Port::Integer] {
-        let values = ratios(session, pairs, &doubtful, port)?;
-        for (&pair, value) in doubtful.iter().zip(values) {
+        let values = ratios(session, pairs, &ambiguous, port)?;
+        for (&pair, value) in ambiguous.iter().zip(values) {
             let entry = found.entry(pair).or_default();
             match port {
                 Port::Integer => entry.integer = value,

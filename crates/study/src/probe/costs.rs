@@ -23,7 +23,7 @@ const SCHEDULER: Effort = Effort {
     precision: 0.05,
     limit: Duration::from_millis(200),
 };
-/// PAUSE is measured on so many CPUs; beyond, on one of each core.
+/// PAUSE is measured on this many CPUs; beyond, on one of each core.
 const MOST_CPUS: usize = 64;
 
 /// Clocks of the first CPU.
@@ -69,12 +69,12 @@ pub(super) fn pause(session: &mut Session<'_>) -> Result<Vec<PauseRecord>, Machi
     for (done, &cpu) in cpus.iter().enumerate() {
         if session.left().is_zero() {
             session.leave_out(format!(
-                "The cost of PAUSE on {} CPUs, since the time was over.",
+                "The cost of PAUSE on {} CPUs (time budget used up).",
                 cpus.len() - done
             ));
             break;
         }
-        session.tell(done as f64 / cpus.len() as f64);
+        session.report_progress(done as f64 / cpus.len() as f64);
         let sample = one(session, Probe::Pause { cpu }, EFFORT)?;
         let Some(pause_ns) = sample.median() else {
             continue;

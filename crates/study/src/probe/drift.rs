@@ -37,7 +37,7 @@ const INTERVAL: Duration = Duration::from_millis(350);
 /// States of a pair are this factor apart: within a state ±20 % was seen,
 /// between the nearest states 1.9.
 const STATES_APART: f64 = 1.5;
-/// At most so many pairs are repeated.
+/// At most this many pairs are repeated.
 const MOST_PAIRS: usize = 4;
 /// A map counts as valid for as long as it is still true with this
 /// probability.
@@ -46,7 +46,7 @@ const STILL_TRUE: f64 = 0.9;
 /// One repetition: seconds, latency, contention.
 type Repetition = (f64, f64, Option<f64>);
 
-/// Repeats a few pairs for so long.
+/// Repeats a few pairs for this long.
 pub(super) fn watch(
     session: &mut Session<'_>,
     pairs: &Pairs,
@@ -59,7 +59,7 @@ pub(super) fn watch(
     let mut end = Ok(());
     while end.is_ok() && !watched.is_empty() && session.elapsed() - started < time {
         let seen = session.elapsed() - started;
-        session.tell(seen.as_secs_f64() / time.as_secs_f64());
+        session.report_progress(seen.as_secs_f64() / time.as_secs_f64());
         end = watch_once(session, pairs, &watched, seen, &mut repetitions);
     }
     let watched_s = (session.elapsed() - started).as_secs_f64();
@@ -217,19 +217,19 @@ fn conclude(watched_s: f64, pairs: Vec<DriftPair>) -> DriftRecord {
         .map(|(from, to)| to - from)
         .fold(0.0, f64::max);
     let valid_s = (changes > 0).then(|| -STILL_TRUE.ln() * watched_s / changes as f64);
-    let told = |s: f64| duration(Duration::from_secs_f64(s.max(0.0)));
+    let listed = |s: f64| duration(Duration::from_secs_f64(s.max(0.0)));
     let sentence = match valid_s {
         // No event in a time of T: fewer than 3 / T with 95 % confidence.
         None => format!(
             "The wiring did not change in {}: with 95 % confidence it changes less than once in {}.",
-            told(watched_s),
-            told(watched_s / 3.0)
+            listed(watched_s),
+            listed(watched_s / 3.0)
         ),
         Some(valid) => format!(
             "The wiring changed {changes} time{} in {}: after {} a measured map is still true with 90 % probability, not longer.",
             if changes == 1 { "" } else { "s" },
-            told(watched_s),
-            told(valid)
+            listed(watched_s),
+            listed(valid)
         ),
     };
     DriftRecord {

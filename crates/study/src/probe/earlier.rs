@@ -78,15 +78,15 @@ fn disagreement(level: &LevelName, newest: &Measured, earlier: &[&Measured]) -> 
         return None;
     }
     let agree = all.iter().filter(|s| **s == Says::AsReported).count();
-    let told = match (agree, all.len() - agree) {
-        (0, others) => format!("all {others} contradict the report, each in its own way"),
+    let listed = match (agree, all.len() - agree) {
+        (0, others) => format!("all {others} contradict the report, each differently"),
         (1, 1) => "1 agrees with the report and 1 contradicts it".to_owned(),
         (1, others) => format!("1 agrees with the report and {others} contradict it"),
         (some, 1) => format!("{some} agree with the report and 1 contradicts it"),
         (some, others) => format!("{some} agree with the report and {others} contradict it"),
     };
     Some(format!(
-        "Of {} of this boot {told}: trust neither the report nor this map.",
+        "Of {} of this boot {listed}: trust neither the report nor this map.",
         count(all.len(), "map")
     ))
 }
@@ -149,8 +149,8 @@ fn moves(verdicts: &mut Vec<LevelVerdict>, sentence: String, confidence: f64, is
 }
 
 fn agreement(earlier: &[&Measured]) -> Option<String> {
-    let is_telling = |map: &&&Measured| LEVELS.iter().any(|level| says(map, level).is_some());
-    match earlier.iter().filter(is_telling).count() {
+    let is_decisive = |map: &&&Measured| LEVELS.iter().any(|level| says(map, level).is_some());
+    match earlier.iter().filter(is_decisive).count() {
         0 => None,
         1 => Some("An earlier map of this boot says the same of every level.".to_owned()),
         maps => Some(format!(
@@ -209,12 +209,12 @@ mod tests {
         let against = map(Agreement::Contradicted, &HALVES);
         let mut earlier = vec![against.clone(); 4];
         earlier.push(map(Agreement::Agrees, &[]));
-        let (told, contradicted) = consulted(against, &earlier);
+        let (listed, contradicted) = consulted(against, &earlier);
         assert!(
-            told.starts_with(
+            listed.starts_with(
                 "Of 6 maps of this boot 1 agrees with the report and 5 contradict it: trust neither"
             ),
-            "{told}"
+            "{listed}"
         );
         assert_eq!(contradicted, [LevelName::Placement]);
     }
@@ -222,10 +222,10 @@ mod tests {
     #[test]
     fn maps_that_contradict_differently_are_unstable_too() {
         let others = map(Agreement::Contradicted, &["0,2", "1,3"]);
-        let (told, contradicted) = consulted(map(Agreement::Contradicted, &HALVES), &[others]);
+        let (listed, contradicted) = consulted(map(Agreement::Contradicted, &HALVES), &[others]);
         assert!(
-            told.contains("all 2 contradict the report, each in its own way"),
-            "{told}"
+            listed.contains("all 2 contradict the report, each in its own way"),
+            "{listed}"
         );
         assert_eq!(contradicted, [LevelName::Placement]);
     }
@@ -234,8 +234,8 @@ mod tests {
     fn maps_that_agree_or_cannot_tell_change_nothing() {
         let newest = map(Agreement::Contradicted, &HALVES);
         let earlier = [newest.clone(), map(Agreement::CannotTell, &[])];
-        let (told, contradicted) = consulted(newest.clone(), &earlier);
-        assert_eq!((told.as_str(), contradicted.len()), ("Seen.", 1));
+        let (listed, contradicted) = consulted(newest.clone(), &earlier);
+        assert_eq!((listed.as_str(), contradicted.len()), ("Seen.", 1));
         assert_eq!(consulted(newest, &[]).1, [LevelName::Llc]);
     }
 

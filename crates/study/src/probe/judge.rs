@@ -1,7 +1,7 @@
 //! What the system reports against what was measured, level by level.
 //!
 //! Pure. A verdict needs figures on both sides of the question: where they
-//! are missing or lie between, it is "cannot tell", never "agrees".
+//! are missing or lie between, it is "inconclusive", never "agrees".
 
 mod groups;
 
@@ -17,7 +17,7 @@ use pinwise_stats::describe::quantile;
 use pinwise_topology::{Level, Topology};
 use pinwise_wiring::{LevelKind, PairMatrix, Wiring};
 
-/// A far node's memory takes at least so many times a near one's.
+/// A far node's memory takes at least this many times a near one's.
 const FAR_NODE: f64 = 1.05;
 /// A cache is contradicted where a program sees less than this share of it, or
 /// more than its inverse.
@@ -161,7 +161,7 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
     let Some(ladder) = case.ladder else {
         return Vec::new();
     };
-    let told = |bytes: u64| {
+    let listed = |bytes: u64| {
         if bytes >= 10 << 20 {
             format!("{} MiB", bytes >> 20)
         } else if bytes >= 1 << 20 {
@@ -174,10 +174,10 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
         let (level, effective) = (plateau.level?, plateau.effective_bytes?);
         let reported = plateau.reported_bytes?;
         let share = effective as f64 / reported as f64;
-        let claim = format!("The system reports an L{level} of {}.", told(reported));
+        let claim = format!("The system reports an L{level} of {}.", listed(reported));
         let measured = format!(
-            "Now, beside these neighbours, a program sees {} of L{level} at {:.1} ns a load.",
-            told(effective),
+            "With the current other load, a program sees {} of L{level} at {:.1} ns a load.",
+            listed(effective),
             plateau.latency_ns
         );
         Some(if (CACHE_SHARE..=1.0 / CACHE_SHARE).contains(&share) {
@@ -189,8 +189,8 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
                 measured,
                 confidence: 0.8,
                 advice: format!(
-                    "Size working sets and blocks by {} where these neighbours stay; measure again on a quiet machine before calling the report wrong.",
-                    told(effective)
+                    "Size working sets and blocks by {} while this other load stays; measure again on a quiet machine before calling the report wrong.",
+                    listed(effective)
                 ),
             }
         })
@@ -211,7 +211,7 @@ fn stacked(case: &Case<'_>) -> Option<Opinion> {
         verdict: Agreement::Contradicted,
         claim: format!("The system reports CPUs {a} and {b} as two hardware threads."),
         measured: format!(
-            "CPUs {} never ran at the same time: the hypervisor took {a} or {b} away {}, another program {}. They seem to take turns on one hardware thread.",
+            "CPUs {} never ran at the same time: the hypervisor preempted {a} or {b} {}, another program {}. They seem to take turns on one hardware thread.",
             named.join(" "),
             count(lost.stolen, "time"),
             count(lost.switched, "time")
@@ -230,7 +230,7 @@ pub(super) const fn may_move(is_virtual: bool) -> &'static str {
     if is_virtual {
         "Do not use core or LLC placements on this VM: its CPUs float over the host's. Ask for pinned vCPUs, or compare placements only within a run of pinwise compare."
     } else {
-        "Do not use core or LLC placements here; find out who moves the CPUs."
+        "Do not use core or LLC placements here; find out what moves the CPUs."
     }
 }
 

@@ -16,7 +16,7 @@ use super::session::Session;
 use pinwise_machine::MachineError;
 use pinwise_stats::describe::quantile;
 
-/// A leader's group: CPUs within so many times the second-lowest latency of
+/// A leader's group: CPUs within this many times the second-lowest latency of
 /// its row (the lowest may be an SMT sibling). Between caches the published
 /// matrices have factors of 2 to 5, within one up to 1.4.
 const NEAR: f64 = 1.5;

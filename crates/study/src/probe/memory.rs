@@ -40,8 +40,8 @@ const MEMORY_SHARE: u64 = 8;
 /// first.
 const PASSES: usize = 4;
 const REFINED: usize = 8;
-/// Arrays of a stream together, at least so many times the caches: what is
-/// measured shall be memory (STREAM's rule).
+/// Arrays of a stream together, at least this many times the caches: what is
+/// measured should be memory (STREAM's rule).
 const STREAM_CACHES: u64 = 4;
 /// Bounds of one array of one thread.
 const ARRAY: (u64, u64) = (32 << 20, 256 << 20);
@@ -85,7 +85,7 @@ pub(super) fn ladder(
         let missed = climb(session, cpu, &wanted, &mut points)?;
         if missed > 0 && pass == 0 {
             session.leave_out(format!(
-                "{missed} of {} sizes of the cache ladder, since the time was over.",
+                "{missed} of {} sizes of the cache ladder (time budget used up).",
                 wanted.len()
             ));
         }
@@ -94,9 +94,9 @@ pub(super) fn ladder(
         }
     }
     points.sort_by_key(|point| point.bytes);
-    let told = ladder::read(&usable(&points), &reported(&session.topology, cpu));
-    notes.extend(told.notes);
-    let plateaus = told.plateaus.iter().map(|plateau| PlateauRecord {
+    let ladder_read = ladder::read(&usable(&points), &reported(&session.topology, cpu));
+    notes.extend(ladder_read.notes);
+    let plateaus = ladder_read.plateaus.iter().map(|plateau| PlateauRecord {
         level: plateau.level,
         latency_ns: plateau.latency_ns,
         effective_bytes: plateau.effective_bytes,
@@ -106,7 +106,7 @@ pub(super) fn ladder(
         cpu,
         plateaus: plateaus.collect(),
         points,
-        hint: told.hint.map(Into::into),
+        hint: ladder_read.hint.map(Into::into),
     }))
 }
 
@@ -121,7 +121,7 @@ fn climb(
         if session.left().is_zero() {
             return Ok(wanted.len() - done);
         }
-        session.tell(done as f64 / wanted.len() as f64);
+        session.report_progress(done as f64 / wanted.len() as f64);
         let chase = Probe::Chase {
             cpu,
             bytes,
@@ -200,12 +200,12 @@ pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<Vec<BandwidthRecord
     for (done, (cpus, stream, node)) in wanted.into_iter().enumerate() {
         if session.left().is_zero() {
             session.leave_out(format!(
-                "{} of {total} bandwidths, since the time was over.",
+                "{} of {total} bandwidths (time budget used up).",
                 total - done
             ));
             break;
         }
-        session.tell(done as f64 / total as f64);
+        session.report_progress(done as f64 / total as f64);
         let bytes = array_bytes(&session.topology, cpus.len());
         let list = cpus.to_string();
         let probe = Probe::Bandwidth {
@@ -265,7 +265,7 @@ pub(super) fn loaded(session: &mut Session<'_>) -> Result<Vec<LoadedLatencyRecor
     let mut records = Vec::new();
     for count in counts {
         if session.left().is_zero() {
-            session.leave_out("Part of the latency under load, since the time was over.");
+            session.leave_out("Part of the latency under load (time budget used up).");
             break;
         }
         let loaders: CpuSet = others.iter().copied().take(count).collect();
@@ -315,7 +315,7 @@ pub(super) fn nodes(session: &mut Session<'_>) -> Result<Vec<NodeLatency>, Machi
     let bytes = largest(&session.topology);
     for (cpus, memory_node) in node_pairs(&session.topology) {
         if session.left().is_zero() {
-            session.leave_out("Part of the latency between NUMA nodes, since the time was over.");
+            session.leave_out("Part of the latency between NUMA nodes (time budget used up).");
             break;
         }
         let Some(cpu) = cpus.first() else { continue };

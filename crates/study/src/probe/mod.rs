@@ -47,12 +47,12 @@ use pairs::Pairs;
 use pinwise_wiring::{Evidence, Wiring, infer};
 use session::Session;
 
-/// What shall be measured, and for how long.
+/// What to measure, and for how long.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ProbePlan {
     /// Time for everything but watching; `None`: by the number of CPUs.
     pub budget: Option<Duration>,
-    /// Then watch for changes for so long.
+    /// Then watch for changes for this long.
     pub watch: Option<Duration>,
     /// Only the wiring: no caches, memory and costs.
     pub wiring_only: bool,
@@ -71,7 +71,7 @@ pub struct Step {
     pub left: Duration,
 }
 
-/// Told what happens while measuring.
+/// Receives what happens while measuring.
 pub trait Observer {
     /// A step was made.
     fn progress(&mut self, step: &Step);
@@ -87,7 +87,7 @@ impl Observer for Unobserved {
 
 /// A measurement and how it ended.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ProbeOutcome {
     /// The machine as reported and as measured.
     pub topology: Topology,
     /// Both as a record.
@@ -96,7 +96,7 @@ pub struct Outcome {
     pub is_interrupted: bool,
 }
 
-/// Budget by default: so much, and so much more for every CPU, up to a minute.
+/// Budget by default: this much, and this much more for every CPU, up to a minute.
 const BASE_BUDGET: Duration = Duration::from_secs(10);
 const BUDGET_PER_CPU: Duration = Duration::from_millis(100);
 const LARGEST_BUDGET: Duration = Duration::from_secs(60);
@@ -110,7 +110,7 @@ const SHARE_NODES: f64 = 0.2;
 const SHARE_BANDWIDTH: f64 = 0.75;
 const SHARE_LOADED: f64 = 0.9;
 
-/// The budget for so many CPUs where none is given.
+/// The budget for this many CPUs where none is given.
 #[must_use]
 pub fn default_budget(cpus: usize) -> Duration {
     let cpus = u32::try_from(cpus).unwrap_or(u32::MAX);
@@ -138,12 +138,12 @@ struct Findings {
 ///
 /// # Errors
 /// [`MachineError`] where it cannot be read or measured at all. An interrupt
-/// is no error: see [`Outcome::is_interrupted`].
+/// is no error: see [`ProbeOutcome::is_interrupted`].
 pub fn measure(
-    plan: &Plan,
+    plan: &ProbePlan,
     machine: &mut dyn Machine,
     observer: &mut dyn Observer,
-) -> Result<Outcome, MachineError> {
+) -> Result<ProbeOutcome, MachineError> {
     let (topology, warnings) = machine.topology()?;
     let survey = SurveyRecord {
         machine_spec: machine.label(),
@@ -169,7 +169,7 @@ pub fn measure(
     let (measured, contradictions) = assemble::assemble(&topology, found, &wiring, session.close());
     record.measured = Some(Box::new(Measured { survey, ..measured }));
     record.contradictions = contradictions;
-    Ok(Outcome {
+    Ok(ProbeOutcome {
         topology,
         record,
         is_interrupted,
@@ -177,7 +177,7 @@ pub fn measure(
 }
 
 fn find(
-    plan: &Plan,
+    plan: &ProbePlan,
     session: &mut Session<'_>,
     chance: &mut ChaCha8Rng,
     found: &mut Findings,

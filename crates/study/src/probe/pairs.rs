@@ -169,7 +169,7 @@ pub(super) fn measure(
     };
     if missed > 0 {
         session.leave_out(format!(
-            "{missed} of {} pairs of CPUs, since the time was over; a larger --budget measures them.",
+            "{missed} of {} pairs of CPUs (time budget used up); a larger --budget measures them.",
             all.len()
         ));
     }
@@ -191,7 +191,7 @@ pub(super) fn transfers(
             break;
         }
         measure_round(session, pairs, &round)?;
-        session.tell(done as f64 / count as f64);
+        session.report_progress(done as f64 / count as f64);
     }
     let is_missed = |&&(a, b): &&(usize, usize)| !pairs.is_measured(a, b);
     Ok(wanted.iter().filter(is_missed).count())
@@ -362,27 +362,27 @@ fn verify(
     pairs: &mut Pairs,
     chance: &mut ChaCha8Rng,
 ) -> Result<(), MachineError> {
-    let mut doubted: Vec<(usize, usize)> = tournament(pairs.len())
+    let mut to_verify: Vec<(usize, usize)> = tournament(pairs.len())
         .into_iter()
         .filter(|&(a, b)| !pairs.is_measured(a, b) && pairs.latency.at(a, b).is_finite())
         .collect();
-    if doubted.is_empty() && session.effort.parallel_pairs > 1 {
-        doubted = tournament(pairs.len());
+    if to_verify.is_empty() && session.effort.parallel_pairs > 1 {
+        to_verify = tournament(pairs.len());
     }
-    doubted.shuffle(chance);
-    doubted.truncate(sample_size(doubted.len()));
-    for (a, b) in doubted {
+    to_verify.shuffle(chance);
+    to_verify.truncate(sample_size(to_verify.len()));
+    for (a, b) in to_verify {
         if session.left().is_zero() {
             break;
         }
-        let told = pairs.latency.at(a, b);
+        let measured = pairs.latency.at(a, b);
         let answers = ask(session, pairs, &[(a, b)])?;
         let found = least(&answers, (a, b));
         if !found.is_finite() {
             continue;
         }
         session.effort.pairs_verified += 1;
-        if found > DISAGREES * told || told > DISAGREES * found {
+        if found > DISAGREES * measured || measured > DISAGREES * found {
             session.effort.pairs_disagreed += 1;
         }
         pairs.note_all(&answers);
@@ -395,7 +395,7 @@ fn verify(
     clippy::cast_sign_loss,
     reason = "a share of a small number"
 )]
-fn sample_size(doubted: usize) -> usize {
-    let share = (VERIFIED_SHARE * doubted as f64) as usize;
-    share.clamp(VERIFIED.0, VERIFIED.1).min(doubted)
+fn sample_size(to_verify: usize) -> usize {
+    let share = (VERIFIED_SHARE * to_verify as f64) as usize;
+    share.clamp(VERIFIED.0, VERIFIED.1).min(to_verify)
 }

@@ -70,7 +70,7 @@ impl<'a> Session<'a> {
         let left = self.budget.saturating_sub(self.elapsed());
         self.part = part;
         self.part_end = self.machine.now() + left.mul_f64(share.clamp(0.0, 1.0));
-        self.tell(0.0);
+        self.report_progress(0.0);
     }
 
     /// Begins a part that comes on top of the budget.
@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
     }
 
     /// Shows how far the part is, from 0 to 1.
-    pub(super) fn tell(&mut self, fraction: f64) {
+    pub(super) fn report_progress(&mut self, fraction: f64) {
         let left = self.budget.saturating_sub(self.elapsed());
         self.observer.progress(&Step {
             part: self.part,

@@ -13,7 +13,7 @@ use pinwise_topology::{CacheType, CpuSet, Topology};
 const BATCHES: usize = 60;
 const CLOCK_TIME: Duration = Duration::from_millis(50);
 const MEMORY_TIME: Duration = Duration::from_millis(250);
-/// What is gone through is so many times the largest cache, within bounds: a
+/// What is gone through is this many times the largest cache, within bounds: a
 /// chain of more takes longer to link than there is time.
 const CACHES: u64 = 2;
 const WORKING_SET: (u64, u64) = (32 << 20, 128 << 20);

@@ -36,7 +36,7 @@ pub enum Units {
     Runs,
     /// Seconds of wall-clock time.
     Seconds,
-    /// So many of these, in each run or while a process is watched.
+    /// This many of these, in each run or while a process is watched.
     Given {
         /// How many.
         count: f64,
@@ -83,7 +83,7 @@ impl Units {
 
 /// A profile to be made.
 #[derive(Debug, Clone)]
-pub struct Plan<'a> {
+pub struct ProfilePlan<'a> {
     /// Of whom, for the machine.
     pub subject: Subject<'a>,
     /// The same for the record.
@@ -112,7 +112,7 @@ pub struct Plan<'a> {
 /// # Errors
 /// [`MachineError`], see [`Machine::sample`]; a
 /// program that does not say how much it did.
-pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<ProfileRecord> {
+pub fn run(plan: &ProfilePlan<'_>, machine: &mut dyn Machine) -> anyhow::Result<ProfileRecord> {
     let order = SampleOrder {
         subject: plan.subject,
         event: plan.event,
@@ -132,7 +132,7 @@ pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<Profile
     let (pause, facts) = match plan.pause_cpu.map(|cpu| around(machine, &topology, cpu)) {
         Some(Ok((pause, facts))) => (pause, Some(facts)),
         Some(Err(error)) => {
-            let note = format!("What a PAUSE takes was not measured: {error}.");
+            let note = format!("The cost of a PAUSE was not measured: {error}.");
             gathered.notes.push(note);
             (None, None)
         }
@@ -220,7 +220,7 @@ impl Gathered {
 
     fn record(
         self,
-        plan: &Plan<'_>,
+        plan: &ProfilePlan<'_>,
         host: pinwise_record::HostRecord,
         pause: Option<ProfilePause>,
         machine: Option<ProfileMachine>,

@@ -5,7 +5,7 @@ use pinwise_record::WorkRecord;
 
 /// Less than this of the CPU time in spin hints is not what a profile is about.
 const WORTH_TELLING: f64 = 0.05;
-/// Fewer samples than this tell little: the share of a tenth of them is known
+/// Fewer samples than this show little: the share of a tenth of them is known
 /// to a third of itself.
 const FEW: u64 = 100;
 
@@ -16,10 +16,7 @@ pub(super) fn summary(profile: &Profile) -> String {
         return "It used no CPU time while it was sampled.".to_owned();
     }
     let Some(first) = profile.functions.first() else {
-        return format!(
-            "{} of CPU time; which functions it went to is not known.",
-            time(total)
-        );
+        return format!("{} of CPU time, in unknown functions.", time(total));
     };
     if profile
         .waiting_share()
@@ -84,7 +81,7 @@ pub(super) fn cautions(
     let samples = profile.total.samples;
     if (1..FEW).contains(&samples) {
         notes.push(format!(
-            "{samples} samples tell little: run it longer, more often (--runs) or sample faster (--hz)."
+            "{samples} samples are few: run it longer, more often (--runs) or sample faster (--hz)."
         ));
     }
     if made < planned {
@@ -93,7 +90,7 @@ pub(super) fn cautions(
         ));
     }
     if work.count <= 0.0 {
-        notes.push("Nothing tells how much work was done: no time per unit of it.".to_owned());
+        notes.push("How much work was done is unknown: no time per unit of it.".to_owned());
     }
     notes
 }
@@ -104,7 +101,7 @@ mod tests {
     use pinwise_profile::Bounds;
     use pinwise_profile::examples::Scene;
 
-    fn told(scene: Scene) -> String {
+    fn listed(scene: Scene) -> String {
         summary(&Profile::of(&[scene.samples], &Bounds::default()))
     }
 
@@ -112,7 +109,7 @@ mod tests {
     fn spinning_comes_first() {
         let scene = Scene::new("/bin/prog").waiting(&["main", "spin"], 900);
         assert_eq!(
-            told(scene.stack(&["main", "work"], 100)),
+            listed(scene.stack(&["main", "work"], 100)),
             "90 % of the CPU time (900 ms of 1.00 s, 900 of 1000 samples) waits in spin hints, \
              most of it in spin (900 ms)."
         );
@@ -122,11 +119,11 @@ mod tests {
     fn else_the_hottest_function_does() {
         let scene = Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
         assert_eq!(
-            told(scene.stack(&["main"], 40)),
+            listed(scene.stack(&["main"], 40)),
             "60 % of the CPU time (60 ms of 100 ms, 60 of 100 samples) is spent in prog at 0x1100."
         );
         assert_eq!(
-            told(Scene::new("/bin/prog")),
+            listed(Scene::new("/bin/prog")),
             "It used no CPU time while it was sampled."
         );
     }

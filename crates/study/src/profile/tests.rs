@@ -76,7 +76,7 @@ pub(crate) fn profiled(truth: Truth, seed: u64) -> ProfileRecord {
         };
         gathered.add(sampled, &Units::Runs).unwrap();
     }
-    let plan = Plan {
+    let plan = ProfilePlan {
         subject: Subject::Everything,
         source: TraceSource::Command {
             command: vec!["prog".to_owned()],

@@ -41,11 +41,11 @@ impl Found {
 /// How a claim is judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Judge {
-    /// Same direction, and off by at most so many units.
+    /// Same direction, and off by at most this many units.
     Size(f64),
     /// Same direction: up, down, or the same.
     Direction,
-    /// At most so many units off.
+    /// At most this many units off.
     Within(f64),
 }
 

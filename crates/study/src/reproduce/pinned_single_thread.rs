@@ -118,7 +118,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
 fn steadier_here(spread: Option<(f64, f64, f64)>) -> ClaimRecord {
     let claim = Claim::new("pinned runs spread less", "lower standard deviation");
     let Some((ratio, low, high)) = spread else {
-        return claim.not_here("too few runs tell how they spread");
+        return claim.not_here("too few runs to estimate their spread");
     };
     let measured = format!("{ratio:.2} times as much ({low:.2} to {high:.2})");
     if low <= 1.0 && high >= 1.0 {

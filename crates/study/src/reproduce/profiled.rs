@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::claim::{Claim, experiment};
 use crate::is_interrupt;
-use crate::profile::{Plan, Units, run};
+use crate::profile::{ProfilePlan, Units, run};
 use pinwise_machine::{Machine, Output, Request, Subject};
 use pinwise_record::{
     ChangeRecord, ExperimentRecord, ProfileDiff, ProfileRecord, SampleEvent, SpotRecord,
@@ -46,16 +46,16 @@ pub(super) fn experiments(
         Ok(Some(answers)) => answers,
         Ok(None) => {
             let why = "instructions cannot be sampled here, or too few were";
-            return Ok(told(claims.map(|claim| claim.not_here(why))));
+            return Ok(listed(claims.map(|claim| claim.not_here(why))));
         }
         Err(error) if is_interrupt(&error) => return Err(error),
         Err(error) => {
             let why = error.to_string();
-            return Ok(told(claims.map(|claim| claim.not_here(&why))));
+            return Ok(listed(claims.map(|claim| claim.not_here(&why))));
         }
     };
     let [grew, hot] = claims;
-    Ok(told([
+    Ok(listed([
         grew.holds(
             answers.grew,
             answers.is_spinning,
@@ -69,7 +69,7 @@ pub(super) fn experiments(
     ]))
 }
 
-fn told(claims: [pinwise_record::ClaimRecord; 2]) -> Vec<ExperimentRecord> {
+fn listed(claims: [pinwise_record::ClaimRecord; 2]) -> Vec<ExperimentRecord> {
     vec![experiment(
         "profile-diff",
         "the slow run's profile less the fast one's",
@@ -170,7 +170,7 @@ fn profile(machine: &mut dyn Machine, program: &str, algorithm: &str) -> Result<
         bound: None,
         offline: None,
     };
-    let plan = Plan {
+    let plan = ProfilePlan {
         subject: Subject::Command(&request),
         source: TraceSource::Command {
             command: command.argv().to_vec(),

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use super::claim::{Claim, Found, Judge, experiment};
 use crate::is_interrupt;
-use crate::spin::replay::{self, Experiment, Plan};
+use crate::spin::replay::{self, Experiment, ReplayPlan};
 use pinwise_machine::Machine;
 use pinwise_record::{ClaimRecord, ExperimentRecord, ReplayCell, SpinReplayRecord};
 use pinwise_spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
@@ -31,7 +31,7 @@ const ABOUT_S: f64 = 0.25;
 /// # Errors
 /// An interrupt; what else prevents a replay is what the claims say.
 pub(super) fn experiments(machine: &mut dyn Machine) -> Result<Vec<ExperimentRecord>> {
-    let plan = Plan {
+    let plan = ReplayPlan {
         experiment: Experiment::ProducerConsumer,
         algorithms: vec![Some(&NETFX_AWARELOCK), Some(&CORECLR_MONITOR)],
         hint_ns: Some(PAUSE_NS),

@@ -4,7 +4,7 @@
 use anyhow::{Result, bail};
 
 use super::claim::Found;
-use crate::compare::{self, ArmPlan, Observer, Plan, Tuning};
+use crate::compare::{self, ArmPlan, ComparePlan, Observer, Tuning};
 use pinwise_machine::{Machine, MachineError, Output};
 use pinwise_placement::{Placement, Realised};
 use pinwise_record::{Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, Stopped};
@@ -132,7 +132,7 @@ impl<'a> Stage<'a> {
 
     /// Runs arms against each other; the first is the baseline.
     pub(super) fn compare(&mut self, arms: &[Arm]) -> Result<Answer> {
-        let plan = Plan {
+        let plan = ComparePlan {
             arms: arms
                 .iter()
                 .map(|arm| self.planned(arm))
@@ -146,7 +146,7 @@ impl<'a> Stage<'a> {
                 Output::Discard
             },
             study: ComparisonStudy::Reproduce,
-            ..Plan::default()
+            ..ComparePlan::default()
         };
         let record = compare::run(&plan, self.machine.machine(), self.observer)?;
         if record.stopped == Some(Stopped::Interrupted) {
@@ -226,7 +226,7 @@ impl Answer {
     }
 
     /// How many times as much an arm's runs spread as the baseline's, with the
-    /// interval; `None` where too few runs tell.
+    /// interval; `None` where there are too few runs.
     pub(super) fn spread(&self, arm: &str) -> Option<(f64, f64, f64)> {
         let found = self.contrast(arm)?;
         Some((found.spread_ratio?, found.spread_low?, found.spread_high?))

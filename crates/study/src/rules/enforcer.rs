@@ -4,7 +4,7 @@ mod unasked;
 
 use std::collections::BTreeMap;
 
-use super::{Plan, Wanted};
+use super::{RulesPlan, Wanted};
 use pinwise_machine::processes::{
     Held, Identity, Ledger, Processes, Refused, every_cpu, for_each_thread, give_back, release,
 };
@@ -14,7 +14,7 @@ use pinwise_topology::CpuSet;
 /// Entries beyond twice the living, at which those of ended processes go.
 const DEAD: usize = 256;
 
-/// What is told.
+/// What is reported.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RuleEvent {
     /// Something happened to a process.
@@ -31,13 +31,13 @@ pub struct RuleEnforcer<P, L> {
     host: P,
     /// `None`: nothing is changed.
     ledger: Option<L>,
-    plan: Plan,
+    plan: RulesPlan,
     held: BTreeMap<i32, Held>,
     /// Of those who have something, who has it by a rule: the others inherited it.
     asked: BTreeMap<i32, u64>,
     /// Masks that were given: a process without one of them inherited nothing.
     masks: Vec<CpuSet>,
-    /// Processes that were refused, so that it is told once.
+    /// Processes that were refused, so that it is reported once.
     refused: BTreeMap<i32, u64>,
     /// Entries at which those of ended processes are looked for.
     full: usize,
@@ -58,8 +58,8 @@ struct Changed {
 
 impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     /// With what is in force from before. Without a ledger nothing is changed.
-    pub fn new(host: P, ledger: Option<L>, plan: Plan, before: Vec<Held>, own: i32) -> Self {
-        let mut keeper = Self {
+    pub fn new(host: P, ledger: Option<L>, plan: RulesPlan, before: Vec<Held>, own: i32) -> Self {
+        let mut enforcer = Self {
             host,
             ledger,
             plan,
@@ -71,13 +71,13 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
             own,
         };
         for held in before {
-            keeper.remember(held);
+            enforcer.remember(held);
         }
-        keeper
+        enforcer
     }
 
     /// The rules in force.
-    pub const fn plan(&self) -> &Plan {
+    pub const fn plan(&self) -> &RulesPlan {
         &self.plan
     }
 
@@ -87,24 +87,24 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     }
 
     /// Looks at all processes that there are.
-    pub fn look(&mut self, tell: &mut dyn FnMut(RuleEvent)) {
+    pub fn look(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
         self.prune();
         for process in self.host.all() {
-            self.consider(process, tell);
+            self.consider(process, notify);
         }
     }
 
     /// New rules: processes that they do not concern any more are given back.
     /// Children keep what they inherited from a parent that keeps it.
-    pub fn change_plan(&mut self, plan: Plan, tell: &mut dyn FnMut(RuleEvent)) {
+    pub fn change_plan(&mut self, plan: RulesPlan, notify: &mut dyn FnMut(RuleEvent)) {
         self.plan = plan;
         self.refused.clear();
-        self.review(tell);
-        self.look(tell);
+        self.review(notify);
+        self.look(notify);
     }
 
     /// Gives back what no rule asks for any more.
-    pub fn review(&mut self, tell: &mut dyn FnMut(RuleEvent)) {
+    pub fn review(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
         self.prune();
         let mut kept: Vec<i32> = Vec::new();
         let all: Vec<Held> = self.held.values().cloned().collect();
@@ -118,12 +118,12 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
                 kept.push(held.process);
                 continue;
             }
-            self.let_go(&held, None, "no rule asks for it any more", tell);
+            self.let_go(&held, None, "no rule asks for it any more", notify);
         }
     }
 
     /// Gives everybody everything back.
-    pub fn give_all_back(&mut self, tell: &mut dyn FnMut(RuleEvent)) {
+    pub fn give_all_back(&mut self, notify: &mut dyn FnMut(RuleEvent)) {
         if self.ledger.is_none() {
             return;
         }
@@ -133,7 +133,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
             let mut change = change(RuleChangeKind::Released, process, name);
             change.threads = threads;
             change.why = Some("the rules end".to_owned());
-            tell(RuleEvent::Change(change));
+            notify(RuleEvent::Change(change));
         }
         for held in all {
             self.forget(held.process);
@@ -146,25 +146,25 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     }
 
     /// Does for a process what its rule says.
-    pub fn consider(&mut self, process: i32, tell: &mut dyn FnMut(RuleEvent)) {
+    pub fn consider(&mut self, process: i32, notify: &mut dyn FnMut(RuleEvent)) {
         if process == self.own {
             return;
         }
         match self.plan.rules.first_match(&mut self.host.facts(process)) {
             Some(rule) => {
-                self.apply(process, rule, tell);
+                self.apply(process, rule, notify);
                 if let Some(held) = self.held.get(&process) {
                     self.asked.insert(process, held.start);
                 }
             }
-            None => self.consider_unasked(process, tell),
+            None => self.consider_unasked(process, notify),
         }
         if self.held.len() + self.refused.len() > self.full {
             self.prune();
         }
     }
 
-    fn apply(&mut self, process: i32, rule: usize, tell: &mut dyn FnMut(RuleEvent)) {
+    fn apply(&mut self, process: i32, rule: usize, notify: &mut dyn FnMut(RuleEvent)) {
         let Some(identity) = self.host.identity(process) else {
             return;
         };
@@ -183,14 +183,14 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         });
         let wanted = match self.plan.wanted(rule, &default) {
             Ok(wanted) => wanted,
-            Err(reason) => return self.refuse(rule, &before, &identity, &reason, 0, tell),
+            Err(reason) => return self.refuse(rule, &before, &identity, &reason, 0, notify),
         };
         let nice = self.plan.rules.rules[rule].nice.as_ref();
         let nice = nice.map(|nice| nice.value);
         let nothing_yet = before.masks.is_empty() && before.nices.is_empty();
         if wanted == Wanted::Default && nice.is_none_or(|nice| nice == 0) {
             if !nothing_yet {
-                self.let_go(&before, Some(rule), "its rule leaves it", tell);
+                self.let_go(&before, Some(rule), "its rule excludes it", notify);
             }
             return;
         }
@@ -208,11 +208,11 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
             after,
             (&default, &wanted, nice),
             &identity,
-            tell,
+            notify,
         );
     }
 
-    /// Writes down, changes, tells.
+    /// Journals, changes, reports.
     fn place(
         &mut self,
         rule: usize,
@@ -220,9 +220,9 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         mut after: Held,
         (default, wanted, nice): (&CpuSet, &Wanted, Option<i32>),
         identity: &Identity,
-        tell: &mut dyn FnMut(RuleEvent),
+        notify: &mut dyn FnMut(RuleEvent),
     ) {
-        // Told already, or looked at already without a ledger.
+        // Reported already, or looked at already without a ledger.
         let process = before.process;
         let is_known = self.refused.get(&process) == Some(&identity.start);
         let is_dry = self.ledger.is_none();
@@ -230,8 +230,8 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
             return;
         }
         if let Err(error) = self.note(&after) {
-            let reason = format!("it could not be written down ({error}), so nothing is changed");
-            return self.refuse(rule, before, identity, &reason, 0, tell);
+            let reason = format!("it could not be journaled ({error}), so nothing is changed");
+            return self.refuse(rule, before, identity, &reason, 0, notify);
         }
         let changed = self.change(before, default, wanted, nice);
         if let Some(granted) = &changed.granted
@@ -253,17 +253,17 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
                 }
                 None => return,
             };
-            return self.refuse(rule, before, identity, &reason, changed.left, tell);
+            return self.refuse(rule, before, identity, &reason, changed.left, notify);
         }
-        let mut told = change(RuleChangeKind::Placed, process, Some(identity.name.clone()));
-        told.dry_run = is_dry;
-        told.rule = Some(self.plan.rules.rules[rule].name.value.clone());
-        told.threads = changed.threads;
-        told.threads_left = changed.left;
-        told.to = changed.granted.map(|cpus| cpus.to_string());
-        told.from = changed.from.map(|cpus| cpus.to_string());
-        told.nice = nice.filter(|_| changed.is_niced);
-        tell(RuleEvent::Change(told));
+        let mut entry = change(RuleChangeKind::Placed, process, Some(identity.name.clone()));
+        entry.dry_run = is_dry;
+        entry.rule = Some(self.plan.rules.rules[rule].name.value.clone());
+        entry.threads = changed.threads;
+        entry.threads_left = changed.left;
+        entry.to = changed.granted.map(|cpus| cpus.to_string());
+        entry.from = changed.from.map(|cpus| cpus.to_string());
+        entry.nice = nice.filter(|_| changed.is_niced);
+        notify(RuleEvent::Change(entry));
     }
 
     /// Changes the threads that may be touched.
@@ -315,7 +315,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         changed
     }
 
-    /// Tells once that a process is left as it is.
+    /// Reports once that a process is left as it is.
     fn refuse(
         &mut self,
         rule: usize,
@@ -323,20 +323,20 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         identity: &Identity,
         reason: &str,
         left: usize,
-        tell: &mut dyn FnMut(RuleEvent),
+        notify: &mut dyn FnMut(RuleEvent),
     ) {
         let known = self.refused.insert(before.process, before.start);
         if known == Some(before.start) {
             return;
         }
         let name = Some(identity.name.clone());
-        let mut told = change(RuleChangeKind::Refused, before.process, name);
-        told.dry_run = self.ledger.is_none();
-        told.rule = Some(self.plan.rules.rules[rule].name.value.clone());
-        told.threads_left = left;
-        told.from = self.host.mask(before.process).map(|mask| mask.to_string());
-        told.why = Some(reason.to_owned());
-        tell(RuleEvent::Change(told));
+        let mut entry = change(RuleChangeKind::Refused, before.process, name);
+        entry.dry_run = self.ledger.is_none();
+        entry.rule = Some(self.plan.rules.rules[rule].name.value.clone());
+        entry.threads_left = left;
+        entry.from = self.host.mask(before.process).map(|mask| mask.to_string());
+        entry.why = Some(reason.to_owned());
+        notify(RuleEvent::Change(entry));
     }
 
     /// Gives one process back what it has.
@@ -345,22 +345,22 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         held: &Held,
         rule: Option<usize>,
         why: &str,
-        tell: &mut dyn FnMut(RuleEvent),
+        notify: &mut dyn FnMut(RuleEvent),
     ) {
         if self.ledger.is_none() {
             return;
         }
-        self.give(held, rule, why, tell);
+        self.give(held, rule, why, notify);
         self.forget(held.process);
     }
 
-    /// Sets back what is held here, and tells it.
+    /// Restores what is held here, and reports it.
     fn give(
         &mut self,
         held: &Held,
         rule: Option<usize>,
         why: &str,
-        tell: &mut dyn FnMut(RuleEvent),
+        notify: &mut dyn FnMut(RuleEvent),
     ) {
         let from = self.host.mask(held.process);
         let threads = release(&mut self.host, held.process, held);
@@ -368,13 +368,13 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
             return;
         }
         let name = self.host.identity(held.process).map(|found| found.name);
-        let mut told = change(RuleChangeKind::Released, held.process, name);
-        told.rule = rule.map(|rule| self.plan.rules.rules[rule].name.value.clone());
-        told.threads = threads;
-        told.from = from.map(|mask| mask.to_string());
-        told.to = self.host.mask(held.process).map(|mask| mask.to_string());
-        told.why = Some(why.to_owned());
-        tell(RuleEvent::Change(told));
+        let mut entry = change(RuleChangeKind::Released, held.process, name);
+        entry.rule = rule.map(|rule| self.plan.rules.rules[rule].name.value.clone());
+        entry.threads = threads;
+        entry.from = from.map(|mask| mask.to_string());
+        entry.to = self.host.mask(held.process).map(|mask| mask.to_string());
+        entry.why = Some(why.to_owned());
+        notify(RuleEvent::Change(entry));
     }
 
     /// Writes down and remembers.

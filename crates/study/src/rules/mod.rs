@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! file ──Plan::read──► Plan ─┐
-//! Watch ──Heard──► keep ──► Keeper ──► Processes (masks, nice values)
+//! Watch ──Heard──► keep ──► RuleEnforcer ──► Processes (masks, nice values)
 //!                             └──────► Ledger (written down before)
 //! ```
 //!
@@ -14,22 +14,22 @@ mod enforcer;
 mod plan;
 
 pub use enforcer::{RuleEnforcer, RuleEvent};
-pub use plan::{Plan, Wanted};
+pub use plan::{RulesPlan, Wanted};
 
 use pinwise_machine::processes::{Ledger, Processes, Watch};
 use pinwise_record::{RULES_SCHEMA, RuleProcess, RuleRecord, RulesRecord};
 
-/// Keeps the rules until it is told to stop. `load` reads the file again.
+/// Enforces the rules until it is told to stop. `load` reads the file again.
 ///
 /// # Errors
 /// Where nothing more will be heard of processes.
 pub fn keep<P: Processes, L: Ledger>(
-    keeper: &mut RuleEnforcer<P, L>,
+    enforcer: &mut RuleEnforcer<P, L>,
     watch: &mut dyn Watch,
-    load: &mut dyn FnMut() -> Result<Plan, String>,
-    tell: &mut dyn FnMut(RuleEvent),
+    load: &mut dyn FnMut() -> Result<RulesPlan, String>,
+    notify: &mut dyn FnMut(RuleEvent),
 ) -> anyhow::Result<()> {
-    watch.tell_of_users(keeper.plan().rules.ask_for_users())?;
+    watch.report_user_changes(enforcer.plan().rules.ask_for_users())?;
     loop {
         let heard = watch.next()?;
         if heard.stop {
@@ -38,26 +38,26 @@ pub fn keep<P: Processes, L: Ledger>(
         if heard.reload {
             match load() {
                 Ok(plan) => {
-                    watch.tell_of_users(plan.rules.ask_for_users())?;
-                    tell(RuleEvent::Note("the rules were read again".to_owned()));
-                    keeper.change_plan(plan, tell);
+                    watch.report_user_changes(plan.rules.ask_for_users())?;
+                    notify(RuleEvent::Note("the rules were read again".to_owned()));
+                    enforcer.change_plan(plan, notify);
                 }
-                Err(reason) => tell(RuleEvent::Warning(format!(
+                Err(reason) => notify(RuleEvent::Warning(format!(
                     "{reason}; the rules from before stay in force"
                 ))),
             }
         }
         for process in heard.started {
-            keeper.consider(process, tell);
+            enforcer.consider(process, notify);
         }
         if heard.look {
-            keeper.look(tell);
+            enforcer.look(notify);
         }
     }
 }
 
 /// The rules with whom they concern now.
-pub fn survey<P: Processes>(plan: &Plan, file: &str, host: &mut P) -> RulesRecord {
+pub fn survey<P: Processes>(plan: &RulesPlan, file: &str, host: &mut P) -> RulesRecord {
     let mut processes: Vec<Vec<RuleProcess>> = vec![Vec::new(); plan.rules.rules.len()];
     for process in host.all() {
         let Some(rule) = plan.rules.first_match(&mut host.facts(process)) else {

@@ -15,12 +15,12 @@ pub enum Wanted {
     Cpus(CpuSet),
 }
 
-/// The CPUs of a placement, or why it cannot be had.
+/// The CPUs of a placement, or why it is not possible.
 type Found = Result<CpuSet, String>;
 
 /// Rules on a machine.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct RulesPlan {
     /// The rules.
     pub rules: Rules,
     topology: Topology,
@@ -30,7 +30,7 @@ pub struct Plan {
     realised: Vec<(CpuSet, Vec<Option<Found>>)>,
 }
 
-impl Plan {
+impl RulesPlan {
     /// Reads rules for a machine; `find_user` looks names up. Which CPUs this
     /// process itself may use does not matter.
     ///
@@ -69,7 +69,7 @@ impl Plan {
     /// What a rule wants of a process that may use these CPUs.
     ///
     /// # Errors
-    /// Why the placement cannot be had there.
+    /// Why the placement is not possible there.
     pub fn wanted(&mut self, rule: usize, allowed: &CpuSet) -> Result<Wanted, String> {
         let Some(place) = self.places.get(rule).and_then(Option::as_ref) else {
             return Ok(Wanted::Nothing);
@@ -113,7 +113,7 @@ fn placement(place: &At<String>, topology: &Topology) -> Result<Placement, Rules
         .map_err(|reason: pinwise_placement::ParseError| error(reason.to_string()))?;
     if placement.memory.is_some() {
         return Err(error(
-            "a memory policy is given when a program is started, not to one that runs".to_owned(),
+            "a memory policy applies only when a program is started".to_owned(),
         ));
     }
     if placement.kind == Kind::Bound {

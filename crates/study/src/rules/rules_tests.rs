@@ -1,4 +1,4 @@
-//! The loop on processes that are made up.
+//! The loop on simulated processes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -158,7 +158,7 @@ impl Ledger for Host {
     }
 }
 
-fn plan(lines: &[(&str, &str)]) -> Plan {
+fn plan(lines: &[(&str, &str)]) -> RulesPlan {
     let rules = lines
         .iter()
         .enumerate()
@@ -166,24 +166,24 @@ fn plan(lines: &[(&str, &str)]) -> Plan {
             format!("[[rule]]\nname = \"{index}\"\nexecutable = \"{executable}\"\n{action}\n")
         });
     let topology = Topology::from_synthetic("core:4 pu:2").unwrap();
-    Plan::read(&rules.collect::<String>(), &topology, |_| None).unwrap()
+    RulesPlan::read(&rules.collect::<String>(), &topology, |_| None).unwrap()
 }
 
-/// A keeper that has looked at everybody, and what it told.
+/// An enforcer that has looked at every process, and what it reported.
 fn kept(host: &Host, lines: &[(&str, &str)]) -> (RuleEnforcer<Host, Host>, Vec<RuleChange>) {
     let before = host.0.borrow().written.clone();
-    let mut keeper = RuleEnforcer::new(host.clone(), Some(host.clone()), plan(lines), before, 1);
-    let told = collect(|tell| {
-        keeper.review(tell);
-        keeper.look(tell);
+    let mut enforcer = RuleEnforcer::new(host.clone(), Some(host.clone()), plan(lines), before, 1);
+    let reported = collect(|notify| {
+        enforcer.review(notify);
+        enforcer.look(notify);
     });
-    (keeper, told)
+    (enforcer, reported)
 }
 
 fn collect(act: impl FnOnce(&mut dyn FnMut(RuleEvent))) -> Vec<RuleChange> {
     let mut all = Vec::new();
-    act(&mut |told| {
-        if let RuleEvent::Change(change) = told {
+    act(&mut |reported| {
+        if let RuleEvent::Change(change) = reported {
             all.push(change);
         }
     });
@@ -197,21 +197,24 @@ fn processes_are_placed_and_given_back() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     host.add(11, 1, "/bin/other", "0-7");
-    let (mut keeper, told) = kept(&host, &[DB]);
+    let (mut enforcer, reported) = kept(&host, &[DB]);
     assert_eq!((host.on(10), host.on(11)), ("1 5".into(), "0-7 0".into()));
-    assert_eq!((told.len(), told[0].change), (1, RuleChangeKind::Placed));
     assert_eq!(
-        (told[0].from.as_deref(), told[0].to.as_deref()),
+        (reported.len(), reported[0].change),
+        (1, RuleChangeKind::Placed)
+    );
+    assert_eq!(
+        (reported[0].from.as_deref(), reported[0].to.as_deref()),
         (Some("0-7"), Some("1"))
     );
-    assert_eq!((told[0].threads, told[0].nice), (1, Some(5)));
+    assert_eq!((reported[0].threads, reported[0].nice), (1, Some(5)));
     // It was written down, and nothing is done twice.
     assert_eq!(host.0.borrow().written.len(), 1);
     let changes = host.0.borrow().changes;
-    assert!(collect(|tell| keeper.look(tell)).is_empty());
+    assert!(collect(|notify| enforcer.look(notify)).is_empty());
     assert_eq!(host.0.borrow().changes, changes);
-    let told = collect(|tell| keeper.give_all_back(tell));
-    assert_eq!((host.on(10), told.len()), ("0-7 0".into(), 1));
+    let reported = collect(|notify| enforcer.give_all_back(notify));
+    assert_eq!((host.on(10), reported.len()), ("0-7 0".into(), 1));
     assert!(host.0.borrow().written.is_empty());
 }
 
@@ -226,19 +229,19 @@ fn what_somebody_else_set_stays() {
         threads.insert(13, (cpus("2"), 0));
         threads.insert(14, (cpus("0-7"), -3));
     }
-    let (mut keeper, told) = kept(&host, &[DB]);
+    let (mut enforcer, reported) = kept(&host, &[DB]);
     assert_eq!((host.on(10), host.on(13)), ("3 0".into(), "2 0".into()));
     assert_eq!((host.on(12), host.on(14)), ("1 5".into(), "1 -3".into()));
-    assert_eq!(told[0].change, RuleChangeKind::Refused);
+    assert_eq!(reported[0].change, RuleChangeKind::Refused);
     assert_eq!(
-        told[0].why.as_deref(),
+        reported[0].why.as_deref(),
         Some("somebody else set its CPUs or its nice value")
     );
-    assert_eq!((told[1].threads, told[1].threads_left), (2, 2));
-    // It is told once; and who was moved since is left in the end.
-    assert!(collect(|tell| keeper.look(tell)).is_empty());
+    assert_eq!((reported[1].threads, reported[1].threads_left), (2, 2));
+    // It is reported once; and who was moved since is left in the end.
+    assert!(collect(|notify| enforcer.look(notify)).is_empty());
     host.set(12, |state, _| state.0 = cpus("6")).unwrap();
-    collect(|tell| keeper.give_all_back(tell));
+    collect(|notify| enforcer.give_all_back(notify));
     assert_eq!((host.on(12), host.on(14)), ("6 0".into(), "0-7 -3".into()));
 }
 
@@ -246,7 +249,7 @@ fn what_somebody_else_set_stays() {
 fn children_and_threads_inherit_and_are_given_back() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let (mut keeper, _) = kept(&host, &[DB, ("free", "place = \"os-default\"")]);
+    let (mut enforcer, _) = kept(&host, &[DB, ("free", "place = \"os-default\"")]);
     host.add(20, 10, "/bin/child", "1");
     host.add(21, 20, "/bin/fork", "1");
     host.add(22, 10, "/bin/free", "1");
@@ -262,12 +265,12 @@ fn children_and_threads_inherit_and_are_given_back() {
     threads.insert(15, (cpus("1"), 5));
     host.0.borrow_mut().all.get_mut(&10).unwrap().threads = threads.clone();
     for process in [20, 22, 23] {
-        keeper.consider(process, &mut |_| {});
+        enforcer.consider(process, &mut |_| {});
     }
     // A rule that leaves processes alone takes them out again.
     assert_eq!((host.on(20), host.on(22)), ("1 0".into(), "0-7 0".into()));
     // The parent of a forked process may end before.
-    collect(|tell| keeper.give_all_back(tell));
+    collect(|notify| enforcer.give_all_back(notify));
     for thread in [10, 15, 20, 21] {
         assert_eq!(host.on(thread), "0-7 0", "{thread}");
     }
@@ -284,13 +287,16 @@ fn execute(host: &Host, process: i32, executable: &str) {
 fn what_a_program_got_ends_with_it() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let (mut keeper, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
+    let (mut enforcer, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
     assert_eq!(host.on(10), "1 -5");
     execute(&host, 10, "/home/x/other");
-    let told = collect(|tell| keeper.consider(10, tell));
+    let reported = collect(|notify| enforcer.consider(10, notify));
     assert_eq!(host.on(10), "0-7 0");
-    assert_eq!(told[0].change, RuleChangeKind::Released);
-    assert_eq!(told[0].why.as_deref(), Some("it runs another program now"));
+    assert_eq!(reported[0].change, RuleChangeKind::Released);
+    assert_eq!(
+        reported[0].why.as_deref(),
+        Some("it runs another program now")
+    );
     assert!(host.0.borrow().written.is_empty());
 }
 
@@ -298,17 +304,17 @@ fn what_a_program_got_ends_with_it() {
 fn who_inherited_keeps_it_after_the_parent() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let (mut keeper, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"")]);
+    let (mut enforcer, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"")]);
     host.add(20, 10, "/bin/child", "1");
-    collect(|tell| keeper.consider(20, tell));
+    collect(|notify| enforcer.consider(20, notify));
     {
         let mut world = host.0.borrow_mut();
         world.all.remove(&10);
         world.all.get_mut(&20).unwrap().parent = 1;
     }
-    assert!(collect(|tell| keeper.look(tell)).is_empty());
+    assert!(collect(|notify| enforcer.look(notify)).is_empty());
     assert_eq!(host.on(20), "1 0");
-    collect(|tell| keeper.give_all_back(tell));
+    collect(|notify| enforcer.give_all_back(notify));
     assert_eq!(host.on(20), "0-7 0");
 }
 
@@ -316,20 +322,20 @@ fn who_inherited_keeps_it_after_the_parent() {
 fn a_raised_priority_is_not_inherited_by_other_programs() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let (mut keeper, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
+    let (mut enforcer, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
     // A fork, as it is seen before it begins another program.
     host.add(20, 10, "/bin/db", "1");
     host.set(20, |state, _| state.1 = -5).unwrap();
-    collect(|tell| keeper.consider(20, tell));
+    collect(|notify| enforcer.consider(20, notify));
     assert_eq!(host.on(20), "1 -5");
     execute(&host, 20, "/home/x/other");
-    let told = collect(|tell| keeper.consider(20, tell));
+    let reported = collect(|notify| enforcer.consider(20, notify));
     assert_eq!(host.on(20), "1 0");
-    let why = told[0].why.as_deref();
+    let why = reported[0].why.as_deref();
     assert_eq!(why, Some("a raised priority is not inherited"));
-    // It is told once, and the CPUs come back in the end.
-    assert!(collect(|tell| keeper.consider(20, tell)).is_empty());
-    collect(|tell| keeper.give_all_back(tell));
+    // It is reported once, and the CPUs come back in the end.
+    assert!(collect(|notify| enforcer.consider(20, notify)).is_empty());
+    collect(|notify| enforcer.give_all_back(notify));
     assert_eq!((host.on(10), host.on(20)), ("0-7 0".into(), "0-7 0".into()));
 }
 
@@ -338,23 +344,23 @@ fn a_new_start_knows_its_own() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     host.add(11, 1, "/bin/web", "0-7");
-    let (keeper, _) = kept(&host, &[DB, ("web", "place = \"cpu:2\"")]);
-    drop(keeper);
+    let (enforcer, _) = kept(&host, &[DB, ("web", "place = \"cpu:2\"")]);
+    drop(enforcer);
     // Its number has come again, with a mask that looks the same.
     host.0.borrow_mut().all.get_mut(&11).unwrap().start = 200;
-    let (_, told) = kept(
+    let (_, reported) = kept(
         &host,
         &[("db", "place = \"cpu:4-5\""), ("web", "place = \"cpu:3\"")],
     );
     assert_eq!((host.on(10), host.on(11)), ("4-5 5".into(), "2 0".into()));
     assert_eq!(
-        (told[0].change, told[1].change),
+        (reported[0].change, reported[1].change),
         (RuleChangeKind::Placed, RuleChangeKind::Refused)
     );
     // Nobody asks for it any more.
-    let (_, told) = kept(&host, &[("nobody", "nice = 1")]);
+    let (_, reported) = kept(&host, &[("nobody", "nice = 1")]);
     assert_eq!(
-        (host.on(10), told[0].change),
+        (host.on(10), reported[0].change),
         ("0-7 0".into(), RuleChangeKind::Released)
     );
 }
@@ -363,11 +369,11 @@ fn a_new_start_knows_its_own() {
 fn new_rules_move_what_the_old_ones_placed() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let (mut keeper, _) = kept(&host, &[DB]);
+    let (mut enforcer, _) = kept(&host, &[DB]);
     let moved = plan(&[("db", "place = \"cpu:6\"\nnice = 5")]);
-    collect(|tell| keeper.change_plan(moved, tell));
+    collect(|notify| enforcer.change_plan(moved, notify));
     assert_eq!(host.on(10), "6 5");
-    collect(|tell| keeper.change_plan(plan(&[("x", "nice = 1")]), tell));
+    collect(|notify| enforcer.change_plan(plan(&[("x", "nice = 1")]), notify));
     assert_eq!(host.on(10), "0-7 0");
 }
 
@@ -376,13 +382,13 @@ fn nothing_is_changed_that_is_not_written_down_or_not_permitted() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
     host.0.borrow_mut().is_disk_full = true;
-    let (_, told) = kept(&host, &[DB]);
+    let (_, reported) = kept(&host, &[DB]);
     assert_eq!(host.on(10), "0-7 0");
-    assert!(told[0].why.as_ref().unwrap().contains("written down"));
+    assert!(reported[0].why.as_ref().unwrap().contains("written down"));
     host.0.borrow_mut().is_disk_full = false;
     host.0.borrow_mut().foreign.push(10);
-    let (_, told) = kept(&host, &[DB]);
-    assert!(told[0].why.as_ref().unwrap().contains("CAP_SYS_NICE"));
+    let (_, reported) = kept(&host, &[DB]);
+    assert!(reported[0].why.as_ref().unwrap().contains("CAP_SYS_NICE"));
     assert!(host.0.borrow().written.is_empty());
 }
 
@@ -390,13 +396,13 @@ fn nothing_is_changed_that_is_not_written_down_or_not_permitted() {
 fn a_dry_run_changes_nothing_and_tells_once() {
     let host = Host::default();
     host.add(10, 1, "/bin/db", "0-7");
-    let mut keeper: RuleEnforcer<Host, Host> =
+    let mut enforcer: RuleEnforcer<Host, Host> =
         RuleEnforcer::new(host.clone(), None, plan(&[DB]), Vec::new(), 1);
-    let told = collect(|tell| keeper.look(tell));
-    assert_eq!((told.len(), told[0].to.as_deref()), (1, Some("1")));
-    assert!(told[0].dry_run);
-    assert!(collect(|tell| keeper.look(tell)).is_empty());
-    collect(|tell| keeper.give_all_back(tell));
+    let reported = collect(|notify| enforcer.look(notify));
+    assert_eq!((reported.len(), reported[0].to.as_deref()), (1, Some("1")));
+    assert!(reported[0].dry_run);
+    assert!(collect(|notify| enforcer.look(notify)).is_empty());
+    collect(|notify| enforcer.give_all_back(notify));
     assert_eq!((host.on(10), host.0.borrow().changes), ("0-7 0".into(), 0));
 }
 
@@ -407,8 +413,8 @@ fn placements_stay_within_what_a_process_may_use() {
     host.0.borrow_mut().all.get_mut(&10).unwrap().default = cpus("4-7");
     let (_, _) = kept(&host, &[("db", "place = \"one-per-core\"")]);
     assert_eq!(host.on(10), "4,6 0");
-    let (_, told) = kept(&host, &[("db", "place = \"cpu:1\"")]);
-    let why = told[0].why.as_ref().unwrap();
+    let (_, reported) = kept(&host, &[("db", "place = \"cpu:1\"")]);
+    let why = reported[0].why.as_ref().unwrap();
     assert!(
         why.contains("forbidden: the process's cpuset leaves only 4-7"),
         "{why}"
@@ -425,7 +431,7 @@ fn mistakes_in_placements_have_a_place() {
         ("compact*2/bound", "/bound"),
     ] {
         let text = format!("[[rule]]\nname = \"a\"\nexecutable = \"x\"\nplace = \"{place}\"");
-        let error = Plan::read(&text, &topology, |_| None).unwrap_err();
+        let error = RulesPlan::read(&text, &topology, |_| None).unwrap_err();
         assert_eq!(
             (error.position.line, error.position.column),
             (4, 9),
@@ -435,14 +441,14 @@ fn mistakes_in_placements_have_a_place() {
     }
 }
 
-/// Hears what it is told to.
+/// Receives what it is reported to.
 struct Script(Vec<Heard>);
 
 impl Watch for Script {
     fn next(&mut self) -> io::Result<Heard> {
         Ok(self.0.remove(0))
     }
-    fn tell_of_users(&mut self, _: bool) -> io::Result<()> {
+    fn report_user_changes(&mut self, _: bool) -> io::Result<()> {
         Ok(())
     }
 }
@@ -450,7 +456,7 @@ impl Watch for Script {
 #[test]
 fn a_bad_file_leaves_the_old_rules_in_force() {
     let host = Host::default();
-    let (mut keeper, _) = kept(&host, &[DB]);
+    let (mut enforcer, _) = kept(&host, &[DB]);
     host.add(10, 1, "/bin/db", "0-7");
     let reload = Heard {
         reload: true,
@@ -465,12 +471,12 @@ fn a_bad_file_leaves_the_old_rules_in_force() {
         ..Heard::default()
     };
     let mut script = Script(vec![reload, started, stop]);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut load = || Err("rules.toml:1:1: no".to_owned());
-    keep(&mut keeper, &mut script, &mut load, &mut |one| {
-        told.push(one)
+    keep(&mut enforcer, &mut script, &mut load, &mut |one| {
+        reported.push(one)
     })
     .unwrap();
-    assert!(matches!(&told[0], RuleEvent::Warning(text) if text.contains("stay in force")));
+    assert!(matches!(&reported[0], RuleEvent::Warning(text) if text.contains("stay in force")));
     assert_eq!(host.on(10), "1 5");
 }

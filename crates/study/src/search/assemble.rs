@@ -29,7 +29,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
     };
     let predictions = predictions(engine, &costs);
     let names: Vec<String> = engine.arms.iter().map(|arm| arm.name.clone()).collect();
-    let outcome = words::Outcome::of(engine, stopped);
+    let outcome = words::SearchOutcome::of(engine, stopped);
     let best = match outcome.best {
         Some(DEFAULT) | None => outcome.best,
         best => engine.outdone_by().or(best),
@@ -61,7 +61,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
             Some(_) => outcome.verdict(engine),
             None => SearchVerdict {
                 kind: SearchAnswer::Undecided,
-                sentence: "Undecided: the search has not ended.".to_owned(),
+                sentence: "Undecided: the search has not finished.".to_owned(),
                 headline: None,
                 beside: Vec::new(),
                 advice: String::new(),
@@ -153,7 +153,7 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
                 change: String::new(),
                 runs: own.len(),
                 measured: measured(&own),
-                foretold: engine.foretold[arm].map(super::state::Foretold::record),
+                foretold: engine.first_predictions[arm].map(super::state::FirstPrediction::record),
                 beats_best: standing.beats[arm],
                 truth: costs[arm],
             }
@@ -210,7 +210,7 @@ fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
             is_clear: false,
         }
     });
-    let misses = engine.foretold.iter().flatten();
+    let misses = engine.first_predictions.iter().flatten();
     let errors: Vec<f64> = misses.map(|f| (f.mean - f.y).exp_m1().abs()).collect();
     let (explained, own) = (belief.explained_sd(), belief.own_sd());
     SearchModelRecord {

@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::choice::DEFAULT;
-use super::state::{Engine, Foretold, Halt};
+use super::state::{Engine, FirstPrediction, Halt};
 use super::{Progress, SearchError};
 use crate::compare::{Moment, PADDING, Trial, output_named};
 use pinwise_machine::MachineError;
@@ -53,7 +53,7 @@ impl Engine<'_> {
         moment: Moment,
         padding: usize,
     ) -> Result<(), Halt> {
-        self.tell_progress(step, arm);
+        self.report_progress(step, arm);
         let plan = &self.arms[arm];
         let run_name = format!("{}-{:04}", step_name(step), moment.block);
         let trial = Trial {
@@ -108,7 +108,7 @@ impl Engine<'_> {
                 let is_first = self.readings.iter().all(|reading| reading.arm != arm);
                 let knows = |belief: &&Belief| is_first && arm < belief.arms();
                 if let Some(belief) = self.belief.as_ref().filter(knows) {
-                    self.foretold[arm] = Some(Foretold {
+                    self.first_predictions[arm] = Some(FirstPrediction {
                         mean: belief.arm(arm).mean,
                         sd: belief.run_sd(arm),
                         y,
@@ -133,14 +133,14 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn tell_progress(&mut self, step: SearchStep, arm: usize) {
+    fn report_progress(&mut self, step: SearchStep, arm: usize) {
         let leader = self.standing.as_ref();
         let progress = Progress {
             step: step_name(step),
             runs: self.runs.len(),
             most_runs: self.plan.max_runs,
             arm: &self.arms[arm].name,
-            leader: leader.map(|s| (self.arms[s.leader].name.as_str(), s.doubt())),
+            leader: leader.map(|s| (self.arms[s.leader].name.as_str(), s.probability_of_better())),
         };
         self.observer.progress(&progress);
     }

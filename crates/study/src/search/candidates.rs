@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Candidate, Plan, SearchError};
+use super::{Candidate, SearchError, SearchPlan};
 use pinwise_placement::Placement;
 use pinwise_placement::space::{Occupancy, Space};
 use pinwise_topology::Topology;
@@ -11,7 +11,7 @@ use pinwise_topology::Topology;
 /// All candidates, `os-default` first. A shape that asks for what `os-default`
 /// has anyway is left out.
 pub(super) fn candidates(
-    plan: &Plan,
+    plan: &SearchPlan,
     topology: &Topology,
     space: &Space,
 ) -> Result<Vec<Candidate>, SearchError> {
@@ -35,7 +35,11 @@ pub(super) fn candidates(
     Ok(all)
 }
 
-fn default(plan: &Plan, topology: &Topology, space: &Space) -> Result<Candidate, SearchError> {
+fn default(
+    plan: &SearchPlan,
+    topology: &Topology,
+    space: &Space,
+) -> Result<Candidate, SearchError> {
     let place = Placement::os_default().realise(topology);
     let place = place.map_err(|error| SearchError::Plan(error.to_string()))?;
     let occupancy = space.occupancy(&place.cpus);
@@ -56,7 +60,7 @@ fn default(plan: &Plan, topology: &Topology, space: &Space) -> Result<Candidate,
 
 /// A candidate whose CPUs lie so.
 pub(super) fn of_occupancy(
-    plan: &Plan,
+    plan: &SearchPlan,
     topology: &Topology,
     space: &Space,
     occupancy: Occupancy,
@@ -75,7 +79,7 @@ pub(super) fn of_occupancy(
 }
 
 /// The placement, with the threads where there are several numbers of them.
-pub(super) fn named(plan: &Plan, placement: &Placement, threads: usize) -> String {
+pub(super) fn named(plan: &SearchPlan, placement: &Placement, threads: usize) -> String {
     match plan.threads.len() {
         0 | 1 => placement.to_string(),
         _ if threads == 1 => format!("{placement} @ 1 thread"),

@@ -20,12 +20,12 @@ const AS_UNKNOWN: f64 = 1.0;
 /// matter, and the cost grows with the square.
 const MOST_RIVALS: usize = 80;
 /// The expected loss may be this share of the indifference zone, and the loss
-/// exceed so many times the zone with the error allowed. (Expected opportunity
+/// exceed this many times the zone with the error allowed. (Expected opportunity
 /// cost as a stopping rule: Chick and Inoue, Oper. Res. 2001; Branke, Chick and
 /// Schmidt 2007. Half the zone costs a fifth more runs and saves no regret.)
 const EXPECTED: f64 = 1.0;
 pub(super) const RARE: f64 = 3.0;
-/// Own parts of arms above so many times the zone are worth a look at each arm.
+/// Residuals of arms above this many times the zone are worth a look at each arm.
 const BLIND: f64 = 8.0;
 /// More probably than not.
 pub(super) const RATHER: f64 = 0.5;
@@ -49,7 +49,7 @@ pub(super) struct Standing {
 
 impl Standing {
     /// Probability that some arm beats the leader by more than the zone.
-    pub(super) fn doubt(&self) -> f64 {
+    pub(super) fn probability_of_better(&self) -> f64 {
         self.loss.exceeds[0].min(1.0)
     }
 }
@@ -178,11 +178,11 @@ pub(super) enum Matters {
     /// Arms are expected to differ from `os-default` by so little, as a root
     /// mean square of ln(cost).
     No(f64),
-    /// It takes more runs to tell.
+    /// It takes more runs to know.
     Unknown,
 }
 
-/// Tells whether placement matters at all where nothing beats `os-default`.
+/// Finds out whether placement matters at all where nothing beats `os-default`.
 pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
     // Of the surest of some dozens of arms one in twenty is surer than 0.99.
     const SURE: f64 = 0.998;
@@ -206,7 +206,7 @@ pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
     }
 }
 
-/// A block that tells more about whether placement matters: the arms that may
+/// A block that shows more about whether placement matters: the arms that may
 /// differ most from `os-default`.
 pub(super) fn next_survey(belief: &Belief, open: &[usize]) -> Vec<usize> {
     let others = open.iter().copied().filter(|&arm| arm != DEFAULT);

@@ -14,7 +14,7 @@ use super::choice::{
 use super::features::{View, no_arms, usual_mean};
 use super::past::Past;
 use super::state::{ERROR, Engine, HEAVY_TAILS, Halt, TAIL};
-use super::{Candidate, Observer, Plan, SearchError, assemble};
+use super::{Candidate, Observer, SearchError, SearchPlan, assemble};
 use pinwise_machine::Machine;
 use pinwise_placement::space::Space;
 use pinwise_record::{
@@ -32,16 +32,16 @@ const LEAST_RUNS: usize = 2;
 const LEAST_RUNS_OF_DEFAULT: usize = 8;
 /// Share of a time budget that is kept for the confirmation.
 const FOR_CONFIRMATION: f64 = 0.35;
-/// Blocks that tell whether placement matters at all, at most.
+/// Blocks that show whether placement matters at all, at most.
 const MOST_SURVEYS: usize = 8;
-/// The indifference zone follows the noise: it is at least so many standard
+/// The indifference zone follows the noise: it is at least this many standard
 /// deviations of a run of bound threads, but never more than a share because
 /// of that. What is smaller takes dozens of runs of each arm to see.
 const ZONE_OF_NOISE: f64 = 0.5;
 const MOST_ZONE_OF_NOISE: f64 = 0.03;
 /// Carries a plan out.
 pub(super) fn carry_out(
-    plan: &Plan,
+    plan: &SearchPlan,
     past: Option<&SearchRecord>,
     machine: &mut dyn Machine,
     observer: &mut dyn Observer,
@@ -72,7 +72,7 @@ pub(super) fn carry_out(
 
 impl<'a> Engine<'a> {
     fn new(
-        plan: &'a Plan,
+        plan: &'a SearchPlan,
         past: Option<&SearchRecord>,
         machine: &'a mut dyn Machine,
         observer: &'a mut dyn Observer,
@@ -91,7 +91,7 @@ impl<'a> Engine<'a> {
             arms: Vec::new(),
             refined_from: Vec::new(),
             invalid: Vec::new(),
-            foretold: Vec::new(),
+            first_predictions: Vec::new(),
             readings: Vec::new(),
             fresh: Vec::new(),
             runs: Vec::new(),
@@ -120,7 +120,7 @@ impl<'a> Engine<'a> {
         self.arms.push(candidate);
         self.refined_from.push(from);
         self.invalid.push(None);
-        self.foretold.push(None);
+        self.first_predictions.push(None);
         self.model.add(features, usual_mean(threads))
     }
 
@@ -179,7 +179,7 @@ impl<'a> Engine<'a> {
 
     /// Runs blocks until hardly any arm can beat the leader, and once the shape
     /// that is least like those that ran: what the model knows least of.
-    /// Where the leader is `os-default`, some more tell whether placement
+    /// Where the leader is `os-default`, some more show whether placement
     /// matters at all.
     fn settle(&mut self) -> Result<(), Halt> {
         let mut surveys = 0;
@@ -224,7 +224,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// May so many more runs be made before the confirmation?
+    /// May this many more runs be made before the confirmation?
     pub(super) fn afford(&self, runs: usize) -> Result<(), Halt> {
         let used = self.runs_used();
         if self.plan.max_runs.is_some_and(|most| used + runs > most) {
@@ -237,7 +237,7 @@ impl<'a> Engine<'a> {
         self.afford_time(runs, 1.0 - kept)
     }
 
-    /// Is there time for so many more runs within a share of the budget?
+    /// Is there time for this many more runs within a share of the budget?
     pub(super) fn afford_time(&self, runs: usize, share: f64) -> Result<(), Halt> {
         let Some(budget) = self.plan.budget else {
             return Ok(());
@@ -300,9 +300,9 @@ impl<'a> Engine<'a> {
     }
 
     /// Factor for variances: more than 1 where first runs of arms missed what
-    /// was foretold of them by more than was said. Two that fit are assumed.
+    /// was predicted of them by more than was said. Two that fit are assumed.
     pub(super) fn widening(&self) -> f64 {
-        let misses = self.foretold.iter().flatten();
+        let misses = self.first_predictions.iter().flatten();
         let squares: Vec<f64> = misses.map(|f| ((f.y - f.mean) / f.sd).powi(2)).collect();
         if squares.len() < 3 {
             return 1.0;
@@ -328,7 +328,7 @@ impl<'a> Engine<'a> {
             predicted: expected.mean.exp(),
             low: low.exp(),
             high: high.exp(),
-            doubt: standing.doubt(),
+            doubt: standing.probability_of_better(),
             expected_loss: standing.loss.expected.exp_m1(),
             true_regret: None,
         });
@@ -368,7 +368,7 @@ impl<'a> Engine<'a> {
 
 /// How many placements there are of each number of threads: big numbers, and
 /// worked out once.
-fn counts(plan: &Plan, space: &Space) -> Vec<SpaceRecord> {
+fn counts(plan: &SearchPlan, space: &Space) -> Vec<SpaceRecord> {
     let threads = plan.threads.iter();
     threads
         .map(|&threads| SpaceRecord {

@@ -20,7 +20,7 @@ impl Engine<'_> {
     /// Pairs of the best and the least resource that the model proposes.
     pub(super) fn confirm_least(&mut self) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
-        let best = words::Outcome::of(self, None).best;
+        let best = words::SearchOutcome::of(self, None).best;
         let best = best.filter(|&best| best == DEFAULT || self.outdone_by().is_none());
         let proposed = best.and_then(|best| Some((best, self.propose(best)?)));
         let Some((best, arm)) = proposed.filter(|(best, arm)| best != arm && most > 0) else {
@@ -30,8 +30,8 @@ impl Engine<'_> {
         self.proposal = Some(Proposal { arm, best, pairs });
         let limit = self.plan.least_within.ln_1p();
         for _ in 0..most {
-            let is_told = |p: &Proposal| p.is_confirmed(limit) || p.is_refuted(limit);
-            if self.proposal.as_ref().is_some_and(is_told) || self.afford_time(2, 1.0).is_err() {
+            let is_settled = |p: &Proposal| p.is_confirmed(limit) || p.is_refuted(limit);
+            if self.proposal.as_ref().is_some_and(is_settled) || self.afford_time(2, 1.0).is_err() {
                 break;
             }
             self.block(SearchStep::Least, &[best, arm])?;
@@ -63,7 +63,7 @@ impl Engine<'_> {
 
     /// The least resource as it stands in the record. What pairs do not confirm
     /// is not smaller than the best; without pairs it is what the model says.
-    /// Where CPUs of one shape differ, shapes alone do not tell.
+    /// Where CPUs of one shape differ, shapes alone do not decide.
     pub(super) fn least(&self, best: usize) -> Option<LeastRecord> {
         if best != DEFAULT && self.outdone_by().is_some() {
             return None;

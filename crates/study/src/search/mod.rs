@@ -3,7 +3,7 @@
 //! On a large machine T threads can be placed in some 10^17 ways; what is
 //! tried are *shapes* (`placement::space`), at most some dozens. A few runs that
 //! say most (`features`, D-optimal) teach a small model what the program is
-//! sensitive to; the model foretells all others and says how sure it is
+//! sensitive to; the model predicts all others and says how sure it is
 //! (`stats::surrogate`). Then blocks of `os-default`, the leader and its most
 //! dangerous challengers run until hardly any can beat the leader by more than
 //! the indifference zone (`choice`). Moves of one thread of the winner are
@@ -53,7 +53,7 @@ pub struct Candidate {
 
 /// A search that can be carried out.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct SearchPlan {
     /// The program as written; `{threads}` in it stands for their number.
     pub workload: Workload,
     /// Numbers of threads to search, ascending.
@@ -127,7 +127,7 @@ pub struct Progress<'a> {
     pub most_runs: Option<usize>,
     /// The candidate that runs next.
     pub arm: &'a str,
-    /// Who leads, and the doubt that is left (0 to 1), where known.
+    /// Who leads, and the probability of a better arm (0 to 1), where known.
     pub leader: Option<(&'a str, f64)>,
 }
 
@@ -145,7 +145,7 @@ pub enum SearchError {
     Machine(#[from] MachineError),
 }
 
-impl Plan {
+impl SearchPlan {
     /// Checks figures that no type can check.
     fn check(&self) -> Result<(), SearchError> {
         let bad = |text: &str| Err(SearchError::Plan(text.to_owned()));
@@ -177,7 +177,7 @@ impl Plan {
 /// cannot be started at all. Interrupted searches are no errors: the record
 /// says so.
 pub fn run(
-    plan: &Plan,
+    plan: &SearchPlan,
     past: Option<&SearchRecord>,
     machine: &mut dyn Machine,
     observer: &mut dyn Observer,

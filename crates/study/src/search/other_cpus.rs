@@ -1,5 +1,5 @@
 //! The best shape on other CPUs. A shape says how CPUs lie, not which they are:
-//! where a core is worse than its equals (interrupts, a neighbour, heat), every
+//! where a core is worse than its peers (interrupts, a neighbour, heat), every
 //! shape may use it, and only the same shape elsewhere shows it.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use super::candidates::named;
 use super::choice::DEFAULT;
 use super::pairs::Pairs;
 use super::state::{Engine, Halt, Others};
-use super::words::Outcome;
+use super::words::SearchOutcome;
 use pinwise_format::percent;
 use pinwise_placement::Placement;
 use pinwise_record::{Finding, OtherCpusRecord, SearchStep, Severity};
@@ -24,7 +24,7 @@ const ALPHA: f64 = 0.05;
 
 /// Two-sided error of what is held against `os-default`.
 const OF_DEFAULT: f64 = 0.05;
-/// This many pairs must lie so many standard errors from 0 before more are run:
+/// This many pairs must lie this many standard errors from 0 before more are run:
 /// most machines have no bad core, and what costs much is seen at a glance.
 const GLANCE: usize = 2;
 const GLANCED: f64 = 2.0;
@@ -36,7 +36,7 @@ impl Engine<'_> {
     /// faster are held against it, too.
     pub(super) fn try_other_cpus(&mut self) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
-        let best = Outcome::of(self, None).best;
+        let best = SearchOutcome::of(self, None).best;
         let leads_default = best == Some(DEFAULT);
         let best = match leads_default {
             true => self.best_bound(),
@@ -82,9 +82,9 @@ impl Engine<'_> {
             others.over_default = Some(Pairs::new(arm, OF_DEFAULT, noise, most));
         }
         for _ in 0..most {
-            let is_told = self.over_default().and_then(Pairs::interval);
-            let is_told = is_told.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
-            if is_told || self.afford_time(2, 1.0).is_err() || self.invalid[arm].is_some() {
+            let is_decided = self.over_default().and_then(Pairs::interval);
+            let is_decided = is_decided.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+            if is_decided || self.afford_time(2, 1.0).is_err() || self.invalid[arm].is_some() {
                 break;
             }
             self.block(SearchStep::OtherCpus, &[DEFAULT, arm])?;
@@ -232,8 +232,8 @@ impl Engine<'_> {
                 percent(self.zone().exp_m1())
             ),
             _ => format!(
-                "On CPUs {there} the same shape took {} {} than on {here}: no difference that \
-                 {count} would show.",
+                "On CPUs {there} the same shape took {} {} than on {here}: no difference \
+                 detectable in {count}.",
                 share(pairs.estimate()),
                 if pairs.estimate() < 0.0 {
                     "less"

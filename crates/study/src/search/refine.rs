@@ -34,7 +34,7 @@ impl Engine<'_> {
         for (number, _) in &promising {
             block.push(self.add(candidates[*number].clone(), Some(leader)));
         }
-        // What is foretold of them counts, too.
+        // Their predictions count, too.
         self.think();
         for _ in 0..REFINEMENTS {
             if self.afford(block.len()).is_err() {

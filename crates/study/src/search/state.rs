@@ -6,14 +6,14 @@ use super::choice::{DEFAULT, Standing};
 use super::features::View;
 use super::pairs::Pairs;
 use super::past::Past;
-use super::{Candidate, Observer, Plan, SearchError};
+use super::{Candidate, Observer, SearchError, SearchPlan};
 use pinwise_machine::Machine;
 use pinwise_placement::space::Space;
 use pinwise_record::{ForetoldRecord, ProgressPoint, SearchRun, SpaceRecord, Stopped};
 use pinwise_stats::surrogate::{Belief, Reading, Surrogate};
 use pinwise_topology::Topology;
 
-/// Doubt that may be left in the choice.
+/// Probability of a better arm at which the search stops.
 pub(super) const ERROR: f64 = 0.05;
 /// What a 90 % interval leaves on either side.
 pub(super) const TAIL: f64 = 0.05;
@@ -27,14 +27,14 @@ pub(super) const HEAVY_TAILS: f64 = (NINETY / 1.645) * (NINETY / 1.645);
 
 /// What was expected of an arm before its first run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Foretold {
+pub(super) struct FirstPrediction {
     pub(super) mean: f64,
     pub(super) sd: f64,
     /// ln(cost) of that run.
     pub(super) y: f64,
 }
 
-impl Foretold {
+impl FirstPrediction {
     pub(super) fn record(self) -> ForetoldRecord {
         ForetoldRecord {
             predicted: self.mean.exp(),
@@ -47,7 +47,7 @@ impl Foretold {
 
 /// A search on its way.
 pub(super) struct Engine<'a> {
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a SearchPlan,
     pub(super) machine: &'a mut dyn Machine,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) topology: &'a Topology,
@@ -58,7 +58,7 @@ pub(super) struct Engine<'a> {
     pub(super) arms: Vec<Candidate>,
     pub(super) refined_from: Vec<Option<usize>>,
     pub(super) invalid: Vec<Option<String>>,
-    pub(super) foretold: Vec<Option<Foretold>>,
+    pub(super) first_predictions: Vec<Option<FirstPrediction>>,
     pub(super) model: Surrogate,
     pub(super) readings: Vec<Reading>,
     /// The same of the confirmation.

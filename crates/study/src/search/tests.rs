@@ -7,8 +7,8 @@ use pinwise_sim::world::{self, World};
 use pinwise_stats::describe::quantile;
 use pinwise_workload::Command;
 
-fn plan(threads: &[usize], seed: u64) -> Plan {
-    Plan {
+fn plan(threads: &[usize], seed: u64) -> SearchPlan {
+    SearchPlan {
         workload: Workload::new(Command::from_line("sim-workload").unwrap()),
         threads: threads.to_vec(),
         sets_threads: threads.len() > 1,
@@ -35,7 +35,7 @@ fn machine(text: &str, seed: u64) -> SimulatedMachine {
     SimulatedMachine::from_text("test", text, seed).unwrap()
 }
 
-fn search(text: &str, plan: &Plan) -> SearchRecord {
+fn search(text: &str, plan: &SearchPlan) -> SearchRecord {
     run(plan, None, &mut machine(text, plan.seed), &mut Unwatched).unwrap()
 }
 
@@ -140,7 +140,7 @@ fn a_command_that_fails_everywhere_is_an_error() {
 fn too_small_a_budget_leaves_it_undecided_and_says_what_is_missing() {
     let text = world::describe_on(World::Misfits, 3, SERVER, 8);
     for most in [1, 2, 6] {
-        let plan = Plan {
+        let plan = SearchPlan {
             max_runs: Some(most),
             confirmation_pairs: 2,
             ..plan(&[8], 3)
@@ -296,15 +296,15 @@ fn predictions_hold_here_and_on_another_machine() {
         cpus: pinwise_topology::CpuSet::parse_list(cpus).unwrap(),
         threads: 8,
     };
-    let told = predict::predict(&record, &there, &[ask("0-7"), ask("0-15")]).unwrap();
-    assert_eq!(told[0].cost, None);
-    assert!(told[0].low <= told[0].ratio && told[0].ratio <= told[0].high);
+    let forecasts = predict::predict(&record, &there, &[ask("0-7"), ask("0-15")]).unwrap();
+    assert_eq!(forecasts[0].cost, None);
+    assert!(forecasts[0].low <= forecasts[0].ratio && forecasts[0].ratio <= forecasts[0].high);
     let (here, _) = machine(&text, 1).topology().unwrap();
-    let told = predict::predict(&record, &here, &[ask("0-7")]).unwrap();
+    let forecasts = predict::predict(&record, &here, &[ask("0-7")]).unwrap();
     let arm = record.arms.iter().position(|arm| arm.cpus == "0-7");
     if let Some(arm) = arm {
         let searched = &record.predictions[arm];
-        assert!((told[0].cost.unwrap() / searched.predicted - 1.0).abs() < 0.02);
+        assert!((forecasts[0].cost.unwrap() / searched.predicted - 1.0).abs() < 0.02);
     }
 }
 
@@ -318,7 +318,7 @@ proptest! {
         let topology = format!("package:{packages} l3:{caches} core:{cores} pu:{pus}");
         let cpus = packages * caches * cores * pus;
         let threads = 1 + share * (cpus - 1) / 100;
-        let plan = Plan { max_runs: Some(runs), ..plan(&[threads], seed) };
+        let plan = SearchPlan { max_runs: Some(runs), ..plan(&[threads], seed) };
         let text = world::describe_on(World::Misfits, seed, &topology, threads);
         match run(&plan, None, &mut machine(&text, seed), &mut Unwatched) {
             Ok(record) => {

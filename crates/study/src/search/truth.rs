@@ -50,19 +50,19 @@ pub(super) fn record(
     anchor: usize,
 ) -> Option<TruthRecord> {
     let (best, cost) = least(costs)?;
-    let told: Vec<(&PredictedArm, f64)> = predictions
+    let listed: Vec<(&PredictedArm, f64)> = predictions
         .iter()
         .filter_map(|arm| Some((arm, arm.truth?)))
         .collect();
     // At the level that the anchor had: see `assemble::cost_interval`.
     let is_anchor = |arm: &PredictedArm| arm.arm == names[anchor];
-    let of_anchor = told.iter().find(|(arm, _)| is_anchor(arm));
+    let of_anchor = listed.iter().find(|(arm, _)| is_anchor(arm));
     let level = of_anchor.map_or(1.0, |(arm, truth)| arm.predicted / truth);
     let is_inside =
         |(arm, truth): &&(&PredictedArm, f64)| (arm.low..=arm.high).contains(&(truth * level));
-    let others = || told.iter().filter(|(arm, _)| !is_anchor(arm));
+    let others = || listed.iter().filter(|(arm, _)| !is_anchor(arm));
     let inside = others().filter(is_inside).count();
-    let never_run = told.iter().filter(|(arm, _)| arm.runs == 0);
+    let never_run = listed.iter().filter(|(arm, _)| arm.runs == 0);
     let errors = never_run.map(|(arm, truth)| (arm.predicted / truth - 1.0).abs());
     Some(TruthRecord {
         best: names[best].clone(),

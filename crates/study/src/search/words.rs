@@ -1,4 +1,4 @@
-//! What a search comes to, in words.
+//! The result of a search, in words.
 
 use super::choice::{DEFAULT, Matters, RARE, Standing, matters};
 use super::state::{ERROR, Engine};
@@ -12,7 +12,7 @@ pub(super) const CONDITION: &str = "Conditional on this boot, this binary and th
                                     placements that give every thread a CPU of its own.";
 
 /// How a search ended.
-pub(super) struct Outcome {
+pub(super) struct SearchOutcome {
     /// The arm that is best, where one can be named.
     pub(super) best: Option<usize>,
     leader: Option<usize>,
@@ -20,7 +20,7 @@ pub(super) struct Outcome {
     stopped: Option<Stopped>,
 }
 
-impl Outcome {
+impl SearchOutcome {
     pub(super) fn of(engine: &Engine<'_>, stopped: Option<Stopped>) -> Self {
         let zone = engine.zone();
         let leader = engine.standing.as_ref().map(|standing| standing.leader);
@@ -139,7 +139,12 @@ impl Outcome {
         let sentence = format!(
             "{} Whether another shape is better still by {within} is open (probability {}).",
             confirmation.sentence,
-            share(engine.standing.as_ref().map_or(1.0, Standing::doubt))
+            share(
+                engine
+                    .standing
+                    .as_ref()
+                    .map_or(1.0, Standing::probability_of_better)
+            )
         );
         let advice = format!("Use {name}, or go on with {}.", more(engine));
         (SearchAnswer::Undecided, sentence, advice)
@@ -187,7 +192,10 @@ impl Outcome {
                 share(standing.loss.exceeds[1]),
                 share(ERROR)
             ),
-            _ => format!("{runs} say nothing about {} candidates.", engine.arms.len()),
+            _ => format!(
+                "{runs} give no information about {} candidates.",
+                engine.arms.len()
+            ),
         };
         let why = match self.stopped {
             Some(Stopped::Interrupted) => "Undecided (interrupted): ",
@@ -195,7 +203,7 @@ impl Outcome {
             Some(Stopped::Runs) => "Undecided (the runs are used up): ",
             _ => "Undecided: ",
         };
-        let advice = format!("What is missing: {}, or a wider --within.", more(engine));
+        let advice = format!("Needed: {}, or a larger --within.", more(engine));
         (SearchAnswer::Undecided, format!("{why}{open}"), advice)
     }
 }
@@ -233,7 +241,7 @@ fn more(engine: &Engine<'_>) -> &'static str {
 pub(super) fn least(engine: &Engine<'_>, arm: usize, best: usize, of_best: f64) -> String {
     let what = resource(engine, arm);
     if arm == best {
-        return format!("{what}: nothing smaller is as good within the limit.");
+        return format!("{what}: nothing smaller is nearly as good.");
     }
     let is_measured = engine.runs_of_arms()[arm] > 0;
     let how = if is_measured { "" } else { ", as predicted" };

@@ -10,14 +10,14 @@ use pinwise_machine::{Machine, MachineError, Probe};
 use pinwise_record::{AdviceRecord, ProcessorRecord, SPIN_ADVICE_SCHEMA, SpinAdviceRecord};
 use pinwise_spin::advice::{Costs, advise};
 
-/// Switches and wake-ups scatter; so many batches settle a median.
+/// Switches and wake-ups scatter; this many batches settle a median.
 const BATCHES: usize = 100;
 
 const RULE: &str = "Who spins as long as parking and waking costs, and parks then, spends at most twice what the best choice in hindsight would (competitive spinning; Karlin et al. 1990).";
 
-/// What shall be advised.
+/// What to advise.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct AdvicePlan {
     /// Whose PAUSE.
     pub processor: ProcessorRecord,
     /// CPUs that programs count.
@@ -33,7 +33,7 @@ pub struct Plan {
 /// # Errors
 /// [`MachineError`], see [`Machine::probe`].
 pub fn run(
-    plan: &Plan,
+    plan: &AdvicePlan,
     machine: &mut dyn Machine,
 ) -> Result<Option<SpinAdviceRecord>, MachineError> {
     let (topology, _) = machine.topology()?;

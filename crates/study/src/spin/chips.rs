@@ -43,14 +43,14 @@ fn candidates(identity: &Identity) -> Vec<&'static Chip> {
 }
 
 fn nearest(candidates: &[&'static Chip], cycles: Option<f64>) -> Option<&'static Chip> {
-    let distance = |chip: &Chip| cycles.map_or(0.0, |cycles| departure(chip, cycles).abs());
+    let distance = |chip: &Chip| cycles.map_or(0.0, |cycles| deviation(chip, cycles).abs());
     let by_distance = |a: &&&Chip, b: &&&Chip| distance(a).total_cmp(&distance(b));
     candidates.iter().min_by(by_distance).copied()
 }
 
 /// How far cycles are outside what was published, as a share of the nearer end;
 /// 0 within.
-fn departure(chip: &Chip, cycles: f64) -> f64 {
+fn deviation(chip: &Chip, cycles: f64) -> f64 {
     let (low, high) = chip.pause_cycles;
     if cycles < low {
         cycles / low - 1.0
@@ -71,7 +71,7 @@ fn record(
     let known_chips = rank(0.0).1;
     let away = chip
         .zip(measured)
-        .map(|(chip, cycles)| departure(chip, cycles));
+        .map(|(chip, cycles)| deviation(chip, cycles));
     let agrees = away.map(|away| away.abs() <= AGREEMENT);
     let name = chip.map_or_else(|| unknown(identity), |chip| chip.name.to_owned());
     let sentence = sentence(chip, &name, measured, away, identity.hypervisor.is_some());
@@ -97,7 +97,7 @@ fn unknown(identity: &Identity) -> String {
             format!("family {family}, model {model}, stepping {stepping}")
         }
         (Some(family), Some(model), None) => format!("family {family}, model {model}"),
-        _ => "a processor that does not tell its family".to_owned(),
+        _ => "a processor that does not report its family".to_owned(),
     }
 }
 
@@ -108,7 +108,7 @@ fn sentence(
     away: Option<f64>,
     is_guest: bool,
 ) -> String {
-    let doubt = if is_guest {
+    let caveat = if is_guest {
         " In a virtual machine the model may be untrue."
     } else {
         ""
@@ -133,7 +133,7 @@ fn sentence(
         ),
         _ => "cycles could not be measured here".to_owned(),
     };
-    format!("{name}: {published} published; {verdict}.{doubt}")
+    format!("{name}: {published} published; {verdict}.{caveat}")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! On busy and on virtual machines the cost has levels that last for seconds
 //! (77 and 87 cycles were seen on one), so a single look would give either.
 //! Each CPU is measured again and again, a little each time; the estimate is
-//! the median of the rounds, and two levels are told where there are two. It
+//! the median of the rounds, and two levels are reported where there are two. It
 //! judges no program.
 
 use std::time::Duration;
@@ -24,7 +24,7 @@ use pinwise_topology::CpuSet;
 const BATCHES: usize = 25;
 /// A probe that finds its CPU taken gives up for this round.
 const LONGEST_ROUND: Duration = Duration::from_millis(100);
-/// So many rounds however short the time.
+/// This many rounds however short the time.
 const LEAST_ROUNDS: usize = 5;
 /// More rounds make no estimate better: levels last for seconds.
 const MOST_ROUNDS: usize = 400;
@@ -35,9 +35,9 @@ const APART: f64 = 1.03;
 const APART_NS: f64 = 1.25;
 const CONFIDENCE: f64 = 0.95;
 
-/// What shall be measured.
+/// What to measure.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct PausePlan {
     /// On which CPUs, one after the other.
     pub cpus: CpuSet,
     /// For how long, all CPUs together.
@@ -50,7 +50,7 @@ pub struct Plan {
 ///
 /// # Errors
 /// [`MachineError`], see [`Machine::probe`].
-pub fn run(plan: &Plan, machine: &mut dyn Machine) -> Result<SpinPauseRecord, MachineError> {
+pub fn run(plan: &PausePlan, machine: &mut dyn Machine) -> Result<SpinPauseRecord, MachineError> {
     let (topology, _) = machine.topology()?;
     let started = machine.now();
     let mut courses: Vec<Course> = plan.cpus.iter().map(Course::new).collect();
@@ -99,7 +99,7 @@ pub fn glance(machine: &mut dyn Machine) -> Result<Option<Processor>, MachineErr
     const TIME: Duration = Duration::from_millis(300);
     let (topology, _) = machine.topology()?;
     let cpus = topology.allowed.first().map(CpuSet::single);
-    let plan = Plan {
+    let plan = PausePlan {
         cpus: cpus.unwrap_or_default(),
         time: TIME,
         limits: None,
@@ -430,7 +430,7 @@ mod tests {
     fn measured(description: &str, limits: Option<Limits>) -> SpinPauseRecord {
         let mut machine = SimulatedMachine::from_text("test", description, 7).unwrap();
         let (topology, _) = machine.topology().unwrap();
-        let plan = Plan {
+        let plan = PausePlan {
             cpus: topology.allowed,
             time: Duration::from_secs(1),
             limits,

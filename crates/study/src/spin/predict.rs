@@ -11,9 +11,9 @@ use pinwise_record::{
 use pinwise_spin::algorithm::Algorithm;
 use pinwise_spin::prediction::{Prediction, Processor, cliffs};
 
-/// What shall be predicted.
+/// What to predict.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct PredictionPlan {
     /// Algorithms.
     pub algorithms: Vec<&'static Algorithm>,
     /// On which processor; the one moved to, where two are compared.
@@ -26,7 +26,7 @@ pub struct Plan {
 
 /// Predicts.
 #[must_use]
-pub fn run(plan: &Plan) -> SpinPredictRecord {
+pub fn run(plan: &PredictionPlan) -> SpinPredictRecord {
     let processor = plan.processor.processor();
     let mut predictions = Vec::new();
     for algorithm in &plan.algorithms {
@@ -49,7 +49,7 @@ pub fn run(plan: &Plan) -> SpinPredictRecord {
 }
 
 /// What moving changes, the largest change first.
-fn moves(plan: &Plan, from: &Processor, to: &Processor) -> Vec<MoveRecord> {
+fn moves(plan: &PredictionPlan, from: &Processor, to: &Processor) -> Vec<MoveRecord> {
     let mut moves: Vec<MoveRecord> = Vec::new();
     for algorithm in &plan.algorithms {
         for &cpus in &plan.cpus {
@@ -79,7 +79,7 @@ fn moves(plan: &Plan, from: &Processor, to: &Processor) -> Vec<MoveRecord> {
 }
 
 /// Where totals change, where several numbers of CPUs were asked for.
-fn changes(plan: &Plan, hint_ns: f64) -> Vec<CliffsRecord> {
+fn changes(plan: &PredictionPlan, hint_ns: f64) -> Vec<CliffsRecord> {
     let (Some(&first), Some(&last)) = (plan.cpus.first(), plan.cpus.last()) else {
         return Vec::new();
     };
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn moving_puts_the_largest_change_first_and_the_immune_last() {
-        let plan = Plan {
+        let plan = PredictionPlan {
             algorithms: algorithms().collect(),
             processor: record_of("skylake-sp"),
             from: Some(record_of("broadwell")),
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn curves_have_their_cliffs() {
-        let plan = Plan {
+        let plan = PredictionPlan {
             algorithms: vec![&NETFX_AWARELOCK, algorithm("rust_std_mutex").unwrap()],
             processor: record_of("skylake-sp"),
             from: None,

@@ -44,7 +44,7 @@ pub fn assemble(
         let found = scan(&binary, &path);
         let arch = binary.arch.into();
         let sites = found.loops.iter();
-        loops.extend(sites.map(|site| told(index, site, &own_chips(&arch, &chips), question)));
+        loops.extend(sites.map(|site| described(index, site, &own_chips(&arch, &chips), question)));
         files.push(file(&path, &binary, &found));
     }
     let passed = limit.map(|_| loops.iter().all(|one| one.fails != Some(true)));
@@ -83,7 +83,7 @@ fn file(path: &str, binary: &Binary, found: &Scan) -> ScannedBinary {
     }
 }
 
-fn told(binary: usize, site: &Site, chips: &[&ScanChip], question: Question) -> ScannedLoop {
+fn described(binary: usize, site: &Site, chips: &[&ScanChip], question: Question) -> ScannedLoop {
     let limit = question.limit;
     let known = known_algorithm(site);
     let gaps: Vec<GapOnChip> = chips

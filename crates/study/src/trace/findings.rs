@@ -61,12 +61,13 @@ fn lost(figures: &TraceFigures) -> Option<Finding> {
     let lost = &figures.lost;
     (lost.records > 0).then(|| {
         let sentence = format!(
-            "{} records were lost in {} gaps ({} of CPUs' time): what happened there is not counted.",
+            "{} records were lost in {} gaps ({} of CPUs' time): events there are not counted.",
             lost.records,
             lost.windows,
             seconds(lost.seconds)
         );
-        let advice = "Trace for a shorter time, or with a tier that costs less (pinwise trace tiers).";
+        let advice =
+            "Trace for a shorter time, or with a tier that costs less (pinwise trace tiers).";
         Finding::new("lost", Severity::Problem, sentence, advice)
             .with("records", lost.records)
             .with("seconds", lost.seconds)
@@ -79,7 +80,7 @@ fn contradictory(figures: &TraceFigures) -> Option<Finding> {
     let events = figures.totals.events.max(1);
     (odd as f64 / events as f64 > TOO_CONTRADICTORY).then(|| {
         let sentence = format!(
-            "{odd} of {events} events contradict those before them or go back in time: the figures are rough."
+            "{odd} of {events} events contradict those before them or go back in time: figures are approximate."
         );
         Finding::new("contradictions", Severity::Warning, sentence, "")
             .with("contradictions", lost.contradictions)
@@ -97,7 +98,7 @@ fn sharing(figures: &TraceFigures) -> Option<Finding> {
     let causes = [
         (by.scheduler_s, "the scheduler chose it"),
         (by.mask_s, "the threads' mask forbids the idle cores"),
-        (by.other_processes_s, "other programs came beside them"),
+        (by.other_processes_s, "other programs ran beside them"),
     ];
     let causes: Vec<String> = causes
         .iter()
@@ -134,7 +135,7 @@ fn unavoidable(figures: &TraceFigures) -> Option<Finding> {
         let what = if sharing.percent.is_some() {
             "while no core idled: there were more busy threads than cores"
         } else {
-            "of this program; whether cores idled is not known"
+            "of this program; whether cores idled is unknown"
         };
         let sentence = format!(
             "For {} of their CPU time threads ran beside a busy SMT sibling {what}.",
@@ -153,7 +154,7 @@ fn idle_waiting(figures: &TraceFigures) -> Option<Finding> {
     let throttled_s = figures.waits.because.map_or(0.0, |by| by.throttled_s);
     (of_cpu(figures, scheduler_s - throttled_s) >= WORTH_PERCENT).then(|| {
         let sentence = format!(
-            "Runnable threads stood in queues for {} while a CPU they may use idled, up to {} at a time.",
+            "Runnable threads were queued for {} while a CPU they may use idled, up to {} at a time.",
             seconds(scheduler_s),
             seconds(idle.longest_s.unwrap_or(0.0))
         );
@@ -250,7 +251,7 @@ fn nothing(record: &TraceRecord) -> Option<Finding> {
         format!(", and threads were queued for {} in all", seconds(waited))
     });
     let sentence = format!(
-        "The scheduler wasted next to nothing: avoidable SMT sharing was {} of the CPU time{waited}.",
+        "The scheduler wasted almost nothing: avoidable SMT sharing was {} of the CPU time{waited}.",
         percent(figures.avoidable_smt_sharing.percent.unwrap_or(0.0) / 100.0)
     );
     Some(Finding::new("in_order", Severity::Note, sentence, "").weighing(5))
@@ -263,7 +264,7 @@ fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "Tier {used} sees only the program's own threads: who else ran, and which CPUs idled, is not known."
+        "Tier {used} sees only the program's own threads: who else ran, and which CPUs idled, is unknown."
     );
     let richer = tiers
         .iter()
@@ -271,7 +272,7 @@ fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
     let refusal = richer.and_then(|tier| tier.refused.as_ref());
     let advice = match refusal.and_then(|refusal| refusal.remedy.as_deref()) {
         Some(remedy) => format!("Permit more with: {remedy}"),
-        None => format!("--tier {} tells more.", better.tier),
+        None => format!("--tier {} shows more.", better.tier),
     };
     Some(Finding::new("tier", Severity::Note, sentence, advice).weighing(4))
 }

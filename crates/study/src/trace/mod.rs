@@ -21,12 +21,12 @@ const ROUND: Duration = Duration::from_millis(100);
 
 /// A trace to be made.
 #[derive(Debug, Clone)]
-pub struct Plan<'a> {
+pub struct TracePlan<'a> {
     /// Whom it is about, for the machine.
     pub subject: Subject<'a>,
     /// The same for the record.
     pub source: TraceSource,
-    /// The machine's tiers, as [`Machine::tiers`] tells them: each is tried for
+    /// The machine's tiers, as [`Machine::tiers`] returns them: each is tried for
     /// that, which is not done again for every trace.
     pub tiers: &'a [Availability],
     /// How; `None`: the richest tier that is permitted.
@@ -47,7 +47,7 @@ pub struct Plan<'a> {
 /// # Errors
 /// [`MachineError`], see [`Machine::trace`].
 pub fn run(
-    plan: &Plan<'_>,
+    plan: &TracePlan<'_>,
     machine: &mut dyn Machine,
     witness: &mut dyn Listener,
 ) -> Result<TraceRecord, MachineError> {
@@ -59,7 +59,7 @@ pub fn run(
         }
         _ => Vec::new(),
     };
-    // What the tier can tell is known for certain only afterwards, but the
+    // What the tier can show is known for certain only afterwards, but the
     // tier says it of itself beforehand.
     let scope = expected.map_or_else(|| Tier::Bpf.scope(), Tier::scope);
     let order = TraceOrder {
@@ -126,7 +126,7 @@ pub(crate) fn last_words(run: &Run) -> Option<String> {
         End::Status(0) => return None,
         End::Status(status) => format!("The command ended with exit status {status}"),
         End::Signal(signal) => format!("The command was killed by signal {signal}"),
-        End::TimedOut => "The command was ended by pinwise when its time was over".to_owned(),
+        End::TimedOut => "pinwise ended the command after its time limit".to_owned(),
         End::NoFigure(why) => format!("The service could not be measured: {why}"),
         End::LeftBehind(who) => format!("The command left {} running", who.join(", ")),
     };
@@ -139,14 +139,14 @@ pub(crate) fn last_words(run: &Run) -> Option<String> {
     })
 }
 
-/// The richest tier that can be had.
+/// The richest tier that is available.
 #[must_use]
 pub fn richest(tiers: &[Availability]) -> Option<Tier> {
     let permitted = tiers.iter().filter(|tier| tier.refused.is_none());
     permitted.map(|tier| tier.tier).max()
 }
 
-/// All tiers of a machine with what they cost, measured for about so long in
+/// All tiers of a machine with what they cost, measured for about this long in
 /// all.
 ///
 /// # Errors
@@ -199,7 +199,7 @@ fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCo
     }
 }
 
-/// As a shell tells it.
+/// As a shell reports it.
 pub(crate) fn exit_of(end: &End) -> i32 {
     match end {
         End::Status(status) => *status,

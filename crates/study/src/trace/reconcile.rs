@@ -1,12 +1,12 @@
 //! A trace of a command against what the kernel counted for it (`wait4`): a
-//! figure that is short of that is told to be a lower bound. It repairs none.
+//! figure that is short of that is marked as a lower bound. It repairs none.
 
 use pinwise_format::{percent, seconds};
 use pinwise_machine::Run;
 use pinwise_record::{Finding, LowerBound, Severity, TraceFigures, WaitBasis};
 use pinwise_sched::Scope;
 
-/// Figures may be short by this share, and by so much.
+/// Figures may be short by this share, and by this much.
 const SHORT: f64 = 0.03;
 const SHORT_CPU_S: f64 = 0.001;
 const SHORT_SWITCHES: f64 = 3.0;
@@ -48,7 +48,7 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
 fn unseen(seen_s: f64, counted_s: f64, looks_only: bool) -> Finding {
     let (why, advice, severity) = if looks_only {
         (
-            "threads that live shortly end between two looks",
+            "short-lived threads end between two polls",
             "Use a tier that sees every switch: --tier switch.",
             Severity::Warning,
         )
@@ -80,7 +80,7 @@ mod tests {
     use pinwise_record::examples::any_figures;
     use pinwise_sched::Tier;
 
-    /// A trace that saw so much CPU time and so many switches of a command for
+    /// A trace that saw this much CPU time and this many switches of a command for
     /// which the kernel counted one second and 100 switches.
     #[track_caller]
     fn check(tier: Tier, cpu_s: f64, switches: u64, bounds: &[LowerBound], finding: Option<&str>) {
@@ -124,7 +124,7 @@ mod tests {
             &[CpuTime, Switches, Threads, Migrations, Queued],
             Some(
                 "The trace saw 632 µs of the 1.00 s of CPU time that the kernel counted for the \
-                 command (0.06 %): threads that live shortly end between two looks.",
+                 command (0.06 %): short-lived threads end between two polls.",
             ),
         );
         check(

@@ -188,7 +188,7 @@ fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
     let note = if !has_smt {
         Some("cores have one CPU each, as the system reports them".to_owned())
     } else if !scope.has_switches {
-        Some("polling does not see who runs beside whom".to_owned())
+        Some("polling does not show who runs beside whom".to_owned())
     } else if !scope.has_all_cpus {
         Some("only the program's own threads are seen: a lower bound, and whether cores idled is not known".to_owned())
     } else {
@@ -215,22 +215,22 @@ fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
 }
 
 fn idle_waiting(summary: &Summary, scope: Scope) -> IdleWaitingRecord {
-    let Some(told) = summary.idle_waiting else {
+    let Some(listed) = summary.idle_waiting else {
         return IdleWaitingRecord {
-            note: Some("it is not known which CPUs idled".to_owned()),
+            note: Some("which CPUs idled is unknown".to_owned()),
             ..IdleWaitingRecord::default()
         };
     };
-    let total_s = seconds(told.scheduler + told.mask);
+    let total_s = seconds(listed.scheduler + listed.mask);
     let waits_s = summary.waits.total_ns.filter(|_| scope.has_wakeups);
     let note = "only waits after preemption are seen";
     IdleWaitingRecord {
         seconds: Some(total_s),
         percent: waits_s.map(|waits| share(total_s, seconds(waits))),
-        episodes: Some(told.episodes),
-        longest_s: Some(seconds(told.longest)),
-        scheduler_s: Some(seconds(told.scheduler)),
-        mask_s: Some(seconds(told.mask)),
+        episodes: Some(listed.episodes),
+        longest_s: Some(seconds(listed.longest)),
+        scheduler_s: Some(seconds(listed.scheduler)),
+        mask_s: Some(seconds(listed.mask)),
         note: (!scope.has_wakeups).then(|| note.to_owned()),
     }
 }
@@ -247,24 +247,24 @@ fn lost(summary: &Summary) -> LostRecord {
     }
 }
 
-fn thread(told: &ThreadSummary) -> ThreadRecord {
+fn thread(listed: &ThreadSummary) -> ThreadRecord {
     let on = |&(cpu, ns): &(u32, u64)| ThreadCpu {
         cpu: cpu as usize,
         cpu_s: seconds(ns),
     };
     ThreadRecord {
-        thread: told.thread,
-        process: told.process,
-        name: told.name.clone(),
-        cpu_s: seconds(told.cpu_ns),
-        wait_s: told.wait_ns.map(seconds),
-        wait_is_lower_bound: told.is_wait_bound,
-        switches: told.switches,
-        preemptions: told.preemptions,
-        migrations: migrations(&told.migrations),
-        shared_s: told.shared_ns.map(seconds),
-        cpus: told.cpus.iter().map(on).collect(),
-        allowed: told.allowed.as_ref().map(ToString::to_string),
+        thread: listed.thread,
+        process: listed.process,
+        name: listed.name.clone(),
+        cpu_s: seconds(listed.cpu_ns),
+        wait_s: listed.wait_ns.map(seconds),
+        wait_is_lower_bound: listed.is_wait_bound,
+        switches: listed.switches,
+        preemptions: listed.preemptions,
+        migrations: migrations(&listed.migrations),
+        shared_s: listed.shared_ns.map(seconds),
+        cpus: listed.cpus.iter().map(on).collect(),
+        allowed: listed.allowed.as_ref().map(ToString::to_string),
     }
 }
 

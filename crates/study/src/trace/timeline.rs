@@ -13,7 +13,7 @@ use pinwise_sched::{
     Timeline, WaitSpans, Why,
 };
 
-pub(super) fn record(told: &Timeline, from_ns: u64) -> TimelineRecord {
+pub(super) fn record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
     let slice = |slice: &pinwise_sched::Slice| SliceRecord {
         thread: slice.thread,
         cpu: slice.cpu as usize,
@@ -22,21 +22,24 @@ pub(super) fn record(told: &Timeline, from_ns: u64) -> TimelineRecord {
         end: slice.left.into(),
     };
     let shares = |spans: &[u64]| -> Vec<f64> {
-        let share = |&ns: &u64| (ns as f64 / told.span_ns as f64 * 1e4).round() / 1e4;
+        let share = |&ns: &u64| (ns as f64 / listed.span_ns as f64 * 1e4).round() / 1e4;
         spans.iter().map(share).collect()
     };
     TimelineRecord {
         most_slices: MOST_SLICES,
-        slices: told
+        slices: listed
             .slices
             .as_ref()
             .map(|slices| slices.iter().map(slice).collect()),
-        packed: told.packed.as_ref().map(packed),
+        packed: listed.packed.as_ref().map(packed),
         most_packed: MOST_PACKED,
-        waits: told.waits.as_ref().map(|told| waits(told, from_ns)),
-        sharing: told.sharing.as_ref().map(|told| sharing(told, from_ns)),
-        span_s: seconds(told.span_ns),
-        spans: told
+        waits: listed.waits.as_ref().map(|listed| waits(listed, from_ns)),
+        sharing: listed
+            .sharing
+            .as_ref()
+            .map(|listed| sharing(listed, from_ns)),
+        span_s: seconds(listed.span_ns),
+        spans: listed
             .spans
             .iter()
             .map(|cpu| CpuSpans {
@@ -48,21 +51,24 @@ pub(super) fn record(told: &Timeline, from_ns: u64) -> TimelineRecord {
     }
 }
 
-fn packed(told: &PackedSlices) -> PackedSlicesRecord {
+fn packed(listed: &PackedSlices) -> PackedSlicesRecord {
     let cpu = |cpu: &pinwise_sched::CpuSlices| {
         PackedCpuRecord::new(cpu.cpu as usize, cpu.count, &cpu.bytes)
     };
-    PackedSlicesRecord::new(told.threads.clone(), told.cpus.iter().map(cpu).collect())
+    PackedSlicesRecord::new(
+        listed.threads.clone(),
+        listed.cpus.iter().map(cpu).collect(),
+    )
 }
 
-const fn left_out(told: LeftOut) -> LeftOutSpans {
+const fn left_out(listed: LeftOut) -> LeftOutSpans {
     LeftOutSpans {
-        count: told.count,
-        ns: told.ns,
+        count: listed.count,
+        ns: listed.ns,
     }
 }
 
-fn waits(told: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
+fn waits(listed: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
     let mut threads = Vec::new();
     let mut places = BTreeMap::new();
     let mut span = |wait: &pinwise_sched::Wait| {
@@ -76,7 +82,7 @@ fn waits(told: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
             Why::Others => 2,
             Why::Own => 3,
             Why::Starting => 4,
-            Why::Untold => 5,
+            Why::Unreported => 5,
         };
         PackedSpan {
             start_ns: wait.start_ns.saturating_sub(from_ns),
@@ -85,11 +91,11 @@ fn waits(told: &WaitSpans, from_ns: u64) -> PackedWaitsRecord {
             code: place << 3 | why,
         }
     };
-    let spans: Vec<PackedSpan> = told.waits.iter().map(&mut span).collect();
-    PackedWaitsRecord::new(SHORTEST_WAIT_NS, left_out(told.left_out), threads, &spans)
+    let spans: Vec<PackedSpan> = listed.waits.iter().map(&mut span).collect();
+    PackedWaitsRecord::new(SHORTEST_WAIT_NS, left_out(listed.left_out), threads, &spans)
 }
 
-fn sharing(told: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
+fn sharing(listed: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
     let span = |span: &pinwise_sched::SharingSpan| {
         let blame = match span.blame {
             Blame::Scheduler => 0,
@@ -103,8 +109,8 @@ fn sharing(told: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
             code: u64::from(span.threads) << 2 | blame,
         }
     };
-    let spans: Vec<PackedSpan> = told.spans.iter().map(span).collect();
-    PackedSharingRecord::new(left_out(told.left_out), &spans)
+    let spans: Vec<PackedSpan> = listed.spans.iter().map(span).collect();
+    PackedSharingRecord::new(left_out(listed.left_out), &spans)
 }
 
 #[cfg(test)]
@@ -126,7 +132,7 @@ mod tests {
         )
     }
 
-    /// Two threads take turns on CPU 0 and 1, so many slices each of so many
+    /// Two threads take turns on CPU 0 and 1, this many slices each of this many
     /// ns, with gaps between.
     fn record(slices: usize, lengths: &[u64], gaps: &[u64]) -> TraceRecord {
         let topology = Topology::from_synthetic("package:1 core:2 pu:2").unwrap();
@@ -176,12 +182,12 @@ mod tests {
             prop_assert!(many.timeline.slices.is_none());
             let packed = many.timeline.packed.as_ref().unwrap();
             prop_assert_eq!(packed.count, MOST_SLICES as u64 + 100);
-            let mut told = packed.slices().unwrap();
-            told.sort_by_key(|slice| (slice.start_ns + slice.length_ns, slice.start_ns));
-            let sum: u64 = told.iter().map(|slice| slice.length_ns).sum();
+            let mut listed = packed.slices().unwrap();
+            listed.sort_by_key(|slice| (slice.start_ns + slice.length_ns, slice.start_ns));
+            let sum: u64 = listed.iter().map(|slice| slice.length_ns).sum();
             let cpu_ns = (many.figures.totals.cpu_s * 1e9).round();
             prop_assert!((sum as f64 - cpu_ns).abs() <= 1e-9 * cpu_ns);
-            for (slice, packed) in few.timeline.slices.unwrap().iter().zip(told) {
+            for (slice, packed) in few.timeline.slices.unwrap().iter().zip(listed) {
                 prop_assert_eq!(slice.thread, packed.thread);
                 prop_assert_eq!(slice.cpu, packed.cpu);
                 prop_assert_eq!(&slice.end, packed.end);

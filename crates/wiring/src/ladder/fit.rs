@@ -15,7 +15,7 @@ pub(super) struct Step {
     pub(super) knee_bytes: Option<f64>,
 }
 
-/// More points are thinned to so many: the work grows with their cube.
+/// More points are thinned to this many: the work grows with their cube.
 const MOST_POINTS: usize = 200;
 
 /// Two plateaus whose latencies differ by less are one. An outgrown TLB adds

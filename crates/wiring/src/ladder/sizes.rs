@@ -3,7 +3,7 @@
 use super::Point;
 
 /// Neighbours nearer than this are not parted any further, in octaves: a knee
-/// is told to a factor of 1.1.
+/// is known to a factor of 1.1.
 const NEAREST: f64 = 0.2;
 
 /// The first sizes are this far apart, in octaves: no cache is less than twice

@@ -196,7 +196,7 @@ fn fault(known: &Known, ladder: &Ladder, factor: f64) -> Option<String> {
 }
 
 /// Every published ladder in every shape, on this grid and with this noise:
-/// so many of a hundred may be read wrongly.
+/// this many of a hundred may be read wrongly.
 fn check(per_octave: u32, sd: f64, allowed_per_cent: usize) {
     let mut chance = ChaCha8Rng::seed_from_u64(7);
     let mut faults = Vec::new();
@@ -328,11 +328,11 @@ fn what_is_not_reported_is_numbered() {
     for reported in [&[][..], &all[..1], &all[2..], &all[..2], &[all[0], all[2]]] {
         let ladder = read(&points, reported);
         assert_eq!(levels(&ladder), THREE, "{reported:?}");
-        let told = ladder
+        let claimed = ladder
             .plateaus
             .iter()
             .filter(|p| p.reported_bytes.is_some());
-        assert_eq!(told.count(), reported.len());
+        assert_eq!(claimed.count(), reported.len());
     }
     // A knee between two levels in a row has no number.
     let reported = [all[0], ReportedCache { level: 2, ..all[2] }];

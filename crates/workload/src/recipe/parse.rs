@@ -1,6 +1,6 @@
 //! From TOML to a recipe.
 //!
-//! Every mistake is told with its line and key; nothing is guessed and nothing
+//! Every mistake is reported with its line and key; nothing is guessed and nothing
 //! left out silently.
 
 use std::collections::BTreeMap;
@@ -141,7 +141,7 @@ pub(super) fn parse(text: &str) -> Result<Recipe, RecipeError> {
         return Err(RecipeError {
             line: 1,
             key: String::new(),
-            reason: format!("larger than {} KiB: this is no recipe", LARGEST / 1024),
+            reason: format!("larger than {} KiB: this is not a recipe", LARGEST / 1024),
         });
     }
     let raw: RawRecipe = toml::from_str(text).map_err(|error| {

@@ -6,9 +6,9 @@
 //! reads only what the rules ask for. What a placement stands for is decided
 //! elsewhere.
 
-mod doubts;
 mod glob;
 mod parse;
+mod warnings;
 
 pub use glob::Glob;
 
@@ -98,7 +98,7 @@ pub struct Rules {
     pub warnings: Vec<RulesError>,
 }
 
-/// What rules ask of a process; `None` where it cannot be told. Each is asked
+/// What rules ask of a process; `None` where it is unknown. Each is asked
 /// for only where a rule needs it.
 pub trait Process {
     /// The path of its executable.
@@ -148,7 +148,7 @@ impl Rules {
                 User::Name(name) => Some(find(name).ok_or_else(|| RulesError {
                     position: user.position,
                     reason: parse::in_one_line(&format!(
-                        "user: there is no user '{name}' here, so the rule would never match"
+                        "user: no such user here: '{name}', so the rule would never match"
                     )),
                 })?),
             };

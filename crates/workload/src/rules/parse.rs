@@ -1,6 +1,6 @@
 //! From TOML to rules.
 //!
-//! Every mistake is told with line, column and key; nothing is guessed, and a
+//! Every mistake is reported with line, column and key; nothing is guessed, and a
 //! file with a mistake has no rules.
 
 use regex_lite::RegexBuilder;
@@ -52,7 +52,7 @@ pub(super) fn in_one_line(text: &str) -> String {
     text.trim().replace(['\n', '\r'], " ")
 }
 
-/// The text, to tell where in it something stands.
+/// The text, to find the line of something in it.
 struct Source<'a>(&'a str);
 
 impl Source<'_> {
@@ -106,7 +106,7 @@ pub(super) fn parse(text: &str) -> Result<Rules, RulesError> {
         reason,
     };
     if text.len() > LARGEST {
-        let reason = format!("larger than {} KiB: these are no rules", LARGEST / 1024);
+        let reason = format!("larger than {} KiB: these are not rules", LARGEST / 1024);
         return Err(whole(reason));
     }
     let raw: RawRules = toml::from_str(text).map_err(|error| RulesError {
@@ -146,7 +146,7 @@ pub(super) fn parse(text: &str) -> Result<Rules, RulesError> {
 }
 
 /// Does every process of a later rule match an earlier one, as far as equal
-/// patterns and patterns of everything tell?
+/// patterns and patterns of everything show?
 fn covers(earlier: &Rule, later: &Rule) -> bool {
     let takes_all = |pattern: &String| {
         [
@@ -255,7 +255,7 @@ fn user(
     let user = match value.get_ref() {
         RawUser::Id(id) => User::Id(*id),
         RawUser::Name(name) if name.trim().is_empty() || name.contains('\0') => {
-            return Err(source.error(value, "user: it is no name"));
+            return Err(source.error(value, "user: it is not a name"));
         }
         RawUser::Name(name) => match name.parse() {
             Ok(id) => User::Id(id),

@@ -94,7 +94,7 @@ fn the_first_rule_that_matches_decides() {
     assert_eq!(rules.first_match(&mut python), Some(2));
     python.user = None;
     assert_eq!(rules.first_match(&mut python), None);
-    // What cannot be told does not match.
+    // What is unknown does not match.
     assert_eq!(rules.first_match(&mut Someone::default()), None);
 }
 
@@ -182,13 +182,13 @@ fn rules_behind_a_wider_one_are_told() {
 #[test]
 fn rules_that_anybody_can_match_are_doubted() {
     #[track_caller]
-    fn check(lines: &str, told: &[(usize, &str)]) {
+    fn check(lines: &str, known: &[(usize, &str)]) {
         let text = format!("[[rule]]\nname = \"a\"\n{lines}");
-        let doubts = Rules::parse(&text).unwrap().doubts();
-        assert_eq!(doubts.len(), told.len(), "{lines}: {doubts:?}");
-        for (doubt, (line, words)) in doubts.iter().zip(told) {
-            assert_eq!(doubt.position.line, *line, "{doubt}");
-            assert!(doubt.reason.contains(words), "{doubt}");
+        let warnings = Rules::parse(&text).unwrap().warnings();
+        assert_eq!(warnings.len(), known.len(), "{lines}: {warnings:?}");
+        for (warning, (line, words)) in warnings.iter().zip(known) {
+            assert_eq!(warning.position.line, *line, "{warning}");
+            assert!(warning.reason.contains(words), "{warning}");
         }
     }
     let any_file = (2, "any file of that name");

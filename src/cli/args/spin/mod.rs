@@ -37,7 +37,7 @@ pub enum SpinAction {
     Pause(SpinPauseArgs),
     /// Predict how long known algorithms spin, here or on another chip
     Predict(SpinPredictArgs),
-    /// Run an algorithm for real and hold it against its prediction
+    /// Run an algorithm for real and compare it with its prediction
     Replay(Box<SpinReplayArgs>),
     /// Find out whether a program spins, where, and by which algorithm
     Attach(SpinAttachArgs),

@@ -31,7 +31,7 @@ pub struct SpinPauseArgs {
     /// of the table's algorithms says to have meant
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "50ms")]
     pub max_total: Duration,
-    /// Not looking is too long from here on: far more than a wake-up costs
+    /// A blind gap is too long from here on: far more than a wake-up costs
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2ms")]
     pub max_blind_gap: Duration,
     /// Seed of a simulated machine [default: random]

@@ -41,7 +41,7 @@ pub struct SpinReplayArgs {
     /// Give spin-wait hints this length, in nanoseconds
     #[arg(long, value_name = "NS", value_parser = parse_ns, allow_negative_numbers = true)]
     pub pause_ns: Option<f64>,
-    /// CPUs that algorithms are told of [default: those allowed here]
+    /// CPUs that algorithms are told to expect [default: those allowed here]
     #[arg(long, value_name = "N", value_parser = parse_cpus)]
     pub cpus_assumed: Option<u64>,
     /// When the waiter comes, or of a hand-off when the lock is released: times such as
@@ -51,10 +51,10 @@ pub struct SpinReplayArgs {
     /// How long the lock is held for an item (producer-consumer)
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_duration)]
     pub hold: Duration,
-    /// Items at each delay and repeat; times are told for 100
+    /// Items at each delay and repeat; times are reported for 100
     #[arg(long, value_name = "N", default_value = "10", value_parser = parse_count)]
     pub items: usize,
-    /// Go through everything so many times
+    /// Repeat everything K times
     #[arg(long, value_name = "K", default_value = "2", value_parser = parse_count)]
     pub repeat: usize,
     /// Numbers of threads that contend, such as 2,8 [default: 1, 2 and 4 per CPU]

@@ -17,11 +17,11 @@ pub struct SpinScanArgs {
     /// Programs, libraries and object files (ELF, x86-64 or arm64).
     #[arg(required = true, value_name = "BINARY")]
     pub binaries: Vec<PathBuf>,
-    /// Tell gaps on this chip; may be given several times. Usual: broadwell,
+    /// Report gaps on this chip; may be given several times. Usual: broadwell,
     /// skylake-sp, ice-lake-sp, meteor-lake-p and zen-4.
     #[arg(long = "cpu", value_name = "CHIP")]
     pub chips: Vec<String>,
-    /// Tell gaps on this machine, too: its PAUSE is measured.
+    /// Report gaps on this machine, too: its PAUSE is measured.
     #[arg(long)]
     pub here: bool,
     /// CPUs that the program would count, for algorithms that go by them. Usual:
@@ -32,16 +32,16 @@ pub struct SpinScanArgs {
     /// of the chips.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub max_blind_gap: Option<Duration>,
-    /// What becomes of loops whose gap the code does not say.
+    /// How to treat loops whose gap is not known from the code.
     #[arg(long, value_enum, default_value_t = UnknownGap::Pass, requires = "max_blind_gap")]
     pub unknown: UnknownGap,
 }
 
-/// What becomes of loops whose gap the code does not say.
+/// How to treat loops whose gap is not known from the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UnknownGap {
     /// They fail the limit.
     Fail,
-    /// They pass, and are told.
+    /// They pass, and are reported.
     Pass,
 }

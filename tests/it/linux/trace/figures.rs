@@ -1,4 +1,4 @@
-//! What a trace tells of a command is what the kernel counted for it, or is
+//! What a trace reports of a command is what the kernel counted for it, or is
 //! called a lower bound.
 
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ const STORM: &str = "i=0; while [ $i -lt 300 ]; do (:); i=$((i+1)); done";
 #[test]
 fn a_thread_is_told_once() {
     for tier in all_tiers("a_thread_is_told_once") {
-        // Two of three runs told some twice.
+        // Two of three runs reported some twice.
         for _ in 0..4 {
             let record = trace(tier, &["sh", "-c", STORM]);
             let threads = record["threads"].as_array().unwrap();
@@ -61,7 +61,7 @@ fn a_thread_is_told_once() {
             let many = numbers.len();
             numbers.sort_unstable();
             numbers.dedup();
-            assert_eq!(numbers.len(), many, "{tier}: threads are told twice");
+            assert_eq!(numbers.len(), many, "{tier}: threads are reported twice");
             if tier != "proc" && record["lost"]["records"] == 0 {
                 assert_eq!(record["totals"]["threads"], 301, "{tier}");
             }
@@ -79,14 +79,14 @@ fn crowd(notes: &Path) -> String {
     )
 }
 
-/// Queued time as the trace told it, and as the processes did.
+/// Queued time as the trace reported it, and as the processes did.
 fn queued(record: &Value, notes: &Path) -> (f64, f64) {
     let text = std::fs::read_to_string(notes).unwrap();
-    let told = text.lines().map(|line| line.parse::<f64>().unwrap() * 1e-9);
-    (seconds(&record["waits"]["total_s"]), told.sum())
+    let reported = text.lines().map(|line| line.parse::<f64>().unwrap() * 1e-9);
+    (seconds(&record["waits"]["total_s"]), reported.sum())
 }
 
-/// Root in the first namespaces, whom the kernel tells of every thread that ends.
+/// Root in the first namespaces, to whom the kernel reports every thread that ends.
 fn is_told_of_exits() -> bool {
     let is_first = |name: &str, inode: &str| {
         let link = std::fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
@@ -107,7 +107,7 @@ fn queued_time_of_threads_that_ended_is_known_or_a_lower_bound() {
         let (told_s, true_s) = queued(&record, &notes);
         assert!(true_s > 0.01, "{true_s}");
         assert!(told_s > 0.0, "{told_s} of {true_s}");
-        // What is queued after the note, on the way out, is told, too.
+        // What is queued after the note, on the way out, is reported, too.
         if is_told_of_exits() {
             assert!(!is_bound(&record, "queued"), "{tier}: {told_s} of {true_s}");
         }
@@ -140,7 +140,7 @@ fn without_rights_queued_time_is_a_lower_bound() {
     command.env("XDG_RUNTIME_DIR", folder.path());
     let output = command.output().unwrap();
     let (out, err) = crate::support::texts(&output);
-    if err.contains("cannot be had") || err.contains("Permission denied") {
+    if err.contains("is not available here") || err.contains("Permission denied") {
         skipped(test, err.trim());
         return;
     }

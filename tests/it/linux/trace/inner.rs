@@ -90,13 +90,13 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
     let mut machine = LinuxMachine::open(false)?;
     if order["tiers"].is_boolean() {
         let tiers = machine.tiers();
-        let told = tiers.iter().map(|tier| {
+        let reported = tiers.iter().map(|tier| {
             let refused = tier.refused.as_ref();
             let reason = refused.map(|refusal| refusal.reason.clone());
             let remedy = refused.and_then(|refusal| refusal.remedy.clone());
             (tier.tier.name().to_owned(), json!([reason, remedy]))
         });
-        return Ok(Value::Object(told.collect()));
+        return Ok(Value::Object(reported.collect()));
     }
     let (topology, _) = machine.topology()?;
     let words: Vec<String> = serde_json::from_value(order["command"].clone()).unwrap_or_default();
@@ -131,7 +131,7 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
         ..Seen::default()
     };
     let traced = machine.trace(&order_made, &mut seen)?;
-    Ok(seen.told(&traced))
+    Ok(seen.reported(&traced))
 }
 
 /// What a listener made of events.
@@ -165,7 +165,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn told(&self, traced: &Traced) -> Value {
+    fn reported(&self, traced: &Traced) -> Value {
         let run = traced.run.as_ref();
         let switches =
             run.and_then(|run| Some(run.voluntary_switches? + run.involuntary_switches?));

@@ -32,7 +32,7 @@ fn wait_for(path: &Path, lines: usize) -> String {
     panic!("{} was never written", path.display());
 }
 
-/// Runs a command under pinwise that leaves a process behind in each of so many
+/// Runs a command under pinwise that leaves a process behind in each of this many
 /// runs; what pinwise printed, after each of them went on.
 fn left_behind(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> Option<String> {
     let (number, gate, note) = (folder.join("pid"), folder.join("gate"), folder.join("note"));

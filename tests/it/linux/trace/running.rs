@@ -81,15 +81,15 @@ fn a_trace_ends_with_its_process() {
 fn processes_that_are_not_there_are_told() {
     for tier in ["proc", "switch"] {
         let refused = Order(json!({"tier": tier, "pid": i32::MAX})).make();
-        let told = format!("process {}: there is no such process", i32::MAX);
-        assert_eq!(refused["error"], told.as_str());
+        let reported = format!("process {}: there is no such process", i32::MAX);
+        assert_eq!(refused["error"], reported.as_str());
     }
     let mut process = Process::start("exit 0");
     // Until it is waited for its number is taken.
     std::thread::sleep(Duration::from_millis(300));
     let refused = Order(json!({"pid": process.pid()})).make();
-    let told = format!("process {}: it has ended already", process.pid());
-    assert_eq!(refused["error"], told.as_str());
+    let reported = format!("process {}: it has ended already", process.pid());
+    assert_eq!(refused["error"], reported.as_str());
     process.0.wait().unwrap();
 }
 

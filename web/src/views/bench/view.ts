@@ -1,4 +1,4 @@
-// A bench: what it comes to, how kernels scale, and what SMT yields.
+// A bench: its summary, how kernels scale, and what SMT yields.
 
 import './style.css';
 

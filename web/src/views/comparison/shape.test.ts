@@ -90,7 +90,7 @@ test('where higher is better the highest value stands first', () => {
   expect(lines.map((l) => l.name)).toEqual(['quick', 'slow']);
 });
 
-test("the first thing told is the record's headline", () => {
+test("the record's headline comes first", () => {
   const figure = { change: '−20.0 %', interval: '−30.0 to −10.0 %' };
   expect(head(comparison({ verdict: { headline: figure } })).figure).toBe(
     figure,
@@ -119,10 +119,10 @@ test('of a rate the best arm is the one with most', () => {
 });
 
 test('an experiment that runs has no verdict, whatever its record says', () => {
-  const told = head(comparison({ stopped: null }));
-  expect(told.isEnded).toBe(false);
-  expect(told.sentence).toContain('7 runs');
-  expect(told.figure).toBeNull();
+  const shown = head(comparison({ stopped: null }));
+  expect(shown.isEnded).toBe(false);
+  expect(shown.sentence).toContain('7 runs');
+  expect(shown.figure).toBeNull();
 });
 
 test('an interval of which an end is missing is none', () => {

@@ -188,9 +188,11 @@ export function ratioLines(
 
 /** The ratio plot in a sentence. */
 export function ratioSummary(rows: readonly RatioLine[], what: string): string {
-  const told = rows.slice(0, 3).map((r) => `${r.name} ${r.change} (${r.word})`);
+  const words = rows
+    .slice(0, 3)
+    .map((r) => `${r.name} ${r.change} (${r.word})`);
   const more = rows.length > 3 ? ` and ${rows.length - 3} more` : '';
-  return `${what}: ${told.join(', ')}${more}.`;
+  return `${what}: ${words.join(', ')}${more}.`;
 }
 
 /**
@@ -280,7 +282,7 @@ export function timeSummary(
   all: readonly Moment[],
 ): string {
   const shared = `${count(all.length, 'run')}, each over its arm's median`;
-  if (path.length === 0) return `${shared}; too few to tell a drift.`;
+  if (path.length === 0) return `${shared}; too few to detect a drift.`;
   const levels = path.map(([, level]) => level);
   return `${shared}. The running median moves between ${change(Math.min(...levels))} and ${change(Math.max(...levels))}.`;
 }
@@ -319,14 +321,14 @@ export function quantileRows(
     });
 }
 
-const told = (effect: EffectRecord | null | undefined): string | null =>
+const words = (effect: EffectRecord | null | undefined): string | null =>
   effect?.text
     ? effect.text + (effect.interval ? ` (${effect.interval})` : '')
     : null;
 
 /** A contrast as another judge sees it; null where it was not asked. */
 const judged = (contrast: ContrastRecord, judge: string): string | null =>
-  told(contrast.others?.find((other) => other.judge === judge)?.effect);
+  words(contrast.others?.find((other) => other.judge === judge)?.effect);
 
 /** What the ratio depends on, so that it is not to be relied on elsewhere. */
 function dependences(contrast: ContrastRecord): string {
@@ -347,7 +349,7 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
       ? [
           [
             name,
-            told(c.effect),
+            words(c.effect),
             word,
             finite(c.p_adjusted) ? p(c.p_adjusted) : null,
             finite(c.cpu_time_ratio) ? change(c.cpu_time_ratio) : null,

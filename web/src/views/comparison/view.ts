@@ -2,7 +2,7 @@
 
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
-import { chartSlot, keeper } from '../../keep';
+import { chartSlot, keyedSlot } from '../../keep';
 import { commandList, headline, recordCommands } from '../../headline';
 import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
@@ -23,7 +23,7 @@ import { armLines, armRows, head, isRate, traceRows } from './shape';
 
 /** Draws a `pinwise.comparison/1`; a record that grew is drawn in place. */
 export function comparisonView(record: AnyRecord, page: Page): View {
-  const top = keeper();
+  const top = keyedSlot();
   const ratio = chartSlot('Against the baseline');
   const dots = chartSlot('Every run');
   const time = chartSlot('Over time');
@@ -33,10 +33,10 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     time.show(timePlan(shown, highlight.chosen())),
   );
   const [contrasts, findings, scheduler, method] = [
-    keeper(),
-    keeper(),
-    keeper(),
-    keeper(),
+    keyedSlot(),
+    keyedSlot(),
+    keyedSlot(),
+    keyedSlot(),
   ];
   const element = h(
     'article',
@@ -246,9 +246,9 @@ function methodPart(
           : null,
       ],
       [
-        'False claims',
+        'Error rate',
         share(plan?.alpha)
-          ? `at most ${share(plan?.alpha)} over all arms and looks (α)`
+          ? `at most ${share(plan?.alpha)} over all arms and interim looks (α)`
           : null,
       ],
       [

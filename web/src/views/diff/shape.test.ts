@@ -50,7 +50,7 @@ test('only ratios that stand on a logarithmic axis are drawn, only whole interva
     { name: 'y', ratio: 1.1, low: null, high: null, verdict: 'cannot_tell' },
   ]);
   expect(ratioSummary(ratioRows(DIFF))).toBe(
-    'B over A, of 2 figures: 1 lower, 1 cannot be told.',
+    'B over A, of 2 figures: 1 lower, 1 inconclusive.',
   );
 });
 
@@ -63,7 +63,7 @@ test('every figure stands in the table, unknown ones as nothing', () => {
     '−50.0 % (−60.0 % to −40.0 %)',
     'lower',
   ]);
-  expect(rows[2]).toEqual(['gone', '1.00 s', null, null, 'cannot be told']);
+  expect(rows[2]).toEqual(['gone', '1.00 s', null, null, 'inconclusive']);
   expect(changeText({ ratio: null })).toBeNull();
   expect(figureRows({})).toEqual([]);
 });

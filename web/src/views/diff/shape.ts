@@ -8,7 +8,7 @@ export const VERDICTS: Readonly<Record<string, string>> = {
   lower: 'lower',
   higher: 'higher',
   same: 'the same',
-  cannot_tell: 'cannot be told',
+  cannot_tell: 'inconclusive',
 };
 
 /** "cpu:0 over os-default". */
@@ -85,13 +85,13 @@ export function figureRows(record: DiffRecord): (string | null)[][] {
 export function ratioSummary(rows: readonly RatioRow[]): string {
   const count = (verdict: string): number =>
     rows.filter((row) => row.verdict === verdict).length;
-  const told = [
+  const shown = [
     [count('lower'), 'lower'],
     [count('higher'), 'higher'],
     [count('same'), 'the same'],
-    [count('cannot_tell'), 'cannot be told'],
+    [count('cannot_tell'), 'inconclusive'],
   ] as const;
-  const parts = told
+  const parts = shown
     .filter(([number]) => number > 0)
     .map(([number, word]) => `${number} ${word}`);
   return `B over A, of ${rows.length} figures: ${parts.join(', ')}.`;

@@ -10,11 +10,11 @@ export type FigureChange = FleetDiff['figures'][number];
 export type Side = ReturnType<typeof readSide>;
 
 function readSide(value: FleetSide | null | undefined) {
-  const told = fields(value);
+  const raw = fields(value);
   return {
-    fleet: text(told.fleet),
-    group: text(told.group),
-    nodes: number(told.nodes),
+    fleet: text(raw.fleet),
+    group: text(raw.group),
+    nodes: number(raw.nodes),
   };
 }
 
@@ -23,19 +23,19 @@ export function readFleetDiff(any: AnyRecord) {
   return {
     a: readSide(record.a),
     b: readSide(record.b),
-    settings: each(record.settings, (told) => ({
-      name: text(told.name),
-      a: text(told.a) || null,
-      b: text(told.b) || null,
+    settings: each(record.settings, (raw) => ({
+      name: text(raw.name),
+      a: text(raw.a) || null,
+      b: text(raw.b) || null,
     })),
-    figures: each(record.figures, (told) => ({
-      label: labelOf(told),
-      unit: text(told.unit),
-      a: number(told.a),
-      b: number(told.b),
-      ratio: number(told.ratio),
-      low: number(told.low),
-      high: number(told.high),
+    figures: each(record.figures, (raw) => ({
+      label: labelOf(raw),
+      unit: text(raw.unit),
+      a: number(raw.a),
+      b: number(raw.b),
+      ratio: number(raw.ratio),
+      low: number(raw.low),
+      high: number(raw.high),
     })),
     onlyOne: texts(record.only_one),
     sentence: text(record.sentence),

@@ -167,7 +167,7 @@ function settings(diff: FleetDiff): HTMLElement {
   return section(
     'Settings that differ',
     diff.settings.length === 0
-      ? h('p', { class: 'muted' }, 'None that is told of both.')
+      ? h('p', { class: 'muted' }, 'None that both report.')
       : tableElement({
           caption: 'What most nodes of each have',
           columns: [{ name: 'Setting' }, { name: 'First' }, { name: 'Second' }],

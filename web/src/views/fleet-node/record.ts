@@ -16,27 +16,27 @@ export function readNode(any: AnyRecord) {
     started: text(record.started),
     ended: text(record.ended),
     attempts: number(record.attempts),
-    /** `null` where the machine could not be told. */
+    /** `null` where the machine is unknown. */
     host: record.host ? fields(record.host) : null,
     settings: pairs(record.settings),
-    steps: each(record.steps, (told) => ({
-      name: text(told.name),
-      state: text(told.state),
-      record: text(told.record),
-      attempt: number(told.attempt),
-      why: text(told.why),
-      elapsedS: number(told.elapsed_s),
+    steps: each(record.steps, (raw) => ({
+      name: text(raw.name),
+      state: text(raw.state),
+      record: text(raw.record),
+      attempt: number(raw.attempt),
+      why: text(raw.why),
+      elapsedS: number(raw.elapsed_s),
     })),
-    figures: each(record.figures, (told) => {
-      const value = number(told.value);
+    figures: each(record.figures, (raw) => {
+      const value = number(raw.value);
       return value === null
         ? null
         : {
-            label: labelOf(told),
-            unit: text(told.unit),
+            label: labelOf(raw),
+            unit: text(raw.unit),
             value,
-            low: number(told.low),
-            high: number(told.high),
+            low: number(raw.low),
+            high: number(raw.high),
           };
     }),
     clockAheadS: number(record.clock_ahead_s),

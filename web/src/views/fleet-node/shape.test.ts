@@ -1,4 +1,4 @@
-// A node beside its equals.
+// A node beside its peers.
 
 import { describe, expect, test } from 'vitest';
 
@@ -6,7 +6,7 @@ import { readReport } from '../fleet-report/record';
 import { readNode } from './record';
 import {
   clockWords,
-  departuresOf,
+  outliersOf,
   figureRows,
   groupOfNode,
   stepWords,
@@ -75,16 +75,16 @@ describe('a node', () => {
   });
 
   test('has its figures beside the median of its group', () => {
-    const departures = departuresOf(
+    const outliers = outliersOf(
       node(),
       report([
         { node: 'n1', group: 1, figure: 'a · latency' },
         { node: 'n2', group: 1, figure: 'a · other' },
       ]),
     );
-    expect(departures).toHaveLength(1);
-    const rows = figureRows(node(), report().groups[1]!, departures).map(
-      (row) => row.map((cell) => cell.text),
+    expect(outliers).toHaveLength(1);
+    const rows = figureRows(node(), report().groups[1]!, outliers).map((row) =>
+      row.map((cell) => cell.text),
     );
     expect(rows[0]).toEqual([
       'a · latency',
@@ -92,7 +92,7 @@ describe('a node', () => {
       '170 ns to 190 ns',
       '90.0 ns',
       '×2.00',
-      'departs',
+      'outlier',
     ]);
     expect(rows[1]).toEqual(['a · other', '2.00', '–', '–', '–', '']);
     expect(rows).toHaveLength(2);

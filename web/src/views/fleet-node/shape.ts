@@ -1,4 +1,4 @@
-// A node beside its equals: which group of a report it is of, and its figures
+// A node beside its peers: which group of a report it is of, and its figures
 // and settings beside what is typical there.
 
 import { quantity } from '../../format';
@@ -26,7 +26,7 @@ function traits(node: FleetNode): Map<string, string> {
   return new Map([...own, ...node.settings]);
 }
 
-/** The node's group: the report names it with what departs, else the one that it is like in most. */
+/** The node's group: the report names it with its anomalies, else the one that it is like in most. */
 export function groupOfNode(node: FleetNode, report: Report): Group | null {
   const named = report.outliers.find(
     (outlier) => outlier.node === node.node,
@@ -40,7 +40,7 @@ export function groupOfNode(node: FleetNode, report: Report): Group | null {
       Math.max(1, identity.length),
   );
   const best = Math.max(0, ...shares);
-  // Two groups that fit alike tell nothing.
+  // Two groups that fit alike decide nothing.
   return best > 0 && shares.filter((share) => share === best).length === 1
     ? report.groups[shares.indexOf(best)]!
     : null;
@@ -63,7 +63,7 @@ export function stepWords(node: FleetNode): string {
 }
 
 /** What the report says of this node. */
-export const departuresOf = (node: FleetNode, report: Report): Outlier[] =>
+export const outliersOf = (node: FleetNode, report: Report): Outlier[] =>
   report.outliers.filter((outlier) => outlier.node === node.node);
 
 /** "90 to 93 ns" */
@@ -77,16 +77,16 @@ function intervalWords(
     : `${quantity(low, unit)} to ${quantity(high, unit)}`;
 }
 
-/** Figures beside the group's median; what departs is marked. */
+/** Figures beside the group's median; outliers are marked. */
 export function figureRows(
   node: FleetNode,
   group: Group | null,
-  departures: readonly Outlier[],
+  outliers: readonly Outlier[],
 ): Cell[][] {
   const typical = new Map(
     group?.figures.map((figure) => [figure.label, figure.median]),
   );
-  const departing = new Set(departures.map((outlier) => outlier.figure));
+  const outlying = new Set(outliers.map((outlier) => outlier.figure));
   return node.figures.map((figure) => {
     const middle = typical.get(figure.label) ?? null;
     const ratio =
@@ -97,12 +97,12 @@ export function figureRows(
       { text: intervalWords(figure.low, figure.high, figure.unit) },
       { text: quantity(middle, figure.unit), sort: middle },
       { text: ratio === null ? '–' : timesMark(ratio), sort: ratio },
-      { text: departing.has(figure.label) ? 'departs' : '' },
+      { text: outlying.has(figure.label) ? 'outlier' : '' },
     ];
   });
 }
 
-/** "3.2 s ahead"; empty where clocks agree, or are not told. */
+/** "3.2 s ahead"; empty where clocks agree, or are unknown. */
 export function clockWords(ahead: number | null): string {
   if (ahead === null || Math.abs(ahead) < 1) return '';
   return `${quantity(Math.abs(ahead), 's')} ${ahead > 0 ? 'ahead' : 'behind'}`;

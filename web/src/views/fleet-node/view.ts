@@ -1,5 +1,5 @@
 // A node of a fleet: what ran on it and how that ended, its settings, and its
-// figures beside those of its equals where a report is at hand.
+// figures beside those of its peers where a report is at hand.
 
 import { fill, h, visible } from '../../dom';
 import { minute, seconds } from '../../format';
@@ -15,7 +15,7 @@ import type { FleetNode } from './record';
 import { readNode } from './record';
 import {
   clockWords,
-  departuresOf,
+  outliersOf,
   figureRows,
   groupOfNode,
   stepWords,
@@ -45,7 +45,7 @@ function draw(
   report: Report | null,
 ): void {
   const group = report && groupOfNode(node, report);
-  const departures = report ? departuresOf(node, report) : [];
+  const outliers = report ? outliersOf(node, report) : [];
   fill(
     element,
     h(
@@ -53,33 +53,33 @@ function draw(
       { class: 'verdict' },
       visible(`${node.node || 'A node'}: ${stepWords(node)}`),
     ),
-    departureList(departures, report, group),
+    outlierList(outliers, report, group),
     links(node, page, report),
     section('What ran', stepTable(node, page)),
-    node.figures.length > 0 ? figures(node, group, departures) : null,
+    node.figures.length > 0 ? figures(node, group, outliers) : null,
     node.settings.length > 0 ? settings(node, group) : null,
     machine(node),
   );
 }
 
-function departureList(
-  departures: readonly Outlier[],
+function outlierList(
+  outliers: readonly Outlier[],
   report: Report | null,
   group: Group | null,
 ): HTMLElement | null {
   if (report === null) return null;
-  if (departures.length === 0)
+  if (outliers.length === 0)
     return h(
       'p',
       {},
       group === null
-        ? 'The report of its fleet names nothing that departs on this node.'
-        : visible(`It departs in nothing from its group (${group.name}).`),
+        ? 'The report of its fleet names no anomaly on this node.'
+        : visible(`It does not differ from its group (${group.name}).`),
     );
   return h(
     'ul',
     { class: 'findings' },
-    ...departures.map((outlier) =>
+    ...outliers.map((outlier) =>
       h(
         'li',
         { class: 'warning' },
@@ -142,7 +142,7 @@ function stepTable(node: FleetNode, page: Page): HTMLElement {
 function figures(
   node: FleetNode,
   group: Group | null,
-  departures: readonly Outlier[],
+  outliers: readonly Outlier[],
 ): HTMLElement {
   return section(
     'Figures',
@@ -160,7 +160,7 @@ function figures(
         { name: 'Ratio', isNumber: true },
         { name: 'Beside its group' },
       ],
-      rows: figureRows(node, group, departures),
+      rows: figureRows(node, group, outliers),
     }).element,
   );
 }

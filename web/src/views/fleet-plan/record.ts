@@ -14,23 +14,23 @@ export function readPlan(any: AnyRecord) {
     host: text(record.host),
     pinwise: text(record.pinwise),
     launcher: text(record.launcher),
-    steps: each(record.steps, (told) => ({
-      name: text(told.name),
-      words: texts(told.arguments),
-      timeoutS: number(told.timeout_s),
+    steps: each(record.steps, (raw) => ({
+      name: text(raw.name),
+      words: texts(raw.arguments),
+      timeoutS: number(raw.timeout_s),
     })),
     nodes: texts(record.nodes),
     asked: number(record.asked),
     folder: text(record.folder),
-    jobs: each(record.jobs, (told) => ({
-      id: text(told.id),
-      node: text(told.node),
-      submitted: text(told.submitted),
+    jobs: each(record.jobs, (raw) => ({
+      id: text(raw.id),
+      node: text(raw.node),
+      submitted: text(raw.submitted),
     })),
     leftOut: texts(record.left_out),
-    planted: each(record.planted, (told) => ({
-      node: text(told.node),
-      fault: text(told.fault),
+    planted: each(record.planted, (raw) => ({
+      node: text(raw.node),
+      fault: text(raw.fault),
     })),
     tags: texts(record.tags),
   };

@@ -124,7 +124,7 @@ const named = (names: readonly string[]): string =>
 
 function steps(plan: Plan): HTMLElement {
   if (plan.steps.length === 0)
-    return h('p', { class: 'muted' }, 'No steps are told.');
+    return h('p', { class: 'muted' }, 'No steps recorded.');
   return tableElement({
     caption: 'Steps, in this order',
     columns: [
@@ -154,15 +154,15 @@ const jobs = (plan: Plan): HTMLElement =>
 /** Faults of a simulated fleet, and whether the nodes that have them are named. */
 function plantedPart(
   plan: Plan,
-  departing: ReadonlySet<string> | null,
+  outlying: ReadonlySet<string> | null,
   page: Page,
 ): HTMLElement | null {
   if (plan.planted.length === 0) return null;
   const nodes = new Set(plan.planted.map((fault) => fault.node));
   const found =
-    departing === null
+    outlying === null
       ? 0
-      : [...nodes].filter((node) => departing.has(node)).length;
+      : [...nodes].filter((node) => outlying.has(node)).length;
   const rows = plan.planted.map(({ node, fault }) => {
     const id = `${plan.id}.${node}`;
     return [
@@ -173,7 +173,7 @@ function plantedPart(
           : undefined,
       },
       { text: fault },
-      ...(departing ? [{ text: departing.has(node) ? 'yes' : 'no' }] : []),
+      ...(outlying ? [{ text: outlying.has(node) ? 'yes' : 'no' }] : []),
     ];
   });
   return section(
@@ -181,14 +181,14 @@ function plantedPart(
     h(
       'p',
       {},
-      `This fleet is simulated: ${count(plan.planted.length, 'fault was', 'faults were')} planted on ${count(nodes.size, 'node')}.${departing ? ` The report names ${found.toLocaleString('en-US')} of these nodes, and ${count(departing.size - found, 'other')}.` : ''}`,
+      `This fleet is simulated: ${count(plan.planted.length, 'fault was', 'faults were')} planted on ${count(nodes.size, 'node')}.${outlying ? ` The report names ${found.toLocaleString('en-US')} of these nodes, and ${count(outlying.size - found, 'other')}.` : ''}`,
     ),
     sortableTable({
       caption: 'Planted faults',
       columns: [
         { name: 'Node' },
         { name: 'Fault' },
-        ...(departing ? [{ name: 'Named by the report' }] : []),
+        ...(outlying ? [{ name: 'Named by the report' }] : []),
       ],
       rows,
     }).element,

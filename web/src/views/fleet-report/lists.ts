@@ -10,11 +10,11 @@ export function nodeLists(
   names: () => readonly string[],
   what: string,
 ): { element: HTMLElement; show(): void } {
-  const told = h('span', { class: 'muted' });
+  const status = h('span', { class: 'muted' });
   const show = (): void => {
     const all = new Set(names());
     const left = all.size - plainNames([...all]).length;
-    told.textContent =
+    status.textContent =
       count(all.size, 'node') +
       (left > 0
         ? `; ${count(left, 'name')} that no host can have ${left === 1 ? 'is' : 'are'} not copied`
@@ -25,7 +25,7 @@ export function nodeLists(
     element: h(
       'div',
       { class: 'lists' },
-      told,
+      status,
       copyButton(
         () => commaList(names()),
         `names of ${what}, by commas`,

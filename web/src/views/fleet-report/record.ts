@@ -16,7 +16,7 @@ export type Report = ReturnType<typeof readReport>;
 export type Group = ReturnType<typeof readGroup>;
 /** A figure over the nodes of a group. */
 export type GroupFigure = ReturnType<typeof readFigure>;
-/** A figure, or a setting, of a node that departs from its group. */
+/** A figure, or a setting, of a node that differs from its group. */
 export type Outlier = ReturnType<typeof readOutlier>;
 /** What outliers have in common. */
 export type Common = ReturnType<typeof readCommon>;
@@ -33,69 +33,69 @@ export const pairs = (
     .sort(([a], [b]) => a.localeCompare(b));
 
 /** "step · name", as outliers name it. */
-export const labelOf = (told: {
+export const labelOf = (raw: {
   step?: string | null;
   name?: string | null;
-}): string => [text(told.step), text(told.name)].filter(Boolean).join(' · ');
+}): string => [text(raw.step), text(raw.name)].filter(Boolean).join(' · ');
 
-const readFinding = (told: Finding): Finding => ({
-  check: text(told.check),
+const readFinding = (raw: Finding): Finding => ({
+  check: text(raw.check),
   severity:
-    told.severity === 'warning' || told.severity === 'problem'
-      ? told.severity
+    raw.severity === 'warning' || raw.severity === 'problem'
+      ? raw.severity
       : 'note',
-  sentence: text(told.sentence),
-  advice: text(told.advice),
+  sentence: text(raw.sentence),
+  advice: text(raw.advice),
 });
 
-const readFigure = (told: FleetFigure) => ({
-  label: labelOf(told),
-  unit: text(told.unit),
-  nodes: number(told.nodes),
-  median: number(told.median),
+const readFigure = (raw: FleetFigure) => ({
+  label: labelOf(raw),
+  unit: text(raw.unit),
+  nodes: number(raw.nodes),
+  median: number(raw.median),
   /** About the relative spread of ordinary nodes. */
-  spread: number(told.spread),
-  p5: number(told.p5),
-  p95: number(told.p95),
-  least: number(told.least),
-  greatest: number(told.greatest),
+  spread: number(raw.spread),
+  p5: number(raw.p5),
+  p95: number(raw.p95),
+  least: number(raw.least),
+  greatest: number(raw.greatest),
 });
 
-const readGroup = (told: FleetGroup) => ({
-  name: text(told.name),
-  nodes: number(told.nodes),
-  identity: pairs(told.identity),
-  figures: each(told.figures, readFigure),
+const readGroup = (raw: FleetGroup) => ({
+  name: text(raw.name),
+  nodes: number(raw.nodes),
+  identity: pairs(raw.identity),
+  figures: each(raw.figures, readFigure),
 });
 
-const readOutlier = (told: FleetOutlier) => ({
-  node: text(told.node),
+const readOutlier = (raw: FleetOutlier) => ({
+  node: text(raw.node),
   /** Place among the groups. */
-  group: number(told.group),
-  isSetting: optional(told.setting) !== null,
-  figure: text(told.figure),
-  unit: text(told.unit),
-  value: number(told.value),
-  typical: number(told.typical),
-  ratio: number(told.ratio),
-  adjustedP: number(told.adjusted_p),
-  setting: optional(told.setting),
-  typicalSetting: optional(told.typical_setting),
-  record: text(told.record),
-  sentence: text(told.sentence),
+  group: number(raw.group),
+  isSetting: optional(raw.setting) !== null,
+  figure: text(raw.figure),
+  unit: text(raw.unit),
+  value: number(raw.value),
+  typical: number(raw.typical),
+  ratio: number(raw.ratio),
+  adjustedP: number(raw.adjusted_p),
+  setting: optional(raw.setting),
+  typicalSetting: optional(raw.typical_setting),
+  record: text(raw.record),
+  sentence: text(raw.sentence),
 });
 
-const readCommon = (told: FleetCommon) => ({
-  group: number(told.group),
-  figures: texts(told.figures),
-  nodes: texts(told.nodes),
-  setting: text(told.setting),
-  value: text(told.value),
-  outliersWith: number(told.outliers_with),
-  othersWith: number(told.others_with),
-  others: number(told.others),
-  adjustedP: number(told.adjusted_p),
-  sentence: text(told.sentence),
+const readCommon = (raw: FleetCommon) => ({
+  group: number(raw.group),
+  figures: texts(raw.figures),
+  nodes: texts(raw.nodes),
+  setting: text(raw.setting),
+  value: text(raw.value),
+  outliersWith: number(raw.outliers_with),
+  othersWith: number(raw.others_with),
+  others: number(raw.others),
+  adjustedP: number(raw.adjusted_p),
+  sentence: text(raw.sentence),
 });
 
 /** The report of a record. */

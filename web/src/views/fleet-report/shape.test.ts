@@ -1,4 +1,4 @@
-// What is told of a fleet's report.
+// What is shown of a fleet's report.
 
 import { describe, expect, test } from 'vitest';
 
@@ -6,7 +6,7 @@ import { readReport } from './record';
 import type { Outlier } from './record';
 import {
   chance,
-  departing,
+  outlierNodes,
   figuresOf,
   groupName,
   groupRange,
@@ -101,7 +101,7 @@ describe('a report of a fleet', () => {
     expect(missingWords(report({ asked: null, nodes: null }))).toBe('');
   });
 
-  test('has one row for each that departs, with words of settings', () => {
+  test('has one row for each anomaly, with words of settings', () => {
     const rows = report().outliers.map((one) =>
       outlierRow(one, report(), link).map((cell) => cell.text),
     );
@@ -123,8 +123,8 @@ describe('a report of a fleet', () => {
     ).toBeUndefined();
   });
 
-  test('puts what departs on a node together, in the order of the record', () => {
-    const nodes = departing(report().outliers);
+  test('puts the anomalies of a node together, in the order of the record', () => {
+    const nodes = outlierNodes(report().outliers);
     expect(nodes.map((node) => [node.node, node.outliers.length])).toEqual([
       ['n1', 2],
       ['n2', 1],
@@ -216,9 +216,9 @@ describe('a strip', () => {
     }
   });
 
-  test('is told in words, and not drawn where its median is no measure', () => {
+  test('is described in words, and not drawn where its median is no measure', () => {
     expect(stripWords(figure, 3)).toBe(
-      'median 90.0 ns, ordinary nodes within about 3.0 % of it, 5th to 95th percentile 85.5 ns to 94.5 ns, least 80.0 ns, greatest 180 ns; 3 nodes depart',
+      'median 90.0 ns, ordinary nodes within about 3.0 % of it, 5th to 95th percentile 85.5 ns to 94.5 ns, least 80.0 ns, greatest 180 ns; 3 outliers',
     );
     expect(stripOf(figure)!.box![1]).toBeCloseTo(1.05);
     expect(stripOf({ ...figure, median: 0 })).toBeNull();
@@ -226,10 +226,10 @@ describe('a strip', () => {
     expect(stripOf({ ...figure, p5: null })!.box).toBeNull();
     expect(
       stripWords({ ...figure, spread: null, p5: null, least: null }, 1),
-    ).toBe('median 90.0 ns; 1 node departs');
+    ).toBe('median 90.0 ns; 1 outlier');
   });
 
-  test('is there for what departs beside the figures, too, and not for settings', () => {
+  test('is there for outliers beside the figures, too, and not for settings', () => {
     const outliers = [
       outlier('n1', 'wiring · latency'),
       outlier('n1', 'wiring · width of intervals', { unit: '', typical: 0.1 }),

@@ -1,4 +1,4 @@
-// What is told of a fleet's report: what is missing, nodes with what departs
+// What is shown of a fleet's report: what is missing, nodes with their anomalies
 // in them, rows of tables, and where figures stand on a strip.
 
 import { digits, percent, quantity } from '../../format';
@@ -39,7 +39,7 @@ export const passing = (
       (narrowing.figure === null || o.figure === narrowing.figure),
   );
 
-/** Figures and settings that depart, those of most nodes first. */
+/** Figures and settings that differ, those of most nodes first. */
 export function figuresOf(
   outliers: readonly Outlier[],
 ): [figure: string, times: number][] {
@@ -49,15 +49,15 @@ export function figuresOf(
   return [...counted].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
 }
 
-export interface DepartingNode {
+export interface OutlierNode {
   node: string;
   group: number | null;
   outliers: Outlier[];
 }
 
-/** Nodes in the order of the record: those that depart most first. */
-export function departing(outliers: readonly Outlier[]): DepartingNode[] {
-  const nodes = new Map<string, DepartingNode>();
+/** Nodes in the order of the record: those that differ most first. */
+export function outlierNodes(outliers: readonly Outlier[]): OutlierNode[] {
+  const nodes = new Map<string, OutlierNode>();
   for (const outlier of outliers) {
     const known = nodes.get(outlier.node);
     if (known) known.outliers.push(outlier);
@@ -95,14 +95,14 @@ export const groupName = (
 /** Addresses that names in rows lead to; `null` where there is nothing to open. */
 export type Link = (id: string) => string | undefined;
 
-/** One row for each figure and setting that departs. */
+/** One row for each figure and setting that differs. */
 export function outlierRow(
   outlier: Outlier,
   report: Report,
   link: Link,
 ): Cell[] {
   const node = nodeId(report, outlier.node);
-  const told = (value: number | null, setting: string | null): Cell =>
+  const shown = (value: number | null, setting: string | null): Cell =>
     outlier.isSetting
       ? { text: setting ?? '–' }
       : { text: quantity(value, outlier.unit), sort: value };
@@ -115,8 +115,8 @@ export function outlierRow(
           ? link(outlier.record)
           : undefined,
     },
-    told(outlier.value, outlier.setting),
-    told(outlier.typical, outlier.typicalSetting),
+    shown(outlier.value, outlier.setting),
+    shown(outlier.typical, outlier.typicalSetting),
     ratioCell(outlier.ratio),
     { text: chance(outlier.adjustedP), sort: outlier.adjustedP },
     { text: outlier.sentence },
@@ -126,12 +126,8 @@ export function outlierRow(
 /** Figures named in a node's row. */
 const MOST_NAMED = 3;
 
-/** One row for each node that departs. */
-export function nodeRow(
-  node: DepartingNode,
-  report: Report,
-  link: Link,
-): Cell[] {
+/** One row for each outlier. */
+export function nodeRow(node: OutlierNode, report: Report, link: Link): Cell[] {
   const named = node.outliers
     .slice(0, MOST_NAMED)
     .map((outlier) => outlier.figure);
@@ -243,33 +239,33 @@ export function stripOf(figure: GroupFigure): StripEnds | null {
   };
 }
 
-/** Groups whose strips are shown at once: the first in which nodes depart, else the first. */
+/** Groups whose strips are shown at once: the first with outliers, else the first. */
 export function openGroups(report: Report, most: number): Set<number> {
-  const departing = report.groups
+  const withOutliers = report.groups
     .map((_, at) => at)
     .filter((at) =>
       report.outliers.some(
         (outlier) => outlier.group === at && !outlier.isSetting,
       ),
     );
-  return new Set((departing.length > 0 ? departing : [0]).slice(0, most));
+  return new Set((withOutliers.length > 0 ? withOutliers : [0]).slice(0, most));
 }
 
-/** Figures of a group, and behind them what else nodes depart in, such as the widths of their intervals. */
+/** Figures of a group, and behind them what else nodes differ in, such as the widths of their intervals. */
 export function stripsOf(
   group: Group,
   outliers: readonly Outlier[],
 ): { figure: GroupFigure; outliers: readonly Outlier[] }[] {
-  const departed = new Map<string, Outlier[]>();
+  const ofFigure = new Map<string, Outlier[]>();
   for (const outlier of outliers) {
     if (outlier.isSetting) continue;
-    const known = departed.get(outlier.figure);
+    const known = ofFigure.get(outlier.figure);
     if (known) known.push(outlier);
-    else departed.set(outlier.figure, [outlier]);
+    else ofFigure.set(outlier.figure, [outlier]);
   }
-  const told = new Set(group.figures.map((figure) => figure.label));
-  const others = [...departed]
-    .filter(([label]) => !told.has(label))
+  const known = new Set(group.figures.map((figure) => figure.label));
+  const others = [...ofFigure]
+    .filter(([label]) => !known.has(label))
     .map(([label, own]): GroupFigure => {
       const { unit, typical } = own[0]!;
       return {
@@ -286,12 +282,12 @@ export function stripsOf(
     });
   return [...group.figures, ...others].map((figure) => ({
     figure,
-    outliers: departed.get(figure.label) ?? [],
+    outliers: ofFigure.get(figure.label) ?? [],
   }));
 }
 
-/** "median 90.2 ns, 5th to 95th percentile 85 ns to 95 ns, least 80 ns, greatest 160 ns; 3 nodes depart". */
-export function stripWords(figure: GroupFigure, departed: number): string {
+/** "median 90.2 ns, 5th to 95th percentile 85 ns to 95 ns, least 80 ns, greatest 160 ns; 3 outliers". */
+export function stripWords(figure: GroupFigure, outliers: number): string {
   const of = (value: number | null): string => quantity(value, figure.unit);
   const spread =
     figure.spread === null
@@ -306,10 +302,10 @@ export function stripWords(figure: GroupFigure, departed: number): string {
       ? ''
       : `, least ${of(figure.least)}, greatest ${of(figure.greatest)}`;
   const who =
-    departed === 0
-      ? 'none departs'
-      : departed === 1
-        ? '1 node departs'
-        : `${many(departed)} nodes depart`;
+    outliers === 0
+      ? 'no outlier'
+      : outliers === 1
+        ? '1 outlier'
+        : `${many(outliers)} outliers`;
   return `median ${of(figure.median)}${spread}${box}${reach}; ${who}`;
 }

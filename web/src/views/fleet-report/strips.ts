@@ -1,4 +1,4 @@
-// Figures of a group as strips: where ordinary nodes lie, and who departs, as
+// Figures of a group as strips: where ordinary nodes lie, and the outliers, as
 // ratios to each figure's median on one scale.
 
 import type { Child } from '../../dom';
@@ -11,7 +11,7 @@ import { place, stripOf, stripWords, ticks } from './shape';
 const HEIGHT = 22;
 const MIDDLE = HEIGHT / 2;
 
-/** A figure with the nodes that depart in it. */
+/** A figure with its outliers. */
 export interface Strip {
   figure: GroupFigure;
   outliers: readonly Outlier[];
@@ -47,7 +47,7 @@ export function stripChart(
   );
   let focused = dots[0];
   focused?.element.setAttribute('tabindex', '0');
-  const tell = (dot: Dot | undefined): void => {
+  const announce = (dot: Dot | undefined): void => {
     if (!dot) {
       tip.remove();
       return;
@@ -70,9 +70,9 @@ export function stripChart(
     return element ? dots.find((dot) => dot.element === element) : undefined;
   };
   for (const kind of ['focusin', 'pointerover'])
-    drawing.addEventListener(kind, (event) => tell(dotOf(event)));
+    drawing.addEventListener(kind, (event) => announce(dotOf(event)));
   for (const kind of ['focusout', 'pointerleave'])
-    drawing.addEventListener(kind, () => tell(undefined));
+    drawing.addEventListener(kind, () => announce(undefined));
   drawing.addEventListener('click', (event) => {
     const dot = dotOf(event);
     if (dot) choose?.(dot.outlier);
@@ -81,7 +81,7 @@ export function stripChart(
     const dot = dotOf(event);
     if (!dot) return;
     const goal = GOALS[event.key];
-    if (event.key === 'Escape') tell(undefined);
+    if (event.key === 'Escape') announce(undefined);
     else if (goal) focus(goal(dots, dot));
     else if (event.key === 'Enter' || event.key === ' ') choose?.(dot.outlier);
     else return;

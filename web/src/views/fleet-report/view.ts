@@ -1,5 +1,5 @@
-// The report of a fleet: who departs from its equals, in what, and what those
-// have in common.
+// The report of a fleet: outliers, in what they differ, and what they have in
+// common.
 
 import './fleet.css';
 
@@ -17,7 +17,7 @@ import { readReport } from './record';
 import type { Link, Narrowing } from './shape';
 import {
   chance,
-  departing,
+  outlierNodes,
   figuresOf,
   groupName,
   groupRange,
@@ -56,7 +56,7 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
           ...report.common.map((common) => commonPart(common, report)),
         )
       : null,
-    section('Groups of equals', ...groupParts(report, page)),
+    section('Groups of similar nodes', ...groupParts(report, page)),
     section(
       'Findings',
       findingList(report.findings, 'Nothing else was found.'),
@@ -102,13 +102,13 @@ function related(report: Report, page: Page, link: Link): HTMLElement | null {
 const NODE_COLUMNS = [
   { name: 'Node' },
   { name: 'Group', isNumber: true },
-  { name: 'Departs in', isNumber: true },
+  { name: 'Anomalies', isNumber: true },
   { name: 'Which' },
   { name: 'Most of all' },
 ];
 const COLUMNS = [
   { name: 'Node' },
-  { name: 'What departs' },
+  { name: 'Figure or setting' },
   { name: 'Value', isNumber: true },
   { name: 'Typical', isNumber: true },
   { name: 'Ratio', isNumber: true },
@@ -116,18 +116,18 @@ const COLUMNS = [
   { name: 'In words' },
 ];
 
-/** Nodes, and below them all that departs; one choice narrows both. */
+/** Nodes, and below them all anomalies; one choice narrows both. */
 function outliers(report: Report, link: Link): HTMLElement {
   const narrowing: Narrowing = { group: null, figure: null };
   const shown = (): Outlier[] => passing(report.outliers, narrowing);
   const nodeTable = () => ({
-    caption: 'Nodes that depart, most of all first',
+    caption: 'Outliers, the farthest first',
     columns: NODE_COLUMNS,
-    rows: departing(shown()).map((node) => nodeRow(node, report, link)),
+    rows: outlierNodes(shown()).map((node) => nodeRow(node, report, link)),
   });
   const table = () => ({
     caption:
-      'All that departs. q: the false-discovery rate at which it is just named',
+      'All anomalies. q: the false-discovery rate at which it is just named',
     columns: COLUMNS,
     rows: shown().map((outlier) => outlierRow(outlier, report, link)),
   });
@@ -135,7 +135,7 @@ function outliers(report: Report, link: Link): HTMLElement {
   const each = sortableTable(table());
   const lists = nodeLists(
     () => shown().map((outlier) => outlier.node),
-    'the nodes that depart',
+    'the outliers',
   );
   const show = (): void => {
     nodes.show(nodeTable());
@@ -148,11 +148,11 @@ function outliers(report: Report, link: Link): HTMLElement {
     ...choices(report, narrowing, show),
   );
   return section(
-    'Who departs',
+    'Outliers',
     controls,
     lists.element,
-    h('div', { class: 'departs' }, nodes.element),
-    h('div', { class: 'departs' }, each.element),
+    h('div', { class: 'outliers' }, nodes.element),
+    h('div', { class: 'outliers' }, each.element),
   );
 }
 
@@ -204,7 +204,7 @@ function commonPart(common: Common, report: Report): HTMLElement {
   const share =
     common.outliersWith === null
       ? null
-      : `${wholeNumber(common.outliersWith)} of ${wholeNumber(common.nodes.length)} nodes that depart; ${wholeNumber(common.othersWith)} of ${wholeNumber(common.others)} others of the group`;
+      : `${wholeNumber(common.outliersWith)} of ${wholeNumber(common.nodes.length)} outliers; ${wholeNumber(common.othersWith)} of ${wholeNumber(common.others)} others of the group`;
   return h(
     'div',
     {},
@@ -223,7 +223,7 @@ function commonPart(common: Common, report: Report): HTMLElement {
         common.setting ? `${common.setting} = ${common.value}` : null,
       ],
       ['Found on', share],
-      ['Depart in', common.figures.join(', ')],
+      ['Differ in', common.figures.join(', ')],
       [
         'Group',
         common.group === null ? null : groupName(report.groups, common.group),
@@ -252,7 +252,7 @@ function groupPart(
   page: Page,
 ): HTMLElement {
   const own = report.outliers.filter((outlier) => outlier.group === at);
-  const nodes = departing(own).length;
+  const nodes = outlierNodes(own).length;
   const body = h('div');
   const details = h(
     'details',
@@ -262,7 +262,7 @@ function groupPart(
       {},
       h('strong', {}, visible(groupName(report.groups, at))),
       visible(
-        `: ${count(group.nodes, 'node')}, ${nodes === 0 ? 'none departs' : `${count(nodes, 'departs', 'depart')}`}`,
+        `: ${count(group.nodes, 'node')}, ${nodes === 0 ? 'no outlier' : count(nodes, 'outlier')}`,
       ),
     ),
     body,
@@ -312,7 +312,7 @@ function strips(
     h(
       'p',
       { class: 'muted' },
-      'Each figure as a ratio to its median: the box holds nodes from the 5th to the 95th percentile, the line reaches from the least to the greatest, dots depart.',
+      'Each figure as a ratio to its median: the box holds nodes from the 5th to the 95th percentile, the line reaches from the least to the greatest, dots are outliers.',
     ),
     stripChart(all, groupRange(group, own), choose),
   );
@@ -342,7 +342,7 @@ function method(report: Report): HTMLElement {
       ],
       [
         'Named',
-        `${count(report.outliers.length, 'figure or setting', 'figures and settings')} of ${count(departing(report.outliers).length, 'node')}`,
+        `${count(report.outliers.length, 'figure or setting', 'figures and settings')} of ${count(outlierNodes(report.outliers).length, 'node')}`,
       ],
       ['Tags', report.tags.join(', ')],
     ]),

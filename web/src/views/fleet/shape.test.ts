@@ -1,4 +1,4 @@
-// Groups of equals, ratios, outliers.
+// Groups of similar hosts, ratios, outliers.
 
 import { describe, expect, test } from 'vitest';
 
@@ -56,7 +56,7 @@ describe('a fleet', () => {
     expect(groupOf('EPYC, shape ab, kernel 6.1')).toBe(
       groupOf('EPYC, shape ab, kernel 6.9, microcode 0x1'),
     );
-    expect(groupOf(null)).toBe('machine not told');
+    expect(groupOf(null)).toBe('machine unknown');
   });
 
   test('groups of fewer than four have ratios and no outliers', () => {

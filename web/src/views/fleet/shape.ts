@@ -1,4 +1,4 @@
-// Nodes beside their equals: each figure over the median of the machines of
+// Nodes beside their peers: each figure over the median of the machines of
 // the same CPU model and shape, and those that stand out.
 //
 // Outliers by the modified z-score of Iglewicz and Hoaglin (1993, "How to
@@ -10,7 +10,7 @@ import type { Entry } from '../../source';
 import { kindWords, machineParts } from '../history/shape';
 
 export const Z_LIMIT = 3.5;
-/** Fewer equals have no spread worth the name. */
+/** Fewer peers have no meaningful spread. */
 export const LEAST_GROUP = 4;
 
 /** A column: one figure of one question. */
@@ -56,17 +56,17 @@ export interface Fleet {
   findings: Finding[];
 }
 
-const UNTOLD = 'machine not told';
+const UNKNOWN = 'machine unknown';
 
 /** CPU model and shape: machines that should be alike. */
 export function groupOf(machine: string | null): string {
-  if (machine === null) return UNTOLD;
+  if (machine === null) return UNKNOWN;
   const parts = machineParts(machine);
-  const told = [
+  const shown = [
     parts.get('CPU'),
     parts.has('shape') ? `shape ${parts.get('shape')}` : undefined,
   ].filter((part) => part !== undefined);
-  return told.join(', ') || UNTOLD;
+  return shown.join(', ') || UNKNOWN;
 }
 
 /** The newest complete record of each host and question. */

@@ -50,7 +50,7 @@ export async function fleetView(page: Page): Promise<Part> {
   return { element, dispose: stop };
 }
 
-/** Hosts beside their equals, whether or not they are of a fleet. */
+/** Hosts beside their peers, whether or not they are of a fleet. */
 function hostParts(
   fleet: Fleet,
   looked: Looked,
@@ -83,7 +83,7 @@ function hostParts(
       ...figureTables(fleet, painted),
     ),
     section(
-      'Groups of equals',
+      'Groups of similar hosts',
       h(
         'ul',
         {},
@@ -161,7 +161,7 @@ function verdictOf(fleet: Fleet): string {
   }
   const large = fleet.groups.some((group) => group.nodes >= LEAST_GROUP);
   return large
-    ? `No node stands out among its equals (${size}).`
+    ? `No node stands out among its peers (${size}).`
     : `No group has the ${LEAST_GROUP} nodes that outliers need; figures are only set beside their group's median (${size}).`;
 }
 
@@ -210,7 +210,7 @@ const explanation = (fleet: Fleet): HTMLElement => {
   ).length;
   const said =
     small > 0
-      ? ` ${count(small, 'group has', 'groups have')} fewer than ${LEAST_GROUP} nodes: there only the ratio is told.`
+      ? ` ${count(small, 'group has', 'groups have')} fewer than ${LEAST_GROUP} nodes: only their ratio is shown.`
       : '';
   return h(
     'p',
@@ -337,7 +337,7 @@ function row(
     h(
       'th',
       { scope: 'row', title: visible(node.group) },
-      visible(node.host || 'not told'),
+      visible(node.host || 'unknown'),
     ),
     ...columns.map((column) =>
       figureCell(node.cells.get(column.key), column, painted),

@@ -77,7 +77,7 @@ describe('over time', () => {
     expect(overTime([entry('5')], 'gone').hosts[0]!.points).toHaveLength(1);
   });
 
-  test('a machine change is told once, in words, and for its host alone', () => {
+  test('a machine change is shown once, in words, and for its host alone', () => {
     const changes = machineChanges([
       entry('1'),
       entry('2', { host: 'b', machine: 'EPYC, shape cd, kernel 6.9' }),
@@ -89,7 +89,7 @@ describe('over time', () => {
       {
         host: 'a',
         time: Date.parse('2026-01-04T00:00:00Z'),
-        words: 'kernel 6.1 → 6.2, hypervisor not told → kvm',
+        words: 'kernel 6.1 → 6.2, hypervisor unknown → kvm',
       },
     ]);
   });

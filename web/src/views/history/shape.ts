@@ -96,7 +96,7 @@ export function overTime(
   };
 }
 
-/** Where a host's machine differs from its record before; what is not told is no change. */
+/** Where a host's machine differs from its record before; what is unknown is no change. */
 export function machineChanges(oldestFirst: readonly Entry[]): Change[] {
   const last = new Map<string, string>();
   const changes: Change[] = [];
@@ -143,7 +143,7 @@ export function changeWords(before: string, after: string): string {
     .filter((name) => a.get(name) !== b.get(name))
     .map(
       (name) =>
-        `${name} ${a.get(name) ?? 'not told'} → ${b.get(name) ?? 'not told'}`,
+        `${name} ${a.get(name) ?? 'unknown'} → ${b.get(name) ?? 'unknown'}`,
     )
     .join(', ');
 }

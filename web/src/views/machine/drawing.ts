@@ -29,7 +29,7 @@ export interface Drawing extends Part {
   mark(cpus: readonly number[]): void;
 }
 
-/** The drawing with its selects, legend and the line that tells of a CPU; `onPoint` hears which CPU is pointed at or has the focus. */
+/** The drawing with its selects, legend and the line that describes a CPU; `onPoint` hears which CPU is pointed at or has the focus. */
 export function drawing(
   machine: Machine,
   onPoint: (cpu: number | null) => void,
@@ -44,8 +44,8 @@ export function drawing(
   };
   const stage = h('div', { class: 'drawing' });
   const legend = h('div');
-  // Not live: the CPU that takes the focus is told by its own name.
-  const told = h('p', { class: 'told' });
+  // Not live: the CPU that takes the focus is announced by its own name.
+  const status = h('p', { class: 'status-line' });
   const figures = h(
     'details',
     { class: 'figures' },
@@ -58,8 +58,10 @@ export function drawing(
     for (const spot of spots)
       spot.element.classList.toggle('linked', cpus.includes(spot.cpu.cpu));
   };
-  const tell = (cpu: Cpu): void => {
-    told.textContent = visible(`${cpuWords(machine, cpu)}: ${now.words(cpu)}`);
+  const announce = (cpu: Cpu): void => {
+    status.textContent = visible(
+      `${cpuWords(machine, cpu)}: ${now.words(cpu)}`,
+    );
     mark([cpu.cpu]);
     onPoint(cpu.cpu);
   };
@@ -100,12 +102,12 @@ export function drawing(
     spots.forEach((spot, at) => {
       const { element, cpu } = spot;
       element.setAttribute('tabindex', at === state.focus ? '0' : '-1');
-      element.addEventListener('pointerenter', () => tell(cpu));
-      element.addEventListener('focus', () => tell(cpu));
+      element.addEventListener('pointerenter', () => announce(cpu));
+      element.addEventListener('focus', () => announce(cpu));
       element.addEventListener('click', () => {
         controls.choose(cpu.cpu);
         focus(spot);
-        tell(cpu);
+        announce(cpu);
       });
     });
     paint();
@@ -114,7 +116,7 @@ export function drawing(
   stage.addEventListener('keydown', (event) =>
     onKey(event, spots, state.focus, focus, (cpu) => {
       controls.choose(cpu.cpu);
-      tell(cpu);
+      announce(cpu);
     }),
   );
   stage.addEventListener('pointerleave', leave);
@@ -130,7 +132,7 @@ export function drawing(
     controls.element,
     legend,
     stage,
-    told,
+    status,
     ...explanations(machine),
     figures,
   );

@@ -8,7 +8,7 @@ import type { Cpu, Machine } from './record';
 export interface Choice {
   key: string;
   name: string;
-  /** Does it tell how a CPU relates to a chosen one? */
+  /** Does it show how a CPU relates to a chosen one? */
   relates: boolean;
 }
 
@@ -78,7 +78,7 @@ export function choices(machine: Machine): Choice[] {
   return found;
 }
 
-/** What tells most at first sight: measured groups that contradict the report, else latency. */
+/** What shows most at first sight: measured groups that contradict the report, else latency. */
 export function firstChoice(machine: Machine): string {
   const keys = choices(machine).map((choice) => choice.key);
   const contradicted = machine.contradictions.map((c) => c.level);
@@ -205,7 +205,7 @@ function kinds(machine: Machine): ClassColouring {
     words: (cpu) =>
       of.has(cpu.cpu)
         ? `kind ${machine.kinds[of.get(cpu.cpu)!]!.name}`
-        : 'kind not told',
+        : 'kind unknown',
   };
 }
 
@@ -238,14 +238,14 @@ export function cpuWords(machine: Machine, cpu: Cpu): string {
     ['NUMA node', cpu.node],
     ['package', cpu.package],
   ];
-  const told = units
+  const shown = units
     .filter(([, number]) => number !== null)
     .map(([name, number]) => `${name} ${number}`);
   const state = stateOf(cpu);
   return [
     `CPU ${cpu.cpu}`,
     ...(kind ? [`kind ${kind}`] : []),
-    ...told,
+    ...shown,
     ...(state === 'allowed' ? [] : [state]),
   ].join(', ');
 }

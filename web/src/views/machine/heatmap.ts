@@ -1,6 +1,6 @@
 // The latency matrix in the page: a cell for each pair of CPUs, groups as
 // reported outlined with dashes, as measured with full lines. A cursor that
-// the keyboard moves tells of each pair in words.
+// the keyboard moves describes each pair in words.
 
 import { fill, h } from '../../dom';
 import { quantity } from '../../format';
@@ -68,7 +68,7 @@ export function heatmap(
   const matrix = h('div', { class: 'matrix', tabIndex: 0, role: 'img' });
   const frame = h('div', { class: 'matrix-frame' }, matrix);
   const legend = h('div');
-  const told = h('p', { class: 'told', aria: { live: 'polite' } });
+  const status = h('p', { class: 'status-line', aria: { live: 'polite' } });
   const summary = `One-way time of a cache line between ${measured.cpus.length} CPUs: from ${quantity(ends.low, 'ns')} (CPUs ${ends.a} and ${ends.b}) to ${quantity(ends.high, 'ns')} (CPUs ${ends.c} and ${ends.d}).`;
   matrix.setAttribute(
     'aria-label',
@@ -97,7 +97,7 @@ export function heatmap(
     shown.row = Math.min(last, Math.max(0, row));
     shown.column = Math.min(last, Math.max(0, column));
     shown.linked = null;
-    told.textContent = pairWords(measured, shown);
+    status.textContent = pairWords(measured, shown);
     onPoint(
       [shown.row, shown.column].map((at) => measured.cpus[shown.places[at]!]!),
     );
@@ -122,7 +122,7 @@ export function heatmap(
     controls(machine, shown, draw),
     legend,
     frame,
-    told,
+    status,
     outlineWords(),
     matrixTable(measured),
   );

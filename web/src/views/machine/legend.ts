@@ -42,7 +42,7 @@ export function scaleLegend(
   );
 }
 
-/** The colour of a class; more classes than colours take them in turn, told apart by their names. */
+/** The colour of a class; more classes than colours take them in turn, distinguished by their names. */
 export const classColour = (colours: Theme, at: number): string =>
   colours.series[at % colours.series.length]!;
 

@@ -143,10 +143,10 @@ export function paintCpu(
   const value = now.kind === 'scale' ? now.values.get(cpu.cpu) : undefined;
   const group = now.kind === 'classes' ? now.of.get(cpu.cpu) : undefined;
   let colour: string | null = null;
-  let told = '';
+  let shown = '';
   if (now.kind === 'scale' && value !== undefined) {
     colour = colourAt(colours.scale, shareOf(value, now.low, now.high));
-    told = short(value);
+    shown = short(value);
   }
   if (
     now.kind === 'classes' &&
@@ -154,14 +154,14 @@ export function paintCpu(
     stateOf(cpu) !== 'offline'
   ) {
     colour = classColour(colours, group);
-    told = (now.names[group] ?? '').length <= 3 ? now.names[group]! : '';
+    shown = (now.names[group] ?? '').length <= 3 ? now.names[group]! : '';
   }
   element
     .querySelector('rect')!
     .setAttribute('fill', colour ?? colours.surface);
   for (const text of [number, figure])
     text?.setAttribute('fill', colour ? inkOn(colour) : colours.muted);
-  if (figure) figure.textContent = visible(told);
+  if (figure) figure.textContent = visible(shown);
   element.setAttribute('aria-label', visible(words));
   element.classList.toggle(
     'chosen',

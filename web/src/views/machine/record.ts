@@ -41,11 +41,11 @@ export type Verdict = ReturnType<typeof readVerdict>;
 export type DriftPair = NonNullable<ReturnType<typeof readDriftPair>>;
 
 function measure(value: Median | null | undefined) {
-  const told = fields(value);
-  const middle = number(told.value);
+  const raw = fields(value);
+  const middle = number(raw.value);
   return middle === null
     ? null
-    : { value: middle, low: number(told.low), high: number(told.high) };
+    : { value: middle, low: number(raw.low), high: number(raw.high) };
 }
 
 /** The machine of a record. */
@@ -79,70 +79,70 @@ export function readMachine(any: AnyRecord) {
   };
 }
 
-function readCpu(told: CpuRecord) {
-  const cpu = number(told.cpu);
+function readCpu(raw: CpuRecord) {
+  const cpu = number(raw.cpu);
   if (cpu === null) return null;
   return {
     cpu,
-    core: number(told.core),
-    llc: number(told.llc),
-    package: number(told.package),
-    node: number(told.numa_node),
-    kind: number(told.kind),
-    online: told.online !== false,
-    allowed: told.allowed !== false,
+    core: number(raw.core),
+    llc: number(raw.llc),
+    package: number(raw.package),
+    node: number(raw.numa_node),
+    kind: number(raw.kind),
+    online: raw.online !== false,
+    allowed: raw.allowed !== false,
   };
 }
 
-function readCache(told: CacheRecord) {
-  const level = number(told.level);
+function readCache(raw: CacheRecord) {
+  const level = number(raw.level);
   if (level === null) return null;
   return {
     level,
-    type: text(told.type),
-    bytes: number(told.size_bytes),
-    cpus: parseCpus(text(told.cpus)),
+    type: text(raw.type),
+    bytes: number(raw.size_bytes),
+    cpus: parseCpus(text(raw.cpus)),
   };
 }
 
-function readNode(told: NodeRecord) {
-  const node = number(told.node);
+function readNode(raw: NodeRecord) {
+  const node = number(raw.node);
   if (node === null) return null;
   return {
     node,
-    cpus: parseCpus(text(told.cpus)),
-    bytes: number(told.memory_bytes),
-    allowed: told.allowed !== false,
+    cpus: parseCpus(text(raw.cpus)),
+    bytes: number(raw.memory_bytes),
+    allowed: raw.allowed !== false,
   };
 }
 
-const readVerdict = (told: LevelVerdict | Contradiction) => ({
-  level: text(told.level),
-  verdict: ('verdict' in told && text(told.verdict)) || 'contradicted',
-  claim: text(told.claim),
-  measured: text(told.measured),
-  confidence: number(told.confidence),
-  advice: text(told.advice),
+const readVerdict = (raw: LevelVerdict | Contradiction) => ({
+  level: text(raw.level),
+  verdict: ('verdict' in raw && text(raw.verdict)) || 'contradicted',
+  claim: text(raw.claim),
+  measured: text(raw.measured),
+  confidence: number(raw.confidence),
+  advice: text(raw.advice),
 });
 
-const readLevel = (told: MeasuredLevel) => ({
-  kind: text(told.kind),
-  groups: texts(told.groups)
+const readLevel = (raw: MeasuredLevel) => ({
+  kind: text(raw.kind),
+  groups: texts(raw.groups)
     .map(parseCpus)
     .filter((group) => group.length > 0),
-  insideNs: number(told.inside_ns),
-  outsideNs: number(told.outside_ns),
-  confidence: number(told.confidence),
+  insideNs: number(raw.inside_ns),
+  outsideNs: number(raw.outside_ns),
+  confidence: number(raw.confidence),
 });
 
-function readPair(told: PairRecord) {
-  const a = number(told.a);
-  const b = number(told.b);
+function readPair(raw: PairRecord) {
+  const a = number(raw.a);
+  const b = number(raw.b);
   if (a === null || b === null) return null;
   const contention =
-    measure(told.contention_integer) ??
-    measure(told.contention_float) ??
-    measure(told.contention_spin);
+    measure(raw.contention_integer) ??
+    measure(raw.contention_float) ??
+    measure(raw.contention_spin);
   return { a, b, contention };
 }
 
@@ -168,20 +168,20 @@ function readDriftPair(pair: DriftPairRecord) {
   return { a, b, states, samples };
 }
 
-const readDrift = (told: Partial<DriftRecord>) => ({
-  sentence: text(told.sentence),
-  pairs: each(told.pairs, readDriftPair),
+const readDrift = (raw: Partial<DriftRecord>) => ({
+  sentence: text(raw.sentence),
+  pairs: each(raw.pairs, readDriftPair),
 });
 
 function readLadder(value: LadderRecord | null | undefined) {
-  const told = fields(value);
-  const points = each(told.points, (point) => {
+  const raw = fields(value);
+  const points = each(raw.points, (point) => {
     const bytes = number(point.bytes);
     const ns = measure(point.latency_ns);
     return bytes !== null && bytes > 0 && ns ? { bytes, ns } : null;
   });
   if (points.length === 0) return null;
-  const plateaus = each(told.plateaus, (p) => {
+  const plateaus = each(raw.plateaus, (p) => {
     const ns = number(p.latency_ns);
     return ns === null
       ? null
@@ -193,37 +193,37 @@ function readLadder(value: LadderRecord | null | undefined) {
         };
   });
   return {
-    cpu: number(told.cpu),
+    cpu: number(raw.cpu),
     points,
     plateaus,
-    hint: text(told.hint),
+    hint: text(raw.hint),
   };
 }
 
 function readModes(value: Modes | null | undefined): string {
-  const told = fields(value);
-  const low = number(told.low_ns);
-  const high = number(told.high_ns);
+  const raw = fields(value);
+  const low = number(raw.low_ns);
+  const high = number(raw.high_ns);
   return low === null || high === null
     ? ''
     : `two costs, ${low.toFixed(1)} ns and ${high.toFixed(1)} ns`;
 }
 
-function readMeasured(told: MeasuredRecord) {
-  const scheduling = fields(told.scheduling);
-  const effort = fields(told.effort);
+function readMeasured(raw: MeasuredRecord) {
+  const scheduling = fields(raw.scheduling);
+  const effort = fields(raw.effort);
   return {
-    cpus: numbers(told.cpus),
-    latency: list(told.latency_ns).map((row) => list(row).map(number)),
-    isMeasured: list(told.is_measured).map((row) =>
+    cpus: numbers(raw.cpus),
+    latency: list(raw.latency_ns).map((row) => list(row).map(number)),
+    isMeasured: list(raw.is_measured).map((row) =>
       list(row).map((cell) => cell === true),
     ),
-    pairs: each(told.pairs, readPair),
-    levels: items(told.levels).map(readLevel),
-    cannotTell: text(told.cannot_tell),
-    notes: texts(told.notes),
-    verdicts: items(told.verdicts).map(readVerdict),
-    pause: each(told.pause, (p) => {
+    pairs: each(raw.pairs, readPair),
+    levels: items(raw.levels).map(readLevel),
+    cannotTell: text(raw.cannot_tell),
+    notes: texts(raw.notes),
+    verdicts: items(raw.verdicts).map(readVerdict),
+    pause: each(raw.pause, (p) => {
       const cpu = number(p.cpu);
       const ns = measure(p.pause_ns);
       return cpu === null || !ns
@@ -235,8 +235,8 @@ function readMeasured(told: MeasuredRecord) {
             modes: readModes(p.modes),
           };
     }),
-    ladder: readLadder(told.ladder),
-    bandwidth: each(told.bandwidth, (b) => {
+    ladder: readLadder(raw.ladder),
+    bandwidth: each(raw.bandwidth, (b) => {
       const gbPerS = measure(b.gb_per_s);
       return (
         gbPerS && {
@@ -247,21 +247,21 @@ function readMeasured(told: MeasuredRecord) {
         }
       );
     }),
-    loaded: each(told.loaded_latency, (l) => {
+    loaded: each(raw.loaded_latency, (l) => {
       const ns = measure(l.latency_ns);
       const background = number(l.background_gb_per_s);
       return ns && background !== null
         ? { cpu: number(l.cpu), loaders: text(l.loaders), background, ns }
         : null;
     }),
-    clock: fields(told.clock),
+    clock: fields(raw.clock),
     scheduling: {
       contextSwitch: measure(scheduling.context_switch_ns),
       futexWake: measure(scheduling.futex_wake_ns),
     },
-    drift: told.drift ? readDrift(fields(told.drift)) : null,
+    drift: raw.drift ? readDrift(fields(raw.drift)) : null,
     effort,
     leftOut: texts(effort.left_out),
-    survey: fields(told.survey),
+    survey: fields(raw.survey),
   };
 }

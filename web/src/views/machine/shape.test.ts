@@ -110,7 +110,7 @@ const flat = (units: Unit[], kind: Unit['kind']): Unit[] =>
   ]);
 
 describe('units', () => {
-  test('stand within each other, and those that nothing is told of come last', () => {
+  test('stand within each other, and those of which nothing is known come last', () => {
     const machine = readMachine({
       schema: 'pinwise.topology/1',
       cpus: [
@@ -169,7 +169,7 @@ describe('units', () => {
 });
 
 describe('groups', () => {
-  test('reported and measured ones are told side by side, contradictions first', () => {
+  test('reported and measured ones are shown side by side, contradictions first', () => {
     const levels = comparedLevels(crossed());
     expect(levels.map((row) => [row.level, row.verdict])).toEqual([
       ['llc', 'contradicted'],

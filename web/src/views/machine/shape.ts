@@ -119,17 +119,17 @@ function rings(machine: Machine): Ring[] {
   return [...nested, ...inner];
 }
 
-/** The machine as units within each other; what nothing is told of comes last. */
+/** The machine as units within each other; what is unknown comes last. */
 export function unitsOf(machine: Machine): Unit[] {
   const all = rings(machine);
-  const isTold = (cpu: Cpu): boolean =>
+  const isKnown = (cpu: Cpu): boolean =>
     all.some((ring) => ring.of(cpu) !== null);
-  const rest = machine.cpus.filter((cpu) => !isTold(cpu));
-  const units = divide(machine.cpus.filter(isTold), all);
+  const rest = machine.cpus.filter((cpu) => !isKnown(cpu));
+  const units = divide(machine.cpus.filter(isKnown), all);
   if (rest.length === 0) return units;
   const names = rest.every((cpu) => !cpu.online)
     ? ['Offline']
-    : ['Units not told', 'not told'];
+    : ['Units unknown', 'unknown'];
   return [...units, { kind: 'package', names, children: divide(rest, []) }];
 }
 
@@ -149,10 +149,10 @@ function divide(cpus: readonly Cpu[], levels: readonly Ring[]): Unit[] {
     if (group) group.push(cpu);
     else groups.set(key, [cpu]);
   }
-  const told = [...groups.entries()].filter(
+  const listed = [...groups.entries()].filter(
     (entry): entry is [number, Cpu[]] => entry[0] !== null,
   );
-  const units: Unit[] = told
+  const units: Unit[] = listed
     .sort((a, b) => a[0] - b[0])
     .map(([number, members]) => ({
       kind: ring.kind,
@@ -208,7 +208,7 @@ export function reportedGroups(machine: Machine, level: string): number[][] {
     .map(([, cpus]) => cpus);
 }
 
-/** Groups in words, the first of them: "{0-3} {4-7} … (8 in all)"; groups of one CPU are told as such. */
+/** Groups in words, the first of them: "{0-3} {4-7} … (8 in all)"; groups of one CPU are named as such. */
 export function groupWords(
   groups: readonly (readonly number[])[],
   most = 8,
@@ -279,13 +279,13 @@ function compare(a: readonly number[], b: readonly number[]): number {
 }
 
 function reportedKeys(machine: Machine): (cpu: number) => number[] {
-  const told = new Map(
+  const listed = new Map(
     machine.cpus.map((cpu) => [
       cpu.cpu,
       [cpu.package, cpu.node, cpu.llc, cpu.core].map((n) => n ?? 1e9),
     ]),
   );
-  return (cpu) => told.get(cpu) ?? [1e9, 1e9, 1e9, 1e9];
+  return (cpu) => listed.get(cpu) ?? [1e9, 1e9, 1e9, 1e9];
 }
 
 /** Outermost level first; a CPU of no group stands where its number puts it. */
@@ -343,13 +343,13 @@ export function verdictOf(machine: Machine): string {
   const shape = shapeWords(machine) || count(machine.cpus.length, 'CPU');
   const measured = machine.measured;
   if (!measured)
-    return `The system reports ${shape}. Nothing was measured: pinwise topology --measure tells whether that holds.`;
+    return `The system reports ${shape}. Nothing was measured: check with pinwise topology --measure.`;
   if (machine.contradictions.length > 0) {
     const levels = machine.contradictions.map((c) => c.level).join(', ');
     return `The system's report (${shape}) is contradicted by measurement: ${levels}.`;
   }
   if (measured.cannotTell)
-    return `The system reports ${shape}; the measurement cannot tell: ${measured.cannotTell}`;
+    return `The system reports ${shape}; the measurement is inconclusive: ${measured.cannotTell}`;
   const agreed = measured.verdicts.filter((v) => v.verdict === 'agrees').length;
   return `The system's report holds (${shape}): ${count(agreed, 'level agrees', 'levels agree')} with the measurement.`;
 }

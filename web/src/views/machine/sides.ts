@@ -19,8 +19,8 @@ const LEVEL_OF: Readonly<Partial<Record<Unit['kind'], string>>> = {
 
 /** Levels at which the measurement contradicts the report. */
 export function contradictedLevels(machine: Machine): string[] {
-  const told = new Set(machine.contradictions.map(({ level }) => level));
-  return LEVELS.map(({ level }) => level).filter((level) => told.has(level));
+  const shown = new Set(machine.contradictions.map(({ level }) => level));
+  return LEVELS.map(({ level }) => level).filter((level) => shown.has(level));
 }
 
 /** Groups of a contradicted level as measured; a record names those of two and more CPUs, the others are alone. None: nothing was found to be shared. */
@@ -53,8 +53,12 @@ export function unitsOfSide(machine: Machine, side: Side): Unit[] {
   });
   // Sizes of caches are the report's: of measured groups they are not known.
   const caches = levels.includes('llc') ? [] : machine.caches;
-  const told = new Map(machine.cpus.map((cpu) => [cpu.cpu, cpu]));
-  return lettered(unitsOf({ ...machine, cpus, caches }), new Set(levels), told);
+  const shown = new Map(machine.cpus.map((cpu) => [cpu.cpu, cpu]));
+  return lettered(
+    unitsOf({ ...machine, cpus, caches }),
+    new Set(levels),
+    shown,
+  );
 }
 
 function groupOf(groups: readonly (readonly number[])[]): Map<number, number> {
@@ -65,12 +69,12 @@ function groupOf(groups: readonly (readonly number[])[]): Map<number, number> {
 function lettered(
   units: Unit[],
   levels: ReadonlySet<string>,
-  told: ReadonlyMap<number, Cpu>,
+  shown: ReadonlyMap<number, Cpu>,
 ): Unit[] {
   return units.map((unit) => {
-    const cpu = unit.cpu && told.get(unit.cpu.cpu);
+    const cpu = unit.cpu && shown.get(unit.cpu.cpu);
     if (cpu) return { ...unit, cpu };
-    const children = lettered(unit.children, levels, told);
+    const children = lettered(unit.children, levels, shown);
     const isMeasured = levels.has(LEVEL_OF[unit.kind] ?? '');
     if (!isMeasured || unit.number === undefined) return { ...unit, children };
     const letter = letters(unit.number);

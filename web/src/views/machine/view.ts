@@ -87,19 +87,19 @@ function contradictions(machine: Machine): HTMLElement | null {
   );
 }
 
-function contradiction(told: Verdict): HTMLElement {
+function contradiction(shownAs: Verdict): HTMLElement {
   return h(
     'li',
     { class: 'problem' },
     h(
       'span',
       { class: 'severity' },
-      `${visible(told.level)} contradicted${told.confidence === null ? '' : `, confidence ${percent(told.confidence, 1)}`}`,
+      `${visible(shownAs.level)} contradicted${shownAs.confidence === null ? '' : `, confidence ${percent(shownAs.confidence, 1)}`}`,
     ),
-    h('p', {}, h('strong', {}, 'Reported: '), visible(told.claim)),
-    h('p', {}, h('strong', {}, 'Measured: '), visible(told.measured)),
-    told.advice
-      ? h('p', {}, h('strong', {}, 'What to do: '), visible(told.advice))
+    h('p', {}, h('strong', {}, 'Reported: '), visible(shownAs.claim)),
+    h('p', {}, h('strong', {}, 'Measured: '), visible(shownAs.measured)),
+    shownAs.advice
+      ? h('p', {}, h('strong', {}, 'What to do: '), visible(shownAs.advice))
       : null,
   );
 }
@@ -107,7 +107,7 @@ function contradiction(told: Verdict): HTMLElement {
 const VERDICTS: Readonly<Record<string, string>> = {
   agrees: '✓ agrees',
   contradicted: '✗ contradicted',
-  cannot_tell: '? cannot tell',
+  cannot_tell: '? inconclusive',
 };
 
 /** Reported against measured groups, and what stands behind each verdict. */
@@ -132,7 +132,7 @@ function compared(machine: Machine): HTMLElement | null {
     rows: levels.map((row) => [
       row.unit,
       groupWords(row.reported),
-      row.measured ? groupWords(row.measured.groups) : 'not told apart',
+      row.measured ? groupWords(row.measured.groups) : 'not separated',
       VERDICTS[row.verdict] ?? row.verdict,
       row.confidence === null ? null : percent(row.confidence),
       row.measured ? quantity(row.measured.insideNs, 'ns') : null,
@@ -164,12 +164,12 @@ function compared(machine: Machine): HTMLElement | null {
 }
 
 function drift(measured: Measured): Part | null {
-  const told = measured.drift;
-  if (!told) return null;
-  const pairs = told.pairs
+  const shownAs = measured.drift;
+  if (!shownAs) return null;
+  const pairs = shownAs.pairs
     .filter((pair) => pair.samples.length > 0)
     .sort((a, b) => b.states.length - a.states.length || a.a - b.a);
-  const sentence = h('p', {}, visible(told.sentence));
+  const sentence = h('p', {}, visible(shownAs.sentence));
   const first = pairs[0];
   if (!first) return titled('Over time', sentence);
   const drawn = chart(driftPlan(first));
@@ -195,7 +195,7 @@ function drift(measured: Measured): Part | null {
   );
 }
 
-const told = (measure: Measure | null, unit: string): string | null =>
+const shownAs = (measure: Measure | null, unit: string): string | null =>
   measure &&
   `${quantity(measure.value, unit)}${measure.low === null || measure.high === null ? '' : ` (${quantity(measure.low, unit)} to ${quantity(measure.high, unit)})`}`;
 
@@ -215,7 +215,7 @@ function costs(measured: Measured): HTMLElement | null {
     ],
     rows: measured.pause.map((p) => [
       p.cpu,
-      told(p.ns, 'ns'),
+      shownAs(p.ns, 'ns'),
       p.cycles ? digits(p.cycles.value) : null,
       p.modes || null,
     ]),
@@ -223,9 +223,9 @@ function costs(measured: Measured): HTMLElement | null {
   const pairs: [string, string | null][] = [
     [
       'Switch of threads on one CPU',
-      told(measured.scheduling.contextSwitch, 'ns'),
+      shownAs(measured.scheduling.contextSwitch, 'ns'),
     ],
-    ['Wake-up on another CPU', told(measured.scheduling.futexWake, 'ns')],
+    ['Wake-up on another CPU', shownAs(measured.scheduling.futexWake, 'ns')],
     ['Core clock', figure(measured.clock.core_ghz, 'GHz')],
     ['Time-stamp counter', figure(measured.clock.tick_ghz, 'GHz')],
     ['Step of the clock', figure(measured.clock.step_ns, 'ns')],

@@ -28,7 +28,7 @@ interface Handle {
   refresh(): void;
 }
 
-/** Colours by kind, light and dark; words tell them apart, too. */
+/** Colours by kind, light and dark; words distinguish them, too. */
 function colourOf(kind: string, colours: Theme): string {
   const light: Record<string, string> = {
     user: '#9ccbea',
@@ -146,11 +146,11 @@ function tools({ tree, state, refresh }: Handle): HTMLElement {
     aria: { label: 'Search calls' },
     placeholder: 'Search calls',
   });
-  const told = h('span', { class: 'status', role: 'status' });
+  const status = h('span', { class: 'status', role: 'status' });
   input.addEventListener('input', () => {
     const { found, share } = search(tree, input.value);
     state.found = found;
-    told.textContent = input.value.trim()
+    status.textContent = input.value.trim()
       ? `${count(found.size, 'call')}, ${percent(share)} of all time`
       : '';
     refresh();
@@ -167,7 +167,7 @@ function tools({ tree, state, refresh }: Handle): HTMLElement {
     },
     'All calls',
   );
-  return h('div', { class: 'tools' }, input, back, told);
+  return h('div', { class: 'tools' }, input, back, status);
 }
 
 function key(tree: Flame): HTMLElement {
@@ -256,10 +256,10 @@ function listen(handle: Handle): void {
     const row = Math.floor((event.clientY - place.top) / ROW);
     const share = (event.clientX - place.left) / Math.max(1, place.width);
     const box = state.boxes.find(
-      (told) =>
-        told.row === row &&
-        share >= told.left &&
-        share < told.left + told.width,
+      (status) =>
+        status.row === row &&
+        share >= status.left &&
+        share < status.left + status.width,
     );
     return box ? box.frame : null;
   };

@@ -51,7 +51,7 @@ test('boxes lie within their callers, and a call can fill the width', () => {
   const all = boxes(tree, 0, 0);
   for (const box of all.slice(1)) {
     const caller = all.find(
-      (told) => told.frame === tree.frames[box.frame]!.parent,
+      (shown) => shown.frame === tree.frames[box.frame]!.parent,
     )!;
     expect(box.left).toBeGreaterThanOrEqual(caller.left - 1e-9);
     expect(box.left + box.width).toBeLessThanOrEqual(
@@ -135,7 +135,7 @@ const DIFF: ProfileDiff = {
   ],
 };
 
-test('changes are told by sign, and chance as such', () => {
+test('changes are shown by sign, and chance as such', () => {
   const tree = flameOfDiff(DIFF)!;
   expect(tree.frames.map((frame) => frame.kind)).toEqual([
     'up',
@@ -160,9 +160,9 @@ test('changes are told by sign, and chance as such', () => {
   expect(rows[1]![6]).toBe('may be chance');
 });
 
-test('pausing is told where it is known', () => {
+test('pausing is shown where it is known', () => {
   expect(pausingWords(DIFF)).toBeNull();
-  const told = pausingWords({
+  const shown = pausingWords({
     ...DIFF,
     pausing: {
       before_pauses: 100,
@@ -171,7 +171,7 @@ test('pausing is told where it is known', () => {
       by_longer_s: 0.25,
     },
   });
-  expect(told).toContain(
+  expect(shown).toContain(
     '−500 ms per run comes from fewer PAUSEs (100 before, 50.0 after) and +250 ms from longer ones',
   );
 });

@@ -166,7 +166,7 @@ export function changeWords(
   change: Maybe<ChangeRecord>,
   unit: Maybe<string>,
 ): string {
-  if (!change) return 'not told';
+  if (!change) return 'unknown';
   const chance = change.is_noise ? ', which may be chance' : '';
   return `${signed(change.delta_s)} per ${unit} (${signed(change.low_s)} to ${signed(change.high_s)})${chance}; ${seconds(change.before_s)} before, ${seconds(change.after_s)} after`;
 }
@@ -181,20 +181,20 @@ export interface Box {
 
 /** Boxes of a frame, its callers above and all that it called below; narrower ones than `narrowest` are left out. */
 export function boxes(tree: Flame, focus: number, narrowest: number): Box[] {
-  const told: Box[] = [];
+  const listed: Box[] = [];
   for (
     let at = tree.frames[focus]!.parent;
     at >= 0;
     at = tree.frames[at]!.parent
   )
-    told.push({ frame: at, left: 0, width: 1, row: tree.frames[at]!.depth });
-  told.reverse();
+    listed.push({ frame: at, left: 0, width: 1, row: tree.frames[at]!.depth });
+  listed.reverse();
   const whole = Math.max(tree.frames[focus]!.time, 1e-18);
   const open: Box[] = [
     { frame: focus, left: 0, width: 1, row: tree.frames[focus]!.depth },
   ];
   for (let box = open.pop(); box; box = open.pop()) {
-    told.push(box);
+    listed.push(box);
     const frame = tree.frames[box.frame]!;
     let { left } = box;
     for (const child of frame.children) {
@@ -204,7 +204,7 @@ export function boxes(tree: Flame, focus: number, narrowest: number): Box[] {
       left += width;
     }
   }
-  return told;
+  return listed;
 }
 
 /** Frames whose name or module has the text, and the share of time in them; calls below a match count once. */
@@ -358,7 +358,7 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
 
 /** More PAUSEs, or longer ones, as a sentence; null where that is not known. */
 export function pausingWords(diff: ProfileDiff): string | null {
-  const told = diff.pausing;
-  if (!told) return null;
-  return `Of the change of waiting in spin hints, ${signed(told.by_more_s)} per ${diff.unit} comes from ${(told.after_pauses ?? 0) >= (told.before_pauses ?? 0) ? 'more' : 'fewer'} PAUSEs (${digits(told.before_pauses)} before, ${digits(told.after_pauses)} after) and ${signed(told.by_longer_s)} from ${(told.by_longer_s ?? 0) >= 0 ? 'longer' : 'shorter'} ones.`;
+  const listed = diff.pausing;
+  if (!listed) return null;
+  return `Of the change of waiting in spin hints, ${signed(listed.by_more_s)} per ${diff.unit} comes from ${(listed.after_pauses ?? 0) >= (listed.before_pauses ?? 0) ? 'more' : 'fewer'} PAUSEs (${digits(listed.before_pauses)} before, ${digits(listed.after_pauses)} after) and ${signed(listed.by_longer_s)} from ${(listed.by_longer_s ?? 0) >= 0 ? 'longer' : 'shorter'} ones.`;
 }

@@ -15,7 +15,7 @@ import { flameGraph } from './flame';
 import * as shape from './shape';
 import { timeOf } from './shape';
 
-/** Functions told in tables. */
+/** Functions listed in tables. */
 const MOST_FUNCTIONS = 60;
 /** Hot spots that are open at first. */
 const OPEN_SPOTS = 2;

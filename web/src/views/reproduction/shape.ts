@@ -2,7 +2,7 @@
 
 import type { ClaimRecord, Reproduction } from '../../records';
 
-/** Verdicts with a mark, so that they are told apart without colour. */
+/** Verdicts with a mark, so that they are distinguishable without colour. */
 export const VERDICTS: Readonly<
   Record<string, { mark: string; word: string; meaning: string }>
 > = {

@@ -15,7 +15,7 @@ export interface Against {
 }
 
 export interface Checks {
-  /** Foretold before an arm's first run, and what that run measured. */
+  /** Predicted before an arm's first run, and what that run measured. */
   foretold: Against[];
   /** Expected of arms that never ran, and their truth on a simulated machine. */
   unseen: Against[];
@@ -66,15 +66,15 @@ export function covered(
 }
 
 export function checksSummary(found: Checks): string {
-  const told = (points: readonly Against[], what: string): string => {
+  const shown = (points: readonly Against[], what: string): string => {
     const hit = covered(points);
     return hit
       ? `${hit.inside} of ${hit.of} ${what} lie in their 90 % intervals.`
       : '';
   };
   return [
-    told(found.foretold, 'first runs'),
-    told(found.unseen, 'true costs of arms that never ran'),
+    shown(found.foretold, 'first runs'),
+    shown(found.unseen, 'true costs of arms that never ran'),
   ]
     .filter(Boolean)
     .join(' ');
@@ -179,8 +179,11 @@ export function progressSteps(record: SearchRecord): Step[] {
 export function progressSummary(steps: readonly Step[], unit: string): string {
   const last = steps.at(-1);
   if (!last) return '';
-  const doubt = last.doubt === null ? '' : `; doubt ${percent(last.doubt)}`;
-  return `After ${count(last.runs, 'run')} ${last.leader} leads, expected at ${quantity(last.predicted, unit)}${doubt}. ${count(new Set(steps.map((s) => s.leader)).size, 'leader')} in all.`;
+  const better =
+    last.doubt === null
+      ? ''
+      : `; probability of a better one ${percent(last.doubt)}`;
+  return `After ${count(last.runs, 'run')} ${last.leader} leads, expected at ${quantity(last.predicted, unit)}${better}. ${count(new Set(steps.map((s) => s.leader)).size, 'leader')} in all.`;
 }
 
 export interface Effect {

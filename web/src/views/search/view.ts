@@ -1,10 +1,10 @@
 // A search: what is best and what is nearly as good with less, how well the
-// model foretold it, and every candidate.
+// model predicted it, and every candidate.
 
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
 import { commandList, headline, recordCommands } from '../../headline';
-import { chartSlot, keeper } from '../../keep';
+import { chartSlot, keyedSlot } from '../../keep';
 import type { SearchRecord } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
@@ -21,7 +21,7 @@ import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
 
 /** Draws a `pinwise.search/1`; one that grew is drawn in place. */
 export function searchView(record: AnyRecord, _page: Page): View {
-  const [top, findings, method] = [keeper(), keeper(), keeper()];
+  const [top, findings, method] = [keyedSlot(), keyedSlot(), keyedSlot()];
   const against = chartSlot('Predicted against measured');
   const progress = chartSlot('Progress');
   const model = chartSlot('The model');
@@ -198,7 +198,7 @@ function methodPart(record: SearchRecord): HTMLElement {
         'Better by less than',
         share(plan?.within) ? `${share(plan?.within)} need not be found` : null,
       ],
-      ['Doubt allowed', share(plan?.error)],
+      ['Allowed probability of a better arm', share(plan?.error)],
       [
         'Least resource',
         share(plan?.least_within)

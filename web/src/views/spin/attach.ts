@@ -122,7 +122,7 @@ function made(record: SpinAttachRecord): string {
   const rate = record.pauses_per_s
     ? `About ${Math.round(record.pauses_per_s).toLocaleString('en-US')} PAUSEs a second. `
     : '';
-  return `${rate}Loops are told apart by their code: what hints, what looks, what counts.`;
+  return `${rate}Loops are classified by their code: what hints, what looks, what counts.`;
 }
 
 function sharePlan(record: SpinAttachRecord): ChartPlan | null {

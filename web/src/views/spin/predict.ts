@@ -108,13 +108,13 @@ function choice(
   );
   const chosen = (): string[] =>
     boxes.filter((box) => box.checked).map((box) => box.value);
-  const told = h(
+  const status = h(
     'span',
     { class: 'muted', role: 'status' },
     `${first.length} of ${names.length} shown`,
   );
   const changed = (): void => {
-    told.textContent = `${chosen().length} of ${names.length} shown`;
+    status.textContent = `${chosen().length} of ${names.length} shown`;
     draw(chosen(), { from: from.checked, to: to.checked });
   };
   const [from, to] = [
@@ -127,7 +127,7 @@ function choice(
   return h(
     'details',
     { class: 'choice' },
-    h('summary', {}, 'Choose algorithms: ', told),
+    h('summary', {}, 'Choose algorithms: ', status),
     record.from
       ? h(
           'fieldset',

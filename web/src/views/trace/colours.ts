@@ -1,5 +1,5 @@
 // What colours a slice: its thread, CPU, last-level cache, or why it waited.
-// Threads are many more than colours that eyes tell apart, so their hue is a
+// Threads are many more than colours that eyes distinguish, so their hue is a
 // first cue only; names in slices, the tooltip and the search are the second.
 
 import type { Theme } from '../../theme';

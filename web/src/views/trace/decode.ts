@@ -128,11 +128,11 @@ function fromPacked(packed: PackedSlicesRecord): Slices {
   const { cpus, threads, ends } = packed;
   if (packed.form !== FORM || !cpus || !threads || !ends)
     throw damaged('slices');
-  const told = cpus.reduce((sum, cpu) => sum + (cpu.count ?? 0), 0);
+  const shown = cpus.reduce((sum, cpu) => sum + (cpu.count ?? 0), 0);
   // Each slice has three bytes and more: a count that lies is refused before memory is taken.
   const bytes = cpus.reduce((sum, cpu) => sum + (cpu.bytes?.length ?? 0), 0);
-  if (told !== packed.count || told > bytes) throw damaged('slices');
-  const slices = room(told, threads, ends);
+  if (shown !== packed.count || shown > bytes) throw damaged('slices');
+  const slices = room(shown, threads, ends);
   let at = 0;
   for (const { cpu = null, bytes, count } of [...cpus].sort(
     (a, b) => (a.cpu ?? 0) - (b.cpu ?? 0),

@@ -32,9 +32,9 @@ export function describe(
 
 const END_WORDS: Readonly<Record<string, string>> = {
   blocked: 'waiting for something',
-  preempted: 'pushed aside',
+  preempted: 'preempted',
   ended: 'ended',
-  untold: 'still there, or not told',
+  untold: 'still there, or unknown',
 };
 
 export const CAUSE_WORDS: Readonly<Record<string, string>> = {
@@ -42,9 +42,9 @@ export const CAUSE_WORDS: Readonly<Record<string, string>> = {
   mask: 'only CPUs idled that its mask forbids',
   other_processes: 'another program ran there',
   own_threads: 'a thread of the same program ran there',
-  starting: 'the idle CPU had yet to start',
+  starting: 'the idle CPU was waking up',
   throttled: 'a quota on CPU time was used up',
-  untold: 'why is not told',
+  untold: 'reason unknown',
 };
 
 /** A time with enough digits to find it again. */
@@ -83,7 +83,7 @@ function emptyWords(
   return `not on a CPU; next from ${moment(lanes.start[next]!)}`;
 }
 
-/** What a stretch of a row comes to: busy, queued and migrations, where several slices share a pixel. */
+/** A stretch of a row in words: busy, queued and migrations, where several slices share a pixel. */
 export function stretchWords(
   scene: Scene,
   rows: Rows,
@@ -119,8 +119,8 @@ function waitAt(scene: Scene, thread: number, time: number): number | null {
 
 function spanWords(scene: Scene, row: number, time: number): string {
   const spans = scene.spans;
-  const cpu = spans?.cpus.find((told) => told.cpu === scene.cpus[row]);
-  if (!spans || !cpu) return 'nothing is told';
+  const cpu = spans?.cpus.find((shown) => shown.cpu === scene.cpus[row]);
+  if (!spans || !cpu) return 'unknown';
   const at = Math.floor(time / spans.lengthNs);
   const foreign = cpu.foreign?.[at];
   const others =

@@ -79,7 +79,7 @@ export function marksKey(scene: Scene): HTMLElement {
           `Arrows of a followed thread: full lines are migrations, dashed ones wake-ups, from the CPU where it was queued. Waits below ${shortest} are not kept one by one, nor is who woke it.`,
         ]
       : [
-          'Arrows of a followed thread are migrations; this source tells of no waits and wake-ups.',
+          'Arrows of a followed thread are migrations; this source reports no waits and wake-ups.',
         ]),
   );
 }

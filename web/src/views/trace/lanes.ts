@@ -65,20 +65,23 @@ export function byCpu(
     runs.set(cpu, [from, at]);
   }
   const run = (cpu: number): [number, number] => runs.get(cpu) ?? [0, 0];
-  const told = room(cpus, starts(cpus.map((cpu) => run(cpu)[1] - run(cpu)[0])));
+  const shown = room(
+    cpus,
+    starts(cpus.map((cpu) => run(cpu)[1] - run(cpu)[0])),
+  );
   cpus.forEach((cpu, row) => {
     const [from, to] = run(cpu);
-    const first = told.first[row]!;
-    told.start.set(slices.start.subarray(from, to), first);
-    told.length.set(slices.length.subarray(from, to), first);
-    told.colour.set(slices.thread.subarray(from, to), first);
+    const first = shown.first[row]!;
+    shown.start.set(slices.start.subarray(from, to), first);
+    shown.length.set(slices.length.subarray(from, to), first);
+    shown.colour.set(slices.thread.subarray(from, to), first);
     for (let at = from; at < to; at += 1) {
       const before = previous[at]!;
-      told.origin[first + at - from] = at;
-      told.moved[first + at - from] = before >= 0 && before !== cpu ? 1 : 0;
+      shown.origin[first + at - from] = at;
+      shown.moved[first + at - from] = before >= 0 && before !== cpu ? 1 : 0;
     }
   });
-  return { ...told, colours: Math.max(1, slices.threads.length) };
+  return { ...shown, colours: Math.max(1, slices.threads.length) };
 }
 
 /** A row for each thread, in the order given; of those not given, none. */
@@ -93,8 +96,8 @@ export function byThread(
     const row = rows[slices.thread[at]!]!;
     if (row >= 0) counts[row]! += 1;
   }
-  const told = room(threads, starts(counts));
-  const next = told.first.slice();
+  const shown = room(threads, starts(counts));
+  const next = shown.first.slice();
   let colours = 1;
   for (const from of order) {
     const row = rows[slices.thread[from]!]!;
@@ -102,14 +105,14 @@ export function byThread(
     const at = next[row]!++;
     const cpu = slices.cpu[from]!;
     const before = previous[from]!;
-    told.origin[at] = from;
-    told.start[at] = slices.start[from]!;
-    told.length[at] = slices.length[from]!;
-    told.colour[at] = cpu;
-    told.moved[at] = before >= 0 && before !== cpu ? 1 : 0;
+    shown.origin[at] = from;
+    shown.start[at] = slices.start[from]!;
+    shown.length[at] = slices.length[from]!;
+    shown.colour[at] = cpu;
+    shown.moved[at] = before >= 0 && before !== cpu ? 1 : 0;
     colours = Math.max(colours, cpu + 1);
   }
-  return { ...told, colours };
+  return { ...shown, colours };
 }
 
 /** The first slice of a row that ends after `time`. */

@@ -1,5 +1,5 @@
 // The pointer on the timeline: a drag selects, with Shift or by touch it moves;
-// a click follows a thread; the wheel zooms; a tooltip tells what is below.
+// a click follows a thread; the wheel zooms; a tooltip says what is below.
 
 import { fill, h, visible } from '../../dom';
 import { describe, stretchWords } from './describe';
@@ -161,7 +161,7 @@ function listenToPointer(
   });
 }
 
-/** Beside the pointer, so that it hides nothing of what it tells of. */
+/** Beside the pointer, so that it hides nothing of what it describes. */
 const OFFSET = 14;
 
 /** The tooltip says what the place of the cursor shows; the line below says it to screen readers. */

@@ -156,7 +156,7 @@ function bars(
   }
 }
 
-/** Slices that have room: whole, with a border that tells neighbours apart. */
+/** Slices that have room: whole, with a border that separates neighbours. */
 function bordered(
   raster: Raster,
   frame: Frame,
@@ -292,11 +292,13 @@ function spansOf(
   bottom: number,
 ): void {
   const { scene, window, theme } = frame;
-  const told = scene.spans?.cpus.find((spans) => spans.cpu === scene.cpus[row]);
-  if (!scene.spans || !told) return;
+  const shown = scene.spans?.cpus.find(
+    (spans) => spans.cpu === scene.cpus[row],
+  );
+  if (!scene.spans || !shown) return;
   const scale = raster.width / (window.to - window.from);
   const most = bottom - top;
-  told.own?.forEach((own, at) => {
+  shown.own?.forEach((own, at) => {
     const x0 = (at * scene.spans!.lengthNs - window.from) * scale;
     const x1 = x0 + scene.spans!.lengthNs * scale;
     if (x1 <= 0 || x0 >= raster.width) return;
@@ -305,7 +307,7 @@ function spansOf(
     raster.hatch(
       x0,
       x1,
-      middle - (told.foreign?.[at] ?? 0) * most,
+      middle - (shown.foreign?.[at] ?? 0) * most,
       middle,
       pixel(theme.neutral),
     );

@@ -201,8 +201,8 @@ function cpusInOrder(
   slices: Slices | null,
   coreOf: Map<number, number>,
 ): number[] {
-  const told = [...(record.cpus ?? []), ...(record.timeline?.spans ?? [])];
-  const cpus = new Set(told.map(({ cpu }) => cpu).filter(finite));
+  const shown = [...(record.cpus ?? []), ...(record.timeline?.spans ?? [])];
+  const cpus = new Set(shown.map(({ cpu }) => cpu).filter(finite));
   slices?.cpu.forEach((cpu) => cpus.add(cpu));
   const core = (cpu: number): number =>
     coreOf.get(cpu) ?? Number.MAX_SAFE_INTEGER;

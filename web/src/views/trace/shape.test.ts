@@ -224,7 +224,7 @@ group('places in words', () => {
       'sev\\u{7}en 7 from 0 s for 20.0 µs, then waiting',
     );
     expect(describe(scene, 'threads', 1, 45_000)).toMatch(
-      /then pushed aside; it came from CPU 0, the same core/,
+      /then preempted; it came from CPU 0, the same core/,
     );
     expect(describe(scene, 'threads', 1, 65_000)).toMatch(
       /it came from CPU 1, another core/,
@@ -254,11 +254,11 @@ group('places in words', () => {
 
 group('figures', () => {
   test('leave out what is not known', () => {
-    const told = Object.fromEntries(
+    const shown = Object.fromEntries(
       shape.headline({ elapsed_s: 2, totals: { cpu_s: 1, switches: null } }),
     );
-    expect(told['Elapsed']).toBe('2.00 s');
-    expect(told['Switches']).toBeNull();
+    expect(shown['Elapsed']).toBe('2.00 s');
+    expect(shown['Switches']).toBeNull();
     const bounded = Object.fromEntries(
       shape.headline({
         totals: { cpu_s: 1 },

@@ -43,7 +43,7 @@ export function verdict(record: TraceRecord): string {
   return `${count(totals.threads ?? 0, 'thread')} ran for ${seconds(totals.cpu_s)} of CPU time within ${seconds(record.elapsed_s)}; nothing stands out.`;
 }
 
-/** Figures at a glance; those that the source could not tell are left out. */
+/** Figures at a glance; those that the source did not report are left out. */
 export function headline(record: TraceRecord): [string, Maybe<string>][] {
   const totals = record.totals ?? {};
   const known = (
@@ -75,7 +75,7 @@ export function headline(record: TraceRecord): [string, Maybe<string>][] {
       known(totals.switches, (value) =>
         atLeast(
           'switches',
-          `${value.toLocaleString('en-US')}${known(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} pushed aside`) ?? ''}`,
+          `${value.toLocaleString('en-US')}${known(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} of them preemptions`) ?? ''}`,
         ),
       ),
     ],
@@ -144,14 +144,14 @@ export function migrationTable(record: TraceRecord): Table | null {
   };
 }
 
-/** Parts of a whole with their words; null where nothing is told. */
+/** Parts of a whole with their words; null where nothing is known. */
 function parts(
   caption: string,
   what: string,
-  told: Maybe<WaitCauses | SharingCauses>,
+  shown: Maybe<WaitCauses | SharingCauses>,
   words: (name: string) => string,
 ): Table | null {
-  const entries = Object.entries(told ?? {}).filter(
+  const entries = Object.entries(shown ?? {}).filter(
     (part): part is [string, number] => typeof part[1] === 'number',
   );
   const all = entries.reduce((sum, [, value]) => sum + value, 0);

@@ -33,7 +33,7 @@ export interface Handle {
   sync(): void;
 }
 
-/** What colours: what was chosen, else what rows do not tell already. */
+/** What colours: what was chosen, else what rows do not show already. */
 export const colourOf = (state: State): ColourBy =>
   state.colourBy ?? (state.rows === 'cpus' ? 'thread' : 'cpu');
 

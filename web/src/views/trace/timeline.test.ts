@@ -112,7 +112,7 @@ group('the order of time', () => {
     }
   });
 
-  test('tells where threads came from and which wait a slice ended', () => {
+  test('says where threads came from and which wait a slice ended', () => {
     const slices = scene.slices!;
     const order = timeOrder(slices);
     const byStart = (list: ArrayLike<number>): number[] =>
@@ -157,7 +157,7 @@ group('a selection', () => {
     expect(whole[2]).toBeGreaterThan(1_000);
   });
 
-  test('is told as a table that says which waits it counts', () => {
+  test('is given as a table that says which waits it counts', () => {
     const table = totalsTable(scene, { from: 0, to: 100_000 });
     expect(table.caption).toContain('2 threads; waits of 10.0 ns and more');
     const names = table.columns.map((column) => column.name);

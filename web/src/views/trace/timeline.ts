@@ -63,7 +63,7 @@ export function timeline(
     },
     point: () => {
       parts.seen.textContent = windowWords(scene, state);
-      parts.told.textContent = placeWords(scene, state);
+      parts.status.textContent = placeWords(scene, state);
       stage.draw();
     },
     select: () => fill(parts.selected, selectionOf(handle)),
@@ -111,7 +111,7 @@ export function timeline(
     scroller,
     grip,
     tip,
-    parts.told,
+    parts.status,
     parts.selected,
     h('figcaption', { class: 'muted' }, summary),
     h(
@@ -167,7 +167,11 @@ function elements() {
       spacer,
     ),
     seen: h('p', { class: 'muted status' }),
-    told: h('p', { class: 'place', role: 'status', aria: { live: 'polite' } }),
+    status: h('p', {
+      class: 'place',
+      role: 'status',
+      aria: { live: 'polite' },
+    }),
     tip: h('div', { class: 'tip', hidden: true, aria: { hidden: 'true' } }),
     colours: h('div'),
     selected: h('div', { class: 'selected' }),

@@ -127,7 +127,7 @@ function finder(handle: Handle): {
 } {
   const { scene, state } = handle;
   const input = h('input', { type: 'search', placeholder: 'name or number' });
-  const told = h('span', { class: 'muted status', role: 'status' });
+  const status = h('span', { class: 'muted status', role: 'status' });
   const sync = (): void => {
     if (input.value !== state.find) input.value = state.find;
     const place =
@@ -139,7 +139,7 @@ function finder(handle: Handle): {
           `${threadsNamed(scene, state.find).length} of ${count(scene.threads.length, 'thread')}`,
         ]
       : [];
-    told.textContent = visible([...found, ...followed].join(', '));
+    status.textContent = visible([...found, ...followed].join(', '));
   };
   input.addEventListener('input', () => {
     state.find = input.value;
@@ -159,7 +159,7 @@ function finder(handle: Handle): {
       { class: 'finder' },
       h('label', {}, 'Find thread ', input),
       ' ',
-      told,
+      status,
     ),
     focus: () => input.focus(),
     sync,

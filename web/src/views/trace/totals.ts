@@ -95,7 +95,7 @@ export function totalsTable(scene: Scene, span: Window): SortableTable {
   });
   if (!scene.slices)
     return {
-      caption: `Selected: ${where}; each CPU, as far as the spans of the record tell`,
+      caption: `Selected: ${where}; each CPU, as far as the record's spans show`,
       columns: [{ name: 'CPU' }, number('Traced threads'), number('Others')],
       rows: spanRows(scene, span),
     };

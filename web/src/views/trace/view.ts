@@ -18,9 +18,9 @@ import * as shape from './shape';
 import type { Timeline } from './timeline';
 import { timeline } from './timeline';
 
-/** Waits told in the table. */
+/** Waits listed in the table. */
 const MOST_WAITS = 50;
-/** Threads told before one asks for more. */
+/** Threads listed before one asks for more. */
 const FEW_THREADS = 30;
 
 export function traceView(any: AnyRecord, page: Page): View {
@@ -40,7 +40,7 @@ export function traceView(any: AnyRecord, page: Page): View {
     h('p', { class: 'verdict' }, visible(shape.verdict(record))),
     section(
       'Timeline',
-      ...scene.damage.map((told) => h('p', { role: 'note' }, told)),
+      ...scene.damage.map((reported) => h('p', { role: 'note' }, reported)),
       drawn.element,
     ),
     section('Findings', findingList(record.findings, 'Nothing stands out.')),
@@ -93,8 +93,8 @@ function notes(record: TraceRecord): HTMLElement {
     all.push(
       `${count(lost.records, 'record')} were lost in ${count(lost.windows ?? 0, 'window')} of ${seconds(lost.seconds)}: nothing in them is counted.`,
     );
-  const told = all.filter((note): note is string => Boolean(note));
-  return h('ul', {}, ...told.map((note) => h('li', {}, visible(note))));
+  const reported = all.filter((note): note is string => Boolean(note));
+  return h('ul', {}, ...reported.map((note) => h('li', {}, visible(note))));
 }
 
 /** The longest waits, each with a button that goes there. */

@@ -49,7 +49,7 @@ impl Folder {
         self.file(name, libc::O_RDONLY)
     }
 
-    /// Makes a file that is not there yet.
+    /// Makes a file that does not exist yet.
     pub(super) fn create(&self, name: &CStr) -> io::Result<File> {
         self.file(name, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL)
     }
@@ -70,13 +70,13 @@ impl Folder {
 
     /// Bytes that an unprivileged user may still write here.
     pub(super) fn free_bytes(&self) -> io::Result<u64> {
-        let mut told = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+        let mut stats = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
         // SAFETY: the pointer is valid; the structure is plain integers.
-        let told = unsafe {
-            checked(libc::fstatvfs(self.0.as_raw_fd(), told.as_mut_ptr()))?;
-            told.assume_init()
+        let stats = unsafe {
+            checked(libc::fstatvfs(self.0.as_raw_fd(), stats.as_mut_ptr()))?;
+            stats.assume_init()
         };
-        Ok(told.f_bavail.saturating_mul(told.f_frsize))
+        Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
     }
 }
 

@@ -50,7 +50,7 @@ const IN_A_FOLDER: usize = 16;
 const SEED: u64 = 34;
 const STOPPED: Wrong = "the files could not be copied";
 
-/// Parts of a tree of so many bytes.
+/// Parts of a tree of this many bytes.
 const fn parts(size: u64) -> u64 {
     size.div_ceil(PART)
 }
@@ -61,7 +61,7 @@ const fn part_bytes(size: u64) -> u64 {
 }
 
 /// What every part looks like, and where its copies go.
-struct Plan {
+struct TreePlan {
     folders: Vec<CString>,
     files: Vec<PlannedFile>,
 }
@@ -72,7 +72,7 @@ struct PlannedFile {
     bytes: u64,
 }
 
-impl Plan {
+impl TreePlan {
     fn new(bytes: u64) -> Self {
         let sizes = law::sizes(bytes, SEED);
         let folders = sizes.len().div_ceil(IN_A_FOLDER);
@@ -101,7 +101,7 @@ fn named(name: &str) -> CString {
 fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
     let scratch = Scratch::new(&setup.folder)?;
     let mut tree = Tree {
-        plan: Plan::new(part_bytes(setup.size)),
+        plan: TreePlan::new(part_bytes(setup.size)),
         digests: Vec::new(),
         copied: (0..setup.threads).map(|_| AtomicU64::new(NONE)).collect(),
         failure: Mutex::new(None),
@@ -110,7 +110,7 @@ fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
     };
     tree.refuse_where_full(setup)?;
     for part in 0..parts(setup.size) {
-        let digest = tree.write(part).map_err(|error| tree.told(&error))?;
+        let digest = tree.write(part).map_err(|error| tree.explained(&error))?;
         tree.digests.push(digest);
     }
     Ok(Box::new(tree))
@@ -120,7 +120,7 @@ fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
 const NONE: u64 = u64::MAX;
 
 struct Tree {
-    plan: Plan,
+    plan: TreePlan,
     /// What each part's contents must give.
     digests: Vec<u64>,
     /// Which part each thread copied last.
@@ -144,7 +144,7 @@ impl Tree {
         let parts = parts(setup.size).saturating_add(setup.threads as u64);
         let needed = part.saturating_mul(parts);
         let free = self.folder(".").and_then(|folder| folder.free_bytes());
-        let free = free.map_err(|error| self.told(&error))?;
+        let free = free.map_err(|error| self.explained(&error))?;
         if needed <= free {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl Tree {
     }
 
     /// What became of files, as the end of this job.
-    fn told(&self, error: &io::Error) -> KernelError {
+    fn explained(&self, error: &io::Error) -> KernelError {
         KernelError::System {
             action: format!("copying files in {}", self.scratch.path().display()),
             reason: error.to_string(),
@@ -276,7 +276,7 @@ impl Job for Tree {
             copier.copy(0, Folder::create)?;
             Ok(copier)
         };
-        let copier = made().map_err(|error: io::Error| self.told(&error))?;
+        let copier = made().map_err(|error: io::Error| self.explained(&error))?;
         Ok(Box::new(copier))
     }
 
@@ -335,9 +335,9 @@ impl Worker for Copier<'_> {
         let part = unit % self.parts.len() as u64;
         let part = usize::try_from(part).unwrap_or(0);
         let digest = self.copy(part, Folder::write).map_err(|error| {
-            let told = self.tree.told(&error);
+            let explained = self.tree.explained(&error);
             if let Ok(mut failure) = self.tree.failure.lock() {
-                failure.get_or_insert(told);
+                failure.get_or_insert(explained);
             }
             STOPPED
         })?;
@@ -378,7 +378,7 @@ mod tests {
     fn parts_are_equal_and_the_default_is_five_units() {
         assert_eq!((parts(34_000_000), part_bytes(34_000_000)), (5, PART));
         assert_eq!((parts(1 << 16), part_bytes(1 << 16)), (1, 1 << 16));
-        let plan = Plan::new(PART);
+        let plan = TreePlan::new(PART);
         assert!(
             (400..900).contains(&plan.files.len()),
             "{}",

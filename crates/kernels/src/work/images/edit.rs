@@ -11,8 +11,8 @@ use crate::work::digest::Digest;
 use crate::work::isa::Version;
 use crate::work::{Group, Isa, Job, Kernel, KernelError, Setup, Size, Worker, Wrong, mixed};
 
-const TURNS: &str = "the definition; a picture as of a camera, four wide to three high, made up";
-const BLURS: &str = "the definition of the Gaussian filter, as two passes; a picture made up";
+const TURNS: &str = "the definition; a synthetic 4:3 photo";
+const BLURS: &str = "the definition of the Gaussian filter, as two passes; a synthetic photo";
 
 const fn kernel(
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Pictures of three bytes a pixel (red, green, blue), and one that is made up:
+//! Pictures of three bytes a pixel (red, green, blue), and a synthetic one:
 //! soft areas with edges and a little noise, which compresses about as a
 //! photograph does.
 
@@ -18,7 +18,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Of a picture of nearly so many bytes, four wide to three high.
+    /// Of a picture of nearly this many bytes, four wide to three high.
     pub(super) fn of_bytes(bytes: u64) -> Self {
         let pixels = usize::try_from(bytes).unwrap_or(usize::MAX) / CHANNELS;
         let height = (pixels / 4 * 3).isqrt().max(1);

@@ -23,7 +23,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// So many bytes.
+    /// This many bytes.
     ///
     /// # Errors
     /// [`KernelError::System`] where the system refuses.

@@ -1,7 +1,7 @@
 //! Latency: loads whose addresses come from the load before, along one random
 //! cycle through all lines of a memory area.
 //!
-//! Every line also holds its place in the cycle, which tells after the loads
+//! Every line also holds its place in the cycle, which shows after the loads
 //! that no line was left out.
 
 #![expect(unsafe_code, reason = "lines that hold the addresses of lines")]

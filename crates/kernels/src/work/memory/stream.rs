@@ -370,7 +370,7 @@ impl Walk {
             .ok_or_else(|| KernelError::Isa(format!("--isa {isa}: there is no loop for it")))
     }
 
-    /// Goes through so many bytes of the arrays, from where it is, and round.
+    /// Goes through this many bytes of the arrays, from where it is, and round.
     /// Number `spot` of a block in every piece is looked at. Returns the sum of
     /// what was read.
     fn pass(&mut self, bytes: usize, spot: usize) -> Result<f64, Wrong> {
@@ -392,7 +392,7 @@ impl Walk {
     }
 }
 
-/// Runs a loop on a piece. A number of what is written is spoilt before and
+/// Runs a loop on a piece. A number of what is written is corrupted before and
 /// looked at afterwards, in another block of the piece each time.
 #[inline]
 fn go(pattern: Pattern, variant: &Variant, on: Arrays, spot: usize) -> Result<f64, Wrong> {

@@ -197,7 +197,7 @@ impl Correlator<'_> {
     fn verify(&self, random: &mut Random) -> Result<u64, Wrong> {
         let (digest, error) = digest_of(&self.sequence);
         if error > 0.25 {
-            return Err("a correlation of integers is no integer");
+            return Err("a correlation of integers is not an integer");
         }
         let lag = random.next() % self.sequence.len() as u64;
         for lag in [0, usize::try_from(lag).unwrap_or(0)] {

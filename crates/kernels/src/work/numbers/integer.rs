@@ -177,7 +177,7 @@ fn quotients_of(passes: u32) -> u64 {
 const FACTOR: u32 = 1_664_525;
 const SUMMAND: u32 = 1_013_904_223;
 
-/// Where x ← `FACTOR`·x + `SUMMAND` is after so many steps, by squaring the
+/// Where x ← `FACTOR`·x + `SUMMAND` is after this many steps, by squaring the
 /// step.
 fn jump_ahead(seed: u32, mut steps: u32) -> u32 {
     let (mut factor, mut summand, mut value) = (FACTOR, SUMMAND, seed);

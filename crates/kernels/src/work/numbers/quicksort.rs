@@ -12,7 +12,7 @@ use crate::work::{Group, Job, Kernel, KernelError, Random, Setup, Size, Worker, 
 pub(in crate::work) const QUICKSORT: Kernel = Kernel {
     name: "quicksort",
     group: Group::Integer,
-    about: "random 32-bit numbers sorted: jumps that cannot be foreseen",
+    about: "random 32-bit numbers sorted: unpredictable branches",
     source: "Hoare 1962, Quicksort, Computer Journal 5(1); median of three, insertion below 16",
     operation: "numbers",
     size: Some(Size {

@@ -2,7 +2,7 @@
 //! own.
 //!
 //! What the additions returned is summed up: had two threads got the same
-//! number, or one been lost, the sum would tell.
+//! number, or one been lost, the sum would show it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

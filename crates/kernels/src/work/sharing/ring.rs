@@ -4,7 +4,7 @@
 //! A message and the word that says it is there travel in one line, so that a
 //! message costs one transfer. With one thread the same thread plays both
 //! parts, a ring full at a time. Where one of a pair gives up, the other is
-//! told, and does not wait for ever.
+//! reported, and does not wait for ever.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,7 +34,7 @@ pub(in crate::work) const PRODUCER_CONSUMER: Kernel = Kernel {
 const MESSAGES: u64 = 1 << 20;
 /// Messages that a ring holds.
 const SLOTS: usize = 1024;
-/// The consumer tells how far it is each time that it has taken so many.
+/// The consumer publishes its position each time that it has taken this many.
 const TOLD: u64 = SLOTS as u64 / 4;
 /// Words of a message besides the one that numbers it.
 const WORDS: usize = 7;
@@ -59,7 +59,7 @@ struct Line<T>(T);
 #[derive(Debug)]
 struct Ring {
     slots: Box<[Slot]>,
-    /// Messages that the consumer has taken, told now and then.
+    /// Messages that the consumer has taken, published now and then.
     taken: Line<AtomicU64>,
     /// One of the two has gone, by an error or a panic.
     is_abandoned: Line<AtomicBool>,
@@ -204,7 +204,7 @@ fn seal(words: &[u64]) -> u64 {
         .fold(0, |seal: u64, word| seal.rotate_left(9).wrapping_add(*word))
 }
 
-/// Messages summed up in their order; a wrong one is told.
+/// Messages summed up in their order; a wrong one is reported.
 #[derive(Debug, Default)]
 struct Digest(u64);
 
@@ -257,7 +257,7 @@ impl Job for Pairs {
     }
 }
 
-/// Tells the other one of a pair when this one goes, however it goes. Who has
+/// Notifies the other one of a pair when this one goes, however it goes. Who has
 /// come to its end has left nothing to wait for.
 struct Presence<'a>(&'a Ring);
 

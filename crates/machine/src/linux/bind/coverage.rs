@@ -16,7 +16,7 @@ use crate::{Coverage, Mover};
 use pinwise_topology::CpuSet;
 use pinwise_workload::knobs::{self, Signs};
 
-/// Programs that are told by name at most.
+/// Programs that are named at most.
 const MOST_MOVERS: usize = 8;
 
 /// What was seen of bound threads so far.

@@ -39,7 +39,7 @@ pub struct BoundPlace<'a> {
 }
 
 /// Replaces this process by a command and binds its threads, from a process
-/// beside it. That calls `told` when the command has ended, before anybody who
+/// beside it. That calls `on_coverage` when the command has ended, before anybody who
 /// waits for it learns so, unless the settling time was over before. `granted`:
 /// as for [`execute`](super::super::execute). Returns only errors.
 ///
@@ -49,9 +49,9 @@ pub fn execute_bound(
     command: &Command,
     place: &BoundPlace<'_>,
     granted: impl FnOnce(&CpuSet),
-    told: impl FnOnce(&Coverage),
+    on_coverage: impl FnOnce(&Coverage),
 ) -> MachineError {
-    match prepare(command, place, granted, told) {
+    match prepare(command, place, granted, on_coverage) {
         Err(error) => error,
         Ok(program) => {
             let environment = environment_with(place.variables);
@@ -72,12 +72,12 @@ fn prepare(
     command: &Command,
     place: &BoundPlace<'_>,
     granted: impl FnOnce(&CpuSet),
-    told: impl FnOnce(&Coverage),
+    on_coverage: impl FnOnce(&Coverage),
 ) -> Result<CString, MachineError> {
     let program = locate(command, &search_path())?;
     refusal::check_program(&program, command)?;
-    // Before this process is placed: the one beside it shall not be.
-    match start_binder(place.binding, told) {
+    // Before this process is placed: the one beside it must not be.
+    match start_binder(place.binding, on_coverage) {
         Ok(()) => {}
         Err(NotStarted::Refused(error)) => return Err(refusal::refused(&error, command)),
         Err(NotStarted::System(error)) => {
@@ -105,7 +105,7 @@ impl From<io::Error> for NotStarted {
 }
 
 /// Starts the process beside this one and waits until it traces it.
-fn start_binder(binding: &Binding, told: impl FnOnce(&Coverage)) -> Result<(), NotStarted> {
+fn start_binder(binding: &Binding, on_coverage: impl FnOnce(&Coverage)) -> Result<(), NotStarted> {
     let (read, write) = sys::pipe(0)?;
     calls::permit_tracer(true);
     let started = sys::monotonic();
@@ -119,7 +119,7 @@ fn start_binder(binding: &Binding, told: impl FnOnce(&Coverage)) -> Result<(), N
             // start.
             if libc::fork() == 0 {
                 drop(read);
-                follow(command, binding, started, write, told);
+                follow(command, binding, started, write, on_coverage);
             }
             libc::_exit(0);
         }
@@ -141,7 +141,7 @@ fn follow(
     binding: &Binding,
     started: Duration,
     answer: OwnedFd,
-    told: impl FnOnce(&Coverage),
+    on_coverage: impl FnOnce(&Coverage),
 ) -> ! {
     stand_aside(&answer);
     let seized = ptrace::seize(command, Orphans::GoOn);
@@ -152,7 +152,7 @@ fn follow(
     drop(answer);
     if code == 0 {
         let binder = Binder::new(binding, command, started, Orphans::GoOn);
-        bind_to_the_end(binder, command, told);
+        bind_to_the_end(binder, command, on_coverage);
     }
     // SAFETY: ends this process only.
     unsafe { libc::_exit(0) }
@@ -179,19 +179,19 @@ fn stand_aside(answer: &OwnedFd) {
     calls::close_others(answer.as_raw_fd());
 }
 
-fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, told: impl FnOnce(&Coverage)) {
-    let mut told = Some(told);
+fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, on_coverage: impl FnOnce(&Coverage)) {
+    let mut on_coverage = Some(on_coverage);
     let signals = Signals::take(&[libc::SIGCHLD]).ok();
     loop {
         // Without a moment to wait for, waiting for threads is all there is.
         let sleeps = binder.wake() == Duration::MAX || signals.is_none();
         match binder.step(sleeps) {
-            Err(_) => return tell(&binder, &mut told),
+            Err(_) => return report_once(&binder, &mut on_coverage),
             Ok(Next::Stop(_)) => {}
             Ok(Next::End(pid)) => {
                 // Who waits for the command learns of its end when it is taken.
                 if pid == command {
-                    tell(&binder, &mut told);
+                    report_once(&binder, &mut on_coverage);
                 }
                 binder.bury(pid);
             }
@@ -206,12 +206,14 @@ fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, told: impl FnOnce(&
     }
 }
 
-/// Tells once what became of the threads, and then holds nobody's standard
+/// Reports once what became of the threads, and then holds nobody's standard
 /// error open.
-fn tell(binder: &Binder, told: &mut Option<impl FnOnce(&Coverage)>) {
-    let Some(told) = told.take() else { return };
+fn report_once(binder: &Binder, on_coverage: &mut Option<impl FnOnce(&Coverage)>) {
+    let Some(on_coverage) = on_coverage.take() else {
+        return;
+    };
     if binder.has_executed() {
-        told(&binder.coverage());
+        on_coverage(&binder.coverage());
     }
     calls::silence(&[libc::STDERR_FILENO]);
 }

@@ -3,7 +3,7 @@
 //! begins.
 //!
 //! ```text
-//! creator   ──clone──┤ event: tells the new thread's id ├──────────────►
+//! creator   ──clone──┤ event: gives the new thread's id ├──────────────►
 //! new thread         └─┤ stopped; sched_setaffinity ├── first instruction
 //! ```
 //!
@@ -12,7 +12,7 @@
 //! not touched. Threads get the CPUs of [`Binding::order`] in the order in which
 //! they are begun, round and round; the first is the command's own.
 //!
-//! It does not poll: ptrace tells its stops by SIGCHLD. It must be used by the
+//! It does not poll: ptrace reports its stops by SIGCHLD. It must be used by the
 //! thread that seized the command.
 
 mod calls;
@@ -39,14 +39,14 @@ use ptrace::{Next, Orphans, Stop};
 struct Thread {
     /// The CPU that it was bound to; `None`: it began when no more were bound.
     cpu: Option<usize>,
-    /// Has its creator told of it? Its own first stop can come before that.
+    /// Has its creator reported it? Its own first stop can come before that.
     is_announced: bool,
     /// Has it stopped in front of its first instruction?
     has_arrived: bool,
     /// Has it started others?
     is_creator: bool,
     /// Its process, which is itself where it is the first; `None`: not known
-    /// before its creator tells.
+    /// before its creator reports it.
     process: Option<libc::pid_t>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Binder {
     all: CpuSet,
     next: usize,
     threads: BTreeMap<libc::pid_t, Thread>,
-    /// Threads that ended before their creator told of them.
+    /// Threads that ended before their creator reported them.
     unannounced: BTreeSet<libc::pid_t>,
     tally: Tally,
     orphans: Orphans,
@@ -162,7 +162,7 @@ impl Binder {
     /// Takes a child that has ended.
     pub(super) fn bury(&mut self, pid: libc::pid_t) -> Option<Gone> {
         let ended = self.threads.get(&pid).copied();
-        // A traced process is told of twice, first to us and then to its own
+        // A traced process is reported twice, first to us and then to its own
         // parent; where that is us as well, once.
         let is_own = match ended.map(|thread| thread.process) {
             Some(Some(process)) if process != pid => false,
@@ -182,7 +182,7 @@ impl Binder {
         })
     }
 
-    /// A thread is there no more. Its creator may still tell of it.
+    /// A thread is there no more. Its creator may still report it.
     fn forget(&mut self, id: libc::pid_t) {
         let ended = self.threads.remove(&id);
         if ended.is_some_and(|thread| !thread.is_announced) {
@@ -297,7 +297,7 @@ impl Binder {
         Some(cpu)
     }
 
-    /// A process is about to end, with all that it can still tell of itself.
+    /// A process is about to end, with all that can still be read of it.
     fn process_ends(&mut self, id: libc::pid_t) {
         let own = self.threads.iter().filter(|(_, t)| t.process == Some(id));
         let own = own.filter_map(|(&thread, known)| Some((thread, known.cpu?)));

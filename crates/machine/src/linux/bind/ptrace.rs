@@ -1,6 +1,6 @@
 //! Requests to traced threads, each of them one system call.
 //!
-//! `ptrace(2)` has the terms: a thread is *seized* (no signal tells it), stops
+//! `ptrace(2)` has the terms: a thread is *seized* (no signal shows it), stops
 //! at events and before signals, and is let go on, left to listen, or detached.
 
 #![expect(
@@ -142,7 +142,7 @@ pub(in crate::linux) enum Next {
 /// where nobody is left who could stop or end.
 pub(super) fn next(sleeps: bool) -> io::Result<Next> {
     let how = if sleeps { 0 } else { libc::WNOHANG };
-    // Of the traced it tells stops whether they are asked for or not.
+    // It reports stops of the traced whether they are asked for or not.
     let options = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | how;
     let info = loop {
         match wait(None, options) {
@@ -201,7 +201,7 @@ pub(in crate::linux) fn wait_for_program(pid: libc::pid_t) {
     }
 }
 
-/// Takes a thread or process that has ended, of which `/proc` told until then:
+/// Takes a thread or process that has ended, which `/proc` showed until then:
 /// how, and what it used.
 pub(super) fn take(pid: libc::pid_t) -> Option<(libc::c_int, libc::rusage)> {
     let mut status = 0;

@@ -96,7 +96,7 @@ fn a_parent_is_told_from_others() {
     assert!(!is_stopping(libc::SIGTRAP));
 }
 
-/// What may come of a thread, in any order: (thread, told of or first stop).
+/// What may come of a thread, in any order: (thread, reported or first stop).
 fn any_order() -> impl Strategy<Value = Vec<(libc::pid_t, bool)>> {
     let all: Vec<_> = (1..9).flat_map(|id| [(id, false), (id, true)]).collect();
     Just(all).prop_shuffle()
@@ -113,11 +113,11 @@ proptest! {
         let mut binder = binder(&cpus);
         binder.executed(NOBODY);
         let mut seen: Vec<libc::pid_t> = Vec::new();
-        for (id, is_told) in order {
+        for (id, is_reported) in order {
             if !seen.contains(&id) {
                 seen.push(id);
             }
-            if is_told {
+            if is_reported {
                 binder.announce(NOBODY, NOBODY + id, true);
             } else {
                 binder.arrive(NOBODY + id);

@@ -13,9 +13,9 @@ use crate::linux::{pins, sys};
 use crate::processes::{Held, Processes, give_back};
 use pinwise_topology::CpuSet;
 
-/// A CPU that is busy with being switched is tried again so often …
+/// A CPU that is busy with being switched is tried again this often …
 const TRIES: usize = 10;
-/// … after so long.
+/// … after this long.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The host, or a folder that stands for it in tests.
@@ -38,7 +38,7 @@ enum Standing {
 
 /// What became of a change that was to be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum UndoOutcome {
     /// The value is the old one again.
     Restored,
     /// It was already, or was never changed.
@@ -51,14 +51,14 @@ pub enum Outcome {
     Failed(String),
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for UndoOutcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Restored => out.write_str("put back"),
+            Self::Restored => out.write_str("restored"),
             Self::AsBefore => out.write_str("is so already"),
             Self::Ended => out.write_str("has gone"),
-            Self::Changed(now) => write!(out, "left alone: somebody made it {now} since"),
-            Self::Failed(reason) => write!(out, "cannot be put back: {reason}"),
+            Self::Changed(now) => write!(out, "left alone: changed to {now} since"),
+            Self::Failed(reason) => write!(out, "cannot be restored: {reason}"),
         }
     }
 }
@@ -263,19 +263,19 @@ impl System {
     }
 
     /// What [`Self::restore`] would do.
-    pub(super) fn foresee(&self, entry: &Entry) -> Outcome {
+    pub(super) fn foresee(&self, entry: &Entry) -> UndoOutcome {
         match self.standing(entry) {
-            Standing::Ours => Outcome::Restored,
-            Standing::AsBefore => Outcome::AsBefore,
-            Standing::Ended => Outcome::Ended,
-            Standing::Changed(now) => Outcome::Changed(now),
+            Standing::Ours => UndoOutcome::Restored,
+            Standing::AsBefore => UndoOutcome::AsBefore,
+            Standing::Ended => UndoOutcome::Ended,
+            Standing::Changed(now) => UndoOutcome::Changed(now),
         }
     }
 
     /// Puts the old value back, if it is still as pinwise left it.
-    pub(super) fn restore(&self, entry: &Entry) -> Outcome {
+    pub(super) fn restore(&self, entry: &Entry) -> UndoOutcome {
         match self.foresee(entry) {
-            Outcome::Restored => {}
+            UndoOutcome::Restored => {}
             other => return other,
         }
         let made = match entry {
@@ -301,9 +301,9 @@ impl System {
             }
         };
         match made {
-            Ok(()) => Outcome::Restored,
-            Err(LedgerError::Gone(_)) => Outcome::Ended,
-            Err(error) => Outcome::Failed(error.to_string()),
+            Ok(()) => UndoOutcome::Restored,
+            Err(LedgerError::Gone(_)) => UndoOutcome::Ended,
+            Err(error) => UndoOutcome::Failed(error.to_string()),
         }
     }
 }

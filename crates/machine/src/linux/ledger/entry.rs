@@ -1,6 +1,6 @@
 //! What a ledger holds: changes, with the value from before, as lines.
 //!
-//! Pure. A line that was cut off or makes no sense tells of a change that was
+//! Pure. A line that was cut off or makes no sense is about a change that was
 //! not made: a change is made after its line is whole.
 
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// What is put back first: CPUs, since the kernel takes no mask of a CPU
+    /// What is restored first: CPUs, since the kernel takes no mask of a CPU
     /// that is off; then cpusets, which bound masks; then tasks go where they
     /// were, which may overwrite masks; then masks; and last the groups that
     /// are empty by then.
@@ -255,7 +255,7 @@ impl Entry {
 }
 
 impl fmt::Display for Entry {
-    /// What is put back, as in `thread 42: CPUs 0-3`.
+    /// What is restored, as in `thread 42: CPUs 0-3`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mask { thread, before, .. } | Self::Saved { thread, before, .. } => {
@@ -343,7 +343,7 @@ pub(super) enum Word {
     Made(u64, Entry),
     /// A mask came out so.
     Granted(u64, CpuSet),
-    /// A change is no more, or shall not be undone.
+    /// A change is no more, or must not be undone.
     Gone(u64),
     /// Changes stay, or do not.
     Kept(bool),
@@ -373,7 +373,7 @@ impl Word {
 
 /// A journal that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Journal {
+pub struct ChangeJournal {
     /// The kernel's name of the boot in which it was written.
     pub boot: String,
     /// Who wrote it.
@@ -384,7 +384,7 @@ pub struct Journal {
     pub are_kept: bool,
 }
 
-impl Journal {
+impl ChangeJournal {
     /// An empty one.
     #[must_use]
     pub(super) const fn new(boot: String, pid: i32) -> Self {

@@ -1,5 +1,5 @@
 //! Ends pinwise at a chosen moment, so that tests can show that everything is
-//! put back. Builds without debug assertions have nothing of it.
+//! restored. Builds without debug assertions have nothing of it.
 
 use std::path::Path;
 use std::str::FromStr;

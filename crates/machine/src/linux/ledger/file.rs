@@ -73,7 +73,7 @@ impl JournalFile {
     /// Adds a line, or nothing.
     pub(super) fn append(&mut self, line: &str) -> io::Result<()> {
         if let Err(error) = self.file.write_all(line.as_bytes()) {
-            // Half a line must not spoil the next one.
+            // Half a line must not corrupt the next one.
             self.cut();
             return Err(error);
         }

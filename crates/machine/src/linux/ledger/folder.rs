@@ -1,5 +1,5 @@
 //! Where journals are: `/run/pinwise` for root, `$XDG_RUNTIME_DIR/pinwise` for
-//! others, a folder for temporary files where neither can be had. Only a folder
+//! others, a folder for temporary files where neither is available. Only a folder
 //! that belongs to this user, and that nobody else may enter, is used. Where
 //! somebody else took its name among the temporary files, one with a random name
 //! is made; [`journal_folders`] finds it again.
@@ -58,14 +58,14 @@ pub(super) fn spares(temporary: &Path) -> Vec<PathBuf> {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "where files of this session go is told by the environment"
+    reason = "the environment says where files of this session go"
 )]
 fn variable(name: &str) -> Option<PathBuf> {
     let value = std::env::var_os(name)?;
     Some(PathBuf::from(value)).filter(|folder| folder.is_absolute())
 }
 
-/// The first of these folders that can be had; of none, the first of
+/// The first of these folders that is available; of none, the first of
 /// [`journal_folders`], or else one with a random name.
 pub(super) fn prepare(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     if !folders.is_empty() {

@@ -1,19 +1,19 @@
 //! A second process that puts everything back if pinwise is killed outright.
 //!
-//! It is told every line of the journal and knows by itself what is in force:
+//! It receives every line of the journal and knows by itself what is in force:
 //! the file may be gone by then, as with the folder of a session that ended.
 
 use std::fs::File;
 use std::io;
 
 use super::act::System;
-use super::entry::Journal;
+use super::entry::ChangeJournal;
 use super::file::Place;
 use super::leftover;
 use crate::linux::daemon;
 use crate::linux::live::Known;
 
-/// What tells it that what is in force shall stay so.
+/// The word for it that what is in force should stay.
 pub(super) const CLOSED: &str = "closed\n";
 
 /// Starts the guardian of a journal; it holds `lock` as long as it lives.
@@ -21,7 +21,7 @@ pub(super) const CLOSED: &str = "closed\n";
 /// has a single thread, and before it becomes the parent of orphans.
 pub(super) fn start(
     place: &Place,
-    journal: &Journal,
+    journal: &ChangeJournal,
     system: &System,
     lock: Option<&File>,
 ) -> io::Result<File> {

@@ -3,7 +3,7 @@
 //! The kernel forgets what it cannot keep meanwhile: the mask of a thread all of
 //! whose CPUs are off becomes every CPU, and cpusets of version 1 lose the CPUs
 //! for good. So these are written down first, for every thread and every group
-//! of the host, and put back after the CPUs are on again.
+//! of the host, and restored after the CPUs are on again.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use pinwise_topology::CpuSet;
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 /// Cgroups are looked at so deep …
 const DEEPEST: usize = 16;
-/// … and at most so many.
+/// … and at most this many.
 const MOST: usize = 20_000;
 
 impl Ledger {

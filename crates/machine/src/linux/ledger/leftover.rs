@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::act::{Outcome, System};
-use super::entry::{Entry, Journal};
+use super::act::{System, UndoOutcome};
+use super::entry::{ChangeJournal, Entry};
 use super::file::Place;
 use super::{folder, rules};
 use crate::linux::processes::LinuxProcesses;
@@ -30,19 +30,19 @@ pub struct Leftover {
 pub enum LeftoverState {
     /// Its writer, or the guardian, is still there.
     InUse,
-    /// Of an earlier boot, which nothing that it tells of outlasted.
+    /// Of an earlier boot, which none of its changes outlasted.
     EarlierBoot,
     /// It was to stay so: there is nothing to undo.
     Kept,
     /// What is, or was, to be undone, and what came of it.
-    Left(Vec<(Entry, Outcome)>),
+    Left(Vec<(Entry, UndoOutcome)>),
     /// It cannot be read, and is left where it is.
     Unreadable(String),
 }
 
 /// Looks at the journals in these folders, and at one of rules; `undo`: and puts
 /// back what is in force, and removes them. One in which something could not be
-/// put back stays.
+/// restored stays.
 #[must_use]
 pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Vec<Leftover> {
     let system = System::at(Path::new("/"));
@@ -91,14 +91,14 @@ fn look(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
     state
 }
 
-fn foresee_all(journal: &Journal, system: &System) -> Vec<(Entry, Outcome)> {
+fn foresee_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutcome)> {
     let ids = journal.undoing().into_iter();
     ids.filter_map(|id| journal.entries.get(&id))
         .map(|entry| (entry.clone(), system.foresee(entry)))
         .collect()
 }
 
-fn undo_all(journal: &Journal, system: &System) -> Vec<(Entry, Outcome)> {
+fn undo_all(journal: &ChangeJournal, system: &System) -> Vec<(Entry, UndoOutcome)> {
     let mut all = foresee_all(journal, system);
     // Who inherited from a process is found before any is changed.
     let held: Vec<Held> = journal.held().cloned().collect();
@@ -107,22 +107,23 @@ fn undo_all(journal: &Journal, system: &System) -> Vec<(Entry, Outcome)> {
     }
     for (entry, outcome) in &mut all {
         *outcome = match system.restore(entry) {
-            Outcome::AsBefore if *outcome == Outcome::Restored => Outcome::Restored,
+            UndoOutcome::AsBefore if *outcome == UndoOutcome::Restored => UndoOutcome::Restored,
             restored => restored,
         };
     }
     all
 }
 
-fn is_finished(outcomes: &[(Entry, Outcome)]) -> bool {
-    let has_failed = |(_, outcome): &(Entry, Outcome)| matches!(outcome, Outcome::Failed(_));
+fn is_finished(outcomes: &[(Entry, UndoOutcome)]) -> bool {
+    let has_failed =
+        |(_, outcome): &(Entry, UndoOutcome)| matches!(outcome, UndoOutcome::Failed(_));
     !outcomes.iter().any(has_failed)
 }
 
 /// The guardian's work: what is in force is undone. That the file is not there
-/// says nothing; one in which something could not be put back stays, or comes
+/// says nothing; one in which something could not be restored stays, or comes
 /// back, for another try.
-pub(super) fn finish(place: &Place, journal: &Journal, system: &System) {
+pub(super) fn finish(place: &Place, journal: &ChangeJournal, system: &System) {
     let file = folder::open_locked(place);
     let is_done = journal.are_kept || is_finished(&undo_all(journal, system));
     match (is_done, file) {
@@ -134,13 +135,13 @@ pub(super) fn finish(place: &Place, journal: &Journal, system: &System) {
 
 /// Reads a journal, which must be this user's: a folder may be one that others
 /// write to.
-pub(super) fn read(file: &mut File) -> io::Result<Journal> {
+pub(super) fn read(file: &mut File) -> io::Result<ChangeJournal> {
     if file.metadata()?.uid() != sys::effective_user() {
         let reason = "it belongs to another user";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     }
     let mut bytes = Vec::new();
     Read::by_ref(file).take(LONGEST).read_to_end(&mut bytes)?;
-    let journal = Journal::parse(&String::from_utf8_lossy(&bytes));
-    journal.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this is no journal"))
+    let journal = ChangeJournal::parse(&String::from_utf8_lossy(&bytes));
+    journal.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this is not a journal"))
 }

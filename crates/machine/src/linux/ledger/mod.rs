@@ -1,9 +1,9 @@
 //! Changes of the system that are undone, however pinwise ends.
 //!
-//! Every value is written to a journal before it is changed, and told to a second
+//! Every value is written to a journal before it is changed, and sent to a second
 //! process, the guardian, which undoes what is in force when pinwise ends, SIGKILL
 //! included. What even the guardian could not do, `pinwise apply restore` does: the
-//! journal stays until all is put back. A value that is no longer what pinwise
+//! journal stays until all is restored. A value that is no longer what pinwise
 //! made it is left alone: who changed it since meant it. Where the journal
 //! cannot be written or the guardian has gone, nothing is changed; one whose
 //! folder was removed is written anew.
@@ -27,8 +27,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use act::Outcome;
-pub use entry::{Change, Entry, Journal};
+pub use act::UndoOutcome;
+pub use entry::{Change, ChangeJournal, Entry};
 pub use fault::{Fault, POINTS as FAULT_POINTS};
 pub use folder::journal_folders;
 pub(super) use folder::{open_left, write_journal};
@@ -54,7 +54,7 @@ pub enum LedgerError {
         reason: io::Error,
     },
     /// The guardian cannot be started.
-    #[error("the guardian that puts everything back cannot be started ({0}): nothing is changed")]
+    #[error("the guardian that restores everything cannot be started ({0}): nothing is changed")]
     Guardian(io::Error),
     /// The guardian is no longer there.
     #[error("the guardian that undoes changes is gone ({0}): nothing is changed")]
@@ -160,7 +160,7 @@ impl Ledger {
             path,
             is_named: false,
         };
-        let journal = Journal::new(boot, i32::try_from(pid).unwrap_or(0));
+        let journal = ChangeJournal::new(boot, i32::try_from(pid).unwrap_or(0));
         let held = host_lock.as_ref().map(|(_, lock)| lock);
         let mut ledger = Self {
             writer: JournalWriter::start(place, journal, &system, held)?,
@@ -192,7 +192,7 @@ impl Ledger {
         self.enter(self.widened(entry))
     }
 
-    /// A mask that only a cpuset of this ledger narrowed is put back to what it
+    /// A mask that only a cpuset of this ledger narrowed is restored to what it
     /// was before that.
     fn widened(&self, mut entry: Entry) -> Entry {
         if let Entry::Mask {
@@ -242,7 +242,7 @@ impl Ledger {
         self.pass("before-write");
         let id = self.next;
         self.next += 1;
-        self.writer.tell(Word::Made(id, entry.clone()))?;
+        self.writer.commit(Word::Made(id, entry.clone()))?;
         self.pass("after-write");
         match self.system.make(&entry) {
             Ok(granted) => {
@@ -250,7 +250,7 @@ impl Ledger {
                 if let Some(granted) = granted {
                     // Where it cannot be written, whatever the kernel may have
                     // made of the mask is taken for ours.
-                    let _ = self.writer.tell(Word::Granted(id, granted));
+                    let _ = self.writer.commit(Word::Granted(id, granted));
                 }
                 Ok(Id(id))
             }
@@ -265,7 +265,7 @@ impl Ledger {
     fn save(&mut self, entry: Entry) -> Result<(), LedgerError> {
         let id = self.next;
         self.next += 1;
-        self.writer.tell(Word::Made(id, entry))
+        self.writer.commit(Word::Made(id, entry))
     }
 
     /// The change, where it is in force.
@@ -288,12 +288,12 @@ impl Ledger {
 
     /// Undoes a change; `None`: there is none. One that cannot be undone stays
     /// on the list.
-    pub fn undo(&mut self, id: Id) -> Option<Outcome> {
+    pub fn undo(&mut self, id: Id) -> Option<UndoOutcome> {
         let entry = self.writer.journal.entries.get(&id.0)?.clone();
         self.pass("before-restore");
         let outcome = self.system.restore(&entry);
         self.pass("after-value");
-        if !matches!(outcome, Outcome::Failed(_)) {
+        if !matches!(outcome, UndoOutcome::Failed(_)) {
             self.forget(id);
         }
         self.pass("between-restores");
@@ -302,7 +302,7 @@ impl Ledger {
 
     /// Undoes all changes: CPUs are switched on first, then cpusets are put
     /// back, then tasks, then masks; of a kind the last one first.
-    pub fn undo_all(&mut self) -> Vec<(Entry, Outcome)> {
+    pub fn undo_all(&mut self) -> Vec<(Entry, UndoOutcome)> {
         let mut outcomes = Vec::new();
         for id in self.writer.journal.undoing() {
             let entry = self.writer.journal.entries.get(&id).cloned();
@@ -316,9 +316,9 @@ impl Ledger {
         self.writer.forget(id.0);
     }
 
-    /// Tells the guardian something that concerns no value.
-    pub(super) fn tell_guardian(&mut self, line: &str) {
-        self.writer.tell_guardian(line);
+    /// Sends the guardian something that concerns no value.
+    pub(super) fn send_to_guardian(&mut self, line: &str) {
+        self.writer.send_to_guardian(line);
     }
 
     /// Do changes stay when pinwise leaves?
@@ -332,7 +332,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`] where it cannot be written down; then they are undone.
     pub fn keep(&mut self, are_kept: bool) -> Result<(), LedgerError> {
-        self.writer.tell(Word::Kept(are_kept))
+        self.writer.commit(Word::Kept(are_kept))
     }
 
     /// Says that what is measured or watched begins.

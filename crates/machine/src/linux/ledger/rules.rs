@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::act::System;
-use super::entry::{Entry, Journal, Word};
+use super::entry::{ChangeJournal, Entry, Word};
 use super::file::Place;
 use super::writer::JournalWriter;
 use super::{LedgerError, folder, guardian, leftover};
@@ -35,7 +35,7 @@ pub enum RulesJournalError {
     },
     /// It is no journal.
     #[error(
-        "{}: this is no journal of rules: name another with --state, or remove it", .0.display()
+        "{}: this is not a journal of rules: name another with --state, or remove it", .0.display()
     )]
     Foreign(PathBuf),
     /// Somebody writes it.
@@ -73,7 +73,7 @@ impl RulesJournal {
         let held = held.ok_or_else(|| RulesJournalError::InUse(path.clone()))?;
         let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
         let pid = i32::try_from(std::process::id()).unwrap_or(0);
-        let mut journal = Journal::new(boot, pid);
+        let mut journal = ChangeJournal::new(boot, pid);
         let before = read(&path).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => RulesJournalError::Foreign(path.clone()),
             _ => at(error),
@@ -88,9 +88,9 @@ impl RulesJournal {
         Ok((Self { writer, lock }, before))
     }
 
-    /// Ends the guardian: everything was given back, or shall stay.
+    /// Ends the guardian: everything was restored, or should stay.
     pub fn close(mut self) {
-        self.writer.tell_guardian(guardian::CLOSED);
+        self.writer.send_to_guardian(guardian::CLOSED);
         if self.writer.journal.entries.is_empty() {
             self.writer.file.remove();
         }
@@ -114,7 +114,7 @@ impl processes::Ledger for RulesJournal {
     fn note(&mut self, held: &Held) -> io::Result<()> {
         self.keep_lock()?;
         let word = Word::Made(number(held.process), Entry::Held(held.clone()));
-        self.writer.tell(word).map_err(|error| match error {
+        self.writer.commit(word).map_err(|error| match error {
             LedgerError::Unwritten { reason, .. } | LedgerError::Unguarded(reason) => reason,
             other => io::Error::other(other),
         })
@@ -149,7 +149,7 @@ pub(super) fn lock_left(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// A journal of rules; `None` where there is none yet.
-fn read(path: &Path) -> io::Result<Option<Journal>> {
+fn read(path: &Path) -> io::Result<Option<ChangeJournal>> {
     let mut file = match folder::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
@@ -175,7 +175,7 @@ mod tests {
     /// One whose guardian never reads: unit tests have many threads, and such a
     /// process must not fork.
     fn unguarded(path: PathBuf) -> RulesJournal {
-        let journal = Journal::new(boot_id().unwrap(), 1);
+        let journal = ChangeJournal::new(boot_id().unwrap(), 1);
         RulesJournal {
             lock: (lock_of(&path), lock_left(&path).unwrap().unwrap()),
             writer: JournalWriter::unguarded(named(path), journal),

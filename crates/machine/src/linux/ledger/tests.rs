@@ -24,7 +24,7 @@ fn on(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
     };
     Ledger {
         system: System::at(folder.path()),
-        writer: JournalWriter::unguarded(place, Journal::new("boot".to_owned(), 1)),
+        writer: JournalWriter::unguarded(place, ChangeJournal::new("boot".to_owned(), 1)),
         host_lock: is_for_host.then(|| folder::lock_host(&journals).unwrap()),
         next: 1,
         fault: None,
@@ -65,12 +65,13 @@ fn set(list: &str) -> CpuSet {
 }
 
 #[track_caller]
-fn check(told: &str, left: &[&str], are_kept: bool) {
-    let journal = Journal::parse(&format!("pinwise journal 1 b-00t 7\n{told}")).unwrap();
+fn check(journal_lines: &str, left: &[&str], are_kept: bool) {
+    let journal =
+        ChangeJournal::parse(&format!("pinwise journal 1 b-00t 7\n{journal_lines}")).unwrap();
     assert_eq!((journal.boot.as_str(), journal.pid), ("b-00t", 7));
     let undone = journal.undoing().into_iter();
     let words: Vec<String> = undone.map(|id| journal.entries[&id].to_string()).collect();
-    assert_eq!(words, left, "{told}");
+    assert_eq!(words, left, "{journal_lines}");
     assert_eq!(journal.are_kept, are_kept);
 }
 
@@ -103,7 +104,7 @@ fn what_is_in_force_by_the_journal() {
     );
     check("made 1 folder /a/../etc\nmade 2 folder etc\n", &[], false);
     for text in ["", "pinwise journal 1", "pinwise journal 2 b 7\n", "x\n"] {
-        assert_eq!(Journal::parse(text), None, "{text}");
+        assert_eq!(ChangeJournal::parse(text), None, "{text}");
     }
 }
 
@@ -140,8 +141,8 @@ fn cpus_are_switched_and_come_back() {
     );
     // Somebody else has switched one on meanwhile.
     write(&folder, "cpu3/online", "1\n");
-    let outcomes: Vec<Outcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
-    assert_eq!(outcomes, [Outcome::AsBefore, Outcome::Restored]);
+    let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
+    assert_eq!(outcomes, [UndoOutcome::AsBefore, UndoOutcome::Restored]);
     for cpu in 1..4 {
         assert_eq!(online(&folder, cpu), "1");
     }
@@ -219,7 +220,7 @@ fn open_for_reading(path: &Path) -> File {
 #[track_caller]
 fn check_written(ledger: &Ledger, count: usize) {
     let text = System::read(ledger.path()).unwrap() + "\n";
-    let written = Journal::parse(&text).unwrap().entries;
+    let written = ChangeJournal::parse(&text).unwrap().entries;
     assert_eq!(written, ledger.writer.journal.entries);
     assert_eq!(written.len(), count);
 }
@@ -309,7 +310,7 @@ fn what_the_guardian_cannot_put_back_is_written_down_again() {
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     leftover::finish(&place, &journal, &System::at(folder.path()));
     let text = System::read(&path).unwrap() + "\n";
-    assert_eq!(Journal::parse(&text), Some(journal));
+    assert_eq!(ChangeJournal::parse(&text), Some(journal));
 }
 
 #[test]
@@ -337,7 +338,7 @@ fn another_thread_of_the_same_number_is_left_alone() {
         granted: None,
     };
     let (ledger, _folder) = unguarded();
-    assert_eq!(ledger.system.restore(&entry), Outcome::Ended);
+    assert_eq!(ledger.system.restore(&entry), UndoOutcome::Ended);
     assert_eq!(sys::affinity_of(own).unwrap(), now);
 }
 
@@ -394,7 +395,7 @@ fn journals_that_were_left() {
         let LeftoverState::Left(outcomes) = &found[0] else {
             panic!("{found:?}");
         };
-        assert_eq!(outcomes[0].1, Outcome::Ended);
+        assert_eq!(outcomes[0].1, UndoOutcome::Ended);
         assert_eq!(
             found[1..3],
             [LeftoverState::Kept, LeftoverState::EarlierBoot]
@@ -416,7 +417,7 @@ proptest! {
         let cpus: CpuSet = cpus.into_iter().collect();
         let path = PathBuf::from(path);
         prop_assume!(path.components().all(|part| part.as_os_str() != ".."));
-        let mut journal = Journal::new("b".to_owned(), 1);
+        let mut journal = ChangeJournal::new("b".to_owned(), 1);
         let entries = [
             Entry::Mask { thread, start, before: cpus.clone(), asked: cpus.clone(), granted: Some(cpus.clone()) },
             Entry::Saved { thread, start, before: cpus.clone() },
@@ -428,14 +429,14 @@ proptest! {
             Entry::Folder { path },
         ];
         journal.entries = (1..).zip(entries).collect();
-        prop_assert_eq!(Journal::parse(&journal.to_text()), Some(journal));
+        prop_assert_eq!(ChangeJournal::parse(&journal.to_text()), Some(journal));
     }
 
     #[test]
     fn any_text_is_read(text in "\\PC{0,60}", words in "(made|gone|kept|granted) [0-9]{1,3} (mask|cpuset|move|folder|online|nice|held) [-0-9a-z /%]{0,30}") {
-        let _ = Journal::parse(&text);
-        if let Some(journal) = Journal::parse(&format!("pinwise journal 1 b 1\n{words}\n{text}\n")) {
-            prop_assert_eq!(Journal::parse(&journal.to_text()), Some(journal));
+        let _ = ChangeJournal::parse(&text);
+        if let Some(journal) = ChangeJournal::parse(&format!("pinwise journal 1 b 1\n{words}\n{text}\n")) {
+            prop_assert_eq!(ChangeJournal::parse(&journal.to_text()), Some(journal));
         }
     }
 }

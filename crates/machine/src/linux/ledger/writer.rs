@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::Write;
 
 use super::act::System;
-use super::entry::{Journal, Word};
+use super::entry::{ChangeJournal, Word};
 use super::file::{JournalFile, Place};
 use super::{LedgerError, guardian};
 
 /// A journal is written anew when it has this many lines …
 pub(super) const LONG: usize = 4096;
-/// … of which at most one in so many is in force.
+/// … of which at most one in this many is in force.
 const DENSITY: usize = 8;
 
 /// A journal in force, with its file and its guardian.
@@ -19,14 +19,14 @@ pub(super) struct JournalWriter {
     pub(super) file: JournalFile,
     /// What is written here the guardian hears.
     pub(super) death_pipe: File,
-    pub(super) journal: Journal,
+    pub(super) journal: ChangeJournal,
 }
 
 impl JournalWriter {
     /// Writes the journal down and starts its guardian, which holds `lock`.
     pub(super) fn start(
         place: Place,
-        journal: Journal,
+        journal: ChangeJournal,
         system: &System,
         lock: Option<&File>,
     ) -> Result<Self, LedgerError> {
@@ -50,7 +50,7 @@ impl JournalWriter {
 
     /// One whose guardian never reads.
     #[cfg(test)]
-    pub(super) fn unguarded(place: Place, journal: Journal) -> Self {
+    pub(super) fn unguarded(place: Place, journal: ChangeJournal) -> Self {
         Self {
             file: JournalFile::create(place, &journal.to_text()).unwrap(),
             death_pipe: tempfile::tempfile().unwrap(),
@@ -58,8 +58,8 @@ impl JournalWriter {
         }
     }
 
-    /// Writes a line, tells the guardian, and takes note of it.
-    pub(super) fn tell(&mut self, word: Word) -> Result<(), LedgerError> {
+    /// Writes a line, sends it to the guardian, and notes it.
+    pub(super) fn commit(&mut self, word: Word) -> Result<(), LedgerError> {
         let is_promise = matches!(word, Word::Made(..) | Word::Kept(_));
         let is_long =
             self.file.lines > LONG && self.journal.entries.len() * DENSITY < self.file.lines;
@@ -86,15 +86,15 @@ impl JournalWriter {
     /// Takes a change off the list.
     pub(super) fn forget(&mut self, id: u64) {
         let word = Word::Gone(id);
-        if self.tell(word.clone()).is_err() {
+        if self.commit(word.clone()).is_err() {
             // One that stays in the journal is compared before it is undone.
-            self.tell_guardian(&word.to_line());
+            self.send_to_guardian(&word.to_line());
             self.journal.take(word);
         }
     }
 
-    /// Tells the guardian alone.
-    pub(super) fn tell_guardian(&mut self, line: &str) {
+    /// Sends it to the guardian alone.
+    pub(super) fn send_to_guardian(&mut self, line: &str) {
         let _ = self.death_pipe.write_all(line.as_bytes());
     }
 }

@@ -1,6 +1,6 @@
 //! One page by HTTP/1.1, bounded in size and time.
 //!
-//! No redirects, no TLS, no proxies: a service tells its figures on its own
+//! No redirects, no TLS, no proxies: a service publishes its figures on its own
 //! host. No thread is started and none is left behind.
 
 use std::future::poll_fn;

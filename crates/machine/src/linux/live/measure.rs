@@ -29,7 +29,7 @@ const MOST_NOTES: usize = 20;
 /// How a service is measured.
 #[derive(Debug)]
 pub struct LiveOrder {
-    /// What tells its figure.
+    /// Where its figure comes from.
     pub source: Source,
     /// The figure.
     pub metric: Metric,
@@ -120,7 +120,7 @@ impl LiveMachine {
         self.baseline_costs.extend(first);
     }
 
-    /// What should be told of the service's threads, as full sentences.
+    /// What should be reported of the service's threads, as full sentences.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -211,7 +211,7 @@ impl LiveMachine {
             }
             first = Some(reading.text);
         }
-        // A rate is told over the time between the beginnings of its readings.
+        // A rate is measured over the time between the beginnings of its readings.
         let left = (began + wanted).saturating_sub(self.host.now());
         if !self.pass(left)? {
             return Ok(Err(self.gone()));
@@ -332,7 +332,7 @@ impl LiveMachine {
 }
 
 /// CPU time between two looks, user mode and kernel. Processes that ended
-/// meanwhile are not counted: nobody tells what they used last.
+/// meanwhile are not counted: what they used last is unknown.
 fn cpu_time(
     before: &BTreeMap<i32, (u64, u64)>,
     after: &BTreeMap<i32, (u64, u64)>,

@@ -1,7 +1,7 @@
 //! What runs already: its threads are found, placed and given back.
 //!
 //! A [`Target`] says whose threads are meant, a [`Service`] keeps them where
-//! they shall run and gives every one the mask back that it had, a
+//! they should run and restores the mask that each had, a
 //! [`LiveMachine`] measures it under several placements in turns. Masks of
 //! others are changed through [`Pins`](super::Pins) alone, so that they come
 //! back after SIGKILL of pinwise. Threads whose mask somebody else changes
@@ -29,7 +29,7 @@ pub use url::{BadUrl, Url};
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// No process has this id.
-    #[error("process {0} is not there")]
+    #[error("no such process: {0}")]
     NoProcess(i32),
     /// It ended meanwhile.
     #[error("{0} ended")]

@@ -56,7 +56,7 @@ pub(super) fn parse_stat(text: &str) -> Option<Stat> {
 }
 
 /// How long a thread has run, ns; `None` where it ended or the kernel does not
-/// tell.
+/// report it.
 pub(super) fn run_time_ns(thread: i32) -> Option<u64> {
     let text = read_file(Path::new(&format!("/proc/{thread}/schedstat")))?;
     let text = String::from_utf8_lossy(&text);
@@ -84,7 +84,7 @@ pub(super) fn threads_of(process: i32) -> Vec<i32> {
 }
 
 /// The arguments that a process was started with, bounded; its name in
-/// brackets where it tells none.
+/// brackets where it has none.
 pub(super) fn command_line(process: i32) -> Vec<String> {
     let bytes = read_file(Path::new(&format!("/proc/{process}/cmdline"))).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);

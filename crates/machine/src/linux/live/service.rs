@@ -1,8 +1,8 @@
-//! Threads of a target kept where they shall run, and given back.
+//! Threads of a target kept where they should run, and restored.
 //!
 //! A thread inherits its mask from the one that starts it, so that new threads
 //! of a shared mask need nothing but to be known for the end. What each had
-//! before is told to [`Pins`] alone: a thread that was started under a
+//! before is given to [`Pins`] alone: a thread that was started under a
 //! placement is first given what it would have inherited without it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub const POLL: Duration = Duration::from_millis(250);
 /// The same where there are thousands.
 const LONGEST_POLL: Duration = Duration::from_secs(2);
 
-/// Where the threads shall run.
+/// Where the threads should run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
     /// As they did before.
@@ -104,7 +104,7 @@ impl Service {
     /// # Errors
     /// [`LiveError::Empty`] where it has none that can be placed.
     pub fn new(target: Target, mut pins: Pins) -> Result<Self, LiveError> {
-        pins.tell_guardian(&Word::Target(target.clone()).to_line());
+        pins.send_to_guardian(&Word::Target(target.clone()).to_line());
         let mut service = Self {
             target,
             pins,
@@ -317,7 +317,7 @@ impl Service {
         Some(sentence)
     }
 
-    /// False: it has ended, or cannot be placed and that is told elsewhere.
+    /// False: it has ended, or cannot be placed and that is reported elsewhere.
     fn place_one(&mut self, thread: Thread, is_first: bool) -> Result<bool, LiveError> {
         let inherited = self.inherited(thread);
         if let Some(before) = inherited {
@@ -335,15 +335,15 @@ impl Service {
                 None => return Ok(false),
             },
         };
-        // Told before it is so, as who is killed in between has told it.
+        // Sent before it is so, as who is killed in between has sent it.
         if !self.given.contains(&cpus) {
-            self.tell(&Word::Given(cpus.clone()));
+            self.notify_guardian(&Word::Given(cpus.clone()));
             self.given.push(cpus.clone());
         }
         match self.pins.pin(thread.id, &cpus) {
             Ok(granted) => {
                 if !self.given.contains(&granted) {
-                    self.tell(&Word::Given(granted.clone()));
+                    self.notify_guardian(&Word::Given(granted.clone()));
                     self.given.push(granted.clone());
                 }
                 self.bound += 1;
@@ -383,9 +383,9 @@ impl Service {
             .flatten()
     }
 
-    /// Tells the guardian, for threads that nobody sees before pinwise is killed.
-    fn tell(&mut self, word: &Word) {
-        self.pins.tell_guardian(&word.to_line());
+    /// Notifies the guardian, for threads that nobody sees before pinwise is killed.
+    fn notify_guardian(&mut self, word: &Word) {
+        self.pins.send_to_guardian(&word.to_line());
     }
 
     /// Notes a thread; false where it has ended.
@@ -396,7 +396,7 @@ impl Service {
         if self.known.insert(thread.id, stat.start) == Some(stat.start) {
             return true;
         }
-        self.tell(&Word::Thread(thread.id, stat.start));
+        self.notify_guardian(&Word::Thread(thread.id, stat.start));
         if !self.processes.contains_key(&thread.process) {
             let first = threads_of(thread.process).into_iter().next();
             let own = sys::affinity_of(first.unwrap_or(thread.id)).ok();
@@ -407,7 +407,7 @@ impl Service {
             };
             if let Some(before) = before {
                 let word = Word::Process(thread.process, before.clone());
-                self.tell(&word);
+                self.notify_guardian(&word);
                 self.processes.insert(thread.process, before);
             }
         }
@@ -466,7 +466,7 @@ impl Service {
         }
         self.placed.clear();
         self.given.clear();
-        self.tell(&Word::Over);
+        self.notify_guardian(&Word::Over);
         self.wish = Wish::Before;
         returned
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`Ledger`](crate::linux::Ledger) gives back what was placed by name.
 //! A thread that began a moment before a SIGKILL inherited the placement's mask
-//! and is on no list. The guardian, told what is known, looks for such threads
+//! and is on no list. The guardian, which receives what is known, looks for such threads
 //! after all else: they belong to the target, are new, and have a mask of the
 //! placement.
 
@@ -19,7 +19,7 @@ use pinwise_topology::CpuSet;
 const PASSES: usize = 20;
 const STEP: Duration = Duration::from_millis(25);
 
-/// What the guardian is told, a line each.
+/// What the guardian receives, a line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
     /// Whose threads.
@@ -123,10 +123,10 @@ mod tests {
 
     #[test]
     fn what_is_told_is_known() {
-        let told =
+        let reported =
             "process 5 0-3\nthread 5 17\nthread 6 18\ngiven 1\nover\ngiven 2\nnonsense\nthread 7 x";
         let mut known = Known::default();
-        told.lines().for_each(|line| known.take_line(line));
+        reported.lines().for_each(|line| known.take_line(line));
         assert_eq!(known.threads, BTreeSet::from([(5, 17), (6, 18)]));
         assert_eq!(known.given, [CpuSet::single(2)]);
         assert_eq!(known.processes.len(), 1);

@@ -113,7 +113,7 @@ impl Target {
         if !is_plain {
             return Ok(Err(no_unit()));
         }
-        let path = match told_by_systemd(unit, host)? {
+        let path = match cgroup_from_systemd(unit, host)? {
             Some(path) => Some(path),
             None => cgroup::path_of_unit(unit),
         };
@@ -290,8 +290,11 @@ fn tree(first: i32) -> BTreeSet<i32> {
     found
 }
 
-/// What `systemctl` says; `None` where it is not there or knows no cgroup.
-fn told_by_systemd(unit: &str, host: &mut LinuxMachine) -> Result<Option<String>, MachineError> {
+/// What `systemctl` says; `None` where it is missing or knows no cgroup.
+fn cgroup_from_systemd(
+    unit: &str,
+    host: &mut LinuxMachine,
+) -> Result<Option<String>, MachineError> {
     let words = [
         "systemctl",
         "show",

@@ -57,7 +57,7 @@ impl FromStr for Url {
         let (authority, path) = rest.split_at(end);
         let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '<' | '>' | '\\' | '#');
         if !path.chars().all(is_plain) {
-            return Err(bad("write what is no plain letter of it as %20"));
+            return Err(bad("percent-encode its special characters, such as %20"));
         }
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => {

@@ -59,7 +59,7 @@ struct Order {
 }
 
 impl Bandwidth {
-    /// Arrays of so many bytes for a thread on each CPU.
+    /// Arrays of this many bytes for a thread on each CPU.
     ///
     /// # Errors
     /// Why there are none, as a full sentence.

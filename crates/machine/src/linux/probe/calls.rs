@@ -77,7 +77,7 @@ pub(in crate::linux) fn ask_for_short_slices(slice: Duration) {
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 
-/// Sleeps until `CLOCK_MONOTONIC` reads so many nanoseconds.
+/// Sleeps until `CLOCK_MONOTONIC` reads this many nanoseconds.
 pub(in crate::linux) fn sleep_until(ns: u64) {
     let until = libc::timespec {
         tv_sec: libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX),
@@ -94,7 +94,7 @@ pub(in crate::linux) fn sleep_until(ns: u64) {
     }
 }
 
-/// Sleeps while the word holds `expected`, at most so long. May return early.
+/// Sleeps while the word holds `expected`, at most this long. May return early.
 pub(in crate::linux) fn futex_wait(word: &AtomicU32, expected: u32, limit: Duration) {
     let limit = libc::timespec {
         tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),

@@ -32,7 +32,7 @@ pub(super) struct Chase {
 }
 
 impl Chase {
-    /// A chain through so many bytes.
+    /// A chain through this many bytes.
     ///
     /// # Errors
     /// Why there is none, as a full sentence.
@@ -183,7 +183,7 @@ const LOAD_BYTES: usize = 64 << 20;
 const PIECE: usize = 32 << 10;
 
 impl Load {
-    /// So many loaders.
+    /// This many loaders.
     ///
     /// # Errors
     /// Why there is no memory for them, as a full sentence.

@@ -1,6 +1,6 @@
 //! PAUSE in cycles as the CPU's own counter has them, through `perf_event_open`.
 //!
-//! Nothing is guessed where the counter cannot be had: the answer says why.
+//! Nothing is guessed where the counter is not available: the answer says why.
 
 use std::io;
 use std::os::fd::OwnedFd;

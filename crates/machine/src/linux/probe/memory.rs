@@ -16,7 +16,7 @@ const HUGE_BYTES: usize = 2 << 20;
 /// From this size on a huge page is asked for: smaller ones are covered by the
 /// first-level TLB (64 entries or more) with pages of 4 KiB.
 const LARGE_BYTES: usize = 128 << 10;
-/// Of the available memory, one in so many parts may be taken by one probe.
+/// Of the available memory, one in this many parts may be taken by one probe.
 const SHARE: u64 = 2;
 
 /// Mapped memory, zero at first.
@@ -35,7 +35,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// So much memory, on `node` where one is named.
+    /// This much memory, on `node` where one is named.
     ///
     /// # Errors
     /// Why not, as a full sentence.
@@ -107,7 +107,7 @@ pub(super) fn check_size(bytes: u64) -> Result<(), String> {
 }
 
 /// Bytes that could be used without swapping: `MemAvailable`, less where a
-/// cgroup leaves less. `None` where it is not told.
+/// cgroup leaves less. `None` where it is unknown.
 #[must_use]
 pub fn available_memory_bytes() -> Option<u64> {
     let read = |path: &str| {

@@ -39,7 +39,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Gives a job to a thread on this CPU; `number` tells several threads of
+    /// Gives a job to a thread on this CPU; `number` distinguishes several threads of
     /// one CPU apart.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         for (_, worker) in std::mem::take(&mut self.workers) {
             drop(worker.jobs);
-            // A panic in a job has been told by the missing answer.
+            // A panic in a job shows in the missing answer.
             let _ = worker.thread.join();
         }
     }

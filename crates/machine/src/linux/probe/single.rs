@@ -79,7 +79,7 @@ pub(super) fn monitored_wait(course: &Course, cpu: usize) -> Batches {
 
 fn no_user_waits(name: &str) -> Batches {
     Batches::unavailable(format!(
-        "This CPU has no {name}: CPUID does not tell of WAITPKG."
+        "This CPU has no {name}: CPUID does not report WAITPKG."
     ))
 }
 

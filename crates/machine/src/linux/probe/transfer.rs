@@ -90,7 +90,7 @@ impl Transfer {
                 return Some(start);
             };
             *batch += 1;
-            // The next batch's start tells how the follower fared in this one.
+            // The next batch's start shows how the follower fared in this one.
             let Some(end) = self.begin(*batch) else {
                 return Some(start);
             };

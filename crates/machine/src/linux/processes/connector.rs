@@ -1,4 +1,4 @@
-//! The kernel's process connector: it tells of every exec.
+//! The kernel's process connector: it reports every exec.
 //!
 //! `NETLINK_CONNECTOR` with `CN_IDX_PROC` (`linux/cn_proc.h`). Of its events
 //! only those that are wanted reach this process: a classic BPF filter on the
@@ -40,7 +40,7 @@ const ANSWER: Duration = Duration::from_millis(200);
 /// Events that may wait, bytes of kernel memory: thousands of them.
 const QUEUE: libc::c_int = 4 << 20;
 
-/// A socket that tells of processes.
+/// A socket that reports processes.
 #[derive(Debug)]
 pub(super) struct Connector {
     socket: OwnedFd,
@@ -292,7 +292,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 /// A thread's nice value; `None` where it ended.
 pub(super) fn nice_of(thread: i32) -> Option<i32> {
     let id = libc::id_t::try_from(thread).ok().filter(|&id| id > 0)?;
-    // The raw call tells 20 minus the value, so that it is no error's number.
+    // The raw call returns 20 minus the value, so that it is not an error number.
     // SAFETY: plain integers.
     let raw = unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, id) };
     i32::try_from(raw)

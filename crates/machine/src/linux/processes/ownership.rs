@@ -55,10 +55,10 @@ mod tests {
         };
         #[track_caller]
         fn check(path: &Path, open: Option<&Path>) {
-            let told = writable_by_others(path, None);
+            let reported = writable_by_others(path, None);
             let expected =
                 open.map(|path| format!("{} may be written to by others", path.display()));
-            assert_eq!(told, expected);
+            assert_eq!(reported, expected);
         }
         mode(&inside, 0o755);
         mode(&file, 0o755);

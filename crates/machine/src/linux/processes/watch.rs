@@ -1,6 +1,6 @@
 //! Waiting for new processes and signals.
 //!
-//! A lone exec is told at once; in a storm of them they are told together, some
+//! A lone exec is reported at once; in a storm of them they are reported together, some
 //! milliseconds later, as waking up costs more than looking at a process. Where the connector is not
 //! permitted, `/proc` is listed again and again: only new numbers count, looked
 //! at twice more, as a fork comes before its exec.
@@ -18,20 +18,20 @@ use crate::processes::{Heard, Watch};
 
 /// The least time between two wake-ups by processes.
 const GATHER: Duration = Duration::from_millis(20);
-/// How often all processes are looked at, whatever was told.
+/// How often all processes are looked at, whatever was reported.
 const ROUND: Duration = Duration::from_secs(30);
 /// How often a new number is looked at when polling.
 const LOOKS: u8 = 3;
 
-/// Tells of new processes of this host, and of the signals that say what to do:
+/// Reports new processes of this host, and of the signals that say what to do:
 /// SIGHUP reads the rules again, SIGINT and SIGTERM end. They are taken while
 /// it is there.
 #[derive(Debug)]
 pub struct ProcessWatch {
     source: Source,
     signals: Signals,
-    /// When something was told last.
-    told: Duration,
+    /// When something was reported last.
+    reported_at: Duration,
     /// When all processes are looked at next.
     round: Duration,
 }
@@ -78,7 +78,7 @@ impl ProcessWatch {
         let watch = Self {
             source,
             signals,
-            told: Duration::ZERO,
+            reported_at: Duration::ZERO,
             round: now + ROUND,
         };
         Ok((watch, why))
@@ -104,7 +104,7 @@ impl ProcessWatch {
         };
         // After the last ones others may follow at once: they are waited for
         // together, without being woken by the first. A signal does not wait.
-        let rest = left(self.told + GATHER);
+        let rest = left(self.reported_at + GATHER);
         if !rest.is_zero() {
             let [is_signal] = sys::poll([signals], Some(rest));
             return (is_signal, !is_signal);
@@ -117,7 +117,7 @@ impl ProcessWatch {
 fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => {
-            "the kernel does not tell of processes without CAP_NET_ADMIN".to_owned()
+            "the kernel reports no processes without CAP_NET_ADMIN".to_owned()
         }
         Some(libc::EPROTONOSUPPORT | libc::EAFNOSUPPORT | libc::ECONNREFUSED) => {
             "the kernel has no process connector here".to_owned()
@@ -161,7 +161,7 @@ impl Watch for ProcessWatch {
                     // Whatever goes wrong here means that some were missed.
                     heard.look |= connector.take(&mut heard.started).is_err();
                     if !heard.started.is_empty() {
-                        self.told = now;
+                        self.reported_at = now;
                     }
                 }
                 Source::Polling(polling) if now >= polling.next => {
@@ -180,7 +180,7 @@ impl Watch for ProcessWatch {
         }
     }
 
-    fn tell_of_users(&mut self, are_wanted: bool) -> io::Result<()> {
+    fn report_user_changes(&mut self, are_wanted: bool) -> io::Result<()> {
         match &self.source {
             Source::Connector(connector) => connector.filter(are_wanted),
             Source::Polling(_) => Ok(()),

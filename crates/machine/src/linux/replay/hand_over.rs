@@ -19,7 +19,7 @@ use pinwise_spin::lateness::{Ending, Seen};
 
 /// A coming or a release that is later than this was disturbed.
 const LATE_NS: u64 = 50_000;
-/// Both rest at least so long between two items, and wake at a full millisecond.
+/// Both rest at least this long between two items, and wake at a full millisecond.
 const SHORTEST_REST_NS: u64 = 200_000;
 const REST_PERIOD_NS: u64 = 1_000_000;
 /// Share of the time that both rest at real-time priority: Linux leaves 5 % of
@@ -29,7 +29,7 @@ const REST_SHARE: u64 = 10;
 const CORRECTION_NS: u64 = 600_000;
 /// Corrections before an item, whatever its delay.
 const CORRECTIONS: usize = 2;
-/// Waits that spin for longer than this tell what a hint takes, ns.
+/// Waits that spin for longer than this show what a hint takes, ns.
 const TELLING_NS: f64 = 1e6;
 
 /// What both threads share. Items count from 1.
@@ -61,7 +61,7 @@ struct Waiting {
 }
 
 /// What became of an item.
-enum Outcome {
+enum HandOverOutcome {
     /// With what a hint took in it, where it spun for long enough, ns.
     Good(HandOver, Option<f64>),
     Switched,
@@ -173,7 +173,7 @@ impl Stage {
             self.rest();
             before_ns.push(observe_ns(&mut hints, &clock));
             match self.wait_for(item, waiting, &clock, &mut hints) {
-                Outcome::Good(good, hint_ns) => {
+                HandOverOutcome::Good(good, hint_ns) => {
                     made.items.push(good);
                     if let Some(hint_ns) = hint_ns {
                         in_waits_ns.push(hint_ns);
@@ -181,9 +181,9 @@ impl Stage {
                     }
                     after_ns.push(observe_ns(&mut hints, &clock));
                 }
-                Outcome::Switched => made.switched += 1,
-                Outcome::Stopped => made.stopped += 1,
-                Outcome::Over => break,
+                HandOverOutcome::Switched => made.switched += 1,
+                HandOverOutcome::Stopped => made.stopped += 1,
+                HandOverOutcome::Over => break,
             }
         }
         let achieved_ns = if in_waits_ns.is_empty() {
@@ -195,13 +195,19 @@ impl Stage {
         Ok(Some(made))
     }
 
-    fn wait_for(&self, item: u64, waiting: &Waiting, clock: &Clock, hints: &mut Hints) -> Outcome {
+    fn wait_for(
+        &self,
+        item: u64,
+        waiting: &Waiting,
+        clock: &Clock,
+        hints: &mut Hints,
+    ) -> HandOverOutcome {
         for _ in 0..CORRECTIONS {
             hints.correct(clock);
         }
         self.ready.store(item, Ordering::Release);
         if !await_that(&self.course, || self.taken.load(Ordering::Acquire) == item) {
-            return Outcome::Over;
+            return HandOverOutcome::Over;
         }
         let taken_at = self.taken_at.load(Ordering::Relaxed);
         let due = taken_at.saturating_add(self.delay_ns);
@@ -220,20 +226,20 @@ impl Stage {
         let cpu = sys::thread_cpu_time().saturating_sub(cpu);
         let was_pushed = calls::times_pushed() != pushed;
         let Some(taken) = taken else {
-            return Outcome::Over;
+            return HandOverOutcome::Over;
         };
         if !await_that(&self.course, || {
             self.released.load(Ordering::Acquire) == item
         }) {
-            return Outcome::Over;
+            return HandOverOutcome::Over;
         }
         self.lock.release();
         let was_late = self.was_late.load(Ordering::Relaxed) != 0 || came_at > due + LATE_NS;
         if was_pushed && taken.seen != Seen::Yielding {
-            return Outcome::Switched;
+            return HandOverOutcome::Switched;
         }
         if was_late || taken.stopped_ns > 0.0 {
-            return Outcome::Stopped;
+            return HandOverOutcome::Stopped;
         }
         let released_at = self.released_at.load(Ordering::Relaxed);
         let good = HandOver {
@@ -244,7 +250,7 @@ impl Stage {
             cpu_ns: cpu.as_nanos() as f64,
         };
         let hint_ns = (taken.spun_ns > TELLING_NS).then(|| taken.spun_ns / taken.hints as f64);
-        Outcome::Good(good, hint_ns)
+        HandOverOutcome::Good(good, hint_ns)
     }
 }
 

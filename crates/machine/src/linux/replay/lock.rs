@@ -1,6 +1,6 @@
 //! The lock that is waited for.
 //!
-//! Its waiters spin as they are told and then park on a futex or yield; who is
+//! Its waiters spin as configured and then park on a futex or yield; who is
 //! first gets it, nobody is handed it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -63,7 +63,7 @@ impl Lock {
                 .is_ok()
     }
 
-    /// Takes it in the manner told; `None` where time is over before.
+    /// Takes it in the given manner; `None` where time is over before.
     pub(super) fn acquire(
         &self,
         hints: &mut Hints,

@@ -34,7 +34,7 @@ const SLICE: Duration = Duration::from_micros(100);
 const STACK_BYTES: usize = 256 * 1024;
 /// How often the main thread looks for the user's wish to stop.
 const WATCH: Duration = Duration::from_millis(20);
-/// Threads may end so much later than the limit before they are given up.
+/// Threads may end this much later than the limit before they are given up.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long a replay may take, and whether it is to end before.
@@ -105,7 +105,7 @@ fn settle(cpu: usize, is_realtime: bool) -> Result<(), MachineError> {
     })
 }
 
-/// Waits for so many answers; ends all threads where the user interrupts or one
+/// Waits for this many answers; ends all threads where the user interrupts or one
 /// of them fails.
 fn collect<T>(
     course: &Course,

@@ -31,7 +31,7 @@ const MOST_PLACES: usize = 20_000;
 /// Entries of tables that are gone through, bytes: a program of a thousand
 /// files needs a tenth.
 const MOST_WORK: usize = 64 << 20;
-/// The kernel's code in every program has so many bytes at most.
+/// The kernel's code in every program has this many bytes at most.
 const LARGEST_VDSO: usize = 64 << 10;
 
 /// A process as it was when it was sampled.

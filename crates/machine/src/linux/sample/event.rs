@@ -37,7 +37,7 @@ pub(super) struct Wish {
     pub(super) cpu: usize,
     /// It begins when the thread starts a program.
     pub(super) on_exec: bool,
-    /// The kernel tells when so many bytes have been written.
+    /// The kernel notifies when this many bytes have been written.
     pub(super) watermark_bytes: usize,
 }
 

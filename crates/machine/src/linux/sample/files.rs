@@ -37,7 +37,7 @@ pub(super) fn program_of(pid: i32, path: &str) -> Option<File> {
 /// Opens a regular file; nothing else is opened, not even for a moment.
 ///
 /// # Errors
-/// Where it is not there, not permitted, or not a regular file.
+/// Where it does not exist, is not permitted, or not a regular file.
 pub(super) fn open_regular(path: &Path) -> io::Result<File> {
     let found = OpenOptions::new()
         .read(true)

@@ -1,6 +1,6 @@
 //! Samples of where a program's CPU time goes.
 //!
-//! Perf interrupts each thread after so much of its CPU time and writes down
+//! Perf interrupts each thread after this much of its CPU time and writes down
 //! what it executes, with its callers as far as frame pointers lead or with a copy
 //! of its stack, into buffers that are emptied ten times a second. Code is read from the process
 //! soon after it was seen, as code made at run time is nowhere else. Nothing is
@@ -36,7 +36,7 @@ use source::{Failure, Source};
 
 pub use records::{Chain, Record, Records, Registers};
 
-/// Buffers are emptied at least so often, and new code is read.
+/// Buffers are emptied at least this often, and new code is read.
 const ROUND: Duration = Duration::from_millis(100);
 
 impl LinuxMachine {
@@ -119,7 +119,7 @@ impl LinuxMachine {
 
 /// Sampling that goes on.
 struct Session {
-    /// `None` where only CPU time can be had.
+    /// `None` where only CPU time is available.
     source: Option<Source>,
     collector: Collector,
     name_files: NameFiles,
@@ -239,7 +239,7 @@ impl Collected {
         self.notes.extend(unread);
         if samples.lost > 0 {
             self.notes.push(format!(
-                "{} records found no room in the buffers: shares are of those that did.",
+                "{} records did not fit into the buffers: shares are of those that did.",
                 samples.lost
             ));
         }
@@ -247,7 +247,7 @@ impl Collected {
     }
 }
 
-/// Opens the event asked for, or the best that can be had.
+/// Opens the event asked for, or the best that is available.
 fn choose(
     order: &SampleOrder<'_>,
     target: Target,
@@ -267,8 +267,11 @@ fn choose(
         match open_event(kind(event, order.hz, true, stacks), target, notes) {
             Ok((source, collector)) => return Ok((Some(source), collector)),
             Err(failure) => {
-                why = told(event, failure);
-                notes.push(format!("Samples by {} cannot be had: {why}.", event.name()));
+                why = reported(event, failure);
+                notes.push(format!(
+                    "Samples by {} are not available here: {why}.",
+                    event.name()
+                ));
             }
         }
     }
@@ -321,11 +324,11 @@ fn open_event(
     Err(first.unwrap_or_else(|| Failure::Missing("not there".to_owned())))
 }
 
-fn told(event: Event, failure: Failure) -> String {
+fn reported(event: Event, failure: Failure) -> String {
     match failure {
-        Failure::Missing(words) if event == Event::Cycles => format!(
-            "this machine shows no performance counters ({words}; virtual machines often have none)"
-        ),
+        Failure::Missing(words) if event == Event::Cycles => {
+            format!("no hardware counters available ({words}; virtual machines often have none)")
+        }
         Failure::Missing(words) => words,
         Failure::Refused(Refusal { reason, remedy }) => match remedy {
             Some(command) => format!("{reason} (permit it with: {command})"),

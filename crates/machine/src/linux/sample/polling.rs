@@ -1,6 +1,6 @@
 //! Where perf is not permitted: CPU time of threads, from `/proc`.
 //!
-//! What they execute nobody tells; nothing is made up for it.
+//! What they execute is unknown; nothing is invented for it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -48,7 +48,7 @@ pub(super) enum Failure {
 }
 
 impl Source {
-    /// Opens events of a kind and tells the collector who is there.
+    /// Opens events of a kind and passes the collector the threads that exist.
     pub(super) fn open(
         kind: Kind,
         target: Target,
@@ -192,7 +192,7 @@ fn open_rings(
     'smaller: loop {
         let mut rings = Vec::new();
         for cpu in cpus.iter() {
-            // A quarter full is told at once.
+            // A quarter full is notified at once.
             match Ring::new(open(cpu, bytes / 4)?, bytes) {
                 Ok(ring) => rings.push(ring),
                 Err(error) if bytes <= FEWEST_BYTES || !ring::is_for_memory(&error) => {

@@ -31,7 +31,7 @@ struct Attached {
 /// Attaches to every thread of a process and of what it started, until no new
 /// one is found. Threads that are made meanwhile have their maker's events if
 /// it had all of its own by then; the others are attached to, too, and what
-/// they tell twice is told once (by the lane).
+/// they report twice is emitted once (by the lane).
 pub(super) fn attach_all(
     source: &mut PerfSource,
     pid: Tid,

@@ -1,4 +1,4 @@
-//! What a stream of switches does not tell: who is there when it begins, which
+//! What a stream of switches does not show: who is there when it begins, which
 //! CPUs threads may use, and how long the kernel says that they were queued.
 //!
 //! Threads are looked at every 100 ms, at most 256 of them at a time, and less
@@ -34,7 +34,7 @@ pub(super) struct Beside {
     /// Whoever is there is meant.
     is_everything: bool,
     threads: BTreeMap<Tid, Figures>,
-    /// `None` where waits are in the stream, or the kernel does not tell.
+    /// `None` where waits are in the stream, or the kernel does not report them.
     exits: Option<Exits>,
     /// Not looked at yet.
     fresh: BTreeSet<Tid>,
@@ -66,11 +66,11 @@ impl Beside {
         }
     }
 
-    /// Tells who is there; of all threads where the stream has all.
-    pub(super) fn introduce_all(&mut self, has_all_cpus: bool, tell: &mut dyn FnMut(EventKind)) {
+    /// Emits who is there; of all threads where the stream has all.
+    pub(super) fn introduce_all(&mut self, has_all_cpus: bool, emit: &mut dyn FnMut(EventKind)) {
         if has_all_cpus || self.is_everything {
             for found in threads::all() {
-                introduce(found, false, tell);
+                introduce(found, false, emit);
                 if self.is_everything {
                     self.add(found);
                 }
@@ -78,8 +78,8 @@ impl Beside {
         }
     }
 
-    /// Tells of a process and what it started, and follows it.
-    pub(super) fn follow_process(&mut self, pid: Tid, tell: &mut dyn FnMut(EventKind)) {
+    /// Emits a process and what it started, and follows it.
+    pub(super) fn follow_process(&mut self, pid: Tid, emit: &mut dyn FnMut(EventKind)) {
         let mut found = threads::below(pid);
         if found.is_empty() {
             found.push(Found {
@@ -88,13 +88,13 @@ impl Beside {
             });
         }
         for found in found {
-            introduce(found, true, tell);
+            introduce(found, true, emit);
             self.add(found);
         }
     }
 
     /// Learns from the stream who began and who ended, and adds before the end of
-    /// a thread what the kernel told of it then.
+    /// a thread what the kernel reported of it then.
     pub(super) fn learn(&mut self, events: &mut Vec<Event>) {
         if let Some(exits) = &mut self.exits {
             exits.drain();
@@ -128,7 +128,7 @@ impl Beside {
         insert(events, last_looks);
     }
 
-    /// What the kernel told of a thread as it ended, told once.
+    /// What the kernel reported of a thread as it ended, emitted once.
     fn last_look(&mut self, thread: Tid) -> Option<EventKind> {
         let figures = self.threads.get(&thread)?;
         let last = self.exits.as_mut()?.take(thread)?;
@@ -136,9 +136,9 @@ impl Beside {
     }
 
     /// Looks at all threads, at the beginning of the trace or at its end.
-    pub(super) fn look_at_all(&mut self, is_last: bool, tell: &mut dyn FnMut(EventKind)) {
+    pub(super) fn look_at_all(&mut self, is_last: bool, emit: &mut dyn FnMut(EventKind)) {
         let all: Vec<Tid> = self.threads.keys().copied().collect();
-        self.look_at(&all, is_last, tell);
+        self.look_at(&all, is_last, emit);
         self.fresh.clear();
         self.next = sys::monotonic() + PAUSE;
     }
@@ -150,24 +150,24 @@ impl Beside {
 
     /// Looks at the threads whose turn it is. `all`: even if it is nobody's
     /// turn yet, unless a look was taken a moment ago.
-    pub(super) fn look(&mut self, now: Duration, all: bool, tell: &mut dyn FnMut(EventKind)) {
+    pub(super) fn look(&mut self, now: Duration, all: bool, emit: &mut dyn FnMut(EventKind)) {
         let due = if all { self.earliest } else { self.next };
         if now < due {
             return;
         }
         let turn = self.turn();
-        self.look_at(&turn, false, tell);
+        self.look_at(&turn, false, emit);
         let took = sys::monotonic().saturating_sub(now);
         self.next = now + PAUSE.max(took * SHARE);
         self.earliest = now + took * SHARE_AT_MOST;
     }
 
     /// The end of who is gone is in the stream, perhaps later.
-    fn look_at(&mut self, threads: &[Tid], is_last: bool, tell: &mut dyn FnMut(EventKind)) {
+    fn look_at(&mut self, threads: &[Tid], is_last: bool, emit: &mut dyn FnMut(EventKind)) {
         let stay_open = self.threads.len() <= MOST_OPEN;
         for thread in threads {
             if let Some(figures) = self.threads.get_mut(thread) {
-                figures.look(self.look, is_last, &mut self.buffer, tell);
+                figures.look(self.look, is_last, &mut self.buffer, emit);
                 if !stay_open {
                     figures.close();
                 }

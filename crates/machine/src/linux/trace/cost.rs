@@ -33,14 +33,14 @@ const ROUND_TRIPS: u32 = 2000;
 const SWITCHES: f64 = 2.0 * ROUND_TRIPS as f64;
 /// The fewest turns that have a 95 % interval of the median.
 const FEWEST_TURNS: usize = 6;
-/// More would tell no more.
+/// More would add nothing.
 const MOST_TURNS: usize = 200;
 /// Confidence of the interval.
 const CONFIDENCE: f64 = 0.95;
 /// How long a source is left alone, as in a trace.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Measures for about `time` per tier; tiers that cannot be had are left out.
+/// Measures for about `time` per tier; tiers that are not available are left out.
 ///
 /// # Errors
 /// [`MachineError`] where the pair cannot be started or `is_interrupted` says
@@ -165,11 +165,11 @@ impl Pair {
         let (orders, received) = channel::<()>();
         let (results_to, results) = channel();
         let used = Arc::new(AtomicU64::new(0));
-        let told = Arc::clone(&used);
+        let used_ns = Arc::clone(&used);
         let second = std::thread::Builder::new().name("second".to_owned());
         let second = second.spawn(move || {
             let (ping, pong) = (File::from(ping_read), File::from(pong_write));
-            answer(cpu, ping, pong, &told);
+            answer(cpu, ping, pong, &used_ns);
         })?;
         let first = std::thread::Builder::new().name("first".to_owned());
         let first = first.spawn(move || {
@@ -248,14 +248,14 @@ fn play(ping: &mut File, pong: &mut File, used: &AtomicU64) -> io::Result<Durati
 }
 
 /// The second thread: hands every byte back until there are no more.
-fn answer(cpu: usize, mut ping: File, mut pong: File, told: &AtomicU64) {
+fn answer(cpu: usize, mut ping: File, mut pong: File, used_ns: &AtomicU64) {
     if sys::set_affinity(&CpuSet::single(cpu)).is_err() {
         return;
     }
     let mut byte = [0];
     while ping.read_exact(&mut byte).is_ok() {
         if byte == [TELL] {
-            told.store(nanoseconds(sys::thread_cpu_time()), Ordering::Release);
+            used_ns.store(nanoseconds(sys::thread_cpu_time()), Ordering::Release);
         }
         if pong.write_all(&byte).is_err() {
             return;

@@ -18,9 +18,9 @@ use crate::{Listener, MachineError, Request, Run, Subject, TraceOrder, Traced};
 use pinwise_sched::{Event, EventKind, Refusal, Tid, Tier};
 use pinwise_topology::CpuSet;
 
-/// Rounds are at least so long: shorter ones would only cost.
+/// Rounds are at least this long: shorter ones would only cost.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
-/// A process that runs already is looked after so often: has it ended?
+/// A process that runs already is looked after this often: has it ended?
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 impl LinuxMachine {
@@ -149,7 +149,7 @@ struct Chosen {
     notes: Vec<String>,
 }
 
-/// Opens the tier asked for, or the richest that can be had.
+/// Opens the tier asked for, or the richest that is available.
 fn choose(tier: Option<Tier>, target: Target) -> Result<Chosen, MachineError> {
     let mut notes = Vec::new();
     let wanted: Vec<Tier> = match tier {
@@ -179,7 +179,7 @@ fn refused_note(tier: Tier, refusal: &Refusal) -> String {
     let permit = refusal.remedy.as_ref();
     let permit = permit.map(|command| format!(" (permit it with: {command})"));
     format!(
-        "Tier {tier} cannot be had: {}{}.",
+        "Tier '{tier}' is not available here: {}{}.",
         refusal.reason,
         permit.unwrap_or_default()
     )
@@ -245,11 +245,11 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Tells who is there.
+    /// Emits who is there.
     fn begin(&mut self, now: Duration) {
         self.set_start(now);
         let has_all_cpus = self.has_all_cpus;
-        self.tell(|beside, tell| beside.introduce_all(has_all_cpus, tell));
+        self.emit(|beside, emit| beside.introduce_all(has_all_cpus, emit));
     }
 
     fn set_start(&mut self, now: Duration) {
@@ -259,17 +259,17 @@ impl<'a> Session<'a> {
     }
 
     fn follow(&mut self, pid: Tid) {
-        self.tell(|beside, tell| beside.follow_process(pid, tell));
-        self.tell(|beside, tell| beside.look_at_all(false, tell));
+        self.emit(|beside, emit| beside.follow_process(pid, emit));
+        self.emit(|beside, emit| beside.look_at_all(false, emit));
     }
 
     fn look(&mut self, now: Duration, all: bool) {
-        self.tell(|beside, tell| beside.look(now, all, tell));
+        self.emit(|beside, emit| beside.look(now, all, emit));
     }
 
     /// Hands on what is seen beside the stream, as of the last moment of the
     /// stream: later ones may still bring earlier events.
-    fn tell(&mut self, look: impl FnOnce(&mut Beside, &mut dyn FnMut(EventKind))) {
+    fn emit(&mut self, look: impl FnOnce(&mut Beside, &mut dyn FnMut(EventKind))) {
         let Some(beside) = &mut self.beside else {
             return;
         };
@@ -297,7 +297,7 @@ impl<'a> Session<'a> {
             self.source.drain(&mut events);
         }
         if let Some(root) = self.root {
-            // It was told of when it was started.
+            // It was emitted when it was started.
             events.retain(|e| !matches!(e.what, EventKind::Fork { child, .. } if child == root));
         }
         if events.first().is_some_and(|e| e.time_ns < self.from_ns) {
@@ -319,7 +319,7 @@ impl<'a> Session<'a> {
     fn finish(&mut self, wall: Option<Duration>) -> u64 {
         let now_ns = nanoseconds(sys::monotonic());
         self.deliver(true);
-        self.tell(|beside, tell| beside.look_at_all(true, tell));
+        self.emit(|beside, emit| beside.look_at_all(true, emit));
         self.notes.extend(self.source.notes());
         // The trace of a command ends with its last process, not when that
         // was noticed.
@@ -371,7 +371,7 @@ impl Attendant for Session<'_> {
     }
 }
 
-/// What was recorded before the trace began tells how things stood when it
+/// What was recorded before the trace began shows how things stood when it
 /// began: who was on each CPU, and who was there at all.
 fn cut_beginning(events: &mut Vec<Event>, from_ns: u64) {
     let early = events.partition_point(|event| event.time_ns < from_ns);

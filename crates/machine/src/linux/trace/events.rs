@@ -1,4 +1,4 @@
-//! The perf events that tell of the scheduler.
+//! The perf events of the scheduler.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ pub(super) enum Recorded {
     Switches,
     /// A tracepoint of this number, and with it the lives of threads.
     Tracepoint {
-        /// As tracefs tells it.
+        /// As tracefs reports it.
         id: u64,
         /// Beginnings, ends and names of threads, too.
         with_lives: bool,
@@ -41,7 +41,7 @@ pub(super) struct Wish {
     pub(super) is_inherited: bool,
     /// It begins when the thread starts a program.
     pub(super) on_exec: bool,
-    /// The kernel tells when so many bytes have been written.
+    /// The kernel notifies when this many bytes have been written.
     pub(super) watermark_bytes: usize,
 }
 

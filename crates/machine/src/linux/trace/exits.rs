@@ -1,8 +1,8 @@
-//! What the kernel tells of a thread as it ends (`linux/taskstats.h`): its last
+//! What the kernel reports of a thread as it ends (`linux/taskstats.h`): its last
 //! figures, which nobody could read from `/proc` in time.
 //!
 //! It needs `CAP_NET_ADMIN` and the first namespaces of processes and networks;
-//! without them nothing is told. The kernel tells of every thread of the
+//! without them nothing is reported. The kernel reports every thread of the
 //! machine: what nobody asks for is forgotten after a while.
 
 #![expect(unsafe_code, reason = "sockets of this family have no safe form")]
@@ -25,7 +25,7 @@ const QUEUE: libc::c_int = 16 << 20;
 const LONGEST: usize = 8 * 1024;
 /// Threads of others are remembered for one to two of these.
 const GENERATION: Duration = Duration::from_secs(2);
-/// … and at most so many in each.
+/// … and at most this many in each.
 const MOST: usize = 1 << 16;
 
 /// Commands and attributes of generic netlink and of taskstats.
@@ -93,8 +93,8 @@ impl Exits {
         loop {
             match self.receive() {
                 Ok(Some(length)) => {
-                    let told = last_figures(&self.buffer[..length]);
-                    self.young.extend(told);
+                    let reported = last_figures(&self.buffer[..length]);
+                    self.young.extend(reported);
                 }
                 Ok(None) => return,
                 // Some were lost: what is known may be of threads whose numbers
@@ -251,8 +251,8 @@ fn error_of(message: &[u8]) -> Option<i32> {
 
 /// The thread of a message, and its figures.
 fn last_figures(message: &[u8]) -> Option<(Tid, LastFigures)> {
-    let told = message.get(20..)?;
-    let (_, of_thread) = attributes(told).find(|(kind, _)| *kind == OF_THREAD)?;
+    let reported = message.get(20..)?;
+    let (_, of_thread) = attributes(reported).find(|(kind, _)| *kind == OF_THREAD)?;
     let find =
         |wanted| attributes(of_thread).find_map(|(kind, value)| (kind == wanted).then_some(value));
     let thread = Tid::from_ne_bytes(*find(THREAD)?.first_chunk()?);
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn told(thread: Tid, statistics: &[u8]) -> Vec<u8> {
+    fn reported(thread: Tid, statistics: &[u8]) -> Vec<u8> {
         let inner = [
             attribute(THREAD, &thread.to_ne_bytes()),
             attribute(STATISTICS, statistics),
@@ -294,10 +294,10 @@ mod tests {
             voluntary: Some(11),
             involuntary: Some(13),
         };
-        assert_eq!(last_figures(&told(9, &statistics)), Some((9, figures)));
-        let short = last_figures(&told(9, &statistics[..100])).unwrap().1;
+        assert_eq!(last_figures(&reported(9, &statistics)), Some((9, figures)));
+        let short = last_figures(&reported(9, &statistics[..100])).unwrap().1;
         assert_eq!((short.run_ns, short.voluntary), (7, None));
-        assert_eq!(last_figures(&told(9, &statistics[..40])), None);
+        assert_eq!(last_figures(&reported(9, &statistics[..40])), None);
     }
 
     proptest! {

@@ -64,7 +64,7 @@ impl Figures {
         look: Look,
         is_last: bool,
         buffer: &mut Vec<u8>,
-        tell: &mut dyn FnMut(EventKind),
+        emit: &mut dyn FnMut(EventKind),
     ) -> bool {
         let thread = self.found.tid;
         let Ok(mask) = sys::affinity_of(thread) else {
@@ -76,10 +76,10 @@ impl Figures {
             };
             sample.is_last |= is_last;
             self.cpu = sample.cpu;
-            tell(EventKind::Sample(Box::new(sample)));
+            emit(EventKind::Sample(Box::new(sample)));
         }
         if self.mask.as_ref() != Some(&mask) {
-            tell(EventKind::Mask {
+            emit(EventKind::Mask {
                 thread,
                 cpus: Box::new(mask.clone()),
             });
@@ -126,7 +126,7 @@ impl Figures {
         })
     }
 
-    /// What the kernel told of the thread as it ended.
+    /// What the kernel reported of the thread as it ended.
     pub(super) fn ended(&self, last: LastFigures) -> EventKind {
         EventKind::Sample(Box::new(Sample {
             thread: self.found.tid,
@@ -163,17 +163,17 @@ fn open(found: Found, name: &str) -> Option<File> {
     File::open(format!("/proc/{}/task/{}/{name}", found.process, found.tid)).ok()
 }
 
-/// What is told of a thread that is heard of first.
-pub(super) fn introduce(found: Found, is_followed: bool, tell: &mut dyn FnMut(EventKind)) {
+/// What is emitted for a thread that appears for the first time.
+pub(super) fn introduce(found: Found, is_followed: bool, emit: &mut dyn FnMut(EventKind)) {
     let thread: Tid = found.tid;
-    tell(EventKind::Known {
+    emit(EventKind::Known {
         thread,
         process: found.process,
     });
     if let Some(name) = threads::name(thread) {
-        tell(EventKind::Name { thread, name });
+        emit(EventKind::Name { thread, name });
     }
     if is_followed {
-        tell(EventKind::Follow { thread });
+        emit(EventKind::Follow { thread });
     }
 }

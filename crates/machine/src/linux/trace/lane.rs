@@ -2,8 +2,8 @@
 //!
 //! Each kind of source writes a switch in its own way: as two halves of the
 //! program's own threads, as two halves of any thread, as one tracepoint. A
-//! lane knows who is on its CPU, so that no switch is told twice. It refuses
-//! to repair what is missing: a half without its other half is told as it is.
+//! lane knows who is on its CPU, so that no switch is emitted twice. It refuses
+//! to repair what is missing: a half without its other half is emitted as it is.
 
 use pinwise_sched::perf::{Native, Record};
 use pinwise_sched::{
@@ -72,7 +72,7 @@ impl Points {
         })
     }
 
-    /// What a tracepoint tells; `None` where it is none of these or too short.
+    /// What a tracepoint reports; `None` where it is none of these or too short.
     fn read(&self, raw: &[u8]) -> Option<EventKind> {
         let tid = |field: Field| field.small(raw, Native);
         let id = u64::try_from(self.kind.number(raw, Native)?).ok()?;
@@ -97,7 +97,7 @@ impl Points {
 pub(super) struct Lane {
     cpu: u32,
     writing: Writing,
-    /// Who is on the CPU, as far as it was told.
+    /// Who is on the CPU, as far as is known.
     current: Option<Tid>,
     /// The second half of this switch is still to come.
     awaited: Option<Tid>,
@@ -113,7 +113,7 @@ impl Lane {
         }
     }
 
-    /// Appends what a record tells.
+    /// Appends the events of a record.
     pub(super) fn take(
         &mut self,
         time_ns: u64,
@@ -121,46 +121,46 @@ impl Lane {
         events: &mut Vec<Event>,
     ) {
         let cpu = self.cpu;
-        let mut tell = |what| events.push(Event { time_ns, cpu, what });
+        let mut emit = |what| events.push(Event { time_ns, cpu, what });
         match record {
             Record::Switch {
                 other,
                 is_out,
                 is_preempted,
             } => match other {
-                None => self.half(thread, is_out, is_preempted, &mut tell),
+                None => self.half(thread, is_out, is_preempted, &mut emit),
                 Some(other) => {
-                    tell_some(self.wide(thread, other, is_out, is_preempted), &mut tell);
+                    emit_some(self.wide(thread, other, is_out, is_preempted), &mut emit);
                 }
             },
             Record::Sample { raw } => {
                 if let Writing::Points(points) = &self.writing {
-                    tell_some(points.read(raw), &mut tell);
+                    emit_some(points.read(raw), &mut emit);
                 }
             }
-            Record::Fork(task) => tell(EventKind::Fork {
+            Record::Fork(task) => emit(EventKind::Fork {
                 parent: task.parent,
                 child: task.thread,
                 process: task.process,
             }),
-            Record::Exit(task) => self.exit(task.thread, &mut tell),
+            Record::Exit(task) => self.exit(task.thread, &mut emit),
             Record::Comm {
                 thread,
                 is_exec,
                 name,
                 ..
             } => {
-                self.exec(thread, is_exec, &mut tell);
+                self.exec(thread, is_exec, &mut emit);
                 let name = String::from_utf8_lossy(name).into();
-                tell(EventKind::Name { thread, name });
+                emit(EventKind::Name { thread, name });
             }
             Record::Lost { records } => {
                 self.forget();
-                tell(EventKind::Lost { records });
+                emit(EventKind::Lost { records });
             }
             Record::Throttle | Record::Damaged => {
                 self.forget();
-                tell(EventKind::Lost { records: 1 });
+                emit(EventKind::Lost { records: 1 });
             }
         }
     }
@@ -172,18 +172,18 @@ impl Lane {
     }
 
     /// Half a switch of a thread of ours. A thread whose events were opened
-    /// twice, because it was made while its maker was attached to, tells each
+    /// twice, because it was made while its maker was attached to, reports each
     /// half twice.
     fn half(
         &mut self,
         thread: Tid,
         is_out: bool,
         is_preempted: bool,
-        tell: &mut dyn FnMut(EventKind),
+        emit: &mut dyn FnMut(EventKind),
     ) {
         if !is_out {
             if self.current != Some(thread) {
-                tell(EventKind::In { thread });
+                emit(EventKind::In { thread });
             }
             self.current = Some(thread);
             self.awaited = None;
@@ -193,13 +193,13 @@ impl Lane {
             } else {
                 Left::Blocked
             };
-            tell(EventKind::Out { thread, left });
+            emit(EventKind::Out { thread, left });
             self.current = None;
             self.awaited = Some(thread);
         }
     }
 
-    /// Half a switch of any thread: the first half tells all of it.
+    /// Half a switch of any thread: the first half has all of it.
     fn wide(
         &mut self,
         thread: Tid,
@@ -228,45 +228,45 @@ impl Lane {
                 next: other,
             });
         }
-        let was_told = self.awaited.take() == Some(thread);
+        let was_reported = self.awaited.take() == Some(thread);
         self.current = Some(thread);
         // The first half is missing: at the very beginning, or lost.
-        (!was_told && other >= IDLE).then_some(EventKind::Switch {
+        (!was_reported && other >= IDLE).then_some(EventKind::Switch {
             prev: other,
-            left: Left::Untold,
+            left: Left::Unreported,
             next: thread,
         })
     }
 
-    /// A thread of ours tells nothing any more after it has ended.
-    fn exit(&mut self, thread: Tid, tell: &mut dyn FnMut(EventKind)) {
+    /// A thread of ours reports nothing after it has ended.
+    fn exit(&mut self, thread: Tid, emit: &mut dyn FnMut(EventKind)) {
         match self.writing {
             Writing::Own => {
                 if self.current == Some(thread) {
                     let left = Left::Ended;
-                    tell(EventKind::Out { thread, left });
+                    emit(EventKind::Out { thread, left });
                     self.current = None;
                 }
             }
             Writing::Wide | Writing::Points(_) => {}
         }
-        tell(EventKind::Exit { thread });
+        emit(EventKind::Exit { thread });
     }
 
     /// A thread of ours may be heard of first when it starts a program: it is
     /// on the CPU then.
-    fn exec(&mut self, thread: Tid, is_exec: bool, tell: &mut dyn FnMut(EventKind)) {
+    fn exec(&mut self, thread: Tid, is_exec: bool, emit: &mut dyn FnMut(EventKind)) {
         if is_exec && self.writing == Writing::Own && self.current != Some(thread) {
-            tell(EventKind::In { thread });
+            emit(EventKind::In { thread });
             self.current = Some(thread);
             self.awaited = None;
         }
     }
 }
 
-fn tell_some(what: Option<EventKind>, tell: &mut dyn FnMut(EventKind)) {
+fn emit_some(what: Option<EventKind>, emit: &mut dyn FnMut(EventKind)) {
     if let Some(what) = what {
-        tell(what);
+        emit(what);
     }
 }
 

@@ -56,8 +56,8 @@ fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[EventKind]
     }
     assert!(events.iter().all(|event| event.cpu == 3));
     assert!(events.is_sorted_by_key(|event| event.time_ns));
-    let told: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
-    assert_eq!(told, expected);
+    let reported: Vec<EventKind> = events.into_iter().map(|event| event.what).collect();
+    assert_eq!(reported, expected);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn halves_of_own_threads_are_told_as_they_are() {
     check(Writing::Own, &records, &expected);
 }
 
-/// A thread that was attached to twice tells everything twice.
+/// A thread that was attached to twice reports everything twice.
 #[test]
 fn what_is_told_twice_is_told_once() {
     let records = [
@@ -139,15 +139,15 @@ fn a_second_half_alone_is_told() {
         wide(9, 8, false, false),
     ];
     let expected = [
-        switch(7, Left::Untold, 8),
+        switch(7, Left::Unreported, 8),
         EventKind::Lost { records: 5 },
-        switch(8, Left::Untold, 9),
+        switch(8, Left::Unreported, 9),
     ];
     check(Writing::Wide, &records, &expected);
 }
 
 /// Who has ended has no number when it leaves for the last time. One that still
-/// has it may come again: since Linux 6.16 the end is told before memory is
+/// has it may come again: since Linux 6.16 the end is reported before memory is
 /// given back.
 #[test]
 fn who_ended_is_told_by_the_cpu() {

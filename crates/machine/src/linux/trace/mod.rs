@@ -31,7 +31,7 @@ use perf::{Extent, PerfSource};
 use pinwise_sched::{Availability, Event, Refusal, Tid, Tier};
 use polling::Polling;
 
-/// Whose threads a source shall see.
+/// Whose threads a source should see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     /// A command that this process will start after the source is open.
@@ -83,7 +83,7 @@ pub(super) fn open(tier: Tier, target: Target) -> Opened {
     open_on(tier, target, &Extent::all())
 }
 
-/// Which tiers can be had: each is tried.
+/// Which tiers are available: each is tried.
 pub(super) fn availability() -> Vec<Availability> {
     let tried = Tier::ALL.into_iter().map(|tier| Availability {
         tier,
@@ -92,7 +92,7 @@ pub(super) fn availability() -> Vec<Availability> {
     tried.collect()
 }
 
-/// Opens as little of a tier as tells whether it can be had.
+/// Opens as little of a tier as shows whether it is available.
 fn find_out(tier: Tier) -> Result<(), Refusal> {
     let target = match tier {
         Tier::Proc | Tier::Switch => Target::Child,

@@ -30,7 +30,7 @@ pub(super) const WANTED_BYTES: usize = 2 << 20;
 const FEWEST_BYTES: usize = 32 << 10;
 /// All buffers together, bytes: on large machines each is smaller.
 const MOST_BYTES: usize = 512 << 20;
-/// An event may be written a little later than its time tells.
+/// An event may be written a little later than its time says.
 const SETTLING: Duration = Duration::from_micros(200);
 
 /// How much is opened.
@@ -53,7 +53,7 @@ impl Extent {
         }
     }
 
-    /// As little as tells whether it is permitted.
+    /// As little as shows whether it is permitted.
     pub(super) fn least() -> Self {
         let first = threads::online_cpus().first().unwrap_or(0);
         Self {
@@ -182,12 +182,12 @@ impl PerfSource {
             fresh: Vec::new(),
             notes: Vec::new(),
         };
-        source.tell_size(extent.bytes);
+        source.report_size(extent.bytes);
         Ok(source)
     }
 
-    /// Less memory than wanted is told: records may be lost for it.
-    fn tell_size(&mut self, wanted_bytes: usize) {
+    /// Less memory than wanted is reported: records may be lost for it.
+    fn report_size(&mut self, wanted_bytes: usize) {
         let least = self.rings.iter().map(Ring::data_bytes).min();
         if let Some(least) = least.filter(|&bytes| bytes < wanted_bytes) {
             self.notes.push(format!(
@@ -308,8 +308,7 @@ impl Source for PerfSource {
 
     fn notes(&self) -> Vec<String> {
         let late = self.merger.backwards();
-        let late = (late > 0)
-            .then(|| format!("{late} events came too late to be brought into their order."));
+        let late = (late > 0).then(|| format!("{late} events came too late to be sorted."));
         self.notes.iter().cloned().chain(late).collect()
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn first_of_pids() -> Result<(), Refusal> {
     if own.is_ok_and(|own| own.ino() != FIRST) {
         return Err(Refusal {
             reason: "pinwise runs in a PID namespace of its own (a container), in which threads \
-                     of others cannot be told from idling"
+                     of others cannot be distinguished from idling"
                 .to_owned(),
             remedy: Some("docker run --pid=host --cap-add PERFMON --cap-add BPF".to_owned()),
         });
@@ -105,7 +105,9 @@ fn explain(attempt: Attempt, error: &io::Error, setting: &Setting) -> Refusal {
     let is_denied = matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES));
     if !is_denied {
         let what = match error.raw_os_error() {
-            Some(libc::ENOSYS) => "perf_event_open is not there (a container's filter)".to_owned(),
+            Some(libc::ENOSYS) => {
+                "perf_event_open is not available (a container's filter)".to_owned()
+            }
             Some(libc::EMFILE) => format!("{words}: one descriptor per CPU and more are needed"),
             _ => format!("perf_event_open: {words}"),
         };

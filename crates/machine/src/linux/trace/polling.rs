@@ -2,7 +2,7 @@
 //!
 //! Looking costs CPU time, 6 to 20 µs a thread: it is done so often that it
 //! takes at most a fiftieth of one CPU, and at most every 10 ms. What happens
-//! between two looks is not seen, and nothing is made up for it.
+//! between two looks is not seen, and nothing is invented for it.
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -26,7 +26,7 @@ const SHARE: u32 = 50;
 const SHARE_AT_MOST: u32 = 10;
 /// Threads that are followed at most.
 const MOST_THREADS: usize = 4096;
-/// Counts are read every so many looks, as they take longest.
+/// Counts are read every N looks, as they take longest.
 const COUNTS_EVERY: u32 = 10;
 /// Descriptors that stay open per thread.
 const DESCRIPTORS_PER_THREAD: usize = 3;
@@ -154,7 +154,7 @@ impl Polling {
         }
     }
 
-    fn tell_usage(&mut self, events: &mut Vec<Event>) {
+    fn emit_usage(&mut self, events: &mut Vec<Event>) {
         let Some(usage) = self.meter.usage() else {
             return;
         };
@@ -179,7 +179,7 @@ impl Source for Polling {
         }
         self.look(false, events);
         if before >= self.next_usage {
-            self.tell_usage(events);
+            self.emit_usage(events);
         }
         let took = sys::monotonic().saturating_sub(before);
         let pause = (took * SHARE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
@@ -190,7 +190,7 @@ impl Source for Polling {
     fn finish(&mut self, events: &mut Vec<Event>) {
         self.looks = 0;
         self.look(true, events);
-        self.tell_usage(events);
+        self.emit_usage(events);
     }
 
     fn started(&mut self, pid: Tid) {
@@ -208,7 +208,7 @@ impl Source for Polling {
     }
 
     fn notes(&self) -> Vec<String> {
-        let cut = format!("More than {MOST_THREADS} threads: the others were not looked at.");
+        let cut = format!("More than {MOST_THREADS} threads: the others were not polled.");
         self.was_cut.then_some(cut).into_iter().collect()
     }
 }
@@ -220,7 +220,7 @@ fn own_orphans(roots: &[Tid]) -> Vec<Found> {
     children.into_iter().flat_map(threads::below).collect()
 }
 
-/// Appends events with the time at which they are told.
+/// Appends events with the time at which they are emitted.
 fn teller(events: &mut Vec<Event>, cpu: u32) -> impl FnMut(EventKind) {
     move |what| {
         events.push(Event {

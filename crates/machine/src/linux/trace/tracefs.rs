@@ -1,6 +1,6 @@
 //! The scheduler's tracepoints as tracefs describes them.
 //!
-//! It mounts nothing: where tracefs is not there, it says how to get it.
+//! It mounts nothing: where tracefs is missing, it says how to get it.
 
 use std::io::{self, Read};
 use std::path::Path;

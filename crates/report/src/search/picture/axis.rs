@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn ticks_are_round() {
         let ticks = Axis::costs(0.9, 1.4).ticks();
-        let told: Vec<String> = ticks.iter().map(|tick| format!("{tick:.3}")).collect();
-        assert_eq!(told, ["1.000", "1.200", "1.400"]);
+        let shown: Vec<String> = ticks.iter().map(|tick| format!("{tick:.3}")).collect();
+        assert_eq!(shown, ["1.000", "1.200", "1.400"]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Best so far against runs: what the leader was expected to cost, how much
-//! doubt was left, and on a simulated machine how wrong it was.
+//! Best so far against runs: what the leader was expected to cost,
+//! how likely a better arm was, and on a simulated machine how wrong it was.
 
 use super::axis::{Axis, end_of_runs, level, upright, upright_right};
-use super::{LETTERS, PLOT_HEIGHT, band, circle, drawable, line, path, plot, told, words};
+use super::{LETTERS, PLOT_HEIGHT, band, circle, drawable, line, path, plot, shown, words};
 use crate::style::shortened;
 use crate::svg::canvas::{Anchor, Area, Canvas, Words, width};
 use pinwise_format::percent;
@@ -44,7 +44,7 @@ pub(super) fn draw(canvas: &mut Canvas, x: f64, y: f64, record: &SearchRecord) -
     let lower = plot(x, upper.y + upper.height + BETWEEN, LOWER);
     let across = runs.between(upper.x, upper.x + upper.width);
     leader(canvas, upper, across, record, &points);
-    doubts(canvas, lower, across, &points);
+    chances(canvas, lower, across, &points);
     legend(
         canvas,
         lower,
@@ -84,7 +84,7 @@ fn leader(
         high = high.max(drawable(point.high).unwrap_or(most).min(most * WIDEST));
     }
     let upwards = Axis::costs(low, high).between(area.y + area.height, area.y);
-    upright(canvas, area, upwards, "faint", |cost| told(record, cost));
+    upright(canvas, area, upwards, "faint", |cost| shown(record, cost));
     level(canvas, area, across, run_number);
     let along = |cost: fn(&ProgressPoint) -> f64| -> Vec<(f64, f64)> {
         let places = points.iter();
@@ -129,12 +129,12 @@ fn dots(
         let is_new = before != Some(point.leader.as_str());
         before = Some(&point.leader);
         let title = format!(
-            "after {} runs {} leads: expected {} ({} to {}), doubt {}",
+            "after {} runs {} leads: expected {} ({} to {}), probability of a better one {}",
             point.runs,
             shortened(&point.leader, 200),
-            told(record, point.predicted),
-            told(record, point.low),
-            told(record, point.high),
+            shown(record, point.predicted),
+            shown(record, point.low),
+            shown(record, point.high),
             percent(point.doubt)
         );
         canvas.titled(&title, |canvas| {
@@ -144,11 +144,11 @@ fn dots(
     }
 }
 
-/// Doubt at the left, true regret at the right, where it is known.
-fn doubts(canvas: &mut Canvas, area: Area, across: Axis, points: &[&ProgressPoint]) {
+/// Probability of a better arm at the left, true regret at the right, where it is known.
+fn chances(canvas: &mut Canvas, area: Area, across: Axis, points: &[&ProgressPoint]) {
     let bottom = area.y + area.height;
-    let doubt = Axis::from_zero(1.0).between(bottom, area.y);
-    upright(canvas, area, doubt, "doubtword", |share| {
+    let chance = Axis::from_zero(1.0).between(bottom, area.y);
+    upright(canvas, area, chance, "betterword", |share| {
         format!("{:.0} %", 100.0 * share)
     });
     level(canvas, area, across, run_number);
@@ -164,7 +164,7 @@ fn doubts(canvas: &mut Canvas, area: Area, across: Axis, points: &[&ProgressPoin
         upright_right(canvas, area, regret, "regretword", percent);
         path(canvas, &along(regret, |p| p.true_regret), "regret");
     }
-    path(canvas, &along(doubt, |p| Some(p.doubt)), "doubt");
+    path(canvas, &along(chance, |p| Some(p.doubt)), "better");
     canvas.rect(area, 0.0, "frame");
 }
 
@@ -188,7 +188,7 @@ fn legend(canvas: &mut Canvas, area: Area, has_regret: bool) -> f64 {
         "course",
         "expected cost of the leader, with its 90 % interval",
     );
-    entry("doubt", "doubt: how likely another is clearly better");
+    entry("better", "probability of a better placement");
     if has_regret {
         entry(
             "regret",

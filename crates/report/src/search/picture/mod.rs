@@ -2,7 +2,7 @@
 //! far against runs.
 //!
 //! Opens from disk, runs no script and asks for nothing from elsewhere; a
-//! pointer over a mark tells its figures. Kinds of marks differ in form as
+//! pointer over a mark shows its figures. Kinds of marks differ in form as
 //! well as in colour (Okabe and Ito 2008).
 
 mod axis;
@@ -40,7 +40,7 @@ const STYLE: &str = ".page{fill:#fff}.on{fill:#1d2433}.faint{fill:#667085}\
 .bestword,.defaultword{paint-order:stroke;stroke:#fff;stroke-width:3px}\
 .band{fill:#0072b2;opacity:.16}.course{fill:none;stroke:#0072b2;stroke-width:2}\
 .level{stroke:#c04f00;stroke-width:1.4;stroke-dasharray:7 4}\
-.doubt{fill:none;stroke:#5b3f8c;stroke-width:2}.doubtword{fill:#5b3f8c}\
+.better{fill:none;stroke:#5b3f8c;stroke-width:2}.betterword{fill:#5b3f8c}\
 .regret{fill:none;stroke:#a8611a;stroke-width:2;stroke-dasharray:3 3}.regretword{fill:#a8611a}";
 
 /// The search as one SVG file.
@@ -82,7 +82,7 @@ impl Page {
 
     fn verdict(&mut self, record: &SearchRecord) {
         let sentence = match record.stopped {
-            None => "Cut off before it came to an end.".to_owned(),
+            None => "Cut off before the end.".to_owned(),
             Some(Stopped::Failed) => "The command failed.".to_owned(),
             Some(_) => visible(&record.verdict.sentence),
         };
@@ -189,7 +189,7 @@ fn band_of(arm: &PredictedArm) -> impl Iterator<Item = f64> {
 }
 
 /// A cost in the metric's unit; one that is out of all proportion keeps short.
-fn told(record: &SearchRecord, cost: f64) -> String {
+fn shown(record: &SearchRecord, cost: f64) -> String {
     let Some(cost) = drawable(cost) else {
         return "–".to_owned();
     };

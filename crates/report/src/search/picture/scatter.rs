@@ -1,7 +1,7 @@
 //! Predicted against measured: every arm one mark.
 
 use super::axis::{Axis, level, upright};
-use super::{LETTERS, PLOT_HEIGHT, band_of, circle, drawable, line, plot, told, words};
+use super::{LETTERS, PLOT_HEIGHT, band_of, circle, drawable, line, plot, shown, words};
 use crate::style::shortened;
 use crate::svg::canvas::{Anchor, Area, Canvas, Words, width};
 use pinwise_record::{PredictedArm, SearchRecord};
@@ -44,7 +44,7 @@ pub(super) fn draw(canvas: &mut Canvas, x: f64, y: f64, record: &SearchRecord) -
     let costs = Axis::costs(low, high);
     let across = costs.between(area.x, area.x + area.width);
     let upwards = costs.between(area.y + area.height, area.y);
-    let name = |cost: f64| told(record, cost);
+    let name = |cost: f64| shown(record, cost);
     upright(canvas, area, upwards, "faint", name);
     level(canvas, area, across, name);
     let corner = |value: f64| (across.at(value), upwards.at(value));
@@ -92,9 +92,9 @@ fn ends(marks: &[Mark<'_>]) -> Option<(f64, f64)> {
     for mark in marks {
         values.push(mark.y);
         values.extend(mark.x);
-        if let Some(foretold) = &mark.arm.foretold {
-            values.extend(drawable(foretold.predicted));
-            values.extend(drawable(foretold.measured));
+        if let Some(first) = &mark.arm.foretold {
+            values.extend(drawable(first.predicted));
+            values.extend(drawable(first.measured));
         }
     }
     let least = values.iter().copied().reduce(f64::min)?;
@@ -130,9 +130,9 @@ impl Drawing<'_> {
         if mark.has_run || mark.x.is_some() {
             line(canvas, (x, low), (x, high), class);
         }
-        if let Some(foretold) = &mark.arm.foretold {
-            let x = self.across.at(foretold.measured);
-            let [low, high] = [foretold.low, foretold.high].map(|end| self.upwards.at(end));
+        if let Some(first) = &mark.arm.foretold {
+            let x = self.across.at(first.measured);
+            let [low, high] = [first.low, first.high].map(|end| self.upwards.at(end));
             line(canvas, (x, low), (x, high), "whisker");
         }
     }
@@ -141,10 +141,10 @@ impl Drawing<'_> {
         let (x, y) = self.place(mark);
         let radius = self.radius;
         canvas.titled(&self.title(mark), |canvas| {
-            if let Some(foretold) = &mark.arm.foretold {
+            if let Some(first) = &mark.arm.foretold {
                 let at = (
-                    self.across.at(foretold.measured),
-                    self.upwards.at(foretold.predicted),
+                    self.across.at(first.measured),
+                    self.upwards.at(first.predicted),
                 );
                 circle(canvas, at, radius, "hollow");
             }
@@ -159,7 +159,7 @@ impl Drawing<'_> {
 
     fn title(&self, mark: &Mark<'_>) -> String {
         let arm = mark.arm;
-        let cost = |value: f64| told(self.record, value);
+        let cost = |value: f64| shown(self.record, value);
         let mut title = format!(
             "{}: expected {} ({} to {}), {} of os-default; {} runs",
             shortened(&arm.arm, 200),

@@ -66,10 +66,10 @@ impl<'a> Place<'a> {
         let mut process = None;
         if let Some(inside) = rest.strip_prefix(b"(") {
             let end = inside.iter().position(|byte| *byte == b')')?;
-            let told = inside[..end].trim_ascii();
-            process = number(told).and_then(|(told, _)| Tid::try_from(told).ok());
-            let is_untold = told.iter().all(|byte| *byte == b'-');
-            (process.is_some() || is_untold).then_some(())?;
+            let reported = inside[..end].trim_ascii();
+            process = number(reported).and_then(|(reported, _)| Tid::try_from(reported).ok());
+            let is_unreported = reported.iter().all(|byte| *byte == b'-');
+            (process.is_some() || is_unreported).then_some(())?;
             rest = inside[end + 1..].trim_ascii_start();
         }
         let is_bracketed = rest.first() == Some(&b'[');
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn all_layouts_are_read() {
-        let told = |process| Some((317, process, 1, 46_132_168_504_000));
+        let reported = |process| Some((317, process, 1, 46_132_168_504_000));
         for (line, process) in [
             (
                 "            bash-317     [001] d..2. 46132.168504: e: a=1 b",
@@ -208,7 +208,7 @@ mod tests {
                 None,
             ),
         ] {
-            check(line, told(process));
+            check(line, reported(process));
         }
         let latency = Some((317, None, 1, 16_444_000));
         check("    bash-317       1d..2. 16444us!: e: a=1 b", latency);
@@ -220,14 +220,14 @@ mod tests {
 
     #[test]
     fn names_may_look_like_columns() {
-        let told = Some((317, None, 1, 1_000_000_000));
+        let reported = Some((317, None, 1, 1_000_000_000));
         check(
             "  -1 [0] 1.0: e:-317     [001] d..2. 1.000000: e: a=1 b",
-            told,
+            reported,
         );
         check(
             "-------------  --317     [001] d..2. 1.000000: e: a=1 b",
-            told,
+            reported,
         );
     }
 

@@ -17,7 +17,7 @@ const LONGEST_NAME: usize = 15;
 /// `CLONE_THREAD` of `clone(2)`.
 const CLONE_THREAD: u64 = 0x10000;
 
-/// What an event tells. The error is a clause that names the field.
+/// What an event says. The error is a clause that names the field.
 pub(super) fn read(event: &[u8], arguments: &[u8]) -> Result<RawKind, String> {
     let mut rest = Rest(arguments);
     let what = match event {
@@ -70,7 +70,7 @@ impl<'a> Rest<'a> {
 
     /// `bash:317 [120] S ==> swapper/0:0 [120]`, of trace-cmd.
     fn short_switch(&mut self) -> Result<RawKind, String> {
-        let mut left_as = Left::Untold;
+        let mut left_as = Left::Unreported;
         let prev = self.short_person("prev_pid", |rest| {
             let (state, rest) = split(rest, b" ==> ")?;
             left_as = left(state).ok()?;
@@ -122,7 +122,7 @@ impl<'a> Rest<'a> {
         })
     }
 
-    /// Comes before `sched_process_fork` and alone tells threads from
+    /// Comes before `sched_process_fork` and alone distinguishes threads from
     /// processes.
     fn new_task(&mut self) -> Result<RawKind, String> {
         let thread = self.thread("pid=")?;
@@ -131,7 +131,7 @@ impl<'a> Rest<'a> {
         let flags = self.value("clone_flags=")?;
         let flags = std::str::from_utf8(flags).ok();
         let flags = flags.and_then(|flags| u64::from_str_radix(flags, 16).ok());
-        let flags = flags.ok_or("clone_flags is no number")?;
+        let flags = flags.ok_or("clone_flags is not a number")?;
         Ok(RawKind::New {
             who: Named {
                 thread,
@@ -238,7 +238,7 @@ impl<'a> Rest<'a> {
 fn wrong(key: &str, value: &[u8]) -> String {
     let key = key.trim().trim_end_matches(['=', ':']);
     let shown = value[..value.len().min(40)].escape_ascii();
-    format!("field '{key}' is '{shown}', no number")
+    format!("field '{key}' is '{shown}', not a number")
 }
 
 fn split<'a>(text: &'a [u8], at: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
@@ -266,7 +266,7 @@ fn left(state: &[u8]) -> Result<Left, String> {
         _ => {
             let shown = state[..state.len().min(40)].escape_ascii();
             Err(format!(
-                "field 'prev_state' is '{shown}', no state of a thread"
+                "field 'prev_state' is '{shown}', not a state of a thread"
             ))
         }
     }

@@ -49,8 +49,8 @@ impl<R: Read + Seek> Ftrace<R> {
         let mut lines = Lines::new(reader);
         for _ in 0..LOOKED_AT {
             match lines.next() {
-                Ok(Some(told)) => prefix.look(&told),
-                // Told when the text is read for good.
+                Ok(Some(reported)) => prefix.look(&reported),
+                // Reported when the text is read for good.
                 Ok(None) | Err(_) => break,
             }
         }
@@ -86,22 +86,22 @@ impl<R: Read + Seek> Ftrace<R> {
             has_ends: true,
             starts_command: false,
         };
-        let mut scribe = EventBuilder::new(reading, sink);
+        let mut builder = EventBuilder::new(reading, sink);
         let mut lines = Lines::new(self.reader);
-        while let Some(told) = lines.next()? {
-            if let Some(records) = lines.lost.remove(&told.cpu) {
-                scribe.tell(&RawEvent {
+        while let Some(reported) = lines.next()? {
+            if let Some(records) = lines.lost.remove(&reported.cpu) {
+                builder.add(&RawEvent {
                     what: RawKind::Lost { records },
                     current: None,
-                    ..told
+                    ..reported
                 });
             }
-            scribe.tell(&told);
+            builder.add(&reported);
         }
         if lines.events == 0 {
             return Err(ImportError::NothingToRead(NO_SWITCHES.to_owned()));
         }
-        scribe.finish(lines.notes())
+        builder.finish(lines.notes())
     }
 }
 
@@ -133,7 +133,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line that tells something.
+    /// The next line with content.
     fn next(&mut self) -> Result<Option<RawEvent>, ImportError> {
         while self.read_line()? {
             let is_whole = self.line.ends_with(b"\n");
@@ -147,9 +147,9 @@ impl<R: BufRead> Lines<R> {
                 continue;
             }
             match event(line) {
-                Ok(Some(told)) => {
+                Ok(Some(reported)) => {
                     self.events += 1;
-                    return Ok(Some(told));
+                    return Ok(Some(reported));
                 }
                 Ok(None) => {
                     self.odd += 1;
@@ -184,7 +184,7 @@ impl<R: BufRead> Lines<R> {
         }
         if self.odd > 0 {
             notes.push(format!(
-                "{} lines are no events and were passed over; the first is line {}.",
+                "{} lines are not events and were skipped; the first is line {}.",
                 self.odd, self.first_odd
             ));
         }
@@ -217,7 +217,7 @@ fn is_noise(line: &[u8]) -> bool {
 }
 
 /// `CPU:1 [LOST 23 EVENTS]`, or of trace-cmd `CPU:1 [23 EVENTS DROPPED]`: the
-/// CPU and how many, 1 where that is not told.
+/// CPU and how many, 1 where that is unknown.
 fn loss(line: &[u8]) -> Option<(u32, u64)> {
     let line = std::str::from_utf8(line.get(..80).unwrap_or(line)).ok()?;
     let rest = line.trim_start().strip_prefix("CPU:")?;

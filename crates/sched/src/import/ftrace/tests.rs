@@ -201,12 +201,12 @@ fn losses_stand_before_the_next_event_of_their_cpu() {
             "            bash-317     [00{cpu}] d..2. {time}.0: sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120\n"
         )
     };
-    for (told, records) in [
+    for (reported, records) in [
         ("CPU:1 [LOST 23 EVENTS]", 23),
         (" CPU:1 [23 EVENTS DROPPED]", 23),
         ("CPU:1 [LOST EVENTS]", 1),
     ] {
-        let text = line(0, 1) + told + "\n" + &line(0, 2) + &line(1, 3);
+        let text = line(0, 1) + reported + "\n" + &line(0, 2) + &line(1, 3);
         let (events, imported) = import(text.as_bytes(), Whom::Default).unwrap();
         let at = events
             .iter()

@@ -1,4 +1,4 @@
-//! One record of the kernel: what it tells.
+//! One record of the kernel: its content.
 
 use std::collections::HashMap;
 
@@ -75,7 +75,7 @@ impl Tracepoint {
                 prev: TaskFields::of(format, "prev_pid", "prev_comm")?,
                 state: format.number("prev_state")?,
                 next: TaskFields::of(format, "next_pid", "next_comm")?,
-                // Those of the kernel that wrote, where it tells.
+                // Those of the kernel that wrote, where known.
                 states: format.states.unwrap_or(States::USUAL),
             },
             "sched_wakeup" | "sched_wakeup_new" => Self::Wakeup {
@@ -138,12 +138,12 @@ impl Decoder {
     }
 
     pub(super) fn notes(&self) -> Option<String> {
-        let untold = self.lost_untimed.saturating_sub(self.lost);
-        (untold > 0)
-            .then(|| format!("{untold} more records were lost, the file does not say when."))
+        let unreported = self.lost_untimed.saturating_sub(self.lost);
+        (unreported > 0)
+            .then(|| format!("{unreported} more records were lost, the file does not say when."))
     }
 
-    /// What a record tells. The error is a clause about it.
+    /// What a record says. The error is a clause about it.
     pub(super) fn decode(
         &mut self,
         kind: u32,
@@ -175,12 +175,12 @@ impl Decoder {
                     process: Some(process),
                     is_exec,
                 };
-                Ok(tell(general, what))
+                Ok(raw_event(general, what))
             }
-            Record::Fork(task) => Ok(tell(at(task), fork(task))),
+            Record::Fork(task) => Ok(raw_event(at(task), fork(task))),
             Record::Exit(task) => {
                 let thread = task.thread;
-                Ok(tell(at(task), RawKind::Exit { thread }))
+                Ok(raw_event(at(task), RawKind::Exit { thread }))
             }
             Record::Lost { records } => Ok(self.lose(general, records)),
             Record::Switch {
@@ -289,7 +289,7 @@ impl Decoder {
         })
     }
 
-    /// Each switch of a CPU is told twice, by who leaves and by who comes; the
+    /// Each switch of a CPU is recorded twice, by who leaves and by who comes; the
     /// second counts only where the first was lost. A thread that is dead when
     /// it leaves has no number any more (-1).
     fn wide_switch(
@@ -302,7 +302,7 @@ impl Decoder {
     ) -> RawKind {
         let (prev, left, next) = match is_out {
             true => (thread, left, other),
-            false => (other, Left::Untold, thread),
+            false => (other, Left::Unreported, thread),
         };
         let before = self.running.insert(cpu, next);
         if !is_out && before == Some(next) {
@@ -330,14 +330,14 @@ impl Decoder {
         if let Some(cpu) = general.cpu {
             self.running.remove(&cpu);
         }
-        tell(general, RawKind::Lost { records })
+        raw_event(general, RawKind::Lost { records })
     }
 }
 
 /// What samples and records must carry.
 const MISSING: &str = "time, thread and CPU; record with perf record --sample-cpu --timestamp";
 
-fn tell(general: General, what: RawKind) -> Option<RawEvent> {
+fn raw_event(general: General, what: RawKind) -> Option<RawEvent> {
     Some(RawEvent {
         time_ns: general.time_ns.unwrap_or(0),
         cpu: general.cpu.unwrap_or(0),

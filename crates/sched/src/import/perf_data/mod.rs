@@ -73,24 +73,26 @@ impl<R: Read + Seek> PerfData<R> {
             has_wakeups: self.prefix.has_wakeups(),
             starts_command: starts_command && !self.prefix.has_command(),
         };
-        let mut scribe = EventBuilder::new(reading, sink);
+        let mut builder = EventBuilder::new(reading, sink);
         let mut rounds = Rounds::default();
         self.reader.seek(SeekFrom::Start(self.header.data.start))?;
         let mut records = Records::new(BufReader::new(&mut self.reader), &self.header);
         loop {
             match records.next(&mut decoder)? {
-                Next::RawEvent(told) => rounds.push(told, &mut |told| scribe.tell(told)),
-                Next::RoundOver => rounds.over(&mut |told| scribe.tell(told)),
+                Next::RawEvent(reported) => {
+                    rounds.push(reported, &mut |reported| builder.add(reported))
+                }
+                Next::RoundOver => rounds.over(&mut |reported| builder.add(reported)),
                 Next::Passed => {}
                 Next::End => break,
             }
         }
-        rounds.finish(&mut |told| scribe.tell(told));
+        rounds.finish(&mut |reported| builder.add(reported));
         let mut notes = self.header.notes.clone();
         notes.extend(records.notes());
         notes.extend(decoder.notes());
         notes.extend(rounds.notes());
-        scribe.finish(notes)
+        builder.finish(notes)
     }
 }
 
@@ -115,9 +117,9 @@ fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, I
     }
     for _ in 0..LOOKED_AT {
         match records.next(&mut decoder) {
-            Ok(Next::RawEvent(told)) => prefix.look(&told),
+            Ok(Next::RawEvent(reported)) => prefix.look(&reported),
             Ok(Next::RoundOver | Next::Passed) => {}
-            // Told when the file is read for good.
+            // Reported when the file is read for good.
             Ok(Next::End) | Err(_) => break,
         }
     }

@@ -107,9 +107,9 @@ impl<R: BufRead> Records<R> {
             FIRST_OWN.. => {}
             kind => {
                 let body = Bytes::new(&self.body, self.is_big_endian);
-                let told = decoder.decode(kind, head.misc, body);
-                let told = told.map_err(|what| ImportError::damaged(begin, what))?;
-                return Ok(told.map_or(Next::Passed, Next::RawEvent));
+                let reported = decoder.decode(kind, head.misc, body);
+                let reported = reported.map_err(|what| ImportError::damaged(begin, what))?;
+                return Ok(reported.map_or(Next::Passed, Next::RawEvent));
             }
         }
         Ok(Next::Passed)

@@ -26,11 +26,11 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn push(&mut self, told: RawEvent, hand_on: &mut dyn FnMut(&RawEvent)) {
-        self.latest_ns = self.latest_ns.max(told.time_ns);
-        self.waiting.push(told);
+    pub(super) fn push(&mut self, reported: RawEvent, hand_on: &mut dyn FnMut(&RawEvent)) {
+        self.latest_ns = self.latest_ns.max(reported.time_ns);
+        self.waiting.push(reported);
         if self.waiting.len() >= MOST {
-            self.waiting.sort_by_key(|told| told.time_ns);
+            self.waiting.sort_by_key(|reported| reported.time_ns);
             let middle = self.waiting[MOST / 2].time_ns;
             self.hand_on(middle, hand_on);
         }
@@ -49,7 +49,7 @@ impl Rounds {
     pub(super) fn notes(&self) -> Option<String> {
         (self.late > 0).then(|| {
             format!(
-                "{} records stand too late in the file to be brought into order.",
+                "{} records are too late in the file to be sorted.",
                 self.late
             )
         })
@@ -60,11 +60,11 @@ impl Rounds {
             return;
         }
         // Stable: records of one moment keep their order.
-        self.waiting.sort_by_key(|told| told.time_ns);
+        self.waiting.sort_by_key(|reported| reported.time_ns);
         if !self.is_begun {
             // What perf says of threads that were there has no time; it
             // counts from the first moment that has one.
-            let Some(first) = self.waiting.iter().find(|told| told.time_ns > 0) else {
+            let Some(first) = self.waiting.iter().find(|reported| reported.time_ns > 0) else {
                 return;
             };
             self.handed_ns = first.time_ns;
@@ -72,14 +72,14 @@ impl Rounds {
         }
         let end = self
             .waiting
-            .partition_point(|told| told.time_ns <= until_ns);
-        for mut told in self.waiting.drain(..end) {
-            if told.time_ns == 0 {
-                told.time_ns = self.handed_ns;
+            .partition_point(|reported| reported.time_ns <= until_ns);
+        for mut reported in self.waiting.drain(..end) {
+            if reported.time_ns == 0 {
+                reported.time_ns = self.handed_ns;
             }
-            self.late += u64::from(told.time_ns < self.handed_ns);
-            self.handed_ns = self.handed_ns.max(told.time_ns);
-            hand_on(&told);
+            self.late += u64::from(reported.time_ns < self.handed_ns);
+            self.handed_ns = self.handed_ns.max(reported.time_ns);
+            hand_on(&reported);
         }
     }
 }
@@ -93,8 +93,8 @@ mod tests {
     fn two_rounds_make_one_order() {
         let mut seen = Vec::new();
         let mut rounds = Rounds::default();
-        let mut take = |told: &RawEvent| seen.push((told.time_ns, told.cpu));
-        let told = |time_ns, cpu| RawEvent {
+        let mut take = |reported: &RawEvent| seen.push((reported.time_ns, reported.cpu));
+        let reported = |time_ns, cpu| RawEvent {
             time_ns,
             cpu,
             current: None,
@@ -106,7 +106,7 @@ mod tests {
             &[(50, 0), (5, 1)],
         ] {
             for &(time, cpu) in round {
-                rounds.push(told(time, cpu), &mut take);
+                rounds.push(reported(time, cpu), &mut take);
             }
             rounds.over(&mut take);
         }

@@ -102,8 +102,8 @@ fn read(bytes: &[u8]) -> Result<(Vec<Event>, Imported), ImportError> {
 
 fn whats(bytes: &[u8]) -> Vec<(u64, u32, EventKind)> {
     let (events, _) = read(bytes).unwrap();
-    let told = events.into_iter().map(|e| (e.time_ns, e.cpu, e.what));
-    told.collect()
+    let reported = events.into_iter().map(|e| (e.time_ns, e.cpu, e.what));
+    reported.collect()
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn whole_cpus_are_told_twice_and_count_once() {
         [
             (100, 0, switch(0, Left::Preempted, 7)),
             (120, 0, EventKind::Lost { records: 5 }),
-            (130, 0, switch(9, Left::Untold, 8)),
+            (130, 0, switch(9, Left::Unreported, 8)),
             (140, 0, switch(8, Left::Blocked, 0)),
         ]
     );

@@ -9,7 +9,7 @@ use pinwise_stats::confirm::{Confirmation, Decision};
 use pinwise_stats::diagnose::projected_half_width;
 use pinwise_stats::sequential::{Depth, Schedule};
 
-/// With so many blocks thrown away for throttling and none kept, give up.
+/// With this many blocks thrown away for throttling and none kept, give up.
 const THROTTLED_LIMIT: usize = 10;
 
 /// State of one confirmation.
@@ -81,7 +81,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Goes on with the arms that are left; what their whole blocks told is
+    /// Goes on with the arms that are left; what their whole blocks showed is
     /// kept.
     fn without_failed_arms(&mut self, mut run: ConfirmationRun) -> ConfirmationRun {
         let kept: Vec<usize> = (0..self.columns.len())
@@ -127,10 +127,10 @@ impl Engine<'_> {
             .budget
             .blocks_left(self.columns.len(), self.machine.now());
         let n_max = n.saturating_add(left);
-        // How far it will come is foretold from intervals.
-        let foretells = n >= PROJECT_FROM && !run.has_projected && n < n_max;
+        // How far it will come is predicted from intervals.
+        let projects = n >= PROJECT_FROM && !run.has_projected && n < n_max;
         let depth = match run.schedule.due(n, n_max) {
-            Some(_) if foretells => Depth::Verdicts,
+            Some(_) if projects => Depth::Verdicts,
             Some(depth) => depth,
             None => return false,
         };
@@ -141,7 +141,7 @@ impl Engine<'_> {
         if !self.look_again(run, n_max, depth) {
             return false;
         }
-        if foretells {
+        if projects {
             run.has_projected = true;
             self.warn_if_hopeless(n, n_max);
         }
@@ -161,7 +161,7 @@ impl Engine<'_> {
         self.around.load.push(block.load);
     }
 
-    /// Looks where `most` blocks can be had; false where that told nothing.
+    /// Looks where `most` blocks are possible; false where that decided nothing.
     fn look_again(&mut self, run: &mut ConfirmationRun, most: usize, depth: Depth) -> bool {
         let n = self.data.blocks();
         if n <= run.looked_at {
@@ -187,7 +187,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Too noisy for the budget? Say so as soon as it can be told.
+    /// Too noisy for the budget? Say so as soon as it is known.
     fn warn_if_hopeless(&mut self, n: usize, n_max: usize) {
         let Some(look) = self.look.as_ref().filter(|_| !self.plan.is_survey) else {
             return;
@@ -213,7 +213,7 @@ impl Engine<'_> {
             .saturating_sub(self.confirmation_started);
         let needed = spent.mul_f64((factor * n_max as f64 / n as f64).min(1e9));
         self.observer.warn(&format!(
-            "Too noisy for this budget: at its end intervals will be about ±{:.1} %; ±{:.1} % takes about {}. A wider --min-effect or {} helps.",
+            "Too noisy for this budget: at its end intervals will be about ±{:.1} %; ±{:.1} % takes about {}. A larger --min-effect or {} helps.",
             100.0 * at_end.exp_m1(),
             100.0 * wanted,
             duration(needed),

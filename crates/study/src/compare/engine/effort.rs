@@ -28,7 +28,7 @@ impl Engine<'_> {
         let arms = count(arms, "arm");
         if let Some(runs) = self.plan.tuning.max_runs.filter(|runs| *runs < least) {
             self.observer.warn(&format!(
-                "--max-runs {runs} allows no verdict: with {arms} it takes at least {least} runs each."
+                "--max-runs {runs} is too few for a verdict: {arms} need at least {least} runs each."
             ));
         }
         let Some(budget) = self.plan.tuning.budget else {

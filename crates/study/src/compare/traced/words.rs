@@ -9,11 +9,11 @@ use pinwise_record::{
 
 /// Shares below this, per cent, are not worth a word.
 const WORTH_PERCENT: f64 = 1.0;
-/// Two arms differ in a share by at least so much, percentage points.
+/// Two arms differ in a share by at least this much, percentage points.
 const DIFFERS_POINTS: f64 = 5.0;
 /// Two arms differ in migrations by at least this factor …
 const DIFFERS_FACTOR: u64 = 2;
-/// … and so many.
+/// … and this many.
 const DIFFERS_MOVES: u64 = 10;
 
 /// What the scheduler did with an arm, as a full sentence.

@@ -185,7 +185,7 @@ impl Figure {
         }
     }
 
-    /// By how much a node departs from that: the change of the logarithm.
+    /// By how much a node differs from that: the change of the logarithm.
     fn shift(&self, kind: &Generation, node: &Condition) -> f64 {
         let Condition {
             silicon,

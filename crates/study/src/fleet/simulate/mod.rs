@@ -41,9 +41,9 @@ const CHOICE: u64 = 0;
 const TWO_KINDS: usize = 48;
 const THREE_KINDS: usize = 200;
 
-/// A fleet to be made up.
+/// A fleet to be simulated.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct SimulationPlan {
     /// Its id.
     pub id: String,
     /// Who makes it up.
@@ -65,7 +65,7 @@ pub struct Plan {
 /// A made-up fleet.
 #[derive(Debug)]
 pub struct SimulatedFleet {
-    plan: Plan,
+    plan: SimulationPlan,
     record: FleetRecord,
     faults: BTreeMap<usize, Fault>,
     hosts: BTreeMap<Shape, HostRecord>,
@@ -77,7 +77,7 @@ type Shape = (usize, bool, usize);
 impl SimulatedFleet {
     /// Makes it up; its nodes follow one by one.
     #[must_use]
-    pub fn new(plan: Plan) -> Self {
+    pub fn new(plan: SimulationPlan) -> Self {
         let faults = chosen(&plan);
         let planted = faults.iter().map(|(&node, fault)| PlantedFault {
             node: name(node, plan.nodes),
@@ -145,7 +145,7 @@ impl SimulatedFleet {
 
 /// Which nodes have which fault. Every kind of fault comes once before any
 /// comes twice, in random order.
-fn chosen(plan: &Plan) -> BTreeMap<usize, Fault> {
+fn chosen(plan: &SimulationPlan) -> BTreeMap<usize, Fault> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -164,7 +164,7 @@ fn chosen(plan: &Plan) -> BTreeMap<usize, Fault> {
     nodes.into_iter().zip(faults).take(many).collect()
 }
 
-fn stream(plan: &Plan, number: u64) -> ChaCha8Rng {
+fn stream(plan: &SimulationPlan, number: u64) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(plan.seed);
     random.set_stream(number);
     random

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::fault::{Effect, Fault};
 use super::figures::{Condition, FIGURES, Figure};
 use super::generation::Generation;
-use super::{Plan, name};
+use super::{SimulationPlan, name};
 use pinwise_record::{
     FLEET_NODE_SCHEMA, FleetNode, FleetRecord, HostRecord, NodeFigure, NodeStep, StepState,
 };
@@ -62,7 +62,7 @@ impl<'a> Node<'a> {
     /// What is stored of it.
     pub(super) fn record(
         &self,
-        plan: &Plan,
+        plan: &SimulationPlan,
         number: usize,
         host: Option<HostRecord>,
         random: &mut ChaCha8Rng,
@@ -128,7 +128,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What it is set to, as real nodes tell.
+    /// What it is set to, as real nodes report it.
     fn settings(&self, number: usize) -> BTreeMap<String, String> {
         let kind = self.kind;
         let effect = &self.condition.effect;

@@ -7,8 +7,8 @@ use super::*;
 use crate::fleet::{Asked, Nodes, report};
 use pinwise_spin::chips;
 
-fn plan(nodes: usize, seed: u64) -> Plan {
-    Plan {
+fn plan(nodes: usize, seed: u64) -> SimulationPlan {
+    SimulationPlan {
         user: None,
         id: format!("sim-{nodes}-{seed}"),
         nodes,
@@ -32,7 +32,7 @@ fn figure(node: &FleetNode, step: &str, name: &str) -> f64 {
 
 #[test]
 fn the_same_plan_gives_the_same_records() {
-    let text = |plan: Plan| {
+    let text = |plan: SimulationPlan| {
         let fleet = SimulatedFleet::new(plan);
         let nodes: Vec<FleetNode> = fleet.nodes().collect();
         serde_json::to_string(&(fleet.record(), nodes)).unwrap()
@@ -40,7 +40,7 @@ fn the_same_plan_gives_the_same_records() {
     let mut noisy = plan(60, 7);
     noisy.noise = 0.03;
     assert_eq!(text(noisy.clone()), text(noisy.clone()));
-    let other = Plan {
+    let other = SimulationPlan {
         seed: 8,
         ..noisy.clone()
     };
@@ -105,7 +105,7 @@ fn chips_and_shapes_are_known() {
 /// processors.
 #[test]
 fn every_fault_shows_where_it_should() {
-    let fleet = SimulatedFleet::new(Plan {
+    let fleet = SimulatedFleet::new(SimulationPlan {
         faults: 0.3,
         ..plan(1000, 3)
     });
@@ -176,11 +176,11 @@ fn every_fault_shows_where_it_should() {
 #[test]
 fn noise_is_as_asked() {
     let noise = 0.03;
-    let quiet = SimulatedFleet::new(Plan {
+    let quiet = SimulatedFleet::new(SimulationPlan {
         faults: 0.0,
         ..plan(400, 5)
     });
-    let noisy = SimulatedFleet::new(Plan {
+    let noisy = SimulatedFleet::new(SimulationPlan {
         faults: 0.0,
         noise,
         ..plan(400, 5)
@@ -207,7 +207,7 @@ fn planted_faults_are_named_and_hardly_any_others() {
     let (mut found, mut planted, mut false_shares) = (0, 0, Vec::new());
     let mut missed: Vec<String> = Vec::new();
     for seed in 1..=6 {
-        let fleet = SimulatedFleet::new(Plan {
+        let fleet = SimulatedFleet::new(SimulationPlan {
             noise: 0.03,
             ..plan(1000, seed)
         });

@@ -12,14 +12,14 @@ use pinwise_wiring::{LevelKind, NO_CONTENTION, Relation, WiringLevel, relation};
 
 /// A level that was found contradicts the report where it is at least so sure.
 const SURE: f64 = 0.7;
-/// Pairs across a reported boundary take at most so many times those within:
+/// Pairs across a reported boundary take at most this many times those within:
 /// the boundary is not there …
 const NO_BOUNDARY: f64 = 1.08;
-/// … and at least so many times: it is.
+/// … and at least this many times: it is.
 const BOUNDARY: f64 = 1.25;
 /// Pairs on each side of a boundary, at least.
 const LEAST_PAIRS: usize = 2;
-/// … and so many for a boundary to be denied with confidence.
+/// … and this many for a boundary to be denied with confidence.
 const ENOUGH_PAIRS: usize = 4;
 
 const fn noun(kind: LevelKind) -> &'static str {
@@ -166,7 +166,7 @@ fn otherwise(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
     }
     Opinion::cannot_tell(
         claim,
-        format!("{measured} This is too unsure to contradict."),
+        format!("{measured} This is too uncertain to contradict it."),
     )
 }
 

@@ -8,7 +8,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
     /// A process without a rule keeps what its parent has, CPUs and a lowered
     /// priority, and is given it back with it. What it got for a program that it
     /// has left, and a raised priority, goes now: the program may be anybody's.
-    pub(super) fn consider_unasked(&mut self, process: i32, tell: &mut dyn FnMut(RuleEvent)) {
+    pub(super) fn consider_unasked(&mut self, process: i32, notify: &mut dyn FnMut(RuleEvent)) {
         if self.ledger.is_none() || !self.may_have_something(process) {
             return;
         }
@@ -25,7 +25,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
         };
         // Who is nobody's heir has it for a program that it has left.
         if was_asked && !is_heir {
-            return self.let_go(&held, None, "it runs another program now", tell);
+            return self.let_go(&held, None, "it runs another program now", notify);
         }
         let nices = std::mem::take(&mut held.nices).into_iter();
         let (raised, others): (Vec<i32>, Vec<i32>) = nices.partition(|&nice| nice < 0);
@@ -36,7 +36,7 @@ impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
                 nices: raised,
                 ..held.clone()
             };
-            self.give(&raised, None, "a raised priority is not inherited", tell);
+            self.give(&raised, None, "a raised priority is not inherited", notify);
         }
         let has_some = !held.masks.is_empty() || !held.nices.is_empty();
         if !has_some && is_held {

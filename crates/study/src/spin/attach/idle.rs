@@ -30,7 +30,7 @@ const CLOCKS: [&str; 8] = [
 const VDSO: &str = "[vdso]";
 /// Functions of the kernel's page in every program that read no clock.
 const NO_CLOCKS: [&str; 2] = ["getcpu", "getrandom"];
-/// A thread waits for a moment where it is seen reading the clock so often: who
+/// A thread waits for a moment where it is seen reading the clock this often: who
 /// notes the time of work works for most of it.
 const CLOCK_SHARE: f64 = 0.7;
 /// Samples of a thread from which on that is said.

@@ -48,7 +48,7 @@ const NOTABLE: f64 = 0.05;
 
 /// What is looked at, and how.
 #[derive(Debug, Clone)]
-pub struct Plan<'a> {
+pub struct AttachPlan<'a> {
     /// For the machine.
     pub subject: Subject<'a>,
     /// The same for the record.
@@ -69,7 +69,7 @@ pub struct Plan<'a> {
 /// # Errors
 /// [`MachineError`], see [`Machine::sample`].
 pub fn attach(
-    plan: &Plan<'_>,
+    plan: &AttachPlan<'_>,
     machine: &mut dyn Machine,
 ) -> Result<SpinAttachRecord, MachineError> {
     let (topology, _) = machine.topology()?;
@@ -85,7 +85,7 @@ pub fn attach(
     let pause_ns = match topology.allowed.first().map(|cpu| pause(machine, cpu)) {
         Some(Ok(found)) => found.map(|found| found.ns),
         Some(Err(error)) => {
-            let note = format!("What a PAUSE takes was not measured: {error}.");
+            let note = format!("The cost of a PAUSE was not measured: {error}.");
             sampled.notes.push(note);
             None
         }
@@ -448,7 +448,7 @@ fn findings(record: &mut SpinAttachRecord) {
         record.findings.push(Finding::new(
             "unseen",
             Severity::Warning,
-            "Only CPU time per thread could be had: whether it is spinning cannot be said.",
+            "Only CPU time per thread is available here: whether it is spinning is unknown.",
             "Permit perf events as the notes say, or run as root.",
         ));
         return;

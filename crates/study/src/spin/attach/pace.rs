@@ -1,5 +1,5 @@
 //! What a hint took, seen from outside: loops count in registers, and
-//! neighbouring samples tell how far the count went in how much time.
+//! neighbouring samples show how far the count went in how much time.
 
 use pinwise_code::disassemble;
 use pinwise_profile::{REGISTERS, Samples, Step};
@@ -71,7 +71,7 @@ fn by(steps: &[&Step], register: usize, stride: i64, hints: u32) -> Option<Pace>
         return None;
     }
     // A count that began anew in between went less far than the time says, a
-    // thread that was pushed aside likewise: both lie above.
+    // thread that was preempted likewise: both lie above.
     let low = quantile(&times, 0.25);
     let near: Vec<f64> = times.iter().copied().filter(|t| *t <= low * 1.5).collect();
     let median = quantile(&near, 0.5);

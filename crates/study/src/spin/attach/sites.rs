@@ -10,7 +10,7 @@ use pinwise_spin::loops::{LoopKind, SpinLoop, loop_at};
 
 /// Callers in which a loop is looked for: the innermost function and one more.
 const LEVELS: usize = 2;
-/// Kernel functions that tell of `sched_yield`.
+/// Kernel functions that indicate `sched_yield`.
 const YIELD: &str = "sched_yield";
 /// Functions that only yield: whose caller is who waits.
 const YIELDING: [&str; 6] = [

@@ -189,7 +189,7 @@ fn the_kernel_tells_of_yields() {
     check(&yields, "do_page_fault", &[], 30);
 }
 
-/// The kernel tells of a yield, and the functions above it are named so.
+/// The kernel reports a yield, and the functions above it are named so.
 #[track_caller]
 fn check_yielding(names: &[&str], expected: &str) {
     let addresses: Vec<u64> = (0..=names.len() as u64).map(|at| 0x1035 + at).collect();
@@ -344,7 +344,7 @@ fn what_one_hint_took_is_seen_in_a_counter() {
         }
     };
     let mut steps: Vec<Step> = (0..30).map(|n| step(1_000_000 + n * 100, 20_000)).collect();
-    // Counts that began anew, and a thread that was pushed aside.
+    // Counts that began anew, and a thread that was preempted.
     steps.extend([
         step(1_000_000, -5000),
         step(1_000_000, 17),

@@ -1,7 +1,7 @@
 //! From what was executed to the record: predictions beside measurements, their
 //! errors, and what they come to in words.
 
-use super::{Arm, Cell, Plan, ms};
+use super::{Arm, Cell, ReplayPlan, ms};
 use pinwise_machine::{HandOver, HintMade};
 use pinwise_record::{
     ReleaseSeen, ReplayCell, ReplayExperiment, ReplayHintMade, ReplayMeasured, ReplayPrediction,
@@ -11,12 +11,12 @@ use pinwise_spin::lateness::{Costs, Ending, Seen, UNSTABLE_SHARE};
 use pinwise_stats::describe::{mean, median, quantile};
 use pinwise_topology::Topology;
 
-/// Items that times are told for, as in the third field report.
+/// Items that times are reported for, as in the third field report.
 const ITEMS: f64 = 100.0;
 
 /// Writes down all cells of items.
 pub(super) fn hand_overs(
-    plan: &Plan,
+    plan: &ReplayPlan,
     arms: &[Arm],
     cells: &[Vec<Cell>],
     costs: Costs,
@@ -226,7 +226,7 @@ pub(super) fn notes(topology: &Topology, record: &mut SpinReplayRecord) {
         && core_of(holder) == core_of(waiter)
     {
         record.notes.push(format!(
-            "CPUs {holder} and {waiter} share a core: each slows the other's hints and work."
+            "CPUs {holder} and {waiter} share a core and slow each other's hints and work."
         ));
     }
     let cells = record.algorithms.iter().flat_map(|of| &of.cells);
@@ -240,12 +240,13 @@ pub(super) fn notes(topology: &Topology, record: &mut SpinReplayRecord) {
             "; --realtime would keep other programs away"
         };
         record.notes.push(format!(
-            "{left_out} items were disturbed and left out, {missing} are missing{advice}."
+            "{left_out} items were disturbed and excluded, {missing} are missing{advice}."
         ));
     }
     if record.wake_ns.is_none() && record.experiment != ReplayExperiment::Contend {
         record.notes.push(
-            "What a wake-up takes could not be measured: being parked is not predicted.".to_owned(),
+            "The cost of a wake-up could not be measured: being parked is not predicted."
+                .to_owned(),
         );
     }
 }

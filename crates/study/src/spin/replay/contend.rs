@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Arm, OnCell, Plan, assemble};
+use super::{Arm, OnCell, ReplayPlan, assemble};
 use pinwise_machine::{ContendOrder, Contended, Machine};
 use pinwise_record::{ContentionCell, SpinReplayRecord};
 use pinwise_stats::describe::{median, quantile};
@@ -19,7 +19,7 @@ const THREADS_PER_CPU: [usize; 3] = [1, 2, 4];
 
 /// Executes all cells and writes them down.
 pub(super) fn run(
-    plan: &Plan,
+    plan: &ReplayPlan,
     arms: &[Arm],
     topology: &Topology,
     machine: &mut dyn Machine,

@@ -50,7 +50,7 @@ impl Experiment {
 
 /// A replay to be made.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ReplayPlan {
     /// Which experiment.
     pub experiment: Experiment,
     /// Algorithms; `None` parks at once.
@@ -59,7 +59,7 @@ pub struct Plan {
     pub hint_ns: Option<f64>,
     /// The chip that this is of.
     pub chip: Option<String>,
-    /// CPUs that the algorithms are told of; `None`: those allowed here.
+    /// CPUs that the algorithms are told to expect; `None`: those allowed here.
     pub cpus_assumed: Option<u64>,
     /// How long the lock is held for an item.
     pub hold: Duration,
@@ -103,7 +103,7 @@ impl Arm {
         };
         let Some(wait) = known.wait(setting, Case::Typical) else {
             bail!(
-                "--algorithm {}: its course is not known in figures, so it cannot be executed",
+                "--algorithm {}: its exact steps are not known, so it cannot be executed",
                 known.id
             );
         };
@@ -148,7 +148,7 @@ struct Cell {
 /// Where the machine has one CPU only, an algorithm cannot be executed, or the
 /// machine refuses (see [`Machine::hand_over`]).
 pub fn run(
-    plan: &Plan,
+    plan: &ReplayPlan,
     machine: &mut dyn Machine,
     on_cell: OnCell<'_>,
 ) -> Result<SpinReplayRecord> {
@@ -156,7 +156,7 @@ pub fn run(
     let (holder, waiter) = two_cpus(&topology)?;
     let own_ns = probed(machine, Probe::Pause { cpu: waiter })?;
     let Some(wanted_ns) = plan.hint_ns.or(own_ns) else {
-        bail!("what a spin-wait hint takes cannot be measured here; say it with --pause-ns");
+        bail!("what a spin-wait hint takes cannot be measured here; give it with --pause-ns");
     };
     let cpus_assumed = plan.cpus_assumed.unwrap_or(topology.allowed.len() as u64);
     let setting = Setting {
@@ -236,7 +236,7 @@ fn probed(machine: &mut dyn Machine, probe: Probe) -> Result<Option<f64>> {
 /// milliseconds on a CPU that idles takes twice as long to wake here as who
 /// sleeps for 50 µs. `None` where all were disturbed, or threads contend.
 fn wake_ns(
-    plan: &Plan,
+    plan: &ReplayPlan,
     (holder_cpu, waiter_cpu): (usize, usize),
     machine: &mut dyn Machine,
 ) -> Result<Option<f64>> {
@@ -272,7 +272,7 @@ fn wake_ns(
 
 /// Executes all cells: by algorithm, then by delay.
 fn hand_over_all(
-    plan: &Plan,
+    plan: &ReplayPlan,
     arms: &[Arm],
     (holder_cpu, waiter_cpu): (usize, usize),
     costs: Costs,
@@ -306,7 +306,7 @@ fn hand_over_all(
     Ok(cells)
 }
 
-impl Plan {
+impl ReplayPlan {
     /// Hold and delay of a cell.
     fn times(&self, delay: Duration) -> (Duration, Duration) {
         match self.experiment {

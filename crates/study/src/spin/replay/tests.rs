@@ -5,8 +5,8 @@ use pinwise_record::ReleaseSeen;
 use pinwise_sim::SimulatedMachine;
 use pinwise_spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 
-fn plan(algorithms: &[Option<&'static Algorithm>]) -> Plan {
-    Plan {
+fn plan(algorithms: &[Option<&'static Algorithm>]) -> ReplayPlan {
+    ReplayPlan {
         experiment: Experiment::ProducerConsumer,
         algorithms: algorithms.to_vec(),
         hint_ns: Some(43.0),
@@ -21,7 +21,7 @@ fn plan(algorithms: &[Option<&'static Algorithm>]) -> Plan {
     }
 }
 
-fn replayed(plan: &Plan, topology: &str) -> Result<SpinReplayRecord> {
+fn replayed(plan: &ReplayPlan, topology: &str) -> Result<SpinReplayRecord> {
     let mut machine = SimulatedMachine::open(topology, 7).unwrap();
     run(plan, &mut machine, &mut |_, _| ())
 }
@@ -95,7 +95,7 @@ fn a_hand_off_s_delay_is_the_time_until_the_release() {
 }
 
 #[track_caller]
-fn refused(plan: &Plan, topology: &str, words: &str) {
+fn refused(plan: &ReplayPlan, topology: &str, words: &str) {
     let error = replayed(plan, topology).unwrap_err().to_string();
     assert!(error.contains(words), "{error}");
 }

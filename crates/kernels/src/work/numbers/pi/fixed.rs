@@ -85,7 +85,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// For numbers of so many limbs.
+    /// For numbers of this many limbs.
     pub(super) fn new(limbs: usize) -> Self {
         Self {
             error: vec![1; limbs],

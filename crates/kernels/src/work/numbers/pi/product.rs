@@ -48,7 +48,7 @@ fn lengths(limbs: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Transforms {
-    /// For numbers of so many limbs.
+    /// For numbers of this many limbs.
     pub(super) fn new(setup: &Setup, limbs: usize) -> Self {
         let mut planner = Planner::new(setup);
         let transforms = lengths(limbs).map(|length| {
@@ -158,7 +158,7 @@ impl Multiplier<'_> {
     }
 }
 
-/// The shortest transform for so many coefficients.
+/// The shortest transform for this many coefficients.
 fn fitting(transforms: &[Transform], coefficients: usize) -> Result<&Transform, Wrong> {
     let at = transforms.partition_point(|known| 2 * known.twist.len() < coefficients);
     transforms.get(at).ok_or("a product is too long")
@@ -193,7 +193,7 @@ fn load(number: &[u32], twist: &[Complex<f64>], points: &mut [Complex<f64>]) {
     }
 }
 
-/// A limb as −5000 to 4999, with what the next larger one must be told.
+/// A limb as −5000 to 4999, with the carry for the next larger one.
 #[inline]
 fn balanced(limb: u32, carry: &mut u32) -> f64 {
     let value = limb + *carry;

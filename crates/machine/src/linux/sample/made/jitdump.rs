@@ -2,7 +2,7 @@
 //! tools/perf/Documentation/jitdump-specification.txt of the kernel has it.
 //!
 //! A runtime shows where its file is by mapping it as code. Lines of sources are
-//! not used: V8 gives the addresses of lines behind a header that is not there.
+//! not used: V8 gives the addresses of lines behind a header that does not exist.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -21,7 +21,7 @@ use pinwise_profile::Symbol;
 
 /// Files that are kept open at most.
 const MOST_FILES: usize = 256;
-/// Of one file so much is read, bytes: a million functions, and their code.
+/// Of one file this much is read, bytes: a million functions, and their code.
 const LARGEST_MAP: u64 = 128 << 20;
 const LARGEST_DUMP: u64 = 1 << 30;
 /// Addresses that are given names, those of all pieces of code together: each

@@ -118,7 +118,7 @@ impl Live {
         })
     }
 
-    /// Reads every ring; says up to when all is told, and whether a record is
+    /// Reads every ring; says up to when all is read, and whether a record is
     /// being written.
     fn read(&mut self) -> (u64, bool) {
         let now_ns = now_ns();

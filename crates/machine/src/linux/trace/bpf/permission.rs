@@ -1,7 +1,7 @@
 //! What stands in the way of BPF here, and the command that removes it.
 //!
-//! Only what can be told beforehand; what the kernel refuses for reasons of
-//! its own is told in its words.
+//! Only what can be checked beforehand; what the kernel refuses for reasons of
+//! its own is reported in its words.
 
 use super::super::permission::{first_of_pids, own_program};
 use pinwise_sched::Refusal;
@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn the_kernel_is_quoted_without_the_log_of_its_verifier() {
         let error = std::io::Error::from_raw_os_error(libc::EPERM);
-        let told = refused(&error);
-        assert!(told.reason.contains("lockdown"), "{}", told.reason);
-        assert!(!told.reason.contains('\n'));
+        let reported = refused(&error);
+        assert!(reported.reason.contains("lockdown"), "{}", reported.reason);
+        assert!(!reported.reason.contains('\n'));
     }
 }

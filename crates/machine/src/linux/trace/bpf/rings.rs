@@ -2,7 +2,7 @@
 //! out: 16-byte records whose words carry the phase of their lap.
 //!
 //! It takes records in the order of a ring, and says up to which moment all
-//! are told. It trusts nothing it reads: a word that makes no sense counts as
+//! are reported. It trusts nothing it reads: a word that makes no sense counts as
 //! a lost record.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -206,7 +206,7 @@ fn what(kind: Kind, packed: u64, more: [u64; SLOT_WORDS]) -> EventKind {
                 0 => Left::Blocked,
                 1 => Left::Preempted,
                 2 => Left::Ended,
-                _ => Left::Untold,
+                _ => Left::Unreported,
             },
             next: other,
         },

@@ -27,7 +27,7 @@ fn skipped(reason: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Two threads on one CPU that hand a byte to and fro so many times; says the
+/// Two threads on one CPU that hand a byte to and fro this many times; says the
 /// first one's number and how often the kernel says that it was switched.
 fn hand_over(times: usize) -> (Tid, u64) {
     let (ping_read, ping_write) = sys::pipe(0).unwrap();
@@ -57,9 +57,9 @@ fn hand_over(times: usize) -> (Tid, u64) {
             }
         })
         .unwrap();
-    let told = first.join().unwrap();
+    let reported = first.join().unwrap();
     other.join().unwrap();
-    told
+    reported
 }
 
 fn hand(to: &std::os::fd::OwnedFd) {

@@ -1,4 +1,4 @@
-//! Each doubt on noise of known truth: it is found where it is there, and
+//! Each caveat on noise of known truth: it is found where it is there, and
 //! rarely where it is not.
 
 use super::*;
@@ -20,7 +20,7 @@ struct World {
     cold: f64,
     /// What it costs more from no load to full load.
     under_load: f64,
-    /// Share of its runs that cost so much more.
+    /// Share of its runs that cost this much more.
     slow: (f64, f64),
 }
 
@@ -58,16 +58,16 @@ fn experiment(world: World, blocks: usize, seed: u64) -> (Responses, Circumstanc
     (data, around)
 }
 
-/// Of 200 experiments of 60 blocks, how many raise this doubt?
-fn raised(world: World, doubt: impl Fn(&Doubts) -> bool) -> usize {
-    raised_at((60, true), world, doubt)
+/// Of 200 experiments of 60 blocks, how many raise this caveat?
+fn raised(world: World, caveat: impl Fn(&Caveats) -> bool) -> usize {
+    raised_at((60, true), world, caveat)
 }
 
-/// Of 200 of so many blocks, at the last look or before it?
+/// Of 200 of this many blocks, at the last look or before it?
 fn raised_at(
     (blocks, is_last): (usize, bool),
     world: World,
-    doubt: impl Fn(&Doubts) -> bool,
+    caveat: impl Fn(&Caveats) -> bool,
 ) -> usize {
     (0..200)
         .filter(|&seed| {
@@ -85,7 +85,7 @@ fn raised_at(
                 contrasts: 1,
                 is_last,
             };
-            doubt(&judged.doubts(&data, &around))
+            caveat(&judged.caveats(&data, &around))
         })
         .count()
 }
@@ -100,7 +100,7 @@ fn equal_arms_raise_few_doubts() {
         effect: 0.03,
         ..World::default()
     };
-    assert!(raised(slower, Doubts::withholds) <= 6);
+    assert!(raised(slower, Caveats::withholds) <= 6);
 }
 
 #[test]
@@ -109,19 +109,19 @@ fn an_arm_that_leaves_a_mess_is_not_faster() {
         leaves: 0.05,
         ..World::default()
     };
-    assert!(raised(messy, Doubts::depends_on_order) >= 190);
+    assert!(raised(messy, Caveats::depends_on_order) >= 190);
     let gaining = World {
         gains: 0.05,
         ..World::default()
     };
-    assert!(raised(gaining, Doubts::depends_on_order) >= 160);
+    assert!(raised(gaining, Caveats::depends_on_order) >= 160);
     // Where the answer stands after equal predecessors, too, it stands.
     let slower = World {
         effect: 0.10,
         leaves: 0.02,
         ..World::default()
     };
-    assert!(raised(slower, Doubts::depends_on_order) <= 4);
+    assert!(raised(slower, Caveats::depends_on_order) <= 4);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn an_arm_that_warms_up_alone_is_not_slower() {
         cold: 0.05,
         ..World::default()
     };
-    assert!(raised(slower, Doubts::depends_on_time) <= 4);
+    assert!(raised(slower, Caveats::depends_on_time) <= 4);
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn an_effect_of_load_is_seen_and_withholds_where_it_turns() {
         under_load: 0.16,
         ..World::default()
     };
-    assert!(raised(growing, Doubts::depends_on_load) >= 120);
-    assert!(raised(growing, Doubts::withholds) <= 20);
+    assert!(raised(growing, Caveats::depends_on_load) >= 120);
+    assert!(raised(growing, Caveats::withholds) <= 20);
 }
 
 #[test]
@@ -162,12 +162,12 @@ fn few_slow_runs_contradict_many_quick_ones() {
         slow: (0.1, 0.5),
         ..World::default()
     };
-    assert!(raised(slow, Doubts::depends_on_tail) >= 150);
+    assert!(raised(slow, Caveats::depends_on_tail) >= 150);
     let even = World {
         effect: -0.02,
         ..World::default()
     };
-    assert!(raised(even, Doubts::depends_on_tail) <= 4);
+    assert!(raised(even, Caveats::depends_on_tail) <= 4);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn without_order_or_load_nothing_is_said_of_them() {
         contrasts: 1,
         is_last: true,
     };
-    let doubts = judged.doubts(&data, &Circumstances::default());
-    assert_eq!((doubts.order, doubts.load), (None, None));
-    assert_eq!(doubts.others.len(), 2);
+    let caveats = judged.caveats(&data, &Circumstances::default());
+    assert_eq!((caveats.order, caveats.load), (None, None));
+    assert_eq!(caveats.others.len(), 2);
 }

@@ -38,16 +38,17 @@ fn rounded(step: f64) -> f64 {
 
 /// All that speaks against the verdict on an arm, or that it should be read with.
 pub(super) fn of_contrast(contrast: &ContrastRecord, record: &Comparison) -> Vec<Finding> {
-    let told = LabelledContrast {
+    let labelled = LabelledContrast {
         contrast,
         metric: &record.metric,
     };
     [
-        told.depends_on_order(),
-        told.depends_on_time(),
-        told.depends_on_load(),
-        told.depends_on_tail(),
-        told.typical_and_mean_differ()
+        labelled.depends_on_order(),
+        labelled.depends_on_time(),
+        labelled.depends_on_load(),
+        labelled.depends_on_tail(),
+        labelled
+            .typical_and_mean_differ()
             .filter(|_| record.plan.judge == "typical"),
     ]
     .into_iter()

@@ -15,7 +15,7 @@
 //!
 //! The first three are tests by [`interaction`], each at 2.5 % over all arms.
 //! That one fires does not make a verdict wrong: it stands where the blocks
-//! that are beyond doubt (after equal predecessors; of the second half) give it,
+//! that are certain (after equal predecessors; of the second half) give it,
 //! too. The last is no test: one chance in two that the mean lies on the other
 //! side is enough to say neither. Before the end less is enough, since waiting
 //! costs runs only: of ten runs one or two may have been slow by chance, and
@@ -45,7 +45,7 @@ struct Limits {
     same: f64,
 }
 
-/// A mean that is so many times the smallest effect of interest away is not the
+/// A mean that is this many times the smallest effect of interest away is not the
 /// same, whatever its test says: one slow run of ten proves nothing and may be
 /// one of many.
 const FAR_FROM_SAME: f64 = 2.0;
@@ -144,7 +144,7 @@ impl Known {
 
 /// All that speaks against the verdict on an arm.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Doubts {
+pub struct Caveats {
     /// The difference depends on load: lightest and heaviest third.
     pub load: Option<Split>,
     /// On what ran before: after equal and unequal predecessors.
@@ -157,7 +157,7 @@ pub struct Doubts {
     pub is_early: bool,
 }
 
-impl Doubts {
+impl Caveats {
     /// Does load change the answer's sign, or by more than its size?
     #[must_use]
     pub fn depends_on_load(&self) -> bool {
@@ -197,7 +197,7 @@ impl Doubts {
     }
 }
 
-/// A contrast as it was judged before any doubt.
+/// A contrast as it was judged before any caveat.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged {
     /// Column of the arm.
@@ -223,19 +223,19 @@ pub struct Judged {
 impl Judged {
     /// Looks for all of them.
     #[must_use]
-    pub fn doubts(&self, data: &Responses, around: &Circumstances) -> Doubts {
-        let mut doubts = Doubts {
+    pub fn caveats(&self, data: &Responses, around: &Circumstances) -> Caveats {
+        let mut caveats = Caveats {
             others: self.others(data),
-            ..Doubts::default()
+            ..Caveats::default()
         };
         let differences = data.differences(self.arm, self.baseline);
-        doubts.is_early = self.is_early(data, &differences, around);
+        caveats.is_early = self.is_early(data, &differences, around);
         if data.blocks() >= LEAST_BLOCKS {
-            doubts.load = self.load(&differences, around);
-            doubts.order = self.order(data, around);
-            doubts.time = self.time(&differences);
+            caveats.load = self.load(&differences, around);
+            caveats.order = self.order(data, around);
+            caveats.time = self.time(&differences);
         }
-        doubts
+        caveats
     }
 
     fn alarm(&self) -> f64 {
@@ -472,5 +472,5 @@ fn typical(differences: Vec<f64>) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[path = "doubts_tests.rs"]
+#[path = "caveats_tests.rs"]
 mod tests;

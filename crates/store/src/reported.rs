@@ -1,4 +1,4 @@
-//! What stores tell of themselves and of what was done to them.
+//! What stores report of themselves and of what was done to them.
 
 /// A record's tags before and after they were changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,11 +43,11 @@ pub struct FileIdentity {
 /// What is known of a record's writer, by the lock that it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
-    /// A living process adds runs; so much is there, in bytes or in runs.
+    /// A living process adds runs; this much is there, in bytes or in runs.
     Growing(u64),
     /// The writer ended before the record did.
     CutOff,
-    /// Nothing tells: a record of a kind that has no lock, one that is
+    /// Unknown: a record of a kind that has no lock, one that is
     /// beginning, or none.
     Unknown,
 }

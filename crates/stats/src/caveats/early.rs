@@ -27,7 +27,7 @@ const FEW_OWN: usize = 24;
 const LEFT_OVER: f64 = 0.5;
 /// Standard errors that the two have to be apart.
 const APART: f64 = 2.0;
-/// A tenth of the runs that are far slower is missed by so many with one chance
+/// A tenth of the runs that are far slower is missed by this many with one chance
 /// in ten (0.9²² = 0.098): two arms are not called the same before.
 const LEAST_FOR_SAME: usize = 22;
 

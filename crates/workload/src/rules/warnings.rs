@@ -12,7 +12,7 @@ use super::{At, Executable, Rule, Rules, RulesError, parse};
 impl Rules {
     /// Rules that processes can match for which they may not be meant.
     #[must_use]
-    pub fn doubts(&self) -> Vec<RulesError> {
+    pub fn warnings(&self) -> Vec<RulesError> {
         let rules = self.rules.iter().filter(|rule| rule.gives_something());
         let open = rules.filter(|rule| rule.user.is_none());
         open.flat_map(|rule| [raised(rule), name_only(rule)])
@@ -49,8 +49,8 @@ fn raised(rule: &Rule) -> Option<RulesError> {
     Some(RulesError {
         position: nice.position,
         reason: parse::in_one_line(&format!(
-            "nice: rule '{}' without user raises the priority of anybody's process that \
-             matches, with whatever LD_PRELOAD put into it; add user",
+            "nice: rule '{}' without user raises the priority of any user's process \
+             that matches, with whatever LD_PRELOAD put into it; add user",
             rule.name.value
         )),
     })
@@ -64,8 +64,8 @@ fn name_only(rule: &Rule) -> Option<RulesError> {
     (!name.trim_matches('*').is_empty()).then(|| RulesError {
         position: rule.name.position,
         reason: parse::in_one_line(&format!(
-            "rule '{}': executable = \"{name}\" matches any file of that name, in anybody's \
-             folder; write its path, or add user",
+            "rule '{}': executable = \"{name}\" matches any file of that name, in any \
+             user's folder; write its path, or add user",
             rule.name.value
         )),
     })
