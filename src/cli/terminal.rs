@@ -141,7 +141,7 @@ impl Terminal {
             true => ascii(text),
             false => text.to_owned(),
         };
-        // Nobody is left to be told if this fails.
+        // Nothing can be done if this fails.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }

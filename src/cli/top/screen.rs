@@ -87,7 +87,7 @@ fn give_back(is_taken: &AtomicBool) {
     if !is_taken.swap(false, Ordering::SeqCst) {
         return;
     }
-    // Nobody is left to be reported if this fails.
+    // Nothing can be done if this fails.
     let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
     let _ = io::stdout().flush();
