@@ -97,7 +97,7 @@ fn nodes_that_do_not_fit_are_named() {
         assert!(error.contains(words), "{error}");
         assert!(!error.contains('\n'), "{error}");
     };
-    check(&Wanted::default(), "which nodes?");
+    check(&Wanted::default(), "no nodes given");
     check(&of_list("n[1-9]"), "Slurm knows no node n5");
     check(&of_list("n["), "--nodelist 'n[': a bracket is not closed");
     check(

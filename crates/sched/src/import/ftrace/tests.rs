@@ -253,7 +253,7 @@ fn odd_lines_are_counted_and_broken_ones_named() {
     .unwrap();
     assert_eq!(
         imported.notes,
-        ["2 lines are no events and were passed over; the first is line 2."]
+        ["2 lines are not events and were skipped; the first is line 2."]
     );
     let (events, imported) =
         import(format!("{good}{}", &good[..80]).as_bytes(), Whom::Default).unwrap();
