@@ -51,7 +51,7 @@ fn drained_and_dead_nodes_are_not_asked_and_told() {
     assert_eq!(named.left_out.len(), 1);
     let error = choose(&of_list("n2,n4")).unwrap_err();
     assert!(
-        error.starts_with("no node can be asked: n2: draining"),
+        error.starts_with("no node is usable: n2: draining"),
         "{error}"
     );
 }

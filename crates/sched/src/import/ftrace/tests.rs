@@ -225,7 +225,7 @@ fn losses_stand_before_the_next_event_of_their_cpu() {
 fn odd_lines_are_counted_and_broken_ones_named() {
     refused(
         "sched_switch: prev_comm=a prev_pid=x prev_prio=120",
-        "line 3: sched_switch: field 'prev_pid' is 'x', no number",
+        "line 3: sched_switch: field 'prev_pid' is 'x', not a number",
     );
     refused(
         "sched_switch: prev_comm=a prev_tid=7",
