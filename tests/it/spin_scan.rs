@@ -176,7 +176,10 @@ fn bad_input_is_one_line() {
         &in_folder(folder.path(), &["nowhere"]),
         "nowhere: No such file",
     );
-    refused(&in_folder(folder.path(), &["/dev/null"]), "not a regular file");
+    refused(
+        &in_folder(folder.path(), &["/dev/null"]),
+        "not a regular file",
+    );
     // All of it in memory would be 3 GB of nothing.
     let folder_of_sparse = folder_with("sparse", &whole);
     let holes = std::fs::OpenOptions::new()

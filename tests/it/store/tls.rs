@@ -220,11 +220,7 @@ fn the_command_says_it_in_a_line(stage: &Stage) {
         }
     };
     check("verify-full", "ours.crt", None);
-    check(
-        "verify-full",
-        "theirs.crt",
-        Some("no trusted authority"),
-    );
+    check("verify-full", "theirs.crt", Some("no trusted authority"));
     check("verify-full", "none.crt", Some("none.crt: No such file"));
     check("allow", "ours.crt", Some("write disable, prefer"));
 }

@@ -94,7 +94,8 @@ mod tests {
             "pinwise kernel fft --work 10 --isa native",
         ]);
         assert_eq!(found.len(), 1);
-        let start = "Gain from a build for this processor: pinwise kernel fft --work 10 --isa native ";
+        let start =
+            "Gain from a build for this processor: pinwise kernel fft --work 10 --isa native ";
         assert!(found[0].starts_with(start), "{found:?}");
     }
 
