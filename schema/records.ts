@@ -34,7 +34,7 @@ export interface Applied {
 export interface Bench {
   /** Time for everything, seconds. */
   budget_s?: number | null;
-  /** What it comes to, as full sentences. */
+  /** The conclusions, as full sentences. */
   conclusions?: string[] | null;
   /** Time from start to end, seconds. */
   elapsed_s?: number | null;
@@ -114,7 +114,7 @@ export interface Comparison {
   study?: ComparisonStudy | null;
   /** Labels of the user's. */
   tags?: string[] | null;
-  /** What it comes to. */
+  /** The result. */
   verdict?: VerdictRecord | null;
 }
 
@@ -131,11 +131,11 @@ export interface DiffRecord {
   /** What is another machine, system or pinwise. */
   machine_changes?: MachineChange[] | null;
   schema?: "pinwise.diff/1" | null;
-  /** What it comes to. */
+  /** The result. */
   sentence?: string | null;
 }
 
-/** What would spoil a measurement on a machine, worst first. */
+/** What would distort measurements on a machine, worst first. */
 export interface Doctor {
   /** What was found. */
   findings?: Finding[] | null;
@@ -169,7 +169,7 @@ export interface FleetDiff {
 export interface FleetNode {
   /** Times that it was begun: 1, and 1 for each requeue and resumption. */
   attempts?: number | null;
-  /** How far the node's clock was ahead of the submitter's or the shared folder's, seconds; `null` where it could not be told. */
+  /** How far the node's clock was ahead of the submitter's or the shared folder's, seconds; `null` where it is unknown. */
   clock_ahead_s?: number | null;
   /** When the last step ended; `null` where steps are missing. */
   ended?: string | null;
@@ -177,7 +177,7 @@ export interface FleetNode {
   figures?: NodeFigure[] | null;
   /** The fleet's id. */
   fleet?: string | null;
-  /** The machine; `null` where nothing could be told. */
+  /** The machine; `null` where nothing is known. */
   host?: HostRecord | null;
   /** `FLEET.NODE`. */
   id?: string | null;
@@ -227,7 +227,7 @@ export interface FleetRecord {
   user?: number | null;
 }
 
-/** Nodes beside their equals. */
+/** Nodes beside their peers. */
 export interface FleetReport {
   /** Nodes asked for. */
   asked?: number | null;
@@ -235,13 +235,13 @@ export interface FleetReport {
   common?: FleetCommon[] | null;
   /** Nodes of which every step is done. */
   complete?: number | null;
-  /** The expected share of nodes named that depart by chance, at most; 0 to 1. */
+  /** The expected share of nodes named that are named by chance, at most; 0 to 1. */
   false_discovery_rate?: number | null;
   /** What else there is to say: nodes that failed or are missing, clocks. */
   findings?: Finding[] | null;
   /** The fleet's id. */
   fleet?: string | null;
-  /** Groups of equals, the largest first. */
+  /** Groups of similar nodes, the largest first. */
   groups?: FleetGroup[] | null;
   /** The host on which it was found. */
   host?: string | null;
@@ -251,7 +251,7 @@ export interface FleetReport {
   judged?: number | null;
   /** Nodes that a record is there of. */
   nodes?: number | null;
-  /** Figures and settings of nodes that depart from their group; nodes that depart most first, the figures of a node together. */
+  /** Figures and settings of nodes that differ from their group; nodes that differ most first, the figures of a node together. */
   outliers?: FleetOutlier[] | null;
   schema?: "pinwise.fleet-report/1" | null;
   /** The answer in one sentence. */
@@ -550,7 +550,7 @@ export interface SearchRecord {
   argv?: string[] | null;
   /** What could be run: `os-default` first, then shapes, then placements that were made on the way by moving one thread. */
   arms?: SearchArm[] | null;
-  /** Name of the arm that is best; `null` where none could be told. */
+  /** Name of the arm that is best; `null` where none is known. */
   best?: string | null;
   /** The command's arguments; `{threads}` stands for the number of threads. */
   command?: string[] | null;
@@ -599,7 +599,7 @@ export interface SearchRecord {
   true_regret?: number | null;
   /** On a simulated machine: the true best. */
   truth?: TruthRecord | null;
-  /** What it comes to. */
+  /** The result. */
   verdict?: SearchVerdict | null;
   /** Surroundings of the command. */
   workload?: WorkloadRecord | null;
@@ -630,7 +630,7 @@ export interface SpinAdviceRecord {
   schema?: "pinwise.spin-advice/1" | null;
 }
 
-/** How much of a program's CPU time is spinning, and where. What could not be told is `null`, never 0. */
+/** How much of a program's CPU time is spinning, and where. What could not be reported is `null`, never 0. */
 export interface SpinAttachRecord {
   /** CPU time that they stand for, s; with `proc` what the kernel counted. */
   cpu_s?: number | null;
@@ -729,7 +729,7 @@ export interface SpinReplayRecord {
   conclusions?: string[] | null;
   /** CPUs of the threads: holder and waiter, or all that contended. */
   cpus?: number[] | null;
-  /** CPUs that the algorithms were told of. */
+  /** CPUs that the algorithms were told to expect. */
   cpus_assumed?: number | null;
   /** What was replayed. */
   experiment?: ReplayExperiment | null;
@@ -760,7 +760,7 @@ export interface SpinReplayRecord {
 export interface SpinScan {
   /** The files. */
   binaries?: ScannedBinary[] | null;
-  /** The chips that gaps are told for. */
+  /** The chips that gaps are reported for. */
   chips?: ScanChip[] | null;
   /** CPUs that programs were taken to count, where an algorithm goes by them. */
   cpus?: number | null;
@@ -773,11 +773,11 @@ export interface SpinScan {
   schema?: "pinwise.spin-scan/1" | null;
   /** Files that could not be read. */
   skipped?: SkippedFile[] | null;
-  /** What becomes of loops whose gap the code does not say. */
+  /** How to treat loops whose gap is not known from the code. */
   unknown?: UnknownGaps | null;
 }
 
-/** Threads and CPUs at one moment, with rates over the interval before it. What the source cannot tell is `null`, never 0. */
+/** Threads and CPUs at one moment, with rates over the interval before it. What the source does not report is `null`, never 0. */
 export interface TopRecord {
   /** CPU time that a switch takes more while it is watched, ns; `null` where it was not measured. */
   cost_ns_per_switch?: number | null;
@@ -796,9 +796,9 @@ export interface TopRecord {
   /** The process that is watched; `null`: everything. */
   pid?: number | null;
   schema?: "pinwise.top/1" | null;
-  /** Is every figure made up? */
+  /** Is every figure simulated? */
   simulated?: boolean | null;
-  /** Cores with several busy CPUs; `null` where no core has several, or the source does not tell. */
+  /** Cores with several busy CPUs; `null` where no core has several, or the source does not report it. */
   smt_sharing?: TopSharing | null;
   /** Threads, in the order that was asked for. */
   threads?: TopThread[] | null;
@@ -858,7 +858,7 @@ export interface TopologyRecord {
   warnings?: string[] | null;
 }
 
-/** A trace: how it was made, what came out, what it means. What the source could not tell is `null`, never 0. */
+/** A trace: how it was made, what came out, what it means. What the source did not report is `null`, never 0. */
 export interface TraceRecord {
   /** Time on CPUs whose SMT sibling was busy, where that could be avoided. */
   avoidable_smt_sharing?: SmtSharingRecord | null;
@@ -901,7 +901,7 @@ export interface TraceRecord {
   throttled?: ThrottledRecord | null;
   /** How it was made. */
   tier?: TraceTier | null;
-  /** All tiers, and why those that could not be had could not. */
+  /** All tiers, and why those that were not available were not. */
   tiers?: TierRecord[] | null;
   /** Who ran where and when. */
   timeline?: TimelineRecord | null;
@@ -1074,7 +1074,7 @@ export interface BenchCell {
   name?: string | null;
   /** The placement. */
   placement?: string | null;
-  /** Operations per second, likewise; `null` where operations are not told. */
+  /** Operations per second, likewise; `null` where operations are unknown. */
   rate?: Estimate | null;
   /** Other placements that stand for the same CPUs here. */
   same_as?: string[] | null;
@@ -1116,7 +1116,7 @@ export interface BenchKernel {
   stopped?: Stopped | null;
   /** Units of work of each run, all threads together. */
   work?: number | null;
-  /** Bytes that each thread of the baseline goes through again and again; `null` where not told. */
+  /** Bytes that each thread of the baseline goes through again and again; `null` where unknown. */
   working_set_bytes?: number | null;
 }
 
@@ -1145,7 +1145,7 @@ export interface CacheRecord {
   cpus?: string | null;
   /** 1 for L1 and so on. */
   level?: number | null;
-  /** Capacity; `null` where not told. */
+  /** Capacity; `null` where unknown. */
   size_bytes?: number | null;
   /** What it holds. */
   type?: CacheKind | null;
@@ -1191,7 +1191,7 @@ export interface CalledRecord {
 export interface CallsRecord {
   /** Who is called. */
   functions?: CalledRecord[] | null;
-  /** Time in stacks that are not told one by one; it stands at their callers', as `[left out]`. */
+  /** Time in stacks that are not listed one by one; it stands at their callers', as `[left out]`. */
   left_out?: AmountRecord | null;
   /** Callers before callees. */
   nodes?: CallRecord[] | null;
@@ -1291,9 +1291,9 @@ export interface CliffsRecord {
   algorithm?: string | null;
   /** Numbers of CPUs whose total differs from that with one CPU less. */
   changes_at?: number[] | null;
-  /** Looked at from so many CPUs … */
+  /** Looked at from this many CPUs … */
   from_cpus?: number | null;
-  /** … to so many. */
+  /** … to this many. */
   to_cpus?: number | null;
 }
 
@@ -1324,7 +1324,7 @@ export interface ComparedRecord {
   host?: string | null;
   /** Its id. */
   id?: string | null;
-  /** What the machine was, in one line; `null` where not told. */
+  /** What the machine was, in one line; `null` where unknown. */
   machine?: string | null;
   /** Its schema. */
   schema?: string | null;
@@ -1508,7 +1508,7 @@ export interface CpuPauseRecord {
   levels?: LevelRecord[] | null;
   /** How cycles were found; `null` where not. */
   method?: CycleMethod | null;
-  /** The same in core cycles; `null` where they cannot be had. */
+  /** The same in core cycles; `null` where they are not known. */
   pause_cycles?: number | null;
   /** Upper end. */
   pause_cycles_high?: number | null;
@@ -1528,7 +1528,7 @@ export interface CpuPauseRecord {
   switched?: number | null;
 }
 
-/** A logical CPU; unit numbers are `null` where it is offline or not told. */
+/** A logical CPU; unit numbers are `null` where it is offline or unknown. */
 export interface CpuRecord {
   /** May this process use it? */
   allowed?: boolean | null;
@@ -1546,7 +1546,7 @@ export interface CpuRecord {
   online?: boolean | null;
   /** Package, counted like cores. */
   package?: number | null;
-  /** Position in its core: 0 for the first hyper-thread; `null` where the CPU is offline, since its core is then not told. */
+  /** Position in its core: 0 for the first hyper-thread; `null` where the CPU is offline, since its core is then unknown. */
   smt_rank?: number | null;
 }
 
@@ -1554,7 +1554,7 @@ export interface CpuRecord {
 export interface CpuSpans {
   /** The CPU. */
   cpu?: number | null;
-  /** Share of others; empty where not told. */
+  /** Share of others; empty where unknown. */
   foreign?: number[] | null;
   /** Share of traced threads. */
   own?: number[] | null;
@@ -1701,7 +1701,7 @@ export interface EffortRecord {
   parallel_pairs?: number | null;
   /** Time used, s. */
   spent_s?: number | null;
-  /** CPU time that the hypervisor gave to others meanwhile, as a share of the time of all CPUs; `null` where it is not told. */
+  /** CPU time that the hypervisor gave to others meanwhile, as a share of the time of all CPUs; `null` where it is unknown. */
   steal_share?: number | null;
 }
 
@@ -1757,7 +1757,7 @@ export interface FigureChange {
   b_low?: number | null;
   /** Upper end of it. */
   high?: number | null;
-  /** Lower end of the ratio's interval; `null` where none can be had. */
+  /** Lower end of the ratio's interval; `null` where there is none. */
   low?: number | null;
   /** What it is of, such as an arm's name. */
   name?: string | null;
@@ -1815,7 +1815,7 @@ export interface FleetAttribution {
 export interface FleetCommon {
   /** Chance of so clear a separation, adjusted for the settings looked at. */
   adjusted_p?: number | null;
-  /** The figure that they depart in, or several; settings are not looked at. */
+  /** The figure that they differ in, or several; settings are not examined. */
   figures?: string[] | null;
   /** Place of the group in `groups`, from 0. */
   group?: number | null;
@@ -1865,7 +1865,7 @@ export interface FleetFigureChange {
   a?: number | null;
   /** Median of the second. */
   b?: number | null;
-  /** Told to differ: by 1 % or more, at a rate of false discoveries of 5 %. */
+  /** Found to differ: by 1 % or more, at a rate of false discoveries of 5 %. */
   differs?: boolean | null;
   /** Its upper end. */
   high?: number | null;
@@ -1905,7 +1905,7 @@ export interface FleetJob {
   submitted?: string | null;
 }
 
-/** A node's figure, or setting, that departs from its group. */
+/** A node's figure, or setting, that differs from its group. */
 export interface FleetOutlier {
   /** Its p-value, adjusted: the false-discovery rate at which it is just named; `null` of settings. */
   adjusted_p?: number | null;
@@ -1913,7 +1913,7 @@ export interface FleetOutlier {
   figure?: string | null;
   /** Place of its group in `groups`, from 0. */
   group?: number | null;
-  /** What departs. */
+  /** Its name. */
   kind?: OutlierKind | null;
   /** The node. */
   node?: string | null;
@@ -2112,7 +2112,7 @@ export interface HostRecord {
   microcode?: string | null;
   /** The same for machines of the same shape. */
   shape_hash?: string | null;
-  /** Is every figure made up? */
+  /** Is every figure simulated? */
   simulated?: boolean | null;
   /** Processor vendor. */
   vendor?: string | null;
@@ -2126,7 +2126,7 @@ export interface IdleWaitingRecord {
   longest_s?: number | null;
   /** Part during which only CPUs idled that the mask forbids. */
   mask_s?: number | null;
-  /** Why nothing is told. */
+  /** Why nothing is reported. */
   note?: string | null;
   /** The same as a share of the time queued, per cent. */
   percent?: number | null;
@@ -2205,7 +2205,7 @@ export interface LeastRecord {
   sentence?: string | null;
 }
 
-/** What is not told one by one. */
+/** What is not listed one by one. */
 export interface LeftOutRecord {
   /** How many. */
   count?: number | null;
@@ -2258,7 +2258,7 @@ export interface LineRecord {
   address?: number | null;
   /** A spin hint. */
   is_hint?: boolean | null;
-  /** Time seen at it; none where another spot tells of it. */
+  /** Time seen at it; none where another spot has it. */
   own?: AmountRecord | null;
   /** Disassembled. */
   text?: string | null;
@@ -2313,7 +2313,7 @@ export interface MachineChange {
 /** What may differ between machines. */
 export type MachineFact = "host" | "CPU model" | "shape" | "kernel" | "microcode" | "hypervisor" | "pinwise" | (string & {});
 
-/** Names and versions of a machine; `null` where not told. */
+/** Names and versions of a machine; `null` where unknown. */
 export interface MachineRecord {
   /** Instruction set architecture. */
   arch?: string | null;
@@ -2496,7 +2496,7 @@ export interface MoveRates {
   package?: number | null;
   /** To an SMT sibling. */
   smt?: number | null;
-  /** Not told. */
+  /** Unknown. */
   unknown?: number | null;
 }
 
@@ -2550,7 +2550,7 @@ export interface NodeRecord {
   allowed?: boolean | null;
   /** Its CPUs, as a list; empty for memory-only nodes. */
   cpus?: string | null;
-  /** Memory; `null` where not told. */
+  /** Memory; `null` where unknown. */
   memory_bytes?: number | null;
   /** The operating system's number. */
   node?: number | null;
@@ -2629,7 +2629,7 @@ export interface OuterLoop {
   looks_per_turn?: number | null;
 }
 
-/** What of a node departs. */
+/** An anomaly of a node. */
 export type OutlierKind = "figure" | "setting";
 
 /** Slices of a CPU as bytes. */
@@ -3233,7 +3233,7 @@ export interface RunRecord {
   granted_cpus?: string | null;
   /** Instructions. */
   instructions?: number | null;
-  /** Of these, because the program was pushed aside. */
+  /** Of these, because the program was preempted. */
   involuntary_switches?: number | null;
   /** Page faults with I/O. */
   major_faults?: number | null;
@@ -3445,7 +3445,7 @@ export interface SearchRun {
   granted_cpus?: string | null;
   /** Instructions. */
   instructions?: number | null;
-  /** Of these, because the program was pushed aside. */
+  /** Of these, because the program was preempted. */
   involuntary_switches?: number | null;
   /** Page faults with I/O. */
   major_faults?: number | null;
@@ -3484,7 +3484,7 @@ export interface SearchRun {
 /** What a run of a search is for. */
 export type SearchStep = "warmup" | "profiling" | "search" | "refinement" | "confirmation" | "other_cpus" | "least";
 
-/** What a search comes to. */
+/** The result of a search. */
 export interface SearchVerdict {
   /** What to do, or what is missing. */
   advice?: string | null;
@@ -3511,7 +3511,7 @@ export interface ServiceRecord {
   cgroup?: string | null;
   /** Its command line. */
   command?: string[] | null;
-  /** What told its figure: a command or an address; `null`: not measured. */
+  /** Where its figure came from: a command or an address; `null`: not measured. */
   metric_source?: string | null;
   /** The name of that process. */
   name?: string | null;
@@ -3597,7 +3597,7 @@ export interface SmtRecord {
 export interface SmtSharingRecord {
   /** Who caused that part. */
   by?: SharingCauses | null;
-  /** Why nothing is told, or how far it can be trusted. */
+  /** Why nothing is reported, or how far it can be trusted. */
   note?: string | null;
   /** The same as a share of their CPU time, per cent. */
   percent?: number | null;
@@ -3605,14 +3605,14 @@ export interface SmtSharingRecord {
   seconds?: number | null;
   /** The same as a share of their CPU time, per cent. */
   shared_percent?: number | null;
-  /** CPU time of the traced threads beside a busy sibling, seconds; `null` where cores have one CPU or the source cannot tell. */
+  /** CPU time of the traced threads beside a busy sibling, seconds; `null` where cores have one CPU or the source does not report it. */
   shared_s?: number | null;
 }
 
 /** Are there SMT siblings? */
 export type SmtState = "reported" | "measured" | "absent" | "unstable";
 
-/** How many placements there are of so many threads, one CPU each. */
+/** How many placements there are of this many threads, one CPU each. */
 export interface SpaceRecord {
   /** Placements that differ by more than the exchange of equal units, as a decimal number: it may have dozens of digits. */
   placements?: string | null;
@@ -3768,7 +3768,7 @@ export type StackMethod = "auto" | "fp" | "dwarf" | "none" | (string & {});
 
 /** How complete stacks are. */
 export interface StacksRecord {
-  /** Time in stacks that end before their outermost function: they stand below `[broken]`. By frame pointers at least so much. */
+  /** Time in stacks that end before their outermost function: they stand below `[broken]`. By frame pointers at least this much. */
   broken?: AmountRecord | null;
   /** How callers were found. */
   by?: StackMethod | null;
@@ -3784,7 +3784,7 @@ export type Stopped = "precision" | "budget" | "runs" | "interrupted" | "failed"
 
 /** Name and circumstances of a measurement. */
 export interface SurveyRecord {
-  /** The kernel's name for this boot; `null` where not told. What was measured holds for one boot at most. */
+  /** The kernel's name for this boot; `null` where unknown. What was measured holds for one boot at most. */
   boot_id?: string | null;
   /** Date, time and a random part: names the record in the store. */
   id?: string | null;
@@ -3804,7 +3804,7 @@ export interface ThreadCpu {
   cpu_s?: number | null;
 }
 
-/** The placements of so many threads, one CPU each. */
+/** The placements of this many threads, one CPU each. */
 export interface ThreadPlacements {
   /** Placements that differ by more than the exchange of equal units, as a decimal number: it may have dozens of digits. */
   placements?: string | null;
@@ -3826,7 +3826,7 @@ export interface ThreadRecord {
   migrations?: MigrationCounts | null;
   /** Its name. */
   name?: string | null;
-  /** Of those, because it was pushed aside. */
+  /** Of those, because it was preempted. */
   preemptions?: number | null;
   /** Its process. */
   process?: number | null;
@@ -3857,7 +3857,7 @@ export interface ThrottledRecord {
 
 /** A tier on this machine. */
 export interface TierRecord {
-  /** Could it be had? */
+  /** Was it available? */
   available?: boolean | null;
   /** See `cost_low_ns`. */
   cost_high_ns?: number | null;
@@ -3881,7 +3881,7 @@ export interface TimelineRecord {
   most_slices?: number | null;
   /** Every slice of traced threads, packed; `null` where `slices` has them, and where there were more than `most_packed`. */
   packed?: PackedSlicesRecord | null;
-  /** When cores shared needlessly; `null` where the source does not tell. */
+  /** When cores shared needlessly; `null` where the source does not report it. */
   sharing?: PackedSharingRecord | null;
   /** Every slice of traced threads; `null` where there were more. */
   slices?: SliceRecord[] | null;
@@ -3889,7 +3889,7 @@ export interface TimelineRecord {
   span_s?: number | null;
   /** Spans of each CPU. */
   spans?: CpuSpans[] | null;
-  /** The longest waits; `null` where the source does not tell. */
+  /** The longest waits; `null` where the source does not report it. */
   waits?: PackedWaitsRecord | null;
 }
 
@@ -3945,7 +3945,7 @@ export interface TopSharing {
   idle?: number | null;
   /** Cores that idle entirely at this moment. */
   idle_now?: number | null;
-  /** `shared` and `idle` are at least so much, from busy times of CPUs. */
+  /** `shared` and `idle` are at least this much, from busy times of CPUs. */
   is_lower_bound?: boolean | null;
   /** Cores shared, on average over the interval. */
   shared?: number | null;
@@ -4047,7 +4047,7 @@ export interface TraceTotals {
   idle_s?: number | null;
   /** Moves between CPUs by the outermost boundary that was crossed. */
   migrations?: MigrationCounts | null;
-  /** Of those, because it was pushed aside. */
+  /** Of those, because it was preempted. */
   preemptions?: number | null;
   /** Processes seen. */
   processes?: number | null;
@@ -4083,7 +4083,7 @@ export interface TunableRecord {
   usual?: string | null;
 }
 
-/** What becomes of loops whose gap the code does not say. */
+/** How to treat loops whose gap is not known from the code. */
 export type UnknownGaps = "pass" | "fail" | (string & {});
 
 /** A CPU that a thread used. */
@@ -4097,7 +4097,7 @@ export interface UsedCpu {
 /** Kinds of overall verdict. */
 export type VerdictKind = "best" | "same" | "leave_alone" | "undecided";
 
-/** What a comparison comes to. */
+/** The result of a comparison. */
 export interface VerdictRecord {
   /** What to do; empty where that is to run one of the commands. */
   advice?: string | null;
@@ -4141,21 +4141,21 @@ export type WaitEnd = "parks" | "yields" | "never" | (string & {});
 
 /** Time in run queues. */
 export interface WaitRecord {
-  /** After being pushed aside. */
+  /** After a preemption. */
   after_preemption_s?: number | null;
   /** After being woken. */
   after_wakeup_s?: number | null;
   /** What they were added up from. */
   basis?: WaitBasis | null;
-  /** Why they waited; sums to `total_s` where events tell. */
+  /** Why they waited; sums to `total_s` where events show it. */
   because?: WaitCauses | null;
   /** Waits that ended. */
   count?: number | null;
   /** The longest. */
   longest_s?: number | null;
-  /** Half of the waits were at most so long; accurate to 4 %. */
+  /** Half of the waits were at most this long; accurate to 4 %. */
   p50_s?: number | null;
-  /** 99 of 100 were at most so long. */
+  /** 99 of 100 were at most this long. */
   p99_s?: number | null;
   /** All of it, seconds. */
   total_s?: number | null;

@@ -186,7 +186,7 @@ fn missing_files_are_told() {
     }
     snapshot.remove(NODE);
     snapshot.remove(&format!("{CPU}/online"));
-    snapshot.check([4, 4, 0, 1, 1], &["who shares a core with CPUs 0-3:"]);
+    snapshot.check([4, 4, 0, 1, 1], &["No core is reported for CPUs 0-3:"]);
 
     let snapshot = Snapshot::whole();
     snapshot.remove(&format!("{CPU}/cpu2/topology"));
@@ -202,8 +202,8 @@ fn missing_files_are_told() {
     snapshot.check(
         [4, 3, 1, 1, 1],
         &[
-            "who shares a core with CPUs 2:",
-            "in which package CPUs 2 are",
+            "No core is reported for CPUs 2:",
+            "No package is reported for CPUs 2",
             "No cache is reported for CPUs 2,",
         ],
     );
@@ -239,7 +239,7 @@ fn padding_is_dropped_and_noise_is_told() {
 
     let blank = Snapshot::whole();
     blank.change(|content| vec![0; content.len()]);
-    blank.check([4, 4, 0, 1, 1], &["who shares a core with CPUs 0-3:"]);
+    blank.check([4, 4, 0, 1, 1], &["No core is reported for CPUs 0-3:"]);
 
     let binary = Snapshot::whole();
     binary.write(&format!("{CPU}/online"), b"\xff\xfe0-3");
@@ -298,7 +298,7 @@ fn contradictions_are_warnings() {
     snapshot.check(
         [4, 2, 1, 1, 1],
         &[
-            "CPUs 7 are said to be online",
+            "CPUs 7 are reported online",
             "CPU 1 is said to share a core",
             "CPU 3 is said to share a package",
             "An L3 cache is reported to be shared by CPUs 2-3",
@@ -445,7 +445,7 @@ fn machines_of_more_than_1024_cpus_are_read() {
     let record: serde_json::Value = serde_json::from_str(&out).unwrap();
     let warnings = record["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 40);
-    assert_eq!(warnings[39], "1242 more things are odd about this report.");
+    assert_eq!(warnings[39], "1242 more inconsistencies in this report.");
 }
 
 fn file(name: &str, content: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {

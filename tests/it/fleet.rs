@@ -374,7 +374,7 @@ fn two_fleets_share_neither_folder_nor_id() {
         "--id",
     ];
     let err = site.refused(&[&again[..], &["f"]].concat());
-    assert!(err.contains("is there already"), "{err}");
+    assert!(err.contains("exists already"), "{err}");
     let err = site.refused(&[&again[..], &["f", "--dir", "elsewhere"]].concat());
     assert!(err.contains("two fleets cannot share an id"), "{err}");
     assert!(!site.path("elsewhere").exists());
@@ -502,7 +502,7 @@ fn a_full_disk_is_told() {
 fn a_folder_that_is_gone_is_not_made_anew() {
     let site = Site::new(QUICK);
     let err = site.refused(&["fleet", "node", "pinwise-fleet/f", "--node", "n1"]);
-    assert!(err.contains("no fleet is there"), "{err}");
+    assert!(err.contains("no fleet found"), "{err}");
     site.submit(&["--nodelist", "n1", "--id", "f"]);
     site.settle("f");
     let folder = site.fleet("f").display().to_string();

@@ -465,7 +465,7 @@ fn what_slurm_refuses_is_told_in_its_words() {
         &["--nodes", "1", "--constraint", "gpu"],
         "Invalid feature specification",
     );
-    check(&[], "which nodes?");
+    check(&[], "no nodes given");
     assert!(cluster.has_no_job());
     let plan = cluster.pinwise(&["fleet", "submit", "--nodelist", "n2", "--dry-run", &study]);
     assert!(

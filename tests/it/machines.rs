@@ -239,7 +239,7 @@ fn broken_folders_are_refused_or_survived() {
     assert_eq!(record["counts"]["cpus"], 2);
     let warnings = record["warnings"].to_string();
     assert!(
-        warnings.contains("CPUs 7 are said to be online"),
+        warnings.contains("CPUs 7 are reported online"),
         "{warnings}"
     );
     assert!(warnings.contains("not a mask"), "{warnings}");

@@ -164,7 +164,7 @@ fn records_that_are_newer_or_lack_fields_are_shown_in_part() {
         assert!(output.status.success(), "{err}");
         assert_eq!(err.lines().count(), 1, "{err}");
         assert!(
-            err.contains("as far as it is understood") && err.contains(warned),
+            err.contains("is only partly shown") && err.contains(warned),
             "{err}"
         );
         assert!(out.contains("CPU time"), "{out}");

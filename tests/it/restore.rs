@@ -366,13 +366,13 @@ fn what_the_guardian_could_not_do_the_command_does() {
     };
     let message = command(&["apply", "restore", "--dry-run"]);
     assert!(
-        message.contains(&format!("thread {id}: CPUs {cpus} (would be put back)")),
+        message.contains(&format!("thread {id}: CPUs {cpus} (would be restored)")),
         "{message}"
     );
     assert_eq!(sleeper.status("Cpus_allowed_list:"), one);
     let message = command(&["apply", "restore"]);
     assert!(
-        message.contains(&format!("thread {id}: CPUs {cpus} (put back)")),
+        message.contains(&format!("thread {id}: CPUs {cpus} (restored)")),
         "{message}"
     );
     assert_eq!(sleeper.status("Cpus_allowed_list:"), cpus.to_string());

@@ -514,7 +514,7 @@ fn bad_rules_are_refused_with_line_and_column() {
         ),
         (
             "[[rule]]\nname = 'a'\nuser = 'no-such'\nnice = 1",
-            "3:8: user: there is no user",
+            "3:8: user: no such user here:",
         ),
         ("rule = 3", "1:8: "),
     ] {
@@ -567,7 +567,7 @@ fn where_nothing_can_be_written_down_nothing_is_changed() {
     let output = stage.command(&["--once"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        texts(&output).1.contains("no journal of rules"),
+        texts(&output).1.contains("not a journal of rules"),
         "{output:?}"
     );
     assert_eq!(stage.read("state"), "some notes\n");

@@ -110,7 +110,7 @@ fn the_limit_names_loops_and_chips_and_sets_the_status() {
     assert!(!verdict.contains("broadwell"), "{text}");
     let (status, text) = scan(&["--max-blind-gap", "1us", "--cpu", "Broadwell"]);
     assert_eq!(status, Some(0), "{text}");
-    assert!(text.contains("Of 1 loop nothing says"), "{text}");
+    assert!(text.contains("The length of 1 loop is unknown"), "{text}");
     let unknown = [
         "--max-blind-gap",
         "1us",
@@ -121,7 +121,7 @@ fn the_limit_names_loops_and_chips_and_sets_the_status() {
     ];
     let (status, text) = scan(&unknown);
     assert_eq!(status, Some(1), "{text}");
-    assert!(text.contains("0x1021 (the code does not say)"), "{text}");
+    assert!(text.contains("0x1021 (not known from the code)"), "{text}");
 }
 
 #[test]
@@ -176,7 +176,10 @@ fn bad_input_is_one_line() {
         &in_folder(folder.path(), &["nowhere"]),
         "nowhere: No such file",
     );
-    refused(&in_folder(folder.path(), &["/dev/null"]), "no regular file");
+    refused(
+        &in_folder(folder.path(), &["/dev/null"]),
+        "not a regular file",
+    );
     // All of it in memory would be 3 GB of nothing.
     let folder_of_sparse = folder_with("sparse", &whole);
     let holes = std::fs::OpenOptions::new()

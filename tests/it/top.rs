@@ -157,7 +157,7 @@ fn what_is_refused() {
         &["top", "--once", "--interval", "1ms"],
         "between 50ms and 1h",
     );
-    check(&["top", "--once", "--tier", "T9"], "'T9' is no tier");
+    check(&["top", "--once", "--tier", "T9"], "'T9' is not a tier");
     check(&["top", "--once", "--pid", "0"], "--pid 0");
     check(&["top", "--once", "--pid", "x"], "--pid");
     check(&["top", "--once", "--pid", "999999999"], "999999999");

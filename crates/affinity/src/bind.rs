@@ -146,7 +146,7 @@ fn why_not(cpus: &CpuSet) -> String {
     let mut reasons = Vec::new();
     if !absent.is_empty() {
         reasons.push(format!(
-            "no such CPU on this machine: {absent} (it has {present})"
+            "there is no CPU {absent} on this machine (it has {present})"
         ));
     }
     if !offline.is_empty() {

@@ -82,7 +82,7 @@ fn what_is_missing_is_named() {
         ),
     );
     let wide = SWITCH_6_18.replace("offset:56;\tsize:4", "offset:56;\tsize:3");
-    let reported = "has field 'next_pid' of 3 bytes, which is no number";
+    let reported = "has field 'next_pid' of 3 bytes, which is not a number";
     check(&wide, "next_pid", Err(reported));
     let nowhere = SWITCH_6_18.replace("offset:56", "offset:-1");
     let reported = "has field 'next_pid' without offset: or size:";
@@ -90,7 +90,7 @@ fn what_is_missing_is_named() {
     check(
         WAKEUP_MOVED,
         "comm",
-        Err("has field 'comm' of 4 bytes, which is no number"),
+        Err("has field 'comm' of 4 bytes, which is not a number"),
     );
     check("", "pid", Err("has no name"));
     check("name: x\nID: x\n", "pid", Err("has no numeric ID"));

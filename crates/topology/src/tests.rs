@@ -83,7 +83,7 @@ fn contradictions_are_told_and_survived() {
     assert_eq!(topology.numa_nodes.len(), 1);
     let all = warnings.join("\n");
     for part in [
-        "CPUs 3 are said to be online",
+        "CPUs 3 are reported online",
         "'bad'",
         "'x' is not a number",
         "NUMA node 1",

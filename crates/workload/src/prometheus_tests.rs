@@ -36,8 +36,8 @@ fn figures_of_a_page() {
     check("requests_total{ path = \"/b \\\"x\\\"\" , }", Ok(20.0));
     check("requests_total", Err("2 series"));
     check("requests", Err("no such metric: requests"));
-    check("odd", Err("not there"));
-    check("nan", Err("not there"));
+    check("odd", Err("no such metric"));
+    check("nan", Err("no such metric"));
     check("up{a=\"b\"}", Err("no such metric: up{a=\"b\"}"));
 }
 
@@ -46,7 +46,7 @@ fn figures_between_two_readings() {
     check("rate(requests_total)", Ok(50.0));
     check("rate(requests_total{path=\"/a\"})", Ok(25.0));
     check("rate(up)", Err("did not grow"));
-    check("rate(gone)", Err("not there"));
+    check("rate(gone)", Err("no such metric"));
     check("mean(latency)", Ok(0.12));
     check("median(latency)", Ok(0.1));
     check("p70(latency)", Ok(0.15));

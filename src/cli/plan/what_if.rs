@@ -188,7 +188,7 @@ mod tests {
         for (machine, words) in [
             ("smt-off", "no larger"),
             ("cpus=4", "no larger"),
-            ("cpus=0", "no number of CPUs"),
+            ("cpus=0", "not a number of CPUs"),
             ("cpus=9", "9 CPUs"),
             ("two-nodes", "smt-off, cpus=N"),
         ] {

@@ -86,7 +86,7 @@ fn without_a_name_a_report_replaces_nothing() {
     stage.write(&name, "mine");
     let ran = stage.run("record report last");
     assert_eq!(ran.status, 2);
-    assert!(ran.err.contains("is there already"), "{}", ran.err);
+    assert!(ran.err.contains("exists already"), "{}", ran.err);
     assert_eq!(stage.read(&name), "mine");
 }
 

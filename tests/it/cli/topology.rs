@@ -204,7 +204,7 @@ fn truncated_captures_are_refused() {
         .collect();
     stage.write("cut.capture", &(lines.join("\n") + "\nend\n"));
     let ran = stage.snapshot("topology-cut", "topology --from cut.capture");
-    assert!(ran.out.contains("not whole"), "{ran}");
+    assert!(ran.out.contains("incomplete"), "{ran}");
 }
 
 #[track_caller]

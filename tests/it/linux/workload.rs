@@ -281,7 +281,7 @@ fn a_shell_is_used_only_where_asked_for() {
         "{message}"
     );
     assert!(
-        lines[1].contains("--max-runs 1 allows no verdict"),
+        lines[1].contains("--max-runs 1 is too few for a verdict"),
         "{message}"
     );
     trial

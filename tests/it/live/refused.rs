@@ -25,7 +25,7 @@ fn what_cannot_be_placed_is_refused_in_one_line() {
         &["--pid", "99999999", "--place", "cpu:0"],
         "no such process: 99999999",
     );
-    apply(&["--pid", "0", "--place", "cpu:0"], "not there");
+    apply(&["--pid", "0", "--place", "cpu:0"], "no such process: 0");
     apply(&["--pid", &pid, "--place", "cpu:9999"], "no CPU 9999");
     apply(
         &["--pid", &pid, "--place", "one-core/mem=bind"],

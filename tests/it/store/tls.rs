@@ -173,14 +173,14 @@ fn certificates_count(stage: &Stage) {
     // As in libpq, named authorities count for `require`, too.
     for mode in ["require", "verify-ca", "verify-full"] {
         let theirs = format!("sslmode={mode}&sslrootcert={{theirs}}");
-        let words = ["no authority that counts", "sslrootcert=FILE"];
+        let words = ["no trusted authority", "sslrootcert=FILE"];
         stage.refused("postgres@localhost", &theirs, &words);
     }
-    let system = ["no authority that counts", "sslrootcert=FILE"];
+    let system = ["no trusted authority", "sslrootcert=FILE"];
     if Path::new("/etc/ssl/certs/ca-certificates.crt").exists() {
         stage.refused("postgres@localhost", "sslrootcert=system", &system);
     }
-    let words = ["nobody is named", "sslrootcert=system"];
+    let words = ["no certificate authority is named", "sslrootcert=system"];
     stage.refused("postgres@localhost", "sslmode=verify-full", &words);
 }
 
@@ -225,11 +225,7 @@ fn the_command_says_it_in_a_line(stage: &Stage) {
         }
     };
     check("verify-full", "ours.crt", None);
-    check(
-        "verify-full",
-        "theirs.crt",
-        Some("no authority that counts"),
-    );
+    check("verify-full", "theirs.crt", Some("no trusted authority"));
     check("verify-full", "none.crt", Some("none.crt: No such file"));
     check("allow", "ours.crt", Some("write disable, prefer"));
 }

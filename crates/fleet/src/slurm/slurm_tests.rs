@@ -51,7 +51,7 @@ fn drained_and_dead_nodes_are_not_asked_and_told() {
     assert_eq!(named.left_out.len(), 1);
     let error = choose(&of_list("n2,n4")).unwrap_err();
     assert!(
-        error.starts_with("no node can be asked: n2: draining"),
+        error.starts_with("no node is usable: n2: draining"),
         "{error}"
     );
 }
@@ -97,7 +97,7 @@ fn nodes_that_do_not_fit_are_named() {
         assert!(error.contains(words), "{error}");
         assert!(!error.contains('\n'), "{error}");
     };
-    check(&Wanted::default(), "which nodes?");
+    check(&Wanted::default(), "no nodes given");
     check(&of_list("n[1-9]"), "Slurm knows no node n5");
     check(&of_list("n["), "--nodelist 'n[': a bracket is not closed");
     check(

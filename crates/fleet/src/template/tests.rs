@@ -236,7 +236,10 @@ fn only_names_of_nodes_get_into_commands() {
             template.cancel(&task, &jobs).unwrap_err(),
         ];
         for error in refused {
-            assert!(error.to_string().contains("no name of a node"), "{error}");
+            assert!(
+                error.to_string().contains("not the name of a node"),
+                "{error}"
+            );
         }
         assert!(!mark.exists(), "{odd:?}");
     }

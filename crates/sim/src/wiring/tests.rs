@@ -397,7 +397,7 @@ fn bad_sections_name_file_and_key() {
         ),
         (
             "stacked = [\"0-1\", \"1\"]",
-            "wiring.stacked: '1' has a CPU",
+            "wiring.stacked: '1' names a CPU",
         ),
         ("stacked = [\"x\"]", "wiring.stacked: 'x'"),
         (

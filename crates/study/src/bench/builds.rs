@@ -94,7 +94,7 @@ mod tests {
             "pinwise bench kernel fft --work 10 --isa native",
         ]);
         assert_eq!(found.len(), 1);
-        let start = "To see the gain from building for this processor: pinwise bench kernel fft --work 10 --isa native ";
+        let start = "Gain from a build for this processor: pinwise bench kernel fft --work 10 --isa native ";
         assert!(found[0].starts_with(start), "{found:?}");
     }
 

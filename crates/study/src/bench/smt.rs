@@ -261,7 +261,12 @@ mod tests {
             Some(&known(&topology, Measured::default(), true)),
         );
         assert_eq!(found.record.state, SmtState::Absent);
-        assert!(found.record.sentence.contains("no two CPUs share a core"));
+        assert!(
+            found
+                .record
+                .sentence
+                .contains("no two CPUs that share a core")
+        );
     }
 
     #[test]

@@ -436,7 +436,7 @@ fn what_is_missing_is_a_finding() {
         said["failed-step"],
         "Step wiring lacks a record on 1 node (n1): timed out"
     );
-    assert_eq!(said["left-out"], "1 node could not be asked: n4: drained.");
+    assert_eq!(said["left-out"], "1 node did not answer: n4: drained.");
     assert!(said["clocks"].contains("n2 +3600 s"), "{}", said["clocks"]);
     assert!(said["begun-again"].contains("n2"));
     assert!(said["skipped-records"].contains("f.n0 (a second record of node n0)"));

@@ -224,7 +224,7 @@ mod tests {
         let others = map(Agreement::Contradicted, &["0,2", "1,3"]);
         let (listed, contradicted) = consulted(map(Agreement::Contradicted, &HALVES), &[others]);
         assert!(
-            listed.contains("all 2 contradict the report, each in its own way"),
+            listed.contains("all 2 contradict the report, each differently"),
             "{listed}"
         );
         assert_eq!(contradicted, [LevelName::Placement]);

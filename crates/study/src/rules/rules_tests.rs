@@ -384,7 +384,7 @@ fn nothing_is_changed_that_is_not_written_down_or_not_permitted() {
     host.0.borrow_mut().is_disk_full = true;
     let (_, reported) = kept(&host, &[DB]);
     assert_eq!(host.on(10), "0-7 0");
-    assert!(reported[0].why.as_ref().unwrap().contains("written down"));
+    assert!(reported[0].why.as_ref().unwrap().contains("journaled"));
     host.0.borrow_mut().is_disk_full = false;
     host.0.borrow_mut().foreign.push(10);
     let (_, reported) = kept(&host, &[DB]);

@@ -339,7 +339,7 @@ fn what_is_not_reported_is_numbered() {
     let ladder = read(&points, &reported);
     assert_eq!(levels(&ladder), [Some(1), Some(2), None]);
     assert!(
-        ladder.notes[0].contains("where no cache is said to end"),
+        ladder.notes[0].contains("where no cache is reported to end"),
         "{:?}",
         ladder.notes
     );

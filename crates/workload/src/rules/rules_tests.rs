@@ -134,7 +134,7 @@ fn mistakes_have_a_line_and_a_column() {
     refused(&rule("command-line = '('\nnice = 1"), 3, 16, "command-line");
     refused(&rule("executable = \" \"\nnice = 1"), 3, 14, "empty");
     refused(&rule("user = -1\nnice = 1"), 3, 8, "name or a number");
-    refused(&rule("user = \"\"\nnice = 1"), 3, 8, "no name");
+    refused(&rule("user = \"\"\nnice = 1"), 3, 8, "not a name");
     refused(&rule("executable = \"x\"\nplace = \"\""), 4, 9, "empty");
     let twice = format!("{0}{0}", rule("executable = \"x\"\nnice = 1\n"));
     refused(&twice, 6, 8, "line 2");
@@ -180,7 +180,7 @@ fn rules_behind_a_wider_one_are_told() {
 }
 
 #[test]
-fn rules_that_anybody_can_match_are_doubted() {
+fn rules_that_anybody_can_match_are_warned_of() {
     #[track_caller]
     fn check(lines: &str, known: &[(usize, &str)]) {
         let text = format!("[[rule]]\nname = \"a\"\n{lines}");
@@ -196,7 +196,7 @@ fn rules_that_anybody_can_match_are_doubted() {
     check("executable = \"db\"\nnice = 1", &[any_file]);
     check(
         "executable = \"db\"\nnice = -1",
-        &[(4, "raises the priority of anybody's"), any_file],
+        &[(4, "raises the priority of any user's"), any_file],
     );
     check("executable = \"/bin/db\"\nnice = -1", &[(4, "LD_PRELOAD")]);
     for harmless in [

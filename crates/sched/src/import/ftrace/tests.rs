@@ -225,7 +225,7 @@ fn losses_stand_before_the_next_event_of_their_cpu() {
 fn odd_lines_are_counted_and_broken_ones_named() {
     refused(
         "sched_switch: prev_comm=a prev_pid=x prev_prio=120",
-        "line 3: sched_switch: field 'prev_pid' is 'x', no number",
+        "line 3: sched_switch: field 'prev_pid' is 'x', not a number",
     );
     refused(
         "sched_switch: prev_comm=a prev_tid=7",
@@ -253,7 +253,7 @@ fn odd_lines_are_counted_and_broken_ones_named() {
     .unwrap();
     assert_eq!(
         imported.notes,
-        ["2 lines are no events and were passed over; the first is line 2."]
+        ["2 lines are not events and were skipped; the first is line 2."]
     );
     let (events, imported) =
         import(format!("{good}{}", &good[..80]).as_bytes(), Whom::Default).unwrap();

@@ -122,7 +122,7 @@ fn what_cannot_be_replayed_is_refused_with_its_reason() {
     refused(
         &plan(&[Some(&UNKNOWN)]),
         "core:2 pu:1",
-        "not known in figures",
+        "its exact steps are not known",
     );
 }
 
