@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use clap_complete_nushell::Nushell;
 
 use super::Exit;
 use super::args::{Cli, GenerateArgs, Generated};
@@ -18,6 +19,7 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
                 clap_complete::generate_to(shell, &mut Cli::command(), "pinwise", &args.folder)?;
             }
+            clap_complete::generate_to(Nushell, &mut Cli::command(), "pinwise", &args.folder)?;
         }
         Generated::Reference => {
             write_file(&args.folder.join("cli.md"), &reference())?;
