@@ -170,9 +170,9 @@ pub enum ColorChoice {
 pub enum Command {
     /// Compare placements of a command, or commands, or parameters
     Compare(Box<CompareArgs>),
-    /// Find the best of very many placements in few runs
+    /// Find the best of very many placements in a few runs
     Search(Box<SearchArgs>),
-    /// Measure built-in workloads over threads and placements: scaling, SMT
+    /// Measure built-in workloads: scaling, SMT, memory, caches
     Bench(Box<BenchArgs>),
     /// Show how the CPUs are wired, as reported and as measured
     Topology(TopologyArgs),
@@ -188,21 +188,21 @@ is changed.")]
     Trace(Box<TraceArgs>),
     /// Watch threads on CPUs, live
     Top(TopArgs),
-    /// Find out where CPU time goes, down to the instruction, and what changed
+    /// Show where CPU time goes, down to the instruction
     Profile(Box<ProfileArgs>),
-    /// Find out whether spinning eats time: the spin-wait laboratory
+    /// Find spin-waits and what they cost; predict and replay locks
     Spin(Box<SpinArgs>),
     /// Run a command once, placed; signals and exit status pass through
     Run(RunArgs),
-    /// Apply an answer: print it for other tools, or place what runs already
+    /// Print an answer for other tools, or place running processes
     Apply(Box<ApplyArgs>),
     /// List, show, compare, export and remove stored records
     Record(RecordArgs),
     /// Show records in a browser, also while they grow
     Serve(ServeArgs),
-    /// Run the same study on the nodes of a cluster, and compare them
+    /// Run a study on the nodes of a cluster, and compare them
     Fleet(Box<FleetArgs>),
-    /// Run the experiments of five field reports, here or on their machines
+    /// Run the experiments of five field reports
     Reproduce(ReproduceArgs),
     /// Print the completions of a shell
     Completions(CompletionsArgs),

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::programs::{cargo, find, step, tests_step};
+use crate::programs::{cargo, find, root, step, tests_step};
 use crate::{bpf, fuzz, generated, web};
 
 /// Format, lints, tests, documents. What fails does not hide the rest: all are
@@ -25,6 +25,8 @@ pub(crate) fn check() -> Result<()> {
         web::in_browser,
         bpf::check,
         documentation,
+        others,
+        oldest_rust,
     ] {
         if let Err(error) = check() {
             eprintln!("xtask: {error:#}");
@@ -96,6 +98,57 @@ fn documentation() -> Result<()> {
         "--quiet",
     ]);
     step(command.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Terms, sources and versions of packages of others, as `deny.toml` allows
+/// them. Known vulnerabilities need a list from the network: `cargo deny check
+/// advisories`.
+fn others() -> Result<()> {
+    if find("cargo-deny").is_none() {
+        eprintln!(
+            "SKIPPED: terms of other packages: no cargo-deny in PATH \
+             (cargo install --locked cargo-deny)"
+        );
+        return Ok(());
+    }
+    let checks = ["licenses", "bans", "sources"];
+    let mut command = cargo(&["deny", "--locked", "--log-level", "error", "check"]);
+    step(command.args(["--hide-inclusion-graph"]).args(checks))
+}
+
+/// Compiles with the oldest Rust that is promised.
+fn oldest_rust() -> Result<()> {
+    let version = oldest_version()?;
+    let rustup = |words: &[&str]| {
+        let mut command = Command::new("rustup");
+        command
+            .args(["run", &version])
+            .args(words)
+            .current_dir(root());
+        command
+    };
+    let told = rustup(&["rustc", "--version"]).output();
+    let is_there = told.is_ok_and(|output| output.status.success());
+    if !is_there {
+        eprintln!(
+            "SKIPPED: Rust {version}, the oldest that is promised, is not installed \
+             (rustup toolchain install --profile minimal {version})"
+        );
+        return Ok(());
+    }
+    let check = ["cargo", "check", "--workspace", "--locked", "--quiet"];
+    step(&mut rustup(&check))
+}
+
+/// What `rust-version` of the workspace says.
+fn oldest_version() -> Result<String> {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml"))?;
+    let mut lines = manifest.lines();
+    let told = lines.find_map(|line| line.strip_prefix("rust-version = "));
+    Ok(told
+        .context("Cargo.toml has no rust-version")?
+        .trim_matches('"')
+        .to_owned())
 }
 
 /// Accepts new snapshots and writes the generated documents.

@@ -42,7 +42,8 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-fn generate(what: &str, folder: &Path) -> Result<()> {
+/// Has the command write documents of one sort.
+pub(crate) fn generate(what: &str, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let folder = folder.to_str().context("a path that is not UTF-8")?;
     step(&mut cargo(&[

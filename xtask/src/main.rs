@@ -13,6 +13,7 @@ mod check;
 mod demo;
 mod fuzz;
 mod generated;
+mod package;
 mod programs;
 mod records;
 mod web;
@@ -33,6 +34,10 @@ Usage: cargo xtask COMMAND
                     completions (or check documents)
   web               build the page of reports and `serve` (with Node)
   bpf [--check]     compile the BPF program of traces (or check the object)
+  package [--try]   binaries, archives, Debian packages, the C library and crates, in
+                    target/dist (--try: then install and use them in clean roots;
+                    --only-try: those that are there)
+  notices           what the binaries hold of others, with their licences
   capture NAME      save this machine's topology as tests/data/machines/NAME
   bench [NAME…]     measure pinwise and its peers; writes docs/benchmarks.md
                     (method, aa, harness, topology, pairs, memory, tracing, figures,
@@ -65,6 +70,8 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["web"] => web::build(),
         ["bpf"] => bpf::write(),
         ["bpf", "--check"] => bpf::check(),
+        ["package", options @ ..] => package::run(options),
+        ["notices"] => package::notices(),
         ["capture", name] => generated::capture(name),
         ["bench", names @ ..] => bench::run(names),
         // Not for people: see `bench::tracing`.

@@ -21,6 +21,14 @@ pub(crate) fn target() -> PathBuf {
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
+    // Cargo tells them to xtask; the build script of ring watches them, and
+    // would have everything above it compiled anew beside a plain `cargo build`.
+    for (name, _) in std::env::vars_os() {
+        let told = name.to_string_lossy();
+        if told.starts_with("CARGO_PKG_") || told.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
     command
 }
 
@@ -107,7 +115,7 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Finds a program, or installs its Debian package where that is permitted;
+/// Finds a program, or installs its Debian packages where that is permitted;
 /// otherwise says what to install.
 pub(crate) fn find_or_install(program: &str, package: &str) -> Result<PathBuf> {
     if let Some(path) = find(program) {
@@ -130,6 +138,8 @@ pub(crate) fn find_or_install(program: &str, package: &str) -> Result<PathBuf> {
             .status()
     };
     apt(&["-qq", "update"])?;
-    apt(&["-qq", "install", "-y", "--no-install-recommends", package])?;
+    let mut install = vec!["-qq", "install", "-y", "--no-install-recommends"];
+    install.extend(package.split(' '));
+    apt(&install)?;
     find(program).context(advice)
 }

@@ -10,7 +10,7 @@ use pinwise_record::{Entry, Summary};
 pub const PAGE: Option<&str> = EMBEDDED;
 
 #[cfg(has_page)]
-const EMBEDDED: Option<&str> = Some(include_str!("../../../web/dist/page.html"));
+const EMBEDDED: Option<&str> = Some(include_str!("../page.html"));
 #[cfg(not(has_page))]
 const EMBEDDED: Option<&str> = None;
 

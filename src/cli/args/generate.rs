@@ -33,7 +33,7 @@ pub struct GenerateArgs {
 pub enum Generated {
     /// Man pages.
     Man,
-    /// Completions for bash, zsh and fish.
+    /// Completions for bash, zsh, fish and nushell.
     Completions,
     /// The reference as Markdown.
     Reference,

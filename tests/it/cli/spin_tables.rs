@@ -3,7 +3,7 @@
 
 use super::Stage;
 
-const LONG_PAUSE: &str = include_str!("../../../field-reports/long-pause.toml");
+const LONG_PAUSE: &str = include_str!("../../../crates/study/field-reports/long-pause.toml");
 
 /// The field report's machine, and one where all is well and PAUSE has two
 /// levels.

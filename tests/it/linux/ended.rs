@@ -2,7 +2,9 @@
 
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+
+use crate::support::{has_program, skipped};
 
 use super::trial::{Ended, SHORT, Trial, finish, runs_of, signal};
 
@@ -55,6 +57,42 @@ fn run_is_replaced_by_the_command() {
     assert_eq!(pid.trim(), child.id().to_string());
     signal(&child, "HUP");
     assert_eq!(finish(child).status.signal(), Some(1));
+    trial.leaves_no_process();
+}
+
+/// Whoever started pinwise may have left it children: they belong to nobody's
+/// run, and live on.
+#[test]
+fn children_from_before_are_left_alone() {
+    let trial = Trial::new();
+    let script = "sleep 1000 > /dev/null 2>&1 & echo $! > before; exec \"$@\"";
+    let outer = ["sh", "-c", script, "sh"];
+    let arguments = [&SHORT[..], &["--max-runs", "2", "--", "true"]].concat();
+    let ended = finish(trial.pinwise_within(&outer, &arguments).spawn().unwrap());
+    ended.succeeded();
+    let before = std::fs::read_to_string(trial.path("before")).unwrap();
+    let end = Command::new("kill").arg(before.trim()).status().unwrap();
+    assert!(end.success(), "the child from before was ended");
+    trial.leaves_no_process();
+}
+
+/// In a container pinwise may be process 1, whose children all orphans become,
+/// its own guardian among them.
+#[test]
+fn first_process_of_a_container_measures() {
+    let trial = Trial::new();
+    let outer = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
+    let probe = Command::new(outer[0])
+        .args(&outer[1..])
+        .arg("true")
+        .output();
+    if !has_program("unshare") || !probe.is_ok_and(|output| output.status.success()) {
+        let why = "namespaces of processes cannot be made here";
+        return skipped("first_process_of_a_container_measures", why);
+    }
+    let arguments = [&SHORT[..], &["--max-runs", "2", "--", "true"]].concat();
+    let ended = finish(trial.pinwise_within(&outer, &arguments).spawn().unwrap());
+    ended.succeeded();
     trial.leaves_no_process();
 }
 

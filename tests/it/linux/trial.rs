@@ -78,18 +78,21 @@ impl Trial {
 
     /// pinwise confined to one CPU from its start.
     pub(super) fn pinwise_on(&self, cpu: usize, arguments: &[&str]) -> Command {
+        self.pinwise_within(&["taskset", "-c", &cpu.to_string()], arguments)
+    }
+
+    /// pinwise started by another command, whose last argument it is.
+    pub(super) fn pinwise_within(&self, outer: &[&str], arguments: &[&str]) -> Command {
         let inner = pinwise(&self.path("store.db"));
-        let mut outer = Command::new("taskset");
-        outer
-            .args(["-c", &cpu.to_string()])
-            .arg(inner.get_program());
+        let mut command = Command::new(outer[0]);
+        command.args(&outer[1..]).arg(inner.get_program());
         for (name, value) in inner.get_envs() {
             match value {
-                Some(value) => outer.env(name, value),
-                None => outer.env_remove(name),
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
             };
         }
-        self.marked(outer, arguments)
+        self.marked(command, arguments)
     }
 
     fn marked(&self, mut command: Command, arguments: &[&str]) -> Command {

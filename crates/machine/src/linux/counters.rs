@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use perf_event_open_sys::bindings as perf;
 
-use super::sys;
+use super::{ring, sys};
 
 /// A hardware counter may cost this much per context switch.
 const CHEAP: Duration = Duration::from_micros(2);
@@ -181,13 +181,8 @@ fn read(counter: &OwnedFd) -> Option<u64> {
 }
 
 fn set_running(counters: &[&OwnedFd], run: bool) {
-    const ENABLE: libc::c_ulong = 0x2400;
-    const DISABLE: libc::c_ulong = 0x2401;
     for counter in counters {
-        // SAFETY: a perf descriptor and a request without argument.
-        unsafe {
-            libc::ioctl(counter.as_raw_fd(), if run { ENABLE } else { DISABLE }, 0);
-        }
+        ring::switch(counter, run);
     }
 }
 

@@ -107,7 +107,7 @@ pub struct LinuxMachine {
     disturbance: Option<usage::Disturbance>,
     /// Processes that `--prepare` left running on purpose.
     helpers: BTreeSet<libc::pid_t>,
-    /// What commands left running, to run on.
+    /// Who runs on: children from before all commands, and what those left.
     left: BTreeSet<libc::pid_t>,
     mark: String,
     /// Who binds the threads of the command that runs.
@@ -167,7 +167,9 @@ impl LinuxMachine {
             throttle,
             disturbance: None,
             helpers: BTreeSet::new(),
-            left: BTreeSet::new(),
+            // Whoever started this process may have left it children, and as the
+            // first process of a container it is the guardian's parent.
+            left: tree::own_children(&BTreeSet::new()).into_iter().collect(),
             mark,
             binder: None,
             prober: None,

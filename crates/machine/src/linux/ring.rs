@@ -15,27 +15,27 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use perf_event_open_sys::bindings as perf;
+use perf_event_open_sys::{bindings as perf, ioctls};
 
 use super::sys;
-
-/// `PERF_EVENT_IOC_ENABLE`, `_DISABLE`, `_SET_OUTPUT`, `_ID`.
-const ENABLE: libc::c_ulong = 0x2400;
-const DISABLE: libc::c_ulong = 0x2401;
-const SET_OUTPUT: libc::c_ulong = 0x2405;
-const ID: libc::c_ulong = 0x8008_2407;
 
 /// Switches an event on or off.
 pub(super) fn switch(event: &OwnedFd, on: bool) {
     // SAFETY: a perf descriptor and a request without argument.
-    unsafe { libc::ioctl(event.as_raw_fd(), if on { ENABLE } else { DISABLE }, 0) };
+    unsafe {
+        if on {
+            ioctls::ENABLE(event.as_raw_fd(), 0);
+        } else {
+            ioctls::DISABLE(event.as_raw_fd(), 0);
+        }
+    }
 }
 
 /// The number by which the kernel names an event in its records.
 pub(super) fn id(event: &OwnedFd) -> io::Result<u64> {
     let mut id = 0u64;
     // SAFETY: a perf descriptor and a request that writes one 64-bit number.
-    sys::check(unsafe { libc::ioctl(event.as_raw_fd(), ID, &raw mut id) })?;
+    sys::check(unsafe { ioctls::ID(event.as_raw_fd(), &raw mut id) })?;
     Ok(id)
 }
 
@@ -96,8 +96,7 @@ impl Ring {
     /// Lets another event of the same CPU write here.
     pub(super) fn admit(&self, other: &OwnedFd) -> io::Result<()> {
         // SAFETY: two perf descriptors; the request takes one as its argument.
-        sys::check(unsafe { libc::ioctl(other.as_raw_fd(), SET_OUTPUT, self.descriptor()) })
-            .map(|_| ())
+        sys::check(unsafe { ioctls::SET_OUTPUT(other.as_raw_fd(), self.descriptor()) }).map(|_| ())
     }
 
     /// Moves everything written so far into `bytes`, which is emptied before.

@@ -224,7 +224,7 @@ pub(super) fn poll_all(descriptors: &[RawFd], timeout: Option<Duration>) -> Vec<
     });
     let mut polled: Vec<libc::pollfd> = entries.collect();
     let limit = timeout.map(|timeout| libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
     });
     let limit_pointer = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

@@ -12,7 +12,7 @@ use super::{Here, Simulation};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
 use pinwise_topology::Level;
 
-pub(super) const MACHINE: &str = include_str!("../../../../field-reports/affinity-masks.toml");
+pub(super) const MACHINE: &str = include_str!("../../field-reports/affinity-masks.toml");
 
 /// Points of per cent within which totals count as reproduced.
 const POINTS: f64 = 3.0;

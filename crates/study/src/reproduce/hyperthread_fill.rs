@@ -8,7 +8,7 @@ use super::{Here, Simulation};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
 use pinwise_topology::Level;
 
-pub(super) const MACHINE: &str = include_str!("../../../../field-reports/hyperthread-fill.toml");
+pub(super) const MACHINE: &str = include_str!("../../field-reports/hyperthread-fill.toml");
 
 /// Points of per cent within which a size counts as reproduced.
 const POINTS: f64 = 3.0;

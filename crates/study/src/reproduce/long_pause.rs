@@ -13,7 +13,7 @@ use pinwise_spin::ProducerConsumer;
 use pinwise_spin::algorithm::{Algorithm, Case, Setting, Wait};
 use pinwise_spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 
-pub(super) const MACHINE: &str = include_str!("../../../../field-reports/long-pause.toml");
+pub(super) const MACHINE: &str = include_str!("../../field-reports/long-pause.toml");
 
 /// The one pair of latencies and clock that gives both totals of the report
 /// (docs/field-reports.md): 11 and 140 cycles at 2.8 GHz.

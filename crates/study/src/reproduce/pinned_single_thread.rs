@@ -7,8 +7,8 @@ use super::stage::Arm;
 use super::{Here, Simulation};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
 
-pub(super) const INTEL: &str = include_str!("../../../../field-reports/pinned-core-2-quad.toml");
-pub(super) const AMD: &str = include_str!("../../../../field-reports/pinned-phenom.toml");
+pub(super) const INTEL: &str = include_str!("../../field-reports/pinned-core-2-quad.toml");
+pub(super) const AMD: &str = include_str!("../../field-reports/pinned-phenom.toml");
 
 const QUESTION: &str = "SuperPi 1M, default scheduler against affinity to one CPU";
 

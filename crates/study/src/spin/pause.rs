@@ -501,7 +501,7 @@ mod tests {
     #[test]
     fn long_pauses_fail_the_check() {
         let record = measured(
-            include_str!("../../../../field-reports/long-pause.toml"),
+            include_str!("../../field-reports/long-pause.toml"),
             Some(LIMITS),
         );
         let check = record.check.unwrap();

@@ -80,7 +80,7 @@ pub(in crate::linux) fn ask_for_short_slices(slice: Duration) {
 /// Sleeps until `CLOCK_MONOTONIC` reads this many nanoseconds.
 pub(in crate::linux) fn sleep_until(ns: u64) {
     let until = libc::timespec {
-        tv_sec: libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX),
+        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: libc::c_long::try_from(ns % 1_000_000_000).unwrap_or(0),
     };
     // SAFETY: the pointer is valid; an interrupted sleep only ends early.
@@ -97,7 +97,7 @@ pub(in crate::linux) fn sleep_until(ns: u64) {
 /// Sleeps while the word holds `expected`, at most this long. May return early.
 pub(in crate::linux) fn futex_wait(word: &AtomicU32, expected: u32, limit: Duration) {
     let limit = libc::timespec {
-        tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: libc::c_long::from(limit.subsec_nanos()),
     };
     // SAFETY: word and time-out are valid for the call.

@@ -237,6 +237,8 @@ impl Connector {
             message.msg_hdr.msg_namelen =
                 libc::socklen_t::try_from(size_of::<libc::sockaddr_nl>()).unwrap_or(0);
         }
+        // The socket never blocks; flags have one type in glibc and another in
+        // musl, so none is given.
         // SAFETY: there are as many messages as said; each points to a buffer
         // and an address of the length given, which outlive the call.
         let taken = unsafe {
@@ -244,7 +246,7 @@ impl Connector {
                 self.socket.as_raw_fd(),
                 messages.as_mut_ptr(),
                 libc::c_uint::try_from(AT_ONCE).unwrap_or(0),
-                libc::MSG_DONTWAIT,
+                0,
                 std::ptr::null_mut(),
             )
         };

@@ -1,0 +1,196 @@
+//! Release builds for each target, with no path of this machine in them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::programs::{cargo, find, find_or_install, root, step, target};
+
+/// A kind of machine that packages are built for.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// As Rust calls it.
+    pub(super) triple: &'static str,
+    /// As Debian calls its architecture.
+    pub(super) debian: &'static str,
+    /// The C compiler, which links, too, and the Debian package that has it.
+    compiler: (&'static str, &'static str),
+}
+
+/// The command: static on x86-64. On arm64 it needs glibc, because Debian has
+/// no compiler for musl there, and SQLite and ring are partly C.
+pub(super) const COMMAND: [Target; 2] = [
+    Target {
+        triple: "x86_64-unknown-linux-musl",
+        debian: "amd64",
+        compiler: ("musl-gcc", "musl-tools"),
+    },
+    ARM,
+];
+
+/// The C library is loaded into programs, so it has their C library.
+pub(super) const LIBRARY: [Target; 2] = [
+    Target {
+        triple: "x86_64-unknown-linux-gnu",
+        debian: "amd64",
+        compiler: ("x86_64-linux-gnu-gcc", "gcc-x86-64-linux-gnu"),
+    },
+    ARM,
+];
+
+const ARM: Target = Target {
+    triple: "aarch64-unknown-linux-gnu",
+    debian: "arm64",
+    compiler: (
+        "aarch64-linux-gnu-gcc",
+        "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+    ),
+};
+
+impl Target {
+    fn architecture(&self) -> &'static str {
+        self.triple.split('-').next().unwrap_or_default()
+    }
+
+    /// Does this machine run it?
+    pub(super) fn is_native(&self) -> bool {
+        self.architecture() == std::env::consts::ARCH
+    }
+
+    /// Debian's folder of libraries.
+    pub(super) fn multiarch(&self) -> String {
+        format!("{}-linux-gnu", self.architecture())
+    }
+
+    /// Why it cannot be built here.
+    pub(super) fn missing(&self) -> Option<String> {
+        let (compiler, package) = self.compiler;
+        if compiler == "musl-gcc" && !self.is_native() {
+            return Some("musl-gcc compiles for its own architecture only".to_owned());
+        }
+        if let Err(error) = find_or_install(compiler, package) {
+            return Some(error.to_string());
+        }
+        if find("rustup").is_some() {
+            let mut rustup = std::process::Command::new("rustup");
+            if let Err(error) = step(rustup.args(["--quiet", "target", "add", self.triple])) {
+                return Some(error.to_string());
+            }
+        }
+        None
+    }
+
+    /// Where cargo puts what it builds.
+    pub(super) fn folder(&self) -> PathBuf {
+        target().join(self.triple).join("release")
+    }
+
+    /// Builds a package and says in which folder its files are.
+    pub(super) fn build(&self, package: &str) -> Result<PathBuf> {
+        let (compiler, _) = self.compiler;
+        let name = self.triple.replace('-', "_");
+        let mut command = cargo(&[
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            package,
+            "--target",
+            self.triple,
+        ]);
+        command
+            .env("RUSTFLAGS", flags()?)
+            .env(format!("CC_{name}"), compiler);
+        // Rust links musl by itself, with the start files that it brings.
+        if compiler != "musl-gcc" {
+            let linker = format!("CARGO_TARGET_{}_LINKER", name.to_uppercase());
+            command.env(linker, compiler);
+        }
+        step(&mut command)?;
+        let folder = self.folder();
+        for file in ["pinwise", "libpinwise.so", "libpinwise.a"] {
+            let path = folder.join(file);
+            if path.is_file() {
+                names_no_home(&path)?;
+            }
+        }
+        Ok(folder)
+    }
+}
+
+/// Where cargo keeps the sources of others.
+fn cargo_home() -> Result<PathBuf> {
+    if let Some(told) = std::env::var_os("CARGO_HOME") {
+        return Ok(told.into());
+    }
+    let home = std::env::var_os("HOME").context("HOME is not set")?;
+    Ok(Path::new(&home).join(".cargo"))
+}
+
+/// Messages of panics name files: those of other crates without this machine's
+/// folders.
+fn flags() -> Result<String> {
+    let told = std::env::var("RUSTFLAGS").unwrap_or_default();
+    let home = cargo_home()?;
+    let flags = format!(
+        "{told} --remap-path-prefix={}=cargo --remap-path-prefix={}=.",
+        home.display(),
+        root().display()
+    );
+    Ok(flags.trim().to_owned())
+}
+
+fn names_no_home(path: &Path) -> Result<()> {
+    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    for folder in [cargo_home()?, root().to_owned()] {
+        let folder = folder.display().to_string();
+        if find_bytes(&bytes, folder.as_bytes()).is_some() {
+            bail!(
+                "{} names a folder of this machine: {folder}",
+                path.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|part| part == wanted)
+}
+
+/// What Debian must install beside a file: nothing for a static one.
+pub(super) fn libraries_needed(path: &Path) -> Result<Vec<String>> {
+    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let mut needed = Vec::new();
+    if let Some((major, minor)) = newest_glibc(&bytes) {
+        needed.push(format!("libc6 (>= {major}.{minor})"));
+        if find_bytes(&bytes, b"libgcc_s.so.1").is_some() {
+            needed.push("libgcc-s1".to_owned());
+        }
+    }
+    Ok(needed)
+}
+
+/// The newest version among those that the symbols of a file ask for.
+fn newest_glibc(bytes: &[u8]) -> Option<(u32, u32)> {
+    bytes
+        .split(|byte| *byte == 0)
+        .filter_map(|word| std::str::from_utf8(word).ok()?.strip_prefix("GLIBC_"))
+        .filter_map(|version| {
+            let mut numbers = version.split('.').map(str::parse);
+            Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+        })
+        .max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newest_version_of_glibc_decides() {
+        let bytes = b"\x7fELF\0GLIBC_2.9\0GLIBC_2.34\0memcpy\0GLIBC_2.2.5\0GLIBC_PRIVATE\0";
+        assert_eq!(newest_glibc(bytes), Some((2, 34)));
+        assert_eq!(newest_glibc(b"\x7fELF\0main\0"), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! Debian packages, by `dpkg-deb` alone: no maintainer script is needed, so
+//! neither are Debian's helpers.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::{moment, tree, write};
+use crate::programs::{find, step};
+
+/// What `DEBIAN/control` says.
+#[derive(Debug)]
+pub(super) struct Package<'a> {
+    pub(super) name: &'static str,
+    pub(super) version: &'a str,
+    pub(super) architecture: &'static str,
+    pub(super) section: &'static str,
+    pub(super) depends: Vec<String>,
+    pub(super) synopsis: &'static str,
+}
+
+const DESCRIPTION: &str =
+    " pinwise finds out how the CPUs of a machine are wired, compares placements
+ of a program's threads in randomised blocks, and says which is best, by how
+ much and how sure it is.
+";
+
+impl Package<'_> {
+    /// Packs a staged tree; `None` where there is no `dpkg-deb`.
+    pub(super) fn build(&self, staged: &Path, into: &Path) -> Result<Option<PathBuf>> {
+        let file = format!("{}_{}_{}.deb", self.name, self.version, self.architecture);
+        if find("dpkg-deb").is_none() {
+            eprintln!("SKIPPED: {file}: no dpkg-deb in PATH");
+            return Ok(None);
+        }
+        let control = self.control(bytes_in(staged)?);
+        write(&staged.join("DEBIAN/control"), &control)?;
+        tree::readable(staged)?;
+        let path = into.join(file);
+        step(
+            Command::new("dpkg-deb")
+                .args(["--root-owner-group", "-Zxz", "--build"])
+                .arg(staged)
+                .arg(&path)
+                .env("SOURCE_DATE_EPOCH", moment()?),
+        )?;
+        Ok(Some(path))
+    }
+
+    fn control(&self, bytes: u64) -> String {
+        let depends = if self.depends.is_empty() {
+            String::new()
+        } else {
+            format!("Depends: {}\n", self.depends.join(", "))
+        };
+        format!(
+            "Package: {}\nVersion: {}\nArchitecture: {}\nMaintainer: {}\n\
+             Installed-Size: {}\n{depends}Section: {}\nPriority: optional\n\
+             Description: {}\n{DESCRIPTION}",
+            self.name,
+            self.version,
+            self.architecture,
+            maintainer(),
+            bytes.div_ceil(1024),
+            self.section,
+            self.synopsis,
+        )
+    }
+}
+
+/// Whoever builds packages for others names themselves in Debian's variables.
+fn maintainer() -> String {
+    let told = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let name = told("DEBFULLNAME").unwrap_or_else(|| "The pinwise developers".to_owned());
+    let address = told("DEBEMAIL").unwrap_or_else(|| "pinwise@localhost".to_owned());
+    format!("{name} <{address}>")
+}
+
+fn bytes_in(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        let data = path.symlink_metadata()?;
+        bytes += if data.is_dir() {
+            bytes_in(&path)?
+        } else {
+            data.len()
+        };
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_static_binary_depends_on_nothing() {
+        let mut package = Package {
+            name: "pinwise",
+            version: "1.2.3",
+            architecture: "amd64",
+            section: "utils",
+            depends: Vec::new(),
+            synopsis: "short",
+        };
+        let control = package.control(2049);
+        assert!(!control.contains("Depends"), "{control}");
+        assert!(control.contains("\nInstalled-Size: 3\n"), "{control}");
+        package.depends = vec!["libc6 (>= 2.34)".to_owned(), "libgcc-s1".to_owned()];
+        let control = package.control(2049);
+        assert!(
+            control.contains("\nDepends: libc6 (>= 2.34), libgcc-s1\n"),
+            "{control}"
+        );
+    }
+}

@@ -1,0 +1,347 @@
+//! Notices of third parties: which packages of others a binary holds, under
+//! which licences, and what their authors want repeated.
+//!
+//! Names and terms come from Cargo's metadata and the page's lock file, texts
+//! from the files that the packages bring. A package that brings none, under
+//! terms that are not known here, is an error: somebody has to look.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::programs::{cargo, output, root};
+
+/// Packages of others that one of ours holds.
+#[derive(Debug)]
+pub(super) struct Notices {
+    parties: Vec<Party>,
+}
+
+/// A package of others.
+#[derive(Debug)]
+struct Party {
+    name: String,
+    version: String,
+    /// An SPDX expression.
+    terms: String,
+    authors: String,
+    folder: PathBuf,
+}
+
+/// How files begin that say what may be done with a package.
+const FILES: [&str; 6] = [
+    "license",
+    "licence",
+    "copying",
+    "copyright",
+    "notice",
+    "unlicense",
+];
+
+/// What is in a binary and in no list of packages.
+const ALSO: &str = "\
+Also in the binaries: the standard library of Rust (MIT OR Apache-2.0; see
+COPYRIGHT-rust-library.html.gz beside this file); in static ones musl, © 2005-2025 Rich Felker and others (MIT). SQLite, which libsqlite3-sys holds, is
+in the public domain.
+";
+
+impl Notices {
+    /// What a package of this workspace is linked with on a target.
+    pub(super) fn collect(package: &str, triple: &str) -> Result<Self> {
+        let text = output(&mut cargo(&[
+            "metadata",
+            "--format-version",
+            "1",
+            "--locked",
+            "--filter-platform",
+            triple,
+        ]))?;
+        let metadata: Value = serde_json::from_str(&text).context("cargo metadata")?;
+        let mut parties = linked(&metadata, package)?;
+        parties.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+        Ok(Self { parties })
+    }
+
+    /// With the packages that are bundled into the page.
+    pub(super) fn with_page(mut self) -> Result<Self> {
+        let folder = root().join("web");
+        let path = folder.join("package-lock.json");
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let lock: Value = serde_json::from_str(&text).context("package-lock.json")?;
+        let packages = lock["packages"].as_object().context("no packages")?;
+        for (key, package) in packages {
+            let name = key.strip_prefix("node_modules/");
+            if let Some(name) = name.filter(|_| package["dev"] != true) {
+                self.parties.push(Party {
+                    name: format!("{name} (in the page)"),
+                    version: word(&package["version"]),
+                    terms: word(&package["license"]),
+                    authors: String::new(),
+                    folder: folder.join(key),
+                });
+            }
+        }
+        Ok(self)
+    }
+
+    /// The list, then every text once, below the packages that it is of.
+    pub(super) fn text(&self, holder: &str, triple: &str) -> Result<String> {
+        let mut text = format!("What {holder} for {triple} holds of others\n\n{ALSO}\n");
+        let mut texts: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
+        for party in &self.parties {
+            let title = format!("{} {}", party.name, party.version);
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  {title}: {}", party.terms);
+            for wording in party.wordings()? {
+                let key = wording.split_whitespace().collect::<Vec<_>>().join(" ");
+                let (_, of) = texts.entry(key).or_insert((wording, BTreeSet::new()));
+                of.insert(title.clone());
+            }
+        }
+        let mut texts: Vec<(String, BTreeSet<String>)> = texts.into_values().collect();
+        texts.sort_by(|a, b| a.1.cmp(&b.1));
+        for (wording, of) in texts {
+            let of: Vec<String> = of.into_iter().collect();
+            let _ = write!(
+                text,
+                "\n{}\n{}\n\n{}\n",
+                "=".repeat(72),
+                of.join(", "),
+                wording.trim_end()
+            );
+        }
+        Ok(text)
+    }
+}
+
+/// Follows what is linked: neither tools of the build nor macros, of which
+/// nothing is in the binary but what they wrote, nor what only tests use.
+fn linked(metadata: &Value, package: &str) -> Result<Vec<Party>> {
+    let by_id = |list: &Value| -> BTreeMap<String, Value> {
+        let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+        list.iter()
+            .map(|one| (word(&one["id"]), one.clone()))
+            .collect()
+    };
+    let packages = by_id(&metadata["packages"]);
+    let nodes = by_id(&metadata["resolve"]["nodes"]);
+    let first = packages
+        .iter()
+        .find(|(_, one)| one["name"] == package && one["source"].is_null())
+        .with_context(|| format!("the workspace has no package {package}"))?;
+    let mut waiting = vec![first.0.clone()];
+    let mut seen = BTreeSet::new();
+    let mut parties = Vec::new();
+    while let Some(id) = waiting.pop() {
+        let one = packages
+            .get(&id)
+            .with_context(|| format!("no package {id}"))?;
+        if is_macro(one) || !seen.insert(id.clone()) {
+            continue;
+        }
+        if !one["source"].is_null() {
+            parties.push(Party::of_crate(one)?);
+        }
+        let uses = nodes.get(&id).map(|node| &node["deps"]);
+        for used in uses.and_then(Value::as_array).into_iter().flatten() {
+            let kinds = used["dep_kinds"].as_array();
+            if kinds
+                .into_iter()
+                .flatten()
+                .any(|kind| kind["kind"].is_null())
+            {
+                waiting.push(word(&used["pkg"]));
+            }
+        }
+    }
+    Ok(parties)
+}
+
+fn is_macro(package: &Value) -> bool {
+    let targets = package["targets"].as_array();
+    let mut kinds = targets
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["kind"].as_array());
+    kinds.any(|kinds| kinds.iter().any(|kind| kind == "proc-macro"))
+}
+
+impl Party {
+    fn of_crate(package: &Value) -> Result<Self> {
+        let manifest = word(&package["manifest_path"]);
+        let folder = Path::new(&manifest)
+            .parent()
+            .context("a manifest in no folder")?;
+        let authors = package["authors"].as_array();
+        let authors: Vec<String> = authors.into_iter().flatten().map(word).collect();
+        Ok(Self {
+            name: word(&package["name"]),
+            version: word(&package["version"]),
+            terms: word(&package["license"]),
+            authors: authors.join(", "),
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// What has to be repeated.
+    fn wordings(&self) -> Result<Vec<String>> {
+        let mut paths = Vec::new();
+        for folder in [self.folder.clone(), self.folder.join("licenses")] {
+            if folder.is_dir() {
+                paths.extend(files_of(&folder)?);
+            } else if folder == self.folder {
+                bail!(
+                    "{} is not there: is {} installed?",
+                    folder.display(),
+                    self.name
+                );
+            }
+        }
+        let name = |path: &PathBuf| path.file_name().map(|name| name.to_ascii_lowercase());
+        let says = |path: &PathBuf, word: &str| {
+            name(path).is_some_and(|name| name.to_string_lossy().contains(word))
+        };
+        // Under a choice of terms, the shorter ones are taken.
+        let has_mit = paths.iter().any(|path| says(path, "mit"));
+        if has_mit && !self.terms.contains(" AND ") {
+            paths.retain(|path| !says(path, "apache"));
+        }
+        if paths.is_empty() {
+            return self.standard_wording();
+        }
+        let read = |path: &PathBuf| -> Result<String> {
+            let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        paths.iter().map(read).collect()
+    }
+
+    /// For packages whose files say nothing.
+    fn standard_wording(&self) -> Result<Vec<String>> {
+        let by = if self.authors.is_empty() {
+            format!("the authors of {}", self.name)
+        } else {
+            self.authors.clone()
+        };
+        let choices: Vec<&str> = self.terms.split([' ', '/', '(', ')']).collect();
+        if self.terms.contains(" AND ") {
+            bail!("{} has no file with its terms, {}", self.name, self.terms);
+        }
+        if choices.contains(&"0BSD") {
+            return Ok(Vec::new());
+        }
+        if !choices.contains(&"MIT") {
+            bail!("{} has no file with its terms, {}", self.name, self.terms);
+        }
+        let path = root().join("LICENSE-MIT");
+        let ours = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let (_, terms) = ours
+            .split_once("\n\nPermission")
+            .context("LICENSE-MIT does not say 'Permission'")?;
+        Ok(vec![format!(
+            "Copyright {by}, who give the MIT licence by name, without a file:\n\nPermission{terms}"
+        )])
+    }
+}
+
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
+    let is_licences = folder.ends_with("licenses");
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+        let is_meant = is_licences || FILES.iter().any(|begin| name.starts_with(begin));
+        let is_code = name.ends_with(".rs") || name.ends_with(".html");
+        if is_meant && !is_code && entry.file_type()?.is_file() {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn party(terms: &str, folder: &Path) -> Party {
+        Party {
+            name: "gears".to_owned(),
+            version: "1.0.0".to_owned(),
+            terms: terms.to_owned(),
+            authors: "Ada <ada@example.org>".to_owned(),
+            folder: folder.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_choice_takes_mit_and_a_conjunction_takes_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (file, text) in [
+            ("LICENSE-MIT", "mit"),
+            ("LICENSE-APACHE", "apache"),
+            ("NOTICE", "notice"),
+            ("license.rs", "fn main() {}"),
+        ] {
+            std::fs::write(folder.path().join(file), text).expect("a file");
+        }
+        let wordings = |terms: &str| party(terms, folder.path()).wordings().expect("terms");
+        assert_eq!(wordings("MIT OR Apache-2.0"), ["mit", "notice"]);
+        assert_eq!(wordings("MIT AND Apache-2.0"), ["apache", "mit", "notice"]);
+    }
+
+    #[test]
+    fn terms_without_a_file_are_known_or_an_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let wordings = |terms: &str| party(terms, folder.path()).wordings();
+        let mit = wordings("Apache-2.0 OR MIT").expect("MIT is known");
+        assert!(
+            mit[0].starts_with("Copyright Ada <ada@example.org>"),
+            "{mit:?}"
+        );
+        assert!(
+            mit[0].contains("\n\nPermission is hereby granted"),
+            "{mit:?}"
+        );
+        assert!(wordings("0BSD").expect("0BSD wants nothing").is_empty());
+        assert!(wordings("MPL-2.0").is_err());
+        assert!(wordings("MIT AND MPL-2.0").is_err());
+    }
+
+    #[test]
+    fn macros_and_tools_of_the_build_are_not_linked() {
+        let one = |name: &str, source: Value, kind: &str| {
+            serde_json::json!({"id": name, "name": name, "version": "1.0.0", "source": source,
+                "license": "MIT", "manifest_path": "/x/Cargo.toml", "authors": [],
+                "targets": [{"kind": [kind]}]})
+        };
+        let uses = |name: &str, kind: Value| serde_json::json!({"pkg": name, "dep_kinds": [{"kind": kind}]});
+        let metadata = serde_json::json!({
+            "packages": [
+                one("ours", Value::Null, "lib"), one("linked", "registry".into(), "lib"),
+                one("derive", "registry".into(), "proc-macro"), one("syn", "registry".into(), "lib"),
+                one("cc", "registry".into(), "lib"), one("deep", "registry".into(), "lib"),
+            ],
+            "resolve": {"nodes": [
+                {"id": "ours", "deps": [uses("linked", Value::Null), uses("derive", Value::Null),
+                    uses("cc", "build".into())]},
+                {"id": "derive", "deps": [uses("syn", Value::Null)]},
+                {"id": "linked", "deps": [uses("deep", Value::Null)]},
+            ]},
+        });
+        let mut names: Vec<String> = linked(&metadata, "ours")
+            .expect("parties")
+            .into_iter()
+            .map(|party| party.name)
+            .collect();
+        names.sort();
+        assert_eq!(names, ["deep", "linked"]);
+    }
+}

@@ -1,0 +1,161 @@
+//! Which file goes where in an installed tree.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use super::write;
+use crate::generated;
+use crate::programs::{output, root, step};
+
+/// Man pages and completions, made by a binary that runs here.
+pub(super) fn documents(binary: Option<&Path>) -> Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    for what in ["man", "completions"] {
+        let into = folder.path().join(what);
+        match binary {
+            Some(binary) => step(Command::new(binary).args(["generate", what]).arg(into))?,
+            None => generated::generate(what, &into)?,
+        }
+    }
+    Ok(folder)
+}
+
+/// The command and its documents below a prefix; `zsh` is the folder in which
+/// that shell looks for completions.
+pub(super) fn command(
+    prefix: &Path,
+    binary: &Path,
+    documents: &Path,
+    zsh: &str,
+    third_parties: &str,
+) -> Result<()> {
+    copy(binary, &prefix.join("bin/pinwise"))?;
+    let share = prefix.join("share");
+    let pages = documents.join("man");
+    for entry in std::fs::read_dir(&pages).with_context(|| pages.display().to_string())? {
+        let name = entry?.file_name();
+        let into = share.join("man/man1").join(&name);
+        copy(&pages.join(&name), &into)?;
+        packed(&into)?;
+    }
+    let completions = documents.join("completions");
+    for (file, into) in [
+        (
+            "pinwise.bash",
+            "bash-completion/completions/pinwise".to_owned(),
+        ),
+        ("_pinwise", format!("zsh/{zsh}/_pinwise")),
+        (
+            "pinwise.fish",
+            "fish/vendor_completions.d/pinwise.fish".to_owned(),
+        ),
+        (
+            "pinwise.nu",
+            "nushell/vendor/autoload/pinwise.nu".to_owned(),
+        ),
+    ] {
+        copy(&completions.join(file), &share.join(into))?;
+    }
+    let folder = share.join("doc/pinwise");
+    copy(&root().join("README.md"), &folder.join("README.md"))?;
+    legal(&folder, third_parties)
+}
+
+/// Licences, notices and what changed.
+pub(super) fn legal(folder: &Path, third_parties: &str) -> Result<()> {
+    let mut copyright =
+        "pinwise is licensed under MIT or Apache-2.0, at your choice. What it holds\n\
+         of others is in THIRD-PARTY.txt, with its licences.\n"
+            .to_owned();
+    for file in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        let path = root().join(file);
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        copyright.push_str("\n----------------------------------------\n\n");
+        copyright.push_str(&text);
+    }
+    write(&folder.join("copyright"), &copyright)?;
+    write(&folder.join("THIRD-PARTY.txt"), third_parties)?;
+    if let Some(path) = rust_notices()? {
+        let into = folder.join("COPYRIGHT-rust-library.html");
+        copy(&path, &into)?;
+        packed(&into)?;
+    }
+    let changes = folder.join("changelog");
+    copy(&root().join("CHANGELOG.md"), &changes)?;
+    packed(&changes)
+}
+
+/// Notices of Rust's standard library, as its toolchains have them.
+fn rust_notices() -> Result<Option<PathBuf>> {
+    let folder = output(
+        Command::new("rustc")
+            .args(["--print", "sysroot"])
+            .current_dir(root()),
+    )?;
+    let path = Path::new(folder.trim()).join("share/doc/rust/COPYRIGHT-library.html");
+    if !path.is_file() {
+        eprintln!("SKIPPED: notices of Rust's library: no {}", path.display());
+        return Ok(None);
+    }
+    Ok(Some(path))
+}
+
+/// The shared library, under the name that programs ask for.
+pub(super) fn shared_library(folder: &Path, library: &Path) -> Result<()> {
+    copy(library, &folder.join("libpinwise.so.0"))
+}
+
+/// What programs are built with: header, static library, the name that the
+/// linker looks for, and what pkg-config tells.
+pub(super) fn development(
+    prefix: &Path,
+    told_prefix: &str,
+    libraries: &str,
+    built: &Path,
+    version: &str,
+) -> Result<()> {
+    let folder = prefix.join(libraries);
+    copy(
+        &root().join("capi/include/pinwise.h"),
+        &prefix.join("include/pinwise.h"),
+    )?;
+    copy(&built.join("libpinwise.a"), &folder.join("libpinwise.a"))?;
+    let link = folder.join("libpinwise.so");
+    std::os::unix::fs::symlink("libpinwise.so.0", &link)
+        .with_context(|| link.display().to_string())?;
+    let path = root().join("capi/pinwise.pc.in");
+    let told = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let told = told
+        .replace("@PREFIX@", told_prefix)
+        .replace("@LIBRARIES@", libraries)
+        .replace("@VERSION@", version);
+    write(&folder.join("pkgconfig/pinwise.pc"), &told)
+}
+
+/// Everybody may read it, and run what can be run, whatever the umask here.
+pub(super) fn readable(folder: &Path) -> Result<()> {
+    step(
+        Command::new("chmod")
+            .args(["--recursive", "u+rwX,go+rX,go-w"])
+            .arg(folder),
+    )
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    std::fs::copy(from, to).with_context(|| format!("{} to {}", from.display(), to.display()))?;
+    Ok(())
+}
+
+/// Compresses a file without a name or a time in it.
+fn packed(path: &Path) -> Result<()> {
+    let mut gzip = Command::new("gzip");
+    let status = gzip.args(["-9n", "--force"]).arg(path).status()?;
+    anyhow::ensure!(status.success(), "gzip {} failed", path.display());
+    Ok(())
+}
