@@ -26,7 +26,7 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
                 clap_complete::generate_to(shell, &mut args::command(), "pinwise", &args.folder)?;
             }
-            clap_complete::generate_to(Nushell, &mut Cli::command(), "pinwise", &args.folder)?;
+            clap_complete::generate_to(Nushell, &mut args::command(), "pinwise", &args.folder)?;
         }
         Generated::Reference => {
             write_file(&args.folder.join("cli.md"), &reference())?;

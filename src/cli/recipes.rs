@@ -49,7 +49,7 @@ pub(super) fn recipes(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     if global.machine != "local" {
-        bail!("recipes looks for programs on this machine; it needs --machine local");
+        bail!("bench recipes looks for programs on this machine; it needs --machine local");
     }
     match &args.name {
         Some(name) => show(name, terminal)?,

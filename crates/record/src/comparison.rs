@@ -325,10 +325,10 @@ impl Comparison {
     /// What it is about, in a few words: the command, or the commands.
     #[must_use]
     pub fn title(&self) -> String {
-        if let (ComparisonStudy::Bench, Some(kernel)) = (
-            &self.study,
-            self.arms.first().and_then(|arm| arm.command.get(2)),
-        ) {
+        // `pinwise bench kernel NAME`, in older records `pinwise kernel NAME`.
+        let words = self.arms.first().map_or(&[][..], |arm| &arm.command);
+        let kernel = words.iter().skip_while(|word| *word != "kernel").nth(1);
+        if let (ComparisonStudy::Bench, Some(kernel)) = (&self.study, kernel) {
             return format!("part of a bench: {kernel}");
         }
         let mut commands: Vec<String> = self

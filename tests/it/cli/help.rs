@@ -2,7 +2,7 @@
 
 use super::{Stage, WIDTH};
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 17] = [
     "compare",
     "search",
     "search predict",
@@ -20,7 +20,6 @@ const COMMANDS: [&str; 18] = [
     "record diff",
     "record prune",
     "record copy",
-    "serve",
 ];
 
 // What each command's help says stands in docs/cli.md, which a test compares.

@@ -105,7 +105,7 @@ fn what_is_wrong_is_told_in_one_line() {
             "the recipe ./binary.toml: it is not UTF-8: invalid utf-8 sequence of 1 bytes from index 0",
         ),
         (
-            "recipes ./tmp/.",
+            "bench recipes ./tmp/.",
             "the recipe ./tmp/.: it is not a regular file",
         ),
         (
@@ -134,7 +134,7 @@ fn what_is_wrong_is_told_in_one_line() {
         ),
         (
             "bench recipes --machine sim:pu:2",
-            "recipes looks for programs on this machine; it needs --machine local",
+            "bench recipes looks for programs on this machine; it needs --machine local",
         ),
     ] {
         let whole = match line.starts_with("compare") && !line.contains(" -- ") {
