@@ -37,12 +37,23 @@ impl Config {
     /// # Errors
     /// `FILE:LINE: reason` where it cannot be read or a value is none.
     pub(super) fn load() -> anyhow::Result<Self> {
-        let Some(path) = path() else {
+        let Some((path, is_named)) = path() else {
             return Ok(Self::default());
         };
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            // HOME can be another user's, as below sudo and setpriv.
+            Err(error)
+                if !is_named
+                    && matches!(
+                        error.kind(),
+                        ErrorKind::NotFound
+                            | ErrorKind::NotADirectory
+                            | ErrorKind::PermissionDenied
+                    ) =>
+            {
+                return Ok(Self::default());
+            }
             Err(error) => return Err(error).context(path.display().to_string()),
         };
         Self::parse(&text)
@@ -137,15 +148,15 @@ fn check_place(text: &str) -> Result<(), String> {
     place.map(drop).map_err(|error| error.to_string())
 }
 
-/// `PINWISE_CONFIG`, else the user's own; empty for none.
+/// `PINWISE_CONFIG` (empty for none), else the user's own; was it named?
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn path() -> Option<PathBuf> {
+fn path() -> Option<(PathBuf, bool)> {
     if let Some(path) = std::env::var_os("PINWISE_CONFIG") {
-        return Some(PathBuf::from(path)).filter(|path| !path.as_os_str().is_empty());
+        return Some((PathBuf::from(path), true)).filter(|(path, _)| !path.as_os_str().is_empty());
     }
     let folder = named_folder("XDG_CONFIG_HOME")
         .or_else(|| named_folder("HOME").map(|home| home.join(".config")))?;
-    Some(folder.join("pinwise/config.toml"))
+    Some((folder.join("pinwise/config.toml"), false))
 }
 
 #[cfg(test)]

@@ -299,8 +299,8 @@ fn contradictions_are_warnings() {
         [4, 2, 1, 1, 1],
         &[
             "CPUs 7 are reported online",
-            "CPU 1 is said to share a core",
-            "CPU 3 is said to share a package",
+            "CPU 1 is reported to share a core",
+            "CPU 3 is reported to share a package",
             "An L3 cache is reported to be shared by CPUs 2-3",
             "NUMA node 1 claims CPUs 2-3 that node 0 claims too",
         ],

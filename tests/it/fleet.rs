@@ -549,19 +549,22 @@ fn studies_with_mistakes_are_refused() {
         &step("\"topology\", \"--mesure\""),
         "study.toml:3:7: run: unexpected argument '--mesure'",
     );
-    check(&step("\"history\""), "makes no record");
-    check(&step("\"kernel\", \"fft\""), "bench measures kernels");
+    check(&step("\"record\", \"history\""), "makes no record");
     check(
-        &step("\"aa\", \"--store=x\", \"--\", \"true\""),
+        &step("\"bench\", \"kernel\", \"fft\""),
+        "bench NAME measures a kernel",
+    );
+    check(
+        &step("\"compare\", \"--store=x\", \"--\", \"true\""),
         "--store is chosen by the fleet",
     );
     check(
-        &step("\"-q\", \"aa\", \"--\", \"true\""),
+        &step("\"-q\", \"compare\", \"--\", \"true\""),
         "-q is chosen by the fleet",
     );
-    check(&step("\"aa\", \"--help\""), "help");
+    check(&step("\"compare\", \"--help\""), "help");
     check(
-        &step("\"aa\", \"--machine\", \"sim:core:x\", \"--\", \"true\""),
+        &step("\"compare\", \"--machine\", \"sim:core:x\", \"--\", \"true\""),
         "--machine",
     );
     let twice = [

@@ -454,7 +454,7 @@ fn what_slurm_refuses_is_told_in_its_words() {
         &["--partition", "short", "--time", "5m"],
         "Requested time limit is invalid",
     );
-    check(&["--nodelist", "n[3-9]"], "Slurm knows no node n5");
+    check(&["--nodelist", "n[3-9]"], "Slurm has no node n5");
     check(&["--nodelist", "n[3-"], "a bracket is not closed");
     check(&["--nodes", "9"], "only 4 nodes");
     check(

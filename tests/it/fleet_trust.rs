@@ -485,7 +485,7 @@ fn odd_names_of_nodes_never_reach_ssh() {
             let (_, err) = texts(&output);
             assert_eq!(output.status.code(), Some(2), "{verb} {value}: {err}");
             assert!(
-                err.contains("fleet.json: ") && err.contains("is no "),
+                err.contains("fleet.json: ") && err.contains("is not "),
                 "{err}"
             );
             assert!(!asked.exists(), "{verb} {value}: ssh was asked");

@@ -388,7 +388,7 @@ fn an_affinity_mask_from_outside_is_respected() {
     );
     if first != last {
         let output = place(&[&format!("cpu:{first}")]);
-        let expected = format!("the affinity mask allows only {last}");
+        let expected = format!("the affinity mask leaves only {last}");
         assert!(texts(&output).1.contains(&expected), "{}", texts(&output).1);
     }
 }

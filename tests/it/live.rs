@@ -577,7 +577,7 @@ fn cgroups_and_units_are_found_and_their_cpusets_told() {
             let other = if cpu == "0" { "cpu:1" } else { "cpu:0" };
             let output = run(&store, &["apply", "--cgroup", &path, "--place", other]);
             let (_, err) = texts(&output);
-            let by = format!("the cpuset {mount}/{name} allows only {cpu}");
+            let by = format!("the cpuset {mount}/{name} leaves only {cpu}");
             assert!(err.contains(&by), "{err}");
         }
         drop(service);

@@ -29,11 +29,11 @@ fn wrong_arguments_are_named_with_a_hint() {
     );
     refused(
         &["--algorithm", "openj9_spin"],
-        &["openj9_spin", "not known in figures"],
+        &["openj9_spin", "exact steps are not known"],
     );
     refused(
         &["--algorithm", "swift_mutex"],
-        &["swift_mutex", "not known in figures"],
+        &["swift_mutex", "exact steps are not known"],
     );
     refused(
         &["--algorithm", "webkit_lock"],

@@ -50,15 +50,17 @@ test('a comparison of 10 arms and 100 runs each', async () => {
     'prog',
   );
   const { id } = (
-    JSON.parse(bench.run('history', '--format', 'json')) as {
+    JSON.parse(bench.run('record', 'history', '--format', 'json')) as {
       records: { id: string }[];
     }
   ).records[0]!;
-  const record = JSON.parse(bench.run('show', '--format', 'json', id)) as {
+  const record = JSON.parse(
+    bench.run('record', 'show', '--format', 'json', id),
+  ) as {
     arms: { runs: unknown[] }[];
   };
   const report = path.join(bench.folder, 'report.html');
-  bench.run('report', id, '-o', report);
+  bench.run('record', 'report', id, '-o', report);
   const views: number[] = [];
   for (let repeat = 0; repeat < REPEATS; repeat += 1) {
     const { page, close } = await open(report);

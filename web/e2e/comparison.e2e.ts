@@ -21,13 +21,15 @@ interface Told {
 function comparison(): { report: string; record: Told } {
   const bench = new Bench();
   const report = bench.comparison();
-  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as {
+  const { records } = JSON.parse(
+    bench.run('record', 'history', '--format', 'json'),
+  ) as {
     records: { id: string }[];
   };
   return {
     report,
     record: JSON.parse(
-      bench.run('show', '--format', 'json', records[0]!.id),
+      bench.run('record', 'show', '--format', 'json', records[0]!.id),
     ) as Told,
   };
 }
@@ -49,7 +51,9 @@ function expectSameAgain(bench: Bench, command: string): void {
     `pinwise() { '${PINWISE}' --store '${bench.store}' -q "$@"; }\n${command} >/dev/null`,
   );
   execFileSync('sh', ['again.sh'], { cwd: bench.folder });
-  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as {
+  const { records } = JSON.parse(
+    bench.run('record', 'history', '--format', 'json'),
+  ) as {
     records: { verdict: string }[];
   };
   expect(records.length).toBe(2);
@@ -299,11 +303,12 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
   );
   const record = JSON.parse(
     bench.run(
+      'record',
       'show',
       '--format',
       'json',
       (
-        JSON.parse(bench.run('history', '--format', 'json')) as {
+        JSON.parse(bench.run('record', 'history', '--format', 'json')) as {
           records: { id: string }[];
         }
       ).records[0]!.id,
@@ -322,7 +327,7 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
   };
   writeFileSync(exported, JSON.stringify(cut));
   const report = path.join(bench.folder, 'cut.html');
-  bench.run('report', exported, '-o', report);
+  bench.run('record', 'report', exported, '-o', report);
   const { page, errors, close } = await open(report);
   expect(await page.locator('p.verdict').textContent()).toContain(
     `after ${5 * record.arms.length} runs`,
@@ -352,17 +357,19 @@ test('a search: its verdict, and candidates narrowed and sorted', async () => {
     '--',
     'prog',
   );
-  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as {
+  const { records } = JSON.parse(
+    bench.run('record', 'history', '--format', 'json'),
+  ) as {
     records: { id: string }[];
   };
   const record = JSON.parse(
-    bench.run('show', '--format', 'json', records[0]!.id),
+    bench.run('record', 'show', '--format', 'json', records[0]!.id),
   ) as {
     verdict: { sentence: string };
     predictions: { arm: string }[];
   };
   const report = path.join(bench.folder, 'search.html');
-  bench.run('report', records[0]!.id, '-o', report);
+  bench.run('record', 'report', records[0]!.id, '-o', report);
   const { page, errors, close } = await open(report);
   expect(await page.locator('p.verdict').textContent()).toBe(
     record.verdict.sentence,
@@ -403,7 +410,7 @@ test('predictions of spinning: algorithms are chosen by keyboard, cliffs are nam
     ),
   );
   const report = path.join(bench.folder, 'spin.html');
-  bench.run('report', file, '-o', report);
+  bench.run('record', 'report', file, '-o', report);
   const { page, errors, close } = await open(report, {
     width: 360,
     height: 740,

@@ -330,7 +330,7 @@ describe('a fleet', () => {
       await page.getByText('Copied').first().waitFor();
       return page.evaluate(() => navigator.clipboard.readText());
     };
-    expect(await copied('Copy a,b,c: names of the nodes that depart')).toBe(
+    expect(await copied('Copy a,b,c: names of the outliers')).toBe(
       'n00003,n00010,n00017',
     );
     expect(await page.locator('.lists').first().textContent()).toContain(
@@ -339,7 +339,7 @@ describe('a fleet', () => {
     await page
       .getByRole('combobox', { name: /^Group/ })
       .selectOption({ label: 'Group 1: EPYC 7000' });
-    expect(await copied('Copy n[1-3]: names of the nodes that depart')).toBe(
+    expect(await copied('Copy n[1-3]: names of the outliers')).toBe(
       'n[00003,00017]',
     );
     await close();
@@ -347,7 +347,7 @@ describe('a fleet', () => {
 
   test('is narrowed by figure and words, and sorted', async () => {
     const { page, close } = await open(reportOf([madeReport()]));
-    const rows = page.locator('.departs').nth(1).locator('tbody tr');
+    const rows = page.locator('.outliers').nth(1).locator('tbody tr');
     expect(await rows.count()).toBe(9);
     await page
       .getByRole('combobox', { name: /^Figure or setting/ })
@@ -356,12 +356,12 @@ describe('a fleet', () => {
     await page
       .getByRole('combobox', { name: /^Figure or setting/ })
       .selectOption({ index: 0 });
-    const words = page.getByLabel(/^Narrow: All that departs/);
+    const words = page.getByLabel(/^Narrow: All anomalies/);
     await words.fill('n00017 latency');
     expect(await rows.count()).toBe(1);
     await words.fill('');
     await page
-      .locator('.departs')
+      .locator('.outliers')
       .nth(1)
       .getByRole('button', { name: 'Ratio' })
       .click();
@@ -379,12 +379,12 @@ describe('a fleet', () => {
           groups: 1,
           nodes: 1000,
           figures: 3,
-          departing: 350,
+          outlying: 350,
           each: 1,
         }),
       ]),
     );
-    const nodes = page.locator('.departs').first();
+    const nodes = page.locator('.outliers').first();
     expect(await nodes.locator('tbody tr').count()).toBe(300);
     expect(await nodes.getByRole('status').textContent()).toBe(
       '300 of 350 shown',
@@ -548,7 +548,7 @@ describe('the keyboard', () => {
     const { page, close } = await open(reportOf([recordOf('topology')!]));
     await settled(page);
     await page.locator('.drawing .cpu[tabindex="0"]').focus();
-    const told = page.locator('.drawing + .told');
+    const told = page.locator('.drawing + .status-line');
     expect(await told.textContent()).toContain('CPU 0,');
     await page.keyboard.press('ArrowRight');
     expect(await told.textContent()).toContain('CPU 1,');
@@ -556,9 +556,9 @@ describe('the keyboard', () => {
     expect(await told.textContent()).toContain('CPU 7,');
     await page.locator('.matrix').focus();
     await page.keyboard.press('ArrowRight');
-    expect(await page.locator('.matrix-frame + .told').textContent()).toMatch(
-      /^CPUs \d+ and \d+: [\d.]+ ns/,
-    );
+    expect(
+      await page.locator('.matrix-frame + .status-line').textContent(),
+    ).toMatch(/^CPUs \d+ and \d+: [\d.]+ ns/);
     await close();
   });
 
@@ -681,7 +681,13 @@ describe('what cannot be shown', () => {
     const text = JSON.stringify(recordOf('comparison'));
     const refused = (argument: string): string => {
       try {
-        bench.run('report', argument, '-o', `${bench.folder}/refused.html`);
+        bench.run(
+          'record',
+          'report',
+          argument,
+          '-o',
+          `${bench.folder}/refused.html`,
+        );
       } catch (error) {
         const told = error as { status: number; stderr: string };
         expect(told.status).toBe(2);

@@ -20,7 +20,7 @@ test.for(KINDS)(
     if (record === null)
       return console.log(`SKIPPED: this machine makes no ${kind}`);
     const file = recordBench().file('shown.json', JSON.stringify(record));
-    const shown = new Set(numbers(recordBench().run('show', file)));
+    const shown = new Set(numbers(recordBench().run('record', 'show', file)));
     const { page, close } = await open(reportOf([record]));
     await page.locator('main h1').first().waitFor();
     const text = await page.evaluate(

@@ -85,7 +85,7 @@ function reported(): { bench: Bench; file: string; report: Told } {
     bench,
     file,
     report: JSON.parse(
-      bench.run('show', '--format', 'json', `${FLEET}.report`),
+      bench.run('record', 'show', '--format', 'json', `${FLEET}.report`),
     ) as Told,
   };
 }
@@ -150,7 +150,9 @@ test('the newest report is first, names outliers, and leads to nodes', async () 
 test('what was asked says how much of what was planted the report names', async () => {
   const { bench, report } = reported();
   const named = new Set(report.outliers.map((outlier) => outlier.node));
-  const plan = JSON.parse(bench.run('show', '--format', 'json', FLEET)) as {
+  const plan = JSON.parse(
+    bench.run('record', 'show', '--format', 'json', FLEET),
+  ) as {
     planted: { node: string }[];
   };
   const found = plan.planted.filter((fault) => named.has(fault.node)).length;

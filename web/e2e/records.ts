@@ -175,7 +175,7 @@ export function reportOf(records: readonly Fields[]): string {
     own.file(`record-${files}-${at}.json`, JSON.stringify(record)),
   );
   const report = path.join(own.folder, `report-${files}.html`);
-  own.run('report', ...inputs, '-o', report);
+  own.run('record', 'report', ...inputs, '-o', report);
   return report;
 }
 

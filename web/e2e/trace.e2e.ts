@@ -57,7 +57,7 @@ function tracePage(): string {
     file,
   );
   const id = /Record (\S+)\./.exec(shown)![1]!;
-  bench.run('report', id, '-o', report);
+  bench.run('record', 'report', id, '-o', report);
   return report;
 }
 
@@ -334,9 +334,11 @@ test('last-level caches colour where a topology of the same machine is at hand',
   bench.run(...machine, 'topology', '--measure', '--seed', '1');
   bench.run(...machine, 'trace', 'import', file);
   const ids = [
-    ...bench.run('history', '--format', 'json').matchAll(/"id":\s*"([^"]+)"/g),
+    ...bench
+      .run('record', 'history', '--format', 'json')
+      .matchAll(/"id":\s*"([^"]+)"/g),
   ].map((match) => match[1]!);
-  bench.run('report', ...ids, '-o', report);
+  bench.run('record', 'report', ...ids, '-o', report);
   const { page, errors, close } = await open(report);
   await page.getByRole('link', { name: /trace/ }).first().click();
   await page.locator('canvas[data-frames]').waitFor();
@@ -434,7 +436,7 @@ test('a flame graph is searched and walked by keyboard', async () => {
     'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done',
   );
   const id = /Record (\S+)\./.exec(shown)![1]!;
-  bench.run('report', id, '-o', report);
+  bench.run('record', 'report', id, '-o', report);
   const { page, errors, close } = await open(report, { width: 360 });
   const figure = page.locator('figure[data-chart="Flame graph"]');
   const canvas = figure.locator('canvas');

@@ -214,7 +214,7 @@ function pointAt(stage: HTMLElement): {
     row.hidden = !stop?.row;
     stage.classList.toggle('can-pick', Boolean(stop?.pick));
     if (!stop) return;
-    tip.textContent = stop.told;
+    tip.textContent = stop.tooltip;
     place(ring, stop.x, stop.y);
     if (stop.row) {
       place(row, 0, stop.row[0]);
@@ -254,7 +254,7 @@ function pointAt(stage: HTMLElement): {
     }
     event.preventDefault();
     go(next);
-    said.textContent = next === null ? '' : (stops[next]?.told ?? '');
+    said.textContent = next === null ? '' : (stops[next]?.tooltip ?? '');
   });
   return {
     said,

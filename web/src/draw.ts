@@ -35,7 +35,7 @@ export interface Stop {
   y: number;
   /** Top and bottom of its row, if it has one. */
   row: readonly [number, number] | null;
-  told: string;
+  tooltip: string;
   pick?: () => void;
 }
 
@@ -81,15 +81,15 @@ function frameOf(panel: Panel, width: number, measure: Measure): Frame {
   if (isRows(panel.y)) {
     const { names, words = [] } = panel.y;
     const wordsAt = width > 560 ? 0 : 1;
-    const told = words.map((word) => word[wordsAt]);
+    const shown = words.map((word) => word[wordsAt]);
     return {
       panel,
       x,
       y: [names.length - 0.5, -0.5],
       yTicks: names.map((_, at) => at),
-      words: told,
+      words: shown,
       left: aside(names) + 12,
-      right: told.length > 0 ? aside(told) + 16 : SIDE,
+      right: shown.length > 0 ? aside(shown) + 16 : SIDE,
     };
   }
   const axis = panel.y;
@@ -357,7 +357,7 @@ function stopsOf(
   const rows = isRows(panel.y);
   const stops = panel.series.flatMap((series) =>
     series.points.flatMap((p): (Stop & { at: number })[] => {
-      if (p.told === undefined || !finite(p.x) || !finite(p.y)) return [];
+      if (p.tooltip === undefined || !finite(p.x) || !finite(p.y)) return [];
       const row = Math.round(p.y);
       return [
         {
@@ -370,7 +370,7 @@ function stopsOf(
                 (y.apply(row + 0.5) as number) + top,
               ]
             : null,
-          told: visible(p.told),
+          tooltip: visible(p.tooltip),
           ...(p.pick ? { pick: p.pick } : {}),
         },
       ];

@@ -41,7 +41,7 @@ export interface Point extends Look {
   /** What its colour stands for. */
   value?: number;
   /** What a tooltip says; points without it are not stops for the keyboard. */
-  told?: string;
+  tooltip?: string;
   /** What a click or Enter does; the table must offer the same. */
   pick?: () => void;
 }

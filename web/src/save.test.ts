@@ -13,8 +13,8 @@ const rows: Panel = {
     {
       interval: 'x',
       points: [
-        { x: 0.25, y: 0, low: 0.2, high: 0.3, told: 'a' },
-        { x: 0.5, y: 1.1, low: null, high: null, told: 'b' },
+        { x: 0.25, y: 0, low: 0.2, high: 0.3, tooltip: 'a' },
+        { x: 0.5, y: 1.1, low: null, high: null, tooltip: 'b' },
       ],
     },
     { line: 'straight', points: [{ x: 0, y: 0 }] },
@@ -43,7 +43,7 @@ test('times are dates, cells have the label of their column and their value', ()
       x: { title: 'CPUs', label: (at) => `${2 ** at}` },
       y: { title: 'Algorithm', names: ['spins'] },
       series: [
-        { box: 'cell', points: [{ x: 3, y: 0, value: 1.5, told: 'c' }] },
+        { box: 'cell', points: [{ x: 3, y: 0, value: 1.5, tooltip: 'c' }] },
       ],
     },
   ]);

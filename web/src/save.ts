@@ -74,7 +74,7 @@ export function csvOf(panels: readonly Panel[]): string {
   const lines = panels.flatMap(({ x, y, series }) =>
     series.flatMap((one) =>
       one.points.flatMap((p) => {
-        if (p.y === null || (one.name === undefined && p.told === undefined))
+        if (p.y === null || (one.name === undefined && p.tooltip === undefined))
           return [];
         return [
           [

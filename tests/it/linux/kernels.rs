@@ -105,7 +105,7 @@ fn on_small_disk(files: u32) -> Option<(std::process::Output, String)> {
     let folder = tempfile::tempdir().unwrap();
     let mount = format!("mount -t tmpfs -o size=64m,nr_inodes={files} none \"$0\"");
     let script = format!(
-        "{mount} || exit 99; \"$1\" --store none kernel tree --size 3400000 --folder \"$0\"; \
+        "{mount} || exit 99; \"$1\" --store none bench kernel tree --size 3400000 --folder \"$0\"; \
          status=$?; echo left $(ls -A \"$0\"); exit $status"
     );
     let output = Command::new("unshare")

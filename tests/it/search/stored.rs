@@ -86,8 +86,7 @@ fn hostile_strings_are_shown_safely() {
         record["tags"] = json!([hostile]);
     });
     for line in [
-        "record",
-        "history",
+        "record history",
         "record show last",
         "record show last --format svg",
     ] {

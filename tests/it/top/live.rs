@@ -203,7 +203,7 @@ fn a_terminal_that_is_closed_ends_it() {
     }
     for tier in ["proc", "switch"] {
         let mut shown = Shown::start(&format!("--tier {tier} --pid {}", std::process::id()));
-        shown.wait_for("leave");
+        shown.wait_for("quit");
         let pid = shown.pid();
         // What made the terminal is killed outright: nobody sends a key.
         shown.script.kill().unwrap();

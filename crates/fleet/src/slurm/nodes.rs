@@ -121,7 +121,7 @@ fn by_name(wanted: &Wanted, list: &str, nodes: &[Node]) -> Result<Choice, Launch
     let mut chosen = Vec::new();
     for name in &names {
         let node = known.get(name.as_str()).ok_or_else(|| {
-            let hint = "sinfo -N lists those that there are";
+            let hint = "sinfo -N lists the nodes";
             LaunchError::Wanted(format!("--nodelist: Slurm has no node {name} ({hint})"))
         })?;
         chosen.push(*node);

@@ -98,7 +98,10 @@ fn nodes_that_do_not_fit_are_named() {
         assert!(!error.contains('\n'), "{error}");
     };
     check(&Wanted::default(), "no nodes given");
-    check(&of_list("n[1-9]"), "Slurm knows no node n5");
+    check(
+        &of_list("n[1-9]"),
+        "Slurm has no node n5 (sinfo -N lists the nodes)",
+    );
     check(&of_list("n["), "--nodelist 'n[': a bracket is not closed");
     check(
         &of_partition("nope"),

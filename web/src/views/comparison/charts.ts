@@ -120,7 +120,7 @@ function ratioSeries(rows: readonly RatioLine[], isUp: boolean): Series {
         y: at,
         low: r.low,
         high: r.high,
-        told: `${r.name}\n${r.change}${r.interval ? ` (${r.interval})` : ''}\n${r.word}`,
+        tooltip: `${r.name}\n${r.change}${r.interval ? ` (${r.interval})` : ''}\n${r.word}`,
       };
     }),
   };
@@ -234,7 +234,7 @@ function cloud(
       x: d.value,
       y: row + across[at]! * half,
       isHollow: d.isScreening,
-      told: `${line.name}\n${quantity(d.value, unit)}${d.block === null ? '' : `, block ${d.block}`}`,
+      tooltip: `${line.name}\n${quantity(d.value, unit)}${d.block === null ? '' : `, block ${d.block}`}`,
     })),
   };
 }

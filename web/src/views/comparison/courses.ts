@@ -9,7 +9,7 @@ import { along, metricName } from './charts';
 import type { ArmLine, Moment } from './shape';
 import { moments, quantileRows, steps, timeSummary, wander } from './shape';
 
-/** Arms that are told apart by colour and shape; of more, all dots look alike. */
+/** Arms that are distinguished by colour and shape; of more, all dots look alike. */
 const MOST_APART = 8;
 /** Curves of the distribution shown at first; others are a click away. */
 const MOST_CURVES = 6;
@@ -137,7 +137,7 @@ function cloud(
     ...cloudLook(line, arm, isApart, highlighted),
     points: all.flatMap((m) =>
       m.arm === arm
-        ? [{ x: m.at, y: m.ratio, told: momentTold(m, line.name) }]
+        ? [{ x: m.at, y: m.ratio, tooltip: momentTooltip(m, line.name) }]
         : [],
     ),
   };
@@ -162,7 +162,7 @@ const load = (
   }),
 });
 
-function momentTold(moment: Moment, arm: string): string {
+function momentTooltip(moment: Moment, arm: string): string {
   const block = moment.block === null ? '' : `, block ${moment.block}`;
   return `${arm}\n${change(moment.ratio)} against its median\n${quantity(moment.at, 's')} after the start${block}`;
 }
@@ -206,7 +206,7 @@ export function spreadPlan(
           points: steps(line.dots.map((d) => d.value)).map(([x, y]) => ({
             x,
             y,
-            told: `${line.name}\n${percent(y, 0)} up to ${quantity(x, unit)}`,
+            tooltip: `${line.name}\n${percent(y, 0)} up to ${quantity(x, unit)}`,
           })),
         })),
       },

@@ -72,7 +72,7 @@ function machineChanges(diff: DiffRecord): HTMLElement {
   if (changes.length === 0)
     return section(
       'Machine',
-      h('p', {}, 'The machine is told to be the same.'),
+      h('p', {}, 'Both records name the same machine.'),
     );
   return section(
     'Machine',
@@ -138,7 +138,7 @@ function plan(rows: readonly RatioRow[]): ChartPlan {
               y,
               low: r.low,
               high: r.high,
-              told: `${r.name}\n${changeText(r) ?? ''}: ${VERDICTS[r.verdict] ?? r.verdict}`,
+              tooltip: `${r.name}\n${changeText(r) ?? ''}: ${VERDICTS[r.verdict] ?? r.verdict}`,
             })),
           },
         ],

@@ -130,7 +130,7 @@ function planOf(
             y: point.figure.value,
             low: point.figure.low,
             high: point.figure.high,
-            told: pointWords(point),
+            tooltip: pointWords(point),
             pick: () =>
               page.go(`#/record/${encodeURIComponent(point.entry.id)}`),
           })),

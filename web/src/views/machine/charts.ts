@@ -117,7 +117,7 @@ function ladderPanel(ladder: NonNullable<Measured['ladder']>): Panel {
           y: p.ns.value,
           low: p.ns.low,
           high: p.ns.high,
-          told: `${bytes(p.bytes)}: ${intervalWords(p.ns, 'ns')}`,
+          tooltip: `${bytes(p.bytes)}: ${intervalWords(p.ns, 'ns')}`,
         })),
       },
     ],
@@ -155,7 +155,7 @@ export function bandwidthPlan(rows: Measured['bandwidth']): ChartPlan {
               y: places.indexOf(whereOf(row)),
               low: row.gbPerS.low,
               high: row.gbPerS.high,
-              told: `${stream}, ${whereOf(row)}: ${digits(row.gbPerS.value)} GB/s`,
+              tooltip: `${stream}, ${whereOf(row)}: ${digits(row.gbPerS.value)} GB/s`,
             })),
         })),
       },
@@ -204,7 +204,7 @@ export function loadedPlan(rows: Measured['loaded']): ChartPlan {
               y: row.ns.value,
               low: row.ns.low,
               high: row.ns.high,
-              told: loadedWords(row),
+              tooltip: loadedWords(row),
             })),
           },
         ],
@@ -251,7 +251,7 @@ export function driftPlan(pair: DriftPair): ChartPlan {
   );
   return {
     name: `CPUs ${pair.a} and ${pair.b} over time`,
-    summary: `${states.join(', ') || 'No states were told apart'}.`,
+    summary: `${states.join(', ') || 'No distinct states were found'}.`,
     panels: (): Panel[] => [
       {
         height: 180,
@@ -266,7 +266,7 @@ export function driftPlan(pair: DriftPair): ChartPlan {
             .map(([x, y]) => ({
               x,
               y,
-              told: `${digits(x)} s: ${quantity(y, 'ns')}`,
+              tooltip: `${digits(x)} s: ${quantity(y, 'ns')}`,
             })),
         })),
       },

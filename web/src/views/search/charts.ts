@@ -113,11 +113,11 @@ const cloud = (
     y: p.came,
     low: p.low,
     high: p.high,
-    told: againstTold(p, unit),
+    tooltip: againstTooltip(p, unit),
   })),
 });
 
-function againstTold(p: Against, unit: string): string {
+function againstTooltip(p: Against, unit: string): string {
   const interval =
     p.low !== null && p.high !== null
       ? ` (${quantity(p.low, unit)} to ${quantity(p.high, unit)})`
@@ -186,7 +186,7 @@ function progressPanels(
             y: s.predicted,
             low: s.low,
             high: s.high,
-            told: stepTold(s, unit),
+            tooltip: stepTooltip(s, unit),
           })),
         },
       ],
@@ -212,7 +212,7 @@ function progressPanels(
           points: steps.map((s) => ({
             x: s.runs,
             y: s.doubt,
-            told: stepTold(s, unit),
+            tooltip: stepTooltip(s, unit),
           })),
         },
       ],
@@ -220,7 +220,7 @@ function progressPanels(
   ];
 }
 
-function stepTold(step: Step, unit: string): string {
+function stepTooltip(step: Step, unit: string): string {
   const doubt = step.doubt === null ? '' : `\ndoubt ${percent(step.doubt)}`;
   return `after ${step.runs} runs ${step.leader}\n${quantity(step.predicted, unit)}${doubt}`;
 }
@@ -256,7 +256,7 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
               y,
               low: r.low,
               high: r.high,
-              told: `${r.meaning}\n${r.change} (${r.interval})`,
+              tooltip: `${r.meaning}\n${r.change} (${r.interval})`,
             })),
           },
         ],

@@ -168,7 +168,7 @@ function sharePlan(record: SpinAttachRecord): ChartPlan | null {
                       y,
                       colour:
                         r.name === 'work' ? COLOURS.neutral : seriesColour(1),
-                      told: `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`,
+                      tooltip: `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`,
                     },
                   ],
             ),

@@ -66,7 +66,7 @@ export function curvePlan(
             points: c.points.map(([x, y]) => ({
               x,
               y,
-              told: `${name(c)}\n${count(x, 'CPU')}: ${ms(y)}`,
+              tooltip: `${name(c)}\n${count(x, 'CPU')}: ${ms(y)}`,
             })),
           };
         }),
@@ -119,12 +119,12 @@ export function mapPlan(record: Predicted): ChartPlan | null {
   );
   if (counts.length < 2 || known.length === 0) return null;
   const marks = cliffMarks(record);
-  const told = [...marks].map(
+  const texts = [...marks].map(
     ([name, at]) => `${name} from ${at.map((m) => m.cpus).join(', ')}`,
   );
   return {
     name: 'Cliffs',
-    summary: `Total spin of each algorithm with each number of CPUs; a bar marks a number from which it spins at least a quarter longer at once: ${told.length > 0 ? `${told.slice(0, 5).join('; ')}${told.length > 5 ? ' …' : '.'}` : 'there is none.'} Blank: it does not spin.`,
+    summary: `Total spin of each algorithm with each number of CPUs; a bar marks a number from which it spins at least a quarter longer at once: ${texts.length > 0 ? `${texts.slice(0, 5).join('; ')}${texts.length > 5 ? ' …' : '.'}` : 'there is none.'} Blank: it does not spin.`,
     panels: () => mapPanels(record, known, counts, marks),
     table: {
       caption:
@@ -187,7 +187,7 @@ function mapPanels(
             y,
             colour: colourAt(LIGHT.scale, shareOf(spin, low, high)),
             value: spin,
-            told: `${known[y]}\n${count(cpus, 'CPU')}: ${ms(spin)}`,
+            tooltip: `${known[y]}\n${count(cpus, 'CPU')}: ${ms(spin)}`,
           })),
         },
         ...['#000000', '#ffffff'].map((colour, inner): Series => ({
@@ -247,7 +247,7 @@ export function ladderPlan(record: Predicted, cpus: number): ChartPlan | null {
     points: names.flatMap((algorithm, y) => {
       const x = value(y);
       return x && x > 0
-        ? [{ x, y, told: `${algorithm}\n${name}: ${ms(x)}` }]
+        ? [{ x, y, tooltip: `${algorithm}\n${name}: ${ms(x)}` }]
         : [];
     }),
   });

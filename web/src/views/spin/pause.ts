@@ -82,7 +82,7 @@ function plan(
       typeof l.pause_ns === 'number' ? [{ x: l.pause_ns, y }] : [],
     ),
   );
-  const told = (point: { x: number; y: number }): string =>
+  const tooltip = (point: { x: number; y: number }): string =>
     `CPU ${cpus[point.y]?.cpu ?? ''}\n${quantity(point.x, 'ns')}`;
   return {
     name: `Cost of a ${record.instruction ?? 'hint'}`,
@@ -105,14 +105,17 @@ function plan(
               y,
               low: c.pause_ns_low ?? null,
               high: c.pause_ns_high ?? null,
-              told: told({ x: c.pause_ns!, y }),
+              tooltip: tooltip({ x: c.pause_ns!, y }),
             })),
           },
           {
             shape: 'diamond',
             isHollow: true,
             colour: seriesColour(1),
-            points: levels.map((level) => ({ ...level, told: told(level) })),
+            points: levels.map((level) => ({
+              ...level,
+              tooltip: tooltip(level),
+            })),
           },
         ],
       },

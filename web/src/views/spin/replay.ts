@@ -23,10 +23,10 @@ import { replayPoints } from './shape';
 
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {
-  const told = record as SpinReplayRecord;
+  const known = record as SpinReplayRecord;
   const replay = {
-    ...told,
-    algorithms: (told.algorithms ?? []).filter(
+    ...known,
+    algorithms: (known.algorithms ?? []).filter(
       (of) => typeof of.algorithm === 'string',
     ),
   };
@@ -137,7 +137,7 @@ function latenessSeries(points: readonly ReplayPoint[]): Series[] {
               ...(p.low !== null && p.low > 0
                 ? { low: p.low, high: p.high }
                 : {}),
-              told: pointTold(p),
+              tooltip: pointTooltip(p),
             },
           ]
         : [],
@@ -167,7 +167,7 @@ function latenessSeries(points: readonly ReplayPoint[]): Series[] {
   ].filter((series) => series.points.length > 0);
 }
 
-function pointTold(point: ReplayPoint): string {
+function pointTooltip(point: ReplayPoint): string {
   const parts = [`${point.at_ms} ms`];
   if (point.predicted !== null) parts.push(`predicted ${us(point.predicted)}`);
   if (point.measured !== null) parts.push(`measured ${us(point.measured)}`);
@@ -229,7 +229,7 @@ function contentionPanels(
             {
               x: c.threads,
               y,
-              told: `${count(c.threads, 'thread')}\n${words(y)}`,
+              tooltip: `${count(c.threads, 'thread')}\n${words(y)}`,
             },
           ]
         : [];
