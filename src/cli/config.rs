@@ -9,6 +9,7 @@ use clap::builder::ArgPredicate;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::input::read_text;
 use super::named_folder;
 use super::values::{parse_duration, parse_margin};
 use pinwise_placement::Placement;
@@ -40,20 +41,9 @@ impl Config {
         let Some((path, is_named)) = path() else {
             return Ok(Self::default());
         };
-        let text = match std::fs::read_to_string(&path) {
+        let text = match read_text(&path, LARGEST) {
             Ok(text) => text,
-            // HOME can be another user's, as below sudo and setpriv.
-            Err(error)
-                if !is_named
-                    && matches!(
-                        error.kind(),
-                        ErrorKind::NotFound
-                            | ErrorKind::NotADirectory
-                            | ErrorKind::PermissionDenied
-                    ) =>
-            {
-                return Ok(Self::default());
-            }
+            Err(error) if !is_named && is_out_of_reach(&error) => return Ok(Self::default()),
             Err(error) => return Err(error).context(path.display().to_string()),
         };
         Self::parse(&text)
@@ -125,6 +115,20 @@ impl Config {
             .map(|place| place.get_ref().clone())
             .collect()
     }
+}
+
+/// Bytes of the largest file.
+const LARGEST: u64 = 1 << 16;
+
+/// Nothing is there for this user: HOME can be another's, as below sudo.
+fn is_out_of_reach(error: &anyhow::Error) -> bool {
+    let kind = error
+        .downcast_ref::<std::io::Error>()
+        .map(std::io::Error::kind);
+    matches!(
+        kind,
+        Some(ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied)
+    )
 }
 
 /// Says what is wrong with a value.

@@ -195,22 +195,6 @@ fn ascii(text: &str) -> String {
     plain
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_for_plain_terminals_is_ascii() {
-        let text = "ratio −3.1…+2.0 % · ±1 % → Run: a × b, 3 µs │ ü";
-        let plain = ascii(text);
-        assert_eq!(
-            plain,
-            "ratio -3.1...+2.0 % - +/-1 % -> Run: a x b, 3 us | ?"
-        );
-        assert!(plain.is_ascii());
-    }
-}
-
 /// The library's words for an error of the system end with its number, which
 /// helps nobody. Later lines are a command's own and stay as they are.
 fn without_number(sentence: &str) -> String {
@@ -229,4 +213,20 @@ fn without_number(sentence: &str) -> String {
 
 fn visible_lines(text: &str) -> String {
     text.lines().map(visible).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_for_plain_terminals_is_ascii() {
+        let text = "ratio −3.1…+2.0 % · ±1 % → Run: a × b, 3 µs │ ü";
+        let plain = ascii(text);
+        assert_eq!(
+            plain,
+            "ratio -3.1...+2.0 % - +/-1 % -> Run: a x b, 3 us | ?"
+        );
+        assert!(plain.is_ascii());
+    }
 }

@@ -541,10 +541,8 @@ fn studies_with_mistakes_are_refused() {
     };
     let step = |run: &str| format!("[[step]]\nname = \"a\"\nrun = [{run}]\n");
     check("", "study.toml:1:1: there is no step");
-    check(
-        &step("\"topology\""),
-        "study.toml:3:7: run: topology makes a record with --measure",
-    );
+    let alone = step("\"topology\"");
+    check(&alone, "3:7: run: topology makes a record with --measure");
     check(
         &step("\"topology\", \"--mesure\""),
         "study.toml:3:7: run: unexpected argument '--mesure'",
@@ -554,14 +552,11 @@ fn studies_with_mistakes_are_refused() {
         &step("\"bench\", \"kernel\", \"fft\""),
         "bench NAME measures a kernel",
     );
-    check(
-        &step("\"compare\", \"--store=x\", \"--\", \"true\""),
-        "--store is chosen by the fleet",
-    );
-    check(
-        &step("\"-q\", \"compare\", \"--\", \"true\""),
-        "-q is chosen by the fleet",
-    );
+    for option in ["--store=x", "-q"] {
+        let name = option.trim_end_matches("=x");
+        let run = step(&format!("\"{option}\", \"compare\", \"--\", \"true\""));
+        check(&run, &format!("{name} is chosen by the fleet"));
+    }
     check(&step("\"compare\", \"--help\""), "help");
     check(
         &step("\"compare\", \"--machine\", \"sim:core:x\", \"--\", \"true\""),

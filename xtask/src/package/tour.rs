@@ -97,9 +97,9 @@ fn debian() -> Result<PathBuf> {
         "no debootstrap in PATH (apt-get install debootstrap)"
     );
     let release = std::fs::read_to_string("/etc/os-release")?;
-    let told = |name: &str| release.lines().find_map(|line| line.strip_prefix(name));
-    ensure!(told("ID=") == Some("debian"), "this host is not Debian");
-    let suite = told("VERSION_CODENAME=").context("/etc/os-release names no release")?;
+    let printed = |name: &str| release.lines().find_map(|line| line.strip_prefix(name));
+    ensure!(printed("ID=") == Some("debian"), "this host is not Debian");
+    let suite = printed("VERSION_CODENAME=").context("/etc/os-release names no release")?;
     let folder = target().join(format!("clean-{suite}"));
     let stamp = folder.join("var/lib/dpkg/clean");
     if !stamp.exists() {
@@ -130,32 +130,35 @@ fn install(folder: &Path, made: &Made) -> Result<()> {
 
 /// What a new user does first.
 fn tour(version: &str, root: &Path) -> Result<()> {
-    let told = pinwise(root, &["--version"])?;
+    let printed = pinwise(root, &["--version"])?;
     ensure!(
-        told.trim() == format!("pinwise {version}"),
-        "--version said '{told}'"
+        printed.trim() == format!("pinwise {version}"),
+        "--version said '{printed}'"
     );
-    let told = pinwise(root, &["topology"])?;
-    ensure!(told.contains("CPU"), "topology said:\n{told}");
-    let told = pinwise(
+    let printed = pinwise(root, &["topology"])?;
+    ensure!(printed.contains("CPU"), "topology said:\n{printed}");
+    let printed = pinwise(
         root,
         &[
             "compare",
             "--budget",
             "10s",
-            "pinwise kernel whetstone --threads 1 --work 4",
-            "pinwise kernel whetstone --threads 1 --work 12",
+            "pinwise bench kernel whetstone --threads 1 --work 4",
+            "pinwise bench kernel whetstone --threads 1 --work 12",
         ],
     )?;
-    ensure!(told.contains("slower"), "compare said:\n{told}");
-    pinwise(root, &["report", "last", "--output", "/tmp/report.html"])?;
+    ensure!(printed.contains("slower"), "compare said:\n{printed}");
+    pinwise(
+        root,
+        &["record", "report", "last", "--output", "/tmp/report.html"],
+    )?;
     let path = root.join("tmp/report.html");
     let page = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    for part in ["Content-Security-Policy", "pinwise kernel whetstone"] {
+    for part in ["Content-Security-Policy", "pinwise bench kernel whetstone"] {
         ensure!(page.contains(part), "the report lacks '{part}'");
     }
-    let told = pinwise(root, &["doctor"])?;
-    ensure!(!told.trim().is_empty(), "doctor said nothing");
+    let printed = pinwise(root, &["doctor"])?;
+    ensure!(!printed.trim().is_empty(), "doctor said nothing");
     for file in ["man/man1/pinwise.1.gz", "doc/pinwise/THIRD-PARTY.txt"] {
         let path = root.join("usr/share").join(file);
         ensure!(path.is_file(), "{} is not installed", path.display());
@@ -213,8 +216,8 @@ fn foreign(made: &Made) -> Result<()> {
         for arguments in [&["--version"][..], &["topology"]] {
             let mut command = Command::new(&qemu);
             command.args(["-L", &format!("/usr/{}", target.multiarch())]);
-            let told = succeeded(&command.arg(binary).args(arguments).output()?, arguments)?;
-            ensure!(!told.trim().is_empty(), "{arguments:?} said nothing");
+            let printed = succeeded(&command.arg(binary).args(arguments).output()?, arguments)?;
+            ensure!(!printed.trim().is_empty(), "{arguments:?} said nothing");
         }
         eprintln!("xtask: pinwise for {} runs in QEMU", target.triple);
     }
