@@ -224,9 +224,63 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("More", &["reproduce", "completions"]),
 ];
 
+/// Options that `-h` leaves to `--help`, whichever command has them.
+const RARE: [&str; 37] = [
+    "abort_if_worse",
+    "arms",
+    "color",
+    "confirm",
+    "emit",
+    "environment",
+    "export_csv",
+    "export_hyperfine",
+    "export_markdown",
+    "folded",
+    "input",
+    "instructions",
+    "isa",
+    "judge",
+    "least_within",
+    "machines",
+    "metric_command",
+    "metric_url",
+    "names",
+    "no_cost",
+    "output",
+    "parameter_lists",
+    "placebo",
+    "precision",
+    "real",
+    "require_verdict",
+    "sample",
+    "score",
+    "seed",
+    "settle",
+    "show_output",
+    "stacks",
+    "tags",
+    "threads_env",
+    "timeout",
+    "trace",
+    "units",
+];
+
+/// The same with a short help that is short.
+fn brief(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| {
+        let is_rare = RARE.contains(&arg.get_id().as_str());
+        let is_option = arg.get_long().is_some();
+        match is_rare && is_option {
+            true => arg.hide_short_help(true),
+            false => arg,
+        }
+    });
+    command.mut_subcommands(brief)
+}
+
 /// The whole command line, its commands in groups.
 pub(super) fn command() -> clap::Command {
-    let command = Cli::command();
+    let command = brief(Cli::command());
     let mut groups = String::new();
     for (heading, names) in GROUPS {
         groups.push_str(heading);

@@ -275,7 +275,7 @@ fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
             is_open = true;
             terminal.warn(&format!(
                 "{gate} is undecided: {}",
-                undecided_gate(contrast)
+                undecided_gate(contrast, limit, args.require_verdict)
             ));
         }
         let is_judged = |name: &str| {
@@ -297,15 +297,20 @@ fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
     Exit::Done
 }
 
-fn undecided_gate(contrast: &ContrastRecord) -> String {
+fn undecided_gate(contrast: &ContrastRecord, limit: f64, has_status: bool) -> String {
     let ContrastRecord { arm, baseline, .. } = contrast;
-    match contrast.high {
+    let is_above = contrast.low.is_some_and(|low| low > 1.0 + limit);
+    let why = match contrast.high {
+        // What withholds the verdict is in the sentence.
+        Some(_) if is_above => contrast.sentence.clone(),
         Some(high) => format!(
-            "{arm} may cost up to {} more than {baseline}. (With --require-verdict the exit status is 3.)",
+            "{arm} may cost up to {} more than {baseline}.",
             percent(high - 1.0)
         ),
-        None => format!(
-            "too few blocks for a verdict on {arm} against {baseline}. (With --require-verdict the exit status is 3.)"
-        ),
+        None => format!("too few blocks for a verdict on {arm} against {baseline}."),
+    };
+    match has_status {
+        true => why,
+        false => format!("{why} (With --require-verdict the exit status is 3.)"),
     }
 }

@@ -54,7 +54,11 @@ impl Config {
         let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
         let config: Self = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            (line(at), error.message().to_owned())
+            let hint = match error.message().ends_with("expected a string") {
+                true => " (in quotes)",
+                false => "",
+            };
+            (line(at), format!("{}{hint}", error.message()))
         })?;
         let checks = [
             (&config.store, check_store as Check),
@@ -190,7 +194,10 @@ mod tests {
         assert!(
             refused("places = [\"os-default\",\n  \"everywhere\"]").starts_with("2: 'everywhere'")
         );
-        assert!(refused("store = 1").starts_with("1: "));
+        assert_eq!(
+            refused("min-effect = 2"),
+            "1: invalid type: integer `2`, expected a string (in quotes)"
+        );
     }
 
     #[test]

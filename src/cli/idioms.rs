@@ -30,7 +30,7 @@ const COMMANDS: [(&[&str], &str); 8] = [
             "hwloc-bind",
             "likwid-pin",
         ],
-        "pinwise run --place 0-3 PROGRAM, or --place one-per-core and its like",
+        "pinwise run --place CPUS -- PROGRAM, such as --place 0 or --place one-per-core",
     ),
     (
         &["hyperfine", "time", "measure", "benchmark", "cmp"],
@@ -137,7 +137,9 @@ fn command_of(arguments: &[OsString]) -> Command {
 /// The command below another one that is called so, as it is typed.
 fn nested(word: &str) -> Option<String> {
     let command = args::command();
-    let mut outer = command.get_subcommands();
+    // What is done with records comes before what only some kinds have.
+    let record = command.find_subcommand("record").into_iter();
+    let mut outer = record.chain(command.get_subcommands());
     let outer = outer.find(|outer| outer.find_subcommand(word).is_some())?;
     Some(format!("pinwise {} {word}", outer.get_name()))
 }

@@ -68,16 +68,19 @@ use terminal::Terminal;
 /// Runs pinwise with these arguments, the program's name first.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = idioms::with_help(arguments.into_iter().collect());
-    let config = match config::Config::load() {
-        Ok(config) => config,
-        Err(error) => {
-            Terminal::plain().error(&format!("{error:#}"));
-            return Exit::Error;
-        }
+    let (config, unread) = match config::Config::load() {
+        Ok(config) => (config, None),
+        Err(error) => (config::Config::default(), Some(error)),
     };
     let parsed = config
         .apply(args::command())
         .try_get_matches_from(&arguments);
+    // Help and version need no defaults.
+    let needs_defaults = parsed.as_ref().err().is_none_or(clap::Error::use_stderr);
+    if let Some(error) = unread.filter(|_| needs_defaults) {
+        Terminal::plain().error(&format!("{error:#}"));
+        return Exit::Error;
+    }
     let mut cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &arguments),

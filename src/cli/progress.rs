@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::terminal::Terminal;
 use pinwise_format::duration;
 use pinwise_report::visible;
 use pinwise_stats::confirm::{Contrast, Decision};
@@ -29,29 +30,38 @@ const SHOWN: usize = 3;
 #[derive(Debug)]
 pub(super) struct ProgressLine {
     bar: ProgressBar,
+    terminal: Terminal,
 }
 
 impl ProgressLine {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(terminal: &Terminal) -> Self {
         let target = ProgressDrawTarget::stderr_with_hz(RATE);
         let bar = ProgressBar::with_draw_target(Some(u64::from(STEPS)), target);
-        let style = ProgressStyle::with_template("{bar:20} {elapsed} · {wide_msg}")
+        let template = terminal.on_stderr("{bar:20} {elapsed} · {wide_msg}");
+        let style = ProgressStyle::with_template(&template)
             .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = match terminal.stderr_is_ascii() {
+            true => style.progress_chars("##-"),
+            false => style,
+        };
         bar.set_style(style);
         bar.set_message("preparing");
         bar.enable_steady_tick(TICK);
-        Self { bar }
+        Self {
+            bar,
+            terminal: *terminal,
+        }
     }
 
     pub(super) fn show(&mut self, progress: &Progress<'_>) {
         self.bar.set_position(steps(progress.fraction));
-        self.bar.set_message(message(progress));
+        self.set_message(&message(progress));
     }
 
     /// A step of measuring the machine itself.
     pub(super) fn show_step(&mut self, step: &Step) {
         self.bar.set_position(steps(step.fraction));
-        self.bar.set_message(format!(
+        self.set_message(&format!(
             "measuring {} · at most {} left",
             step.part,
             duration(step.left)
@@ -66,15 +76,18 @@ impl ProgressLine {
             most => progress.runs as f64 / most as f64,
         };
         self.bar.set_position(steps(done));
-        self.bar.set_message(of_search(progress));
+        self.set_message(&of_search(progress));
     }
 
     /// A part of an experiment that is not a comparison.
     pub(super) fn show_part(&mut self, what: &str, done: usize, all: usize) {
         self.bar
             .set_position(steps(done as f64 / all.max(1) as f64));
-        self.bar
-            .set_message(format!("{what} {} of {all}", done + 1));
+        self.set_message(&format!("{what} {} of {all}", done + 1));
+    }
+
+    fn set_message(&self, text: &str) {
+        self.bar.set_message(self.terminal.on_stderr(text));
     }
 
     /// Prints something above the line.
@@ -106,13 +119,14 @@ fn message(progress: &Progress<'_>) -> String {
         phase => format!("{phase}, block {block}"),
     };
     let mut text = format!("{block}: {} runs", visible(progress.arm));
-    for interval in intervals(progress) {
-        text.push_str(&format!(" · {interval}"));
-    }
     if progress.left_s.is_finite()
         && let Ok(left) = Duration::try_from_secs_f64(progress.left_s)
     {
         text.push_str(&format!(" · at most {} left", duration(left)));
+    }
+    // Last, since a narrow terminal cuts the end.
+    for interval in intervals(progress) {
+        text.push_str(&format!(" · {interval}"));
     }
     text
 }

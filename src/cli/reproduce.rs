@@ -94,7 +94,9 @@ impl<'a> ProgressReporter<'a> {
     fn new(terminal: &'a Terminal, simulated: bool) -> Self {
         Self {
             simulated,
-            line: terminal.shows_progress().then(ProgressLine::new),
+            line: terminal
+                .shows_progress()
+                .then(|| ProgressLine::new(terminal)),
             terminal,
         }
     }

@@ -136,11 +136,21 @@ impl Terminal {
         self.to_stderr(text);
     }
 
-    fn to_stderr(self, text: &str) {
-        let text = match self.error_is_ascii {
+    /// Text as standard error can show it.
+    pub(super) fn on_stderr(self, text: &str) -> String {
+        match self.error_is_ascii {
             true => ascii(text),
             false => text.to_owned(),
-        };
+        }
+    }
+
+    /// Is standard error a terminal that shows nothing but ASCII?
+    pub(super) const fn stderr_is_ascii(self) -> bool {
+        self.error_is_ascii
+    }
+
+    fn to_stderr(self, text: &str) {
+        let text = self.on_stderr(text);
         // Nothing can be done if this fails.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }

@@ -23,7 +23,9 @@ impl<'a> Watch<'a> {
             store,
             failure: None,
             begun: None,
-            progress: terminal.shows_progress().then(ProgressLine::new),
+            progress: terminal
+                .shows_progress()
+                .then(|| ProgressLine::new(terminal)),
             terminal,
         }
     }

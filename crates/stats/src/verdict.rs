@@ -287,14 +287,26 @@ const WIDTHS: [f64; 7] = [0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 /// Half-widths that are offered at most.
 const OFFERED: usize = 3;
 
+/// What more time buys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prices {
+    /// In words.
+    pub text: String,
+    /// There is no interval yet: the offer is the first one.
+    pub is_first: bool,
+}
+
 /// What more time buys where the comparison is undecided: `about 20 s more for
 /// ±5.0 %, 2 min for ±2.0 %`, from the contrast that is farthest from an answer.
 /// `None` where nothing within an hour is of use.
 #[must_use]
-pub fn prices(look: &Look, setting: &Setting<'_>) -> Option<String> {
+pub fn prices(look: &Look, setting: &Setting<'_>) -> Option<Prices> {
     let Some(open) = farthest(look) else {
         let first = time_for_first_claim(look.blocks, setting);
-        return (first <= LONG).then(|| format!("{} more for a first verdict", spoken(first)));
+        return (first <= LONG).then(|| Prices {
+            text: format!("{} more for a first verdict", spoken(first)),
+            is_first: true,
+        });
     };
     let width = open.interval.half_width();
     let target = wanted_half_width(open, setting.delta);
@@ -317,7 +329,10 @@ pub fn prices(look: &Look, setting: &Setting<'_>) -> Option<String> {
         }
     });
     let texts: Vec<String> = texts.collect();
-    (!texts.is_empty()).then(|| texts.join(", "))
+    (!texts.is_empty()).then(|| Prices {
+        text: texts.join(", "),
+        is_first: false,
+    })
 }
 
 /// The undecided contrast whose interval is widest, where it has one.

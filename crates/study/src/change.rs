@@ -37,7 +37,7 @@ pub struct Side<'a> {
 pub enum ChangeError {
     /// They are of different kinds.
     #[error(
-        "{a} is a {of_a} and {b} a {of_b}: only records of the same kind can be compared (pinwise record history --kind lists them)"
+        "{a} is a {of_a} and {b} a {of_b}: only records of the same kind can be compared (pinwise record history lists records with their kinds)"
     )]
     Kinds {
         /// Id of A.

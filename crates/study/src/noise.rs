@@ -47,7 +47,7 @@ pub fn conclude(mut record: Comparison) -> Comparison {
                 record.blocks
             )
         });
-        format!("No false alarm: equal arms were found equal.{seen}")
+        format!("No false alarm: no arm was found to differ.{seen}")
     } else {
         format!(
             "False alarm: {} differed from A although all arms are the same. Expected in at most 1 of 20 comparisons; if it happens again, something depends on the order of runs.",

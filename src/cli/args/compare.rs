@@ -9,7 +9,16 @@ use pinwise_workload::Sweep;
 
 /// `pinwise compare`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Examples:
+  pinwise compare -- xz -T2 -k -c big.tar
+  pinwise compare --place os-default --place one-core -- ./prog
+  pinwise compare './old -x' './new -x' --fail-if-slower 2%
+  pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
+  pinwise compare --self --budget 2m -- ./prog
+
+pinwise compare --help lists more options, examples and all placements.",
+    after_long_help = "Examples:
   pinwise compare -- xz -T2 -k -c big.tar
   pinwise compare --place os-default --place one-core --place spread*2 -- ./prog
   pinwise compare './old -x' './new -x' --fail-if-slower 2%
@@ -27,7 +36,8 @@ shape:llc=2,core=8,cpu=12 (12 CPUs, spread evenly), tree:2l.4c.1t (2 LLCs, in
 each 4 cores, of each 1 CPU; a unit with nothing inside is used whole);
 each may carry *N (use N CPUs), /bound (one CPU for each thread) and
 /mem=local|bind|interleave.
-`pinwise topology --explain PLACEMENT` says what one stands for.")]
+`pinwise topology --explain PLACEMENT` says what one stands for."
+)]
 pub struct CompareArgs {
     /// Where the command runs; repeat for each arm [default: a few that fit
     /// the machine and the program's threads]

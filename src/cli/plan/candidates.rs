@@ -27,11 +27,14 @@ pub(super) fn command_of(args: &ExperimentArgs) -> anyhow::Result<Command> {
     match Written::of(args) {
         Written::Words(words) => one_command(None, words, &args.workload),
         Written::Lines([line]) => one_command(Some(line), &[], &args.workload),
-        Written::Lines(_) => bail!(
-            "one command, not {}: write it last, after --, as in: -- {}",
-            args.lines.len(),
-            shell_words::join(&args.lines)
-        ),
+        Written::Lines(lines) => {
+            let many = lines.len();
+            if lines.iter().any(|line| line.contains(char::is_whitespace)) {
+                bail!("one command, not {many}: give one line in quotes, or -- PROGRAM ARGUMENTS");
+            }
+            let line = shell_words::join(lines);
+            bail!("one command, not {many}: write it last, after --, as in: -- {line}")
+        }
     }
 }
 

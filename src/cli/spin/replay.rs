@@ -31,7 +31,9 @@ pub(super) fn replay(
     let plan = plan(args)?;
     let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
     let store = open_store(global)?;
-    let mut line = terminal.shows_progress().then(ProgressLine::new);
+    let mut line = terminal
+        .shows_progress()
+        .then(|| ProgressLine::new(terminal));
     let mut on_cell = |done: usize, all: usize| {
         if let Some(line) = &mut line {
             line.show_part("replaying", done, all);

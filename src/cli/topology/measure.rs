@@ -47,7 +47,9 @@ pub(super) fn measure(
     let store = open_store(global)?;
     let mut machine = open_machine(global, seed, false)?;
     let mut watch = Watch {
-        line: terminal.shows_progress().then(ProgressLine::new),
+        line: terminal
+            .shows_progress()
+            .then(|| ProgressLine::new(terminal)),
     };
     let outcome = probe::measure(&plan, machine.as_mut(), &mut watch);
     if let Some(line) = &mut watch.line {

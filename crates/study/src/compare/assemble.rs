@@ -411,7 +411,7 @@ fn advice(
     plan: &ComparePlan,
     outcome: ComparisonOutcome,
     best: Option<usize>,
-    prices: Option<String>,
+    prices: Option<verdict::Prices>,
 ) -> Option<String> {
     let text = match (outcome, best) {
         (ComparisonOutcome::Best(_), Some(arm)) => {
@@ -435,10 +435,13 @@ fn advice(
             "This metric does not decide: choose by other criteria.".to_owned()
         }
         _ => match prices {
-            Some(prices) => format!(
-                "Give it {}: {prices}; or accept a larger smallest effect (--min-effect).",
-                plan.more_effort()
-            ),
+            Some(prices) => {
+                let tail = match prices.is_first {
+                    true => "",
+                    false => "; or accept a larger smallest effect (--min-effect)",
+                };
+                format!("Give it {}: {}{tail}.", plan.more_effort(), prices.text)
+            }
             None => "A verdict takes more than an hour here. Make the machine quieter (pinwise doctor says how), or accept a larger smallest effect (--min-effect).".to_owned(),
         },
     };

@@ -1,7 +1,7 @@
 //! Fresh pairs of an arm and a baseline, in random order, and an interval that
 //! holds whenever one looks.
 
-use pinwise_format::percent;
+use pinwise_format::{percent, signed_percent};
 use pinwise_record::{ConfirmationRecord, PairsVerdict};
 use pinwise_stats::anytime::Sequence;
 
@@ -95,7 +95,7 @@ impl Pairs {
         let Some((low, high)) = self.interval() else {
             return format!("Undecided: {pairs} fresh pairs are too few for an interval.");
         };
-        let (from, to) = (100.0 * low.exp_m1(), 100.0 * high.exp_m1());
+        let (from, to) = (signed_percent(low.exp_m1()), signed_percent(high.exp_m1()));
         let within = percent(zone.exp_m1());
         match self.verdict(zone) {
             PairsVerdict::Faster => format!(
@@ -112,16 +112,16 @@ impl Pairs {
                 format!("{name} and os-default are the same within {within} ({pairs} fresh pairs).")
             }
             PairsVerdict::NotSlower => format!(
-                "{name} is not slower than os-default by {within}: it costs {from:+.1} to \
-                 {to:+.1} % more ({pairs} fresh pairs)."
+                "{name} is not slower than os-default by {within}: its cost differs by {from} to \
+                 {to} ({pairs} fresh pairs)."
             ),
             PairsVerdict::NotFaster => format!(
-                "{name} is not faster than os-default by {within}: it costs {from:+.1} to \
-                 {to:+.1} % more ({pairs} fresh pairs)."
+                "{name} is not faster than os-default by {within}: its cost differs by {from} to \
+                 {to} ({pairs} fresh pairs)."
             ),
             PairsVerdict::Undecided | PairsVerdict::Other(_) => format!(
-                "Undecided after {pairs} fresh pairs: {name} costs {from:+.1} to {to:+.1} % \
-                 more than os-default."
+                "Undecided after {pairs} fresh pairs: the cost of {name} differs \
+                 from os-default's by {from} to {to}."
             ),
         }
     }
