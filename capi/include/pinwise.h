@@ -157,7 +157,7 @@ struct PinwiseHost *pinwise_host_from_folder(const char *root);
 void pinwise_host_free(struct PinwiseHost *host);
 
 /*
- Tells how many workers make sense. `size` is sizeof(PinwiseWorkers). Returns
+ Reports how many workers make sense. `size` is sizeof(PinwiseWorkers). Returns
  0, or -1 where it fails.
 
  # Safety
@@ -169,7 +169,7 @@ int pinwise_host_workers(const struct PinwiseHost *host,
                          size_t size);
 
 /*
- Tells which units a CPU belongs to. `size` is sizeof(PinwiseLocation).
+ Reports which units a CPU belongs to. `size` is sizeof(PinwiseLocation).
  Returns 0, or -1 where it fails or there is no such CPU.
 
  # Safety
@@ -182,7 +182,7 @@ int pinwise_host_locate(const struct PinwiseHost *host,
                         size_t size);
 
 /*
- Chooses a CPU for each of so many threads; 0: as many as make sense. Cores
+ Chooses a CPU for each of this many threads; 0: as many as make sense. Cores
  come before second hyper-threads, one last-level cache before several. NULL
  where that fails.
 
@@ -266,7 +266,7 @@ int pinwise_confine(const struct PinwisePlaces *places);
 int pinwise_unbind(void);
 
 /*
- The CPU that the calling thread is on; -1 where the kernel does not tell.
+ The CPU that the calling thread is on; -1 where the kernel does not report it.
  */
 int pinwise_current_cpu(void);
 

@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,8 @@ impl RecordJournal {
             .create(true)
             .mode(mode)
             .open(&unnamed)?;
+        // Whatever the umask takes away.
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
         file.lock()?;
         std::fs::rename(&unnamed, &path)?;
         Ok(Self {

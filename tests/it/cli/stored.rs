@@ -84,10 +84,7 @@ fn records_before_the_last_have_names() {
         assert!(ran.err.contains(words), "{ran}");
     }
     let same = stage.run("record diff last~1 last~1");
-    assert!(
-        same.err.contains(&format!("{} is both A and B", all[1])),
-        "{same}"
-    );
+    assert!(same.err.contains("is both A and B"), "{same}");
 }
 
 #[test]

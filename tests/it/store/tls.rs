@@ -1,6 +1,7 @@
 //! A server with TLS, and what `sslmode` makes of its certificate.
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -140,6 +141,9 @@ fn certificates(folder: &Path) {
         "-addext",
         "basicConstraints=critical,CA:FALSE",
     ]);
+    // The server runs as another user, whatever the umask here.
+    let certificate = folder.join("server.crt");
+    std::fs::set_permissions(certificate, PermissionsExt::from_mode(0o644)).unwrap();
 }
 
 #[test]
