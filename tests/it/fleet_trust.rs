@@ -150,7 +150,7 @@ fn templates_of_another_user_are_never_run() {
         assert!(reported.contains(&belongs), "{reported}");
         let reported = trap.quiet(&["collect", name], 0);
         assert!(reported.contains("1 record of 1 node"), "{reported}");
-        trap.quiet(&["record", "report", name], 0);
+        trap.quiet(&["report", name], 0);
         for verb in ["cancel", "resume"] {
             let reported = trap.quiet(&[verb, name], 2);
             assert!(reported.contains(&belongs), "{verb}: {reported}");
