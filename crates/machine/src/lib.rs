@@ -1,5 +1,5 @@
 //! The seam to the host: a machine that can be discovered and that runs
-//! commands where it is set to.
+//! commands on the CPUs that they are given.
 //!
 //! Everything above this trait runs on a real Linux host ([`linux`]) and on a
 //! simulated machine (`pinwise-sim`) alike; the method is tested on known truth
@@ -101,7 +101,7 @@ pub trait Machine {
     ) -> Result<Vec<Batches>, MachineError>;
 
     /// The ways of tracing the scheduler, and what stands in the way of those
-    /// that is not available here.
+    /// that are not available here.
     fn tiers(&mut self) -> Vec<Availability>;
 
     /// Traces the scheduler while a command runs, or a process that runs

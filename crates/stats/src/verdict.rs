@@ -347,8 +347,8 @@ fn farthest(look: &Look) -> Option<&Contrast> {
 }
 
 /// Arms that are certain to be worse, those worst first: `one-core is slower by
-/// 71–104 %`. Empty where there is none.
-fn certain(look: &Look, setting: &Setting<'_>) -> String {
+/// 71–104 %`. `None` where there is none.
+fn certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
     let mut worse: Vec<&Contrast> = look.contrasts.iter().collect();
     worse.retain(|c| c.decision == Decision::Slower && c.interval.low > setting.delta);
     worse.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
@@ -365,7 +365,7 @@ fn certain(look: &Look, setting: &Setting<'_>) -> String {
     if worse.len() > NAMED {
         parts.push(count(worse.len() - NAMED, "more arm"));
     }
-    parts.join(", ")
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Arms that a headline names as certainly worse.
@@ -398,19 +398,14 @@ pub fn overall_sentence(outcome: ComparisonOutcome, look: &Look, setting: &Setti
             "Leave it alone: nothing confirmed beats {baseline} by {} or more {}{}.",
             percent(gain(setting.delta)),
             setting.judge.phrase(),
-            match certain(look, setting) {
-                certain if certain.is_empty() => certain,
-                certain => format!("; {certain}"),
-            }
+            certain(look, setting).map_or_else(String::new, |certain| format!("; {certain}"))
         ),
         ComparisonOutcome::Undecided => {
             if let Some(withheld) = withheld(look, setting) {
                 return withheld;
             }
-            let certain = match certain(look, setting) {
-                certain if certain.is_empty() => certain,
-                certain => format!(" Certain is: {certain}."),
-            };
+            let certain = certain(look, setting)
+                .map_or_else(String::new, |certain| format!(" Certain is: {certain}."));
             if farthest(look).is_none() {
                 let blocks = too_few(look.blocks, setting);
                 return format!("Undecided: {blocks}.{certain}");
