@@ -28,7 +28,7 @@ mod topology;
 mod verdicts;
 
 /// Machines by the name of their file.
-const MACHINES: [(&str, &str); 6] = [
+const MACHINES: [(&str, &str); 7] = [
     (
         // Two last-level caches; the two threads want to share one.
         "share.toml",
@@ -75,6 +75,20 @@ base_s = 0.5
 "cpu:0" = 0.98
 [noise]
 sd = 0.10
+"#,
+    ),
+    (
+        // Two threads on one core are out of the question; two packages are not.
+        "hopeless.toml",
+        r#"topology = "package:2 core:4 pu:2"
+[workload.default]
+base_s = 0.5
+threads = 2
+[effects]
+"one-core" = 1.9
+"one-package" = 0.99
+[noise]
+sd = 0.03
 "#,
     ),
     (

@@ -309,7 +309,7 @@ pub struct VerdictRecord {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stopped {
-    /// All questions were answered, or the precision asked for was reached.
+    /// The answer was clear, or the precision asked for was reached.
     Precision,
     /// The time was used up.
     Budget,

@@ -44,6 +44,10 @@ pub struct ContrastRecord {
     /// `ratio` as a change of the metric; `null` in old records only.
     #[serde(default)]
     pub effect: Option<EffectRecord>,
+    /// Whole blocks after which the arm was dropped as clearly behind the best,
+    /// on which this rests; `null` where it took part to the end.
+    #[serde(default)]
+    pub dropped_after: Option<usize>,
     /// The verdict in words, with its interval.
     pub sentence: String,
     /// What else should be known of it, as a sentence; `null` without.

@@ -169,6 +169,7 @@ fn contrast(arm: &Arm, figures: &[f64]) -> ContrastRecord {
         verdict: ContrastVerdict::Other(arm.cpus.clone()),
         effect: None,
         beside: Some(arm.name.clone()),
+        dropped_after: None,
         sentence: arm.name.clone(),
         more_time_s: Some(figures[4]),
         cpu_time_ratio: None,

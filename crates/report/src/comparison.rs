@@ -209,7 +209,7 @@ fn method(record: &Comparison) -> String {
     let runs = count(record.contrasts.len() + 1, "run");
     let blocks = count(record.blocks, "block");
     let stopped = match record.stopped {
-        Some(Stopped::Precision) => "stopped when every question was answered",
+        Some(Stopped::Precision) => "stopped once the answer was clear",
         Some(Stopped::Budget) => "time budget used up",
         Some(Stopped::Runs) => "run budget used up",
         Some(Stopped::Interrupted) => "interrupted",
@@ -226,8 +226,10 @@ fn method(record: &Comparison) -> String {
     } else {
         String::new()
     };
+    let has_dropped = record.contrasts.iter().any(|c| c.dropped_after.is_some());
+    let up_to = if has_dropped { "up to " } else { "" };
     let line = format!(
-        "{blocks} of {runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. Error rate at most {:.0} % over all arms and interim looks, for speed and for spread. {} Record {id}.",
+        "{blocks} of {up_to}{runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. Error rate at most {:.0} % over all arms and interim looks, for speed and for spread. {} Record {id}.",
         record.seed,
         record.plan.warmup_blocks,
         100.0 * record.plan.alpha,

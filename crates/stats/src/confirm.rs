@@ -85,11 +85,50 @@ pub struct Look {
     pub winner: usize,
     /// No other arm beats the winner by more than this, in `ln(ratio)`.
     pub winner_margin: f64,
+    /// How far each column lies behind the winner at least, `ln(ratio)`; 0 for
+    /// the winner itself, negative where it may be ahead.
+    pub behind: Vec<f64>,
     /// Nothing is left to find out: every arm is decided, and no other beats
     /// the winner by δ.
     pub is_settled: bool,
     /// The steps in which the figure comes, where they are coarse.
     pub resolution: Option<Resolution>,
+}
+
+/// An arm this many times the smallest effect behind the best is no choice.
+const CLEARLY: f64 = 3.0;
+
+impl Look {
+    /// Contrasts of the arms that no more blocks could make the choice: behind
+    /// the best by three times `delta` at least, with nothing that speaks
+    /// against it, and decided, unless the best is shown to be better than the
+    /// baseline.
+    pub fn clearly_behind(&self, delta: f64) -> impl Iterator<Item = &Contrast> {
+        let winner = self.contrasts.iter().find(|c| c.arm == self.winner);
+        let is_sure = winner.is_none_or(|winner| !winner.caveats.withholds());
+        let is_better = winner.is_some_and(|winner| winner.decision == Decision::Faster);
+        self.contrasts.iter().filter(move |contrast| {
+            let behind = self.behind.get(contrast.arm).copied().unwrap_or(0.0);
+            let may_go = is_better || contrast.decision != Decision::Undecided;
+            is_sure && may_go && behind >= CLEARLY * delta && !contrast.caveats.withholds()
+        })
+    }
+
+    /// The same look of the columns `kept` (ascending, winner and baseline among
+    /// them), of arms that are the same within `delta`.
+    #[must_use]
+    pub fn with_columns(mut self, kept: &[usize], delta: f64) -> Self {
+        let place = |column: usize| kept.iter().position(|&k| k == column);
+        self.contrasts.retain_mut(|contrast| {
+            let new = place(contrast.arm);
+            contrast.arm = new.unwrap_or(contrast.arm);
+            new.is_some()
+        });
+        self.winner = place(self.winner).unwrap_or(0);
+        self.behind = kept.iter().map(|&column| self.behind[column]).collect();
+        self.is_settled = is_settled(self.winner_margin, &self.contrasts, delta);
+        self
+    }
 }
 
 /// What a comparison asks.
@@ -153,6 +192,8 @@ pub struct Confirmation {
     baseline: usize,
     contrasted: Vec<usize>,
     question: Question,
+    /// Contrasts no longer looked at that were not rejected.
+    open_elsewhere: usize,
     /// One design per number of arms that Holm may divide α by, from 1.
     designs: Vec<GroupSequential>,
     scores_before: Vec<Vec<f64>>,
@@ -236,6 +277,7 @@ impl Confirmation {
             scores_before: vec![Vec::new(); contrasted.len()],
             contrasted,
             question,
+            open_elsewhere: 0,
             designs,
         }
     }
@@ -253,6 +295,15 @@ impl Confirmation {
         self.scores_before = scores_before;
         self.baseline = place(self.baseline).unwrap_or(0);
         self
+    }
+
+    /// The same experiment without the arms behind `dropped`, whose verdicts
+    /// stand: those that were not rejected still share the error.
+    #[must_use]
+    pub fn without(mut self, dropped: &[Contrast], kept: &[usize]) -> Self {
+        let is_rejected = |c: &Contrast| !c.interval.holds(0.0);
+        self.open_elsewhere += dropped.iter().filter(|c| !is_rejected(c)).count();
+        self.with_columns(kept)
     }
 
     /// Looks at the data where `most` blocks are possible in all. Every call
@@ -282,7 +333,7 @@ impl Confirmation {
             .iter()
             .map(|family| inversion::closed_p_value(family.as_ref(), 0.0))
             .collect();
-        let steps = holm(&p_values, &levels);
+        let steps = holm(&p_values, &levels, self.open_elsewhere);
         let is_claimed = |index: usize| p_values[index] <= levels[steps[index] - 1];
         if depth == Depth::Claims && !(0..families.len()).all(is_claimed) {
             return None;
@@ -380,20 +431,25 @@ impl Confirmation {
             },
         );
         let strictest = levels
-            .get(contrasts.len().saturating_sub(1))
+            .get((contrasts.len() + self.open_elsewhere).saturating_sub(1))
             .copied()
             .unwrap_or(self.question.alpha);
-        let rivals = (0..seen.data.arms()).filter(|&arm| arm != winner);
-        let winner_margin = rivals
-            .map(|arm| -self.lowest(arm, winner, seen, &contrasts, strictest))
-            .fold(0.0, f64::max);
-        let is_settled = winner_margin < self.question.delta
-            && contrasts.iter().all(|c| c.decision != Decision::Undecided);
+        let behind: Vec<f64> = (0..seen.data.arms())
+            .map(|arm| match arm == winner {
+                true => 0.0,
+                false => self.lowest(arm, winner, seen, &contrasts, strictest),
+            })
+            .collect();
+        let winner_margin = behind
+            .iter()
+            .fold(0.0, |margin, low| f64::max(margin, -low));
+        let is_settled = is_settled(winner_margin, &contrasts, self.question.delta);
         Look {
             blocks: seen.data.blocks(),
             contrasts,
             winner,
             winner_margin,
+            behind,
             is_settled,
             resolution: seen.resolution,
         }
@@ -432,6 +488,11 @@ impl Confirmation {
     }
 }
 
+fn is_settled(winner_margin: f64, contrasts: &[Contrast], delta: f64) -> bool {
+    let mut decisions = contrasts.iter().map(|c| c.decision);
+    winner_margin < delta && decisions.all(|decision| decision != Decision::Undecided)
+}
+
 /// What an interval says where less than `delta` is the same.
 pub(super) fn decide(interval: Interval, delta: f64) -> Decision {
     if interval.high < 0.0 {
@@ -446,12 +507,13 @@ pub(super) fn decide(interval: Interval, delta: f64) -> Decision {
 }
 
 /// Holm's step-down: for each p-value, the number of arms that α was divided
-/// by when it was judged. `levels[m − 1]` is the level for α/m.
-fn holm(p_values: &[f64], levels: &[f64]) -> Vec<usize> {
+/// by when it was judged. `levels[m − 1]` is the level for α/m; `elsewhere` are
+/// further arms that are not rejected.
+fn holm(p_values: &[f64], levels: &[f64], elsewhere: usize) -> Vec<usize> {
     let mut steps = vec![0; p_values.len()];
     let mut open: Vec<usize> = (0..p_values.len()).collect();
     open.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
-    let mut still_open = open.len();
+    let mut still_open = open.len() + elsewhere;
     for &index in &open {
         steps[index] = still_open.max(1);
         if still_open > 1 && p_values[index] <= levels[still_open - 1] {

@@ -4,6 +4,7 @@
 //! or the answer is undecided, with what is still possible and what it would
 //! take.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::caveats::Split;
@@ -131,14 +132,33 @@ impl Setting<'_> {
     }
 }
 
+/// The whole blocks that a contrast rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Basis {
+    /// Their number.
+    pub blocks: usize,
+    /// Was the arm dropped after them, as clearly behind the best?
+    pub is_dropped: bool,
+}
+
+impl fmt::Display for Basis {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dropped = if self.is_dropped {
+            "dropped after "
+        } else {
+            ""
+        };
+        write!(out, "{dropped}{}", count(self.blocks, "block"))
+    }
+}
+
 /// One contrast as a sentence.
 #[must_use]
-pub fn contrast_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>) -> String {
+pub fn contrast_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) -> String {
     let arm = &setting.names[contrast.arm];
     let baseline = &setting.names[setting.baseline];
     let words = setting.words;
     let (low, high) = (contrast.interval.low, contrast.interval.high);
-    let basis = count(blocks, "block");
     let judged = setting.judge.phrase();
     match contrast.decision {
         Decision::Faster => format!(
@@ -158,29 +178,31 @@ pub fn contrast_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'
                 "{arm} is the same as {baseline} within ±{delta} {judged}: between {low} and {high} ({basis})."
             )
         }
-        Decision::Undecided => undecided_sentence(contrast, blocks, setting),
+        Decision::Undecided => undecided_sentence(contrast, basis, setting),
     }
 }
 
-fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>) -> String {
+fn undecided_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) -> String {
     let arm = &setting.names[contrast.arm];
     let baseline = &setting.names[setting.baseline];
     let half_width = contrast.interval.half_width();
     if !half_width.is_finite() {
         return format!(
             "{arm} against {baseline} is undecided: {}.",
-            too_few(blocks, setting)
+            too_few(basis.blocks, setting)
         );
     }
     let between = between(contrast, setting);
-    let blocks = count(blocks, "block");
     if let Some(caveat) = caveat(contrast, setting) {
         return format!(
-            "{arm} against {baseline} is undecided: {between}, but {caveat} ({blocks})."
+            "{arm} against {baseline} is undecided: {between}, but {caveat} ({basis})."
         );
     }
+    if basis.is_dropped {
+        return format!("{arm} against {baseline} is undecided: {between} ({basis}).");
+    }
     format!(
-        "{arm} against {baseline} is undecided: {between} ({blocks}); ±{} takes {} more.",
+        "{arm} against {baseline} is undecided: {between} ({basis}); ±{} takes {} more.",
         percent(gain(wanted_half_width(contrast, setting.delta))),
         spoken(time_needed(contrast, setting))
     )
@@ -524,11 +546,16 @@ mod tests {
             least: 6,
             spent: Duration::from_secs(60),
         };
-        assert_eq!(contrast_sentence(&contrast, 40, &setting), sentence);
+        let basis = Basis {
+            blocks: 40,
+            is_dropped: false,
+        };
+        assert_eq!(contrast_sentence(&contrast, basis, &setting), sentence);
         let look = Look {
             blocks: 40,
             winner: usize::from(contrast.estimate < 0.0),
             winner_margin: 0.004,
+            behind: vec![0.0; 2],
             is_settled: false,
             resolution: None,
             contrasts: vec![contrast],

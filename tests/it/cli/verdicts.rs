@@ -43,6 +43,34 @@ fn undecided_says_what_is_possible_and_how_long_it_takes() {
 }
 
 #[test]
+fn clearly_worse_arms_stop_using_time() {
+    let stage = Stage::new();
+    let arms = "--place os-default --place one-core --place one-package";
+    let line = format!("compare --machine sim:hopeless.toml --seed 1 {arms} --budget 60s -- prog");
+    let ran = stage.snapshot("clearly-worse", &line);
+    assert!(ran.out.contains("blocks of up to 3 runs"), "{ran}");
+    let json = stage.run(&format!(
+        "{} --format json -- prog",
+        line.trim_end_matches(" -- prog")
+    ));
+    let record: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let confirmed = |arm: usize| {
+        let runs = record["arms"][arm]["runs"].as_array().unwrap().iter();
+        runs.filter(|run| run["phase"] == "confirmation").count() as u64
+    };
+    let dropped = &record["contrasts"][0];
+    assert_eq!(dropped["arm"], "one-core");
+    assert_eq!(dropped["verdict"], "slower");
+    assert_eq!(dropped["dropped_after"].as_u64(), Some(confirmed(1)));
+    // The time goes to those that may still be the choice.
+    assert_eq!(confirmed(0), confirmed(2));
+    assert!(confirmed(0) > 2 * confirmed(1), "{}", confirmed(0));
+    // None is dropped where every width was asked for.
+    let all = stage.run(&line.replace("--budget", "--precision 0.1% --budget"));
+    assert!(all.out.contains("blocks of 3 runs"), "{all}");
+}
+
+#[test]
 fn too_few_runs_allow_no_claim() {
     let stage = Stage::new();
     let line = "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0";

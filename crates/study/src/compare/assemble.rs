@@ -19,7 +19,7 @@ use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
 use pinwise_stats::diagnose;
 use pinwise_stats::paired::Paired;
-use pinwise_stats::verdict::{self, ComparisonOutcome, Setting, Words};
+use pinwise_stats::verdict::{self, Basis, ComparisonOutcome, Setting, Words};
 use pinwise_topology::Topology;
 use pinwise_workload::{Better, Workload};
 
@@ -143,8 +143,9 @@ pub(super) fn close(record: &mut Comparison, plan: &ComparePlan, results: Result
     for (arm, state) in record.arms.iter_mut().zip(&results.arms) {
         fill_arm(arm, state);
     }
-    let names: Vec<String> = results
-        .columns
+    let dropped = results.dropped.iter().map(|dropped| dropped.arm);
+    let columns: Vec<usize> = results.columns.iter().copied().chain(dropped).collect();
+    let names: Vec<String> = columns
         .iter()
         .map(|&arm| plan.arms[arm].name.clone())
         .collect();
@@ -160,17 +161,20 @@ pub(super) fn close(record: &mut Comparison, plan: &ComparePlan, results: Result
         is_rate: plan.metric.better() == Better::Higher,
         judge: plan.tuning.judge,
         resolution: results.look.as_ref().and_then(|look| look.resolution),
-        least: plan.least_blocks(results.columns.len()),
+        least: plan.least_blocks(columns.len()),
         spent: results.confirmation_time,
     };
     match &results.look {
         Some(look) if results.stopped != Stopped::Failed => {
+            let look = with_dropped(look, &results);
             record.contrasts = look
                 .contrasts
                 .iter()
-                .map(|c| contrast_record(c, look, &setting, &results))
+                .map(|c| contrast_record(c, &look, &setting, &results, &columns))
                 .collect();
-            conclude(record, plan, look, &setting, &results.columns);
+            let place = |name: &str| plan.arms.iter().position(|arm| arm.name == name);
+            record.contrasts.sort_by_key(|c| place(&c.arm));
+            conclude(record, plan, &look, &setting, &columns);
             steadiness::add(record, plan, &results.data, &setting);
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
@@ -207,18 +211,37 @@ fn fill_arm(arm: &mut Arm, state: &ArmState) {
     });
 }
 
+/// The look with the arms that were dropped before it, as further columns.
+fn with_dropped(look: &Look, results: &Results) -> Look {
+    let mut look = look.clone();
+    for (dropped, column) in results.dropped.iter().zip(results.columns.len()..) {
+        look.contrasts.push(Contrast {
+            arm: column,
+            ..dropped.contrast.clone()
+        });
+    }
+    look
+}
+
 fn contrast_record(
     contrast: &Contrast,
     look: &Look,
     setting: &Setting<'_>,
     results: &Results,
+    columns: &[usize],
 ) -> ContrastRecord {
-    let half_width = contrast.interval.half_width();
+    let later = contrast.arm.checked_sub(results.columns.len());
+    let dropped = later.and_then(|at| results.dropped.get(at));
+    let blocks = dropped.map_or(look.blocks, |dropped| dropped.blocks);
+    let basis = Basis {
+        blocks,
+        is_dropped: blocks < look.blocks,
+    };
     let is_open = contrast.decision == Decision::Undecided && !contrast.caveats.withholds();
-    let more = (is_open && half_width.is_finite())
-        .then(|| verdict::time_needed(contrast, setting).as_secs_f64());
-    let arm = &results.arms[results.columns[contrast.arm]];
-    let baseline = &results.arms[results.columns[setting.baseline]];
+    let can_go_on = is_open && !basis.is_dropped && contrast.interval.half_width().is_finite();
+    let more = can_go_on.then(|| verdict::time_needed(contrast, setting).as_secs_f64());
+    let arm = &results.arms[columns[contrast.arm]];
+    let baseline = &results.arms[columns[setting.baseline]];
     let costs = |column: usize| -> Vec<f64> {
         results
             .data
@@ -226,6 +249,10 @@ fn contrast_record(
             .iter()
             .map(|y| y.exp())
             .collect()
+    };
+    let totals = match dropped {
+        Some(dropped) => dropped.totals,
+        None => diagnose::totals(&costs(contrast.arm), &costs(setting.baseline)),
     };
     ContrastRecord {
         arm: setting.names[contrast.arm].clone(),
@@ -243,16 +270,15 @@ fn contrast_record(
         },
         effect: None,
         beside: None,
-        sentence: verdict::contrast_sentence(contrast, look.blocks, setting),
+        dropped_after: basis.is_dropped.then_some(blocks),
+        sentence: verdict::contrast_sentence(contrast, basis, setting),
         more_time_s: more,
         cpu_time_ratio: cpu_time_ratio(&arm.runs, &baseline.runs),
-        totals: diagnose::totals(&costs(contrast.arm), &costs(setting.baseline)).map(|t| {
-            TotalsRecord {
-                mean_ratio: t.mean_ratio,
-                p90_ratio: t.p90_ratio,
-                mean: String::new(),
-                p90: String::new(),
-            }
+        totals: totals.map(|t| TotalsRecord {
+            mean_ratio: t.mean_ratio,
+            p90_ratio: t.p90_ratio,
+            mean: String::new(),
+            p90: String::new(),
         }),
         others: contrast.caveats.others.iter().map(judged_record).collect(),
         depends_on_load: contrast.caveats.depends_on_load(),

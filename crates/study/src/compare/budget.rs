@@ -41,6 +41,14 @@ impl Budget {
         self.run_times_s.insert(place, run_time_s);
     }
 
+    /// A run takes `after_s` seconds from now on where it took `before_s`: other
+    /// arms run. What goes on around runs takes as long as before.
+    pub(super) fn replan(&mut self, before_s: f64, after_s: f64) {
+        for time in &mut self.run_times_s {
+            *time = (*time - before_s + after_s).max(after_s);
+        }
+    }
+
     /// Blocks of `runs` runs that still fit.
     pub(super) fn blocks_left(&self, runs: usize, now: Duration) -> usize {
         let by_runs = self
@@ -149,6 +157,16 @@ mod tests {
         assert_eq!(budget.blocks_left(4, Duration::from_secs(1)), 4);
         assert!((budget.fraction(Duration::from_secs(5)) - 0.5).abs() < 1e-9);
         assert_eq!(budget.blocks_left(2, Duration::from_secs(11)), 0);
+    }
+
+    #[test]
+    fn time_is_planned_anew_where_other_arms_run() {
+        let mut budget = budget(Some(20), None);
+        budget.spend(3, Duration::from_secs(9), true);
+        assert_eq!(budget.blocks_left(3, Duration::from_secs(9)), 1);
+        // Of 3 s a run 2.5 s were the program's; now half a second is.
+        budget.replan(2.5, 0.5);
+        assert_eq!(budget.blocks_left(2, Duration::from_secs(9)), 5);
     }
 
     #[test]

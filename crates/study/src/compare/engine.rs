@@ -4,6 +4,7 @@
 //! kept whole or dropped whole, whatever interrupts it.
 
 mod confirmation;
+mod dropping;
 mod effort;
 mod screening;
 
@@ -17,7 +18,7 @@ use super::assemble;
 use super::budget::Budget;
 use super::outcome::{self, ArmState, Moment, RunFailure, Trial};
 use super::plan::{ComparePlan, PlanError};
-use super::results::Results;
+use super::results::{DroppedArm, Results};
 use super::traced;
 use super::{Observer, PADDING, Progress};
 use pinwise_machine::{Machine, MachineError};
@@ -80,6 +81,7 @@ struct Engine<'a> {
     budget: Budget,
     arms: Vec<ArmState>,
     columns: Vec<usize>,
+    dropped: Vec<DroppedArm>,
     data: Responses,
     around: Circumstances,
     /// The arm that ran last.
@@ -131,6 +133,7 @@ impl<'a> Engine<'a> {
             budget: Budget::new(&plan.tuning, plan.arms.len(), started),
             arms: vec![ArmState::default(); plan.arms.len()],
             columns: (0..plan.arms.len()).collect(),
+            dropped: Vec::new(),
             data: Responses::default(),
             around: Circumstances::default(),
             last_arm: None,
@@ -158,6 +161,7 @@ impl<'a> Engine<'a> {
         Results {
             arms: self.arms,
             columns: self.columns,
+            dropped: self.dropped,
             data: self.data,
             around: self.around,
             look: self.look,

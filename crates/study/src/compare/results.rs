@@ -6,13 +6,27 @@ use super::outcome::ArmState;
 use pinwise_record::Stopped;
 use pinwise_stats::Responses;
 use pinwise_stats::caveats::Circumstances;
-use pinwise_stats::confirm::Look;
+use pinwise_stats::confirm::{Contrast, Look};
+use pinwise_stats::diagnose::Totals;
+
+/// An arm that was dropped before the end as clearly behind the best: what it showed
+/// until then stands.
+pub(super) struct DroppedArm {
+    pub(super) arm: usize,
+    /// Against the baseline, at the last look that it took part in.
+    pub(super) contrast: Contrast,
+    /// Blocks that it rests on.
+    pub(super) blocks: usize,
+    pub(super) totals: Option<Totals>,
+}
 
 /// What the engine hands to the assembly of the record.
 pub(super) struct Results {
     pub(super) arms: Vec<ArmState>,
     /// Arms of the columns of `data` and of the look.
     pub(super) columns: Vec<usize>,
+    /// Arms that the look no longer has.
+    pub(super) dropped: Vec<DroppedArm>,
     pub(super) data: Responses,
     /// What happened around the runs of the data's blocks.
     pub(super) around: Circumstances,

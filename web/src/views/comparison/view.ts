@@ -211,7 +211,7 @@ function schedulerPart(lines: readonly ArmLine[]): Node | null {
 }
 
 const STOPPED: Readonly<Record<string, string>> = {
-  precision: 'every question was answered, or the precision reached',
+  precision: 'the answer was clear, or the precision reached',
   budget: 'the time was over',
   runs: 'the runs were used up',
   interrupted: 'it was interrupted',

@@ -13,8 +13,8 @@ use pinwise_stats::sequential::{Depth, Schedule};
 const THROTTLED_LIMIT: usize = 10;
 
 /// State of one confirmation.
-struct ConfirmationRun {
-    statistics: Confirmation,
+pub(super) struct ConfirmationRun {
+    pub(super) statistics: Confirmation,
     schedule: Schedule,
     looked_at: usize,
     has_projected: bool,
@@ -55,6 +55,10 @@ impl Engine<'_> {
                     if self.take(&block, &mut run) {
                         return Ok(Stopped::Precision);
                     }
+                    run = self.without_those_behind(run);
+                    if self.is_settled() {
+                        return Ok(Stopped::Precision);
+                    }
                 }
             }
         }
@@ -90,19 +94,24 @@ impl Engine<'_> {
         if kept.len() == self.columns.len() {
             return run;
         }
+        self.keep_columns(&kept);
+        self.look = None;
+        run.looked_at = 0;
+        run.statistics = run.statistics.with_columns(&kept);
+        run
+    }
+
+    /// Goes on with the columns `kept`, over all whole blocks so far.
+    pub(super) fn keep_columns(&mut self, kept: &[usize]) {
         let mut data = Responses::new(kept.len());
         for row in self.data.rows() {
             let part: Vec<f64> = kept.iter().map(|&column| row[column]).collect();
             data.push(&part);
         }
-        self.around = self.around.with_columns(&kept);
+        self.around = self.around.with_columns(kept);
         self.data = data;
         self.columns = kept.iter().map(|&column| self.columns[column]).collect();
         self.name_columns();
-        self.look = None;
-        run.looked_at = 0;
-        run.statistics = run.statistics.with_columns(&kept);
-        run
     }
 
     fn name_columns(&mut self) {
