@@ -1413,6 +1413,8 @@ export interface ContrastRecord {
   depends_on_tail?: boolean | null;
   /** Is the verdict only that of the first half? Then there is none. */
   depends_on_time?: boolean | null;
+  /** Whole blocks after which the arm was dropped as clearly behind the best, on which this rests; `null` where it took part to the end. */
+  dropped_after?: number | null;
   /** `ratio` as a change of the metric; `null` in old records only. */
   effect?: EffectRecord | null;
   /** Upper end. */
