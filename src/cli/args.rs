@@ -367,7 +367,8 @@ pub struct WorkloadArgs {
     /// Run after every run, unmeasured
     #[arg(long, short = 'c', value_name = "COMMAND")]
     pub cleanup: Option<String>,
-    /// Kill a run that takes longer; its arm then does not count
+    /// Kill a run that takes longer; its arm then does not count [default: the
+    /// budget, for compare]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub timeout: Option<Duration>,
     /// Accept any exit status

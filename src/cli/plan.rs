@@ -55,6 +55,7 @@ pub(super) fn compare(
     known: impl Fn(&Topology) -> Option<TopologyRecord>,
     terminal: &Terminal,
 ) -> anyhow::Result<ComparePlan> {
+    let began = machine.now();
     let kernel = kernel::asked(args, !machine.is_simulated())?;
     let metric: Metric = match (&args.metric, recipe) {
         (Some(text), _) => text.parse().context("--metric")?,
@@ -62,7 +63,12 @@ pub(super) fn compare(
         (None, None) if kernel.is_some() => METRIC.parse()?,
         (None, None) => Metric::Wall,
     };
-    let (candidates, workloads) = what_runs(args, recipe, kernel.as_ref(), terminal)?;
+    let (candidates, mut workloads) = what_runs(args, recipe, kernel.as_ref(), terminal)?;
+    let tuning = tuning(&args.experiment.effort);
+    for workload in &mut workloads {
+        // A run that takes the whole budget can be compared with nothing.
+        workload.timeout = workload.timeout.or(tuning.budget);
+    }
     let output = match workloads.iter().any(|w| w.expect.is_some()) {
         true => Output::Keep,
         false => output(&args.experiment.workload.output, &metric)?,
@@ -120,7 +126,8 @@ pub(super) fn compare(
         baseline,
         unit: unit(args, recipe),
         metric,
-        tuning: tuning(&args.experiment.effort),
+        tuning,
+        spent_before: machine.now().saturating_sub(began),
         seed,
         output,
         tags: args.experiment.results.tags.clone(),

@@ -13,6 +13,8 @@ use pinwise_format::count;
 /// them work and the rest is waiting at barriers and serial stretches: 16
 /// threads of an `OpenMP` loop keep 14 CPUs busy.
 const ALL_AT_WORK: f64 = 0.75;
+/// A program that uses less of one CPU than this keeps none busy.
+const MOSTLY_WAITING: f64 = 0.5;
 
 /// What a run says of its threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,9 +64,12 @@ impl Busy {
             .map_or_else(String::new, |alive| {
                 format!(" with {}", count(alive, "thread"))
             });
+        let what = match self.cpus < MOSTLY_WAITING {
+            true => "waits most of the time".to_owned(),
+            false => format!("keeps {} busy", count(threads, "CPU")),
+        };
         format!(
-            "keeps {} busy{with} (CPU time over wall time of one run: {:.2})",
-            count(threads, "CPU"),
+            "{what}{with} (CPU time over wall time of one run: {:.2})",
             self.cpus
         )
     }
@@ -109,6 +114,10 @@ mod tests {
             ..Run::of(Duration::from_secs(1), End::Status(0))
         };
         let words = |cpu_ms, threads| Busy::of(&run(cpu_ms, threads)).unwrap().words();
+        assert_eq!(
+            words(1, Some(1)),
+            "waits most of the time (CPU time over wall time of one run: 0.02)"
+        );
         assert_eq!(
             words(1_100, Some(16)),
             "keeps 1 CPU busy with 16 threads (CPU time over wall time of one run: 1.12)"

@@ -393,11 +393,14 @@ fn certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
 /// Arms that a headline names as certainly worse.
 const NAMED: usize = 2;
 
-/// Without an interval there is nothing to project from: the time that a
-/// first claim needs at least.
+/// Without an interval there is nothing to project from: the time for the blocks
+/// that a first claim still lacks; where they are there, but too few of them
+/// count, for as many as twice the fewest of all.
 fn time_for_first_claim(blocks: usize, setting: &Setting<'_>) -> Duration {
-    let missing = setting.least.saturating_sub(blocks);
-    let missing = missing.max(2 * super::sequential::LEAST_PAIRS);
+    let missing = match setting.least.saturating_sub(blocks) {
+        0 => 2 * super::sequential::LEAST_PAIRS,
+        missing => missing,
+    };
     scale(setting.spent, missing as f64 / blocks.max(1) as f64)
 }
 

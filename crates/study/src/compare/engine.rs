@@ -127,7 +127,7 @@ impl<'a> Engine<'a> {
         machine: &'a mut dyn Machine,
         observer: &'a mut dyn Observer,
     ) -> Self {
-        let started = machine.now();
+        let started = machine.now().saturating_sub(plan.spent_before);
         Self {
             order: ChaCha8Rng::seed_from_u64(plan.seed),
             budget: Budget::new(&plan.tuning, plan.arms.len(), started),

@@ -278,7 +278,7 @@ fn how_it_failed(run: &Run, workload: &Workload) -> Option<String> {
         End::TimedOut => {
             let limit = workload.timeout.unwrap_or_default().as_secs_f64();
             Some(format!(
-                "'{command}' took longer than its time-out of {limit} s and was killed"
+                "'{command}' took longer than its time-out of {limit} s and was killed (--timeout allows more)"
             ))
         }
         End::NoFigure(why) => Some(why.clone()),

@@ -78,6 +78,8 @@ pub struct ComparePlan {
     pub unit: String,
     /// Figures of the method.
     pub tuning: Tuning,
+    /// Time of the budget that the making of the plan took.
+    pub spent_before: Duration,
     /// Seed of the order of runs.
     pub seed: u64,
     /// What becomes of the commands' output.
@@ -116,6 +118,7 @@ impl Default for ComparePlan {
             metric: Metric::Wall,
             unit: String::new(),
             tuning: Tuning::default(),
+            spent_before: Duration::ZERO,
             seed: 0,
             output: Output::Discard,
             is_survey: false,

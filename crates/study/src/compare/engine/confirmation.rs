@@ -12,6 +12,9 @@ use pinwise_stats::sequential::{Depth, Schedule};
 /// With this many blocks thrown away for throttling and none kept, give up.
 const THROTTLED_LIMIT: usize = 10;
 
+/// An interval within this many times the width that is wanted will do.
+const NEARLY: f64 = 1.2;
+
 /// State of one confirmation.
 pub(super) struct ConfirmationRun {
     pub(super) statistics: Confirmation,
@@ -213,7 +216,8 @@ impl Engine<'_> {
             .tuning
             .precision
             .unwrap_or(self.plan.tuning.min_effect);
-        if at_end <= wanted.ln_1p() || !at_end.is_finite() {
+        // A little more than wanted is no news.
+        if at_end <= NEARLY * wanted.ln_1p() || !at_end.is_finite() {
             return;
         }
         let factor = (at_end / wanted.ln_1p()).powi(2);
