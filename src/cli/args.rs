@@ -265,6 +265,42 @@ const RARE: [&str; 37] = [
     "units",
 ];
 
+/// The same with every option and example in its help, laid out as closely as
+/// in the short one.
+fn full(command: clap::Command) -> clap::Command {
+    let examples = command.get_after_long_help().cloned();
+    let about = command.get_long_about().cloned();
+    let command = command.mut_args(|arg| match arg.get_long_help().cloned() {
+        Some(help) => arg.help(help),
+        None => arg,
+    });
+    let command = match examples {
+        Some(examples) => command.after_help(examples),
+        None => command,
+    };
+    let command = match about {
+        Some(about) => command.about(about),
+        None => command,
+    };
+    command.mut_subcommands(full)
+}
+
+/// Both spellings of the help option print what is there: what that is has been
+/// chosen before.
+fn with_help(command: clap::Command, heading: Option<&'static str>) -> clap::Command {
+    let help = clap::Arg::new("help")
+        .short('h')
+        .long("help")
+        .action(clap::ArgAction::HelpShort)
+        .help_heading(heading)
+        .display_order(usize::MAX)
+        .help("Print help: -h the usual options, --help all");
+    command
+        .disable_help_flag(true)
+        .arg(help)
+        .mut_subcommands(|command| with_help(command, Some("Global options")))
+}
+
 /// The same with a short help that is short.
 fn brief(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|arg| {
@@ -278,9 +314,22 @@ fn brief(command: clap::Command) -> clap::Command {
     command.mut_subcommands(brief)
 }
 
+/// How much the help of a command holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HelpExtent {
+    /// What is used every day.
+    Brief,
+    /// Everything.
+    Full,
+}
+
 /// The whole command line, its commands in groups.
-pub(super) fn command() -> clap::Command {
-    let command = brief(Cli::command());
+pub(super) fn command(extent: HelpExtent) -> clap::Command {
+    let command = match extent {
+        HelpExtent::Brief => brief(Cli::command()),
+        HelpExtent::Full => full(Cli::command()),
+    };
+    let command = with_help(command, None);
     let mut groups = String::new();
     for (heading, names) in GROUPS {
         groups.push_str(heading);

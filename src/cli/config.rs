@@ -206,7 +206,7 @@ mod tests {
             "budget = \"2m\"\nmin-effect = \"3%\"\nstore = \"sqlite:mine.db\"\ncolor = \"never\"";
         let config = Config::parse(text).unwrap();
         let budget = |line: &str| {
-            let command = config.apply(args::command());
+            let command = config.apply(args::command(args::HelpExtent::Brief));
             let matches = command.try_get_matches_from(line.split(' ')).unwrap();
             let (_, compare) = matches.subcommand().unwrap();
             let budget: Option<&std::time::Duration> = compare.get_one("budget");

@@ -7,13 +7,18 @@ use clap_complete::Shell;
 use clap_complete_nushell::Nushell;
 
 use super::Exit;
-use super::args::{self, CompletionsArgs, GenerateArgs, Generated};
+use super::args::{self, CompletionsArgs, GenerateArgs, Generated, HelpExtent};
 use super::files::write_file;
 use super::terminal::Terminal;
 
 pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut args::command(), "pinwise", &mut text);
+    clap_complete::generate(
+        args.shell,
+        &mut args::command(HelpExtent::Full),
+        "pinwise",
+        &mut text,
+    );
     terminal.print(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
 }
@@ -21,12 +26,22 @@ pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> anyhow
 pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&args.folder)?;
     match args.what {
-        Generated::Man => clap_mangen::generate_to(args::command(), &args.folder)?,
+        Generated::Man => clap_mangen::generate_to(args::command(HelpExtent::Full), &args.folder)?,
         Generated::Completions => {
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-                clap_complete::generate_to(shell, &mut args::command(), "pinwise", &args.folder)?;
+                clap_complete::generate_to(
+                    shell,
+                    &mut args::command(HelpExtent::Full),
+                    "pinwise",
+                    &args.folder,
+                )?;
             }
-            clap_complete::generate_to(Nushell, &mut args::command(), "pinwise", &args.folder)?;
+            clap_complete::generate_to(
+                Nushell,
+                &mut args::command(HelpExtent::Full),
+                "pinwise",
+                &args.folder,
+            )?;
         }
         Generated::Reference => {
             write_file(&args.folder.join("cli.md"), &reference())?;
@@ -36,7 +51,7 @@ pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
 }
 
 fn reference() -> String {
-    let mut command = args::command().term_width(80);
+    let mut command = args::command(HelpExtent::Full).term_width(80);
     command.build();
     let mut text = String::from(
         "# Command line\n\nMade by `cargo xtask gen` from the definition of the command line.\n",
@@ -45,13 +60,13 @@ fn reference() -> String {
         // Writing to a string cannot fail.
         let _ = write!(text, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
     };
-    section("pinwise", &command.render_long_help().to_string());
+    section("pinwise", &command.render_help().to_string());
     for sub in command.get_subcommands_mut().filter(|s| !s.is_hide_set()) {
         let name = format!("pinwise {}", sub.get_name());
-        section(&name, &sub.render_long_help().to_string());
+        section(&name, &sub.render_help().to_string());
         for inner in sub.get_subcommands_mut().filter(|s| !s.is_hide_set()) {
             let name = format!("{name} {}", inner.get_name());
-            section(&name, &inner.render_long_help().to_string());
+            section(&name, &inner.render_help().to_string());
         }
     }
     text

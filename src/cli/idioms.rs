@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 
-use super::args;
+use super::args::{self, HelpExtent};
 
 /// Other tools, and words for what commands do: what to type instead.
 const COMMANDS: [(&[&str], &str); 8] = [
@@ -119,13 +119,22 @@ pub(super) fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
+/// How much help is asked for.
+pub(super) fn extent_of(arguments: &[OsString]) -> HelpExtent {
+    let mut own = arguments.iter().take_while(|word| *word != "--");
+    match own.any(|word| word == "--help") {
+        true => HelpExtent::Full,
+        false => HelpExtent::Brief,
+    }
+}
+
 /// The help of the command that stands there, without what it should do.
 pub(super) fn help_of(arguments: &[OsString]) -> String {
     command_of(arguments).render_help().to_string()
 }
 
 fn command_of(arguments: &[OsString]) -> Command {
-    let mut command = args::command();
+    let mut command = args::command(extent_of(arguments));
     command.build();
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
         let inner = command.find_subcommand(word).cloned();
@@ -136,7 +145,7 @@ fn command_of(arguments: &[OsString]) -> Command {
 
 /// The command below another one that is called so, as it is typed.
 fn nested(word: &str) -> Option<String> {
-    let command = args::command();
+    let command = args::command(HelpExtent::Brief);
     // What is done with records comes before what only some kinds have.
     let record = command.find_subcommand("record").into_iter();
     let mut outer = record.chain(command.get_subcommands());

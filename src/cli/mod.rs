@@ -73,7 +73,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Err(error) => (config::Config::default(), Some(error)),
     };
     let parsed = config
-        .apply(args::command())
+        .apply(args::command(idioms::extent_of(&arguments)))
         .try_get_matches_from(&arguments);
     // Help and version need no defaults.
     let needs_defaults = parsed.as_ref().err().is_none_or(clap::Error::use_stderr);
