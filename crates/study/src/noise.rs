@@ -11,6 +11,7 @@ use pinwise_record::{Comparison, Finding, RunRecord, Severity, VerdictKind};
 use pinwise_stats::describe::{robust_sd, sd};
 use pinwise_stats::inversion::Family;
 use pinwise_stats::paired::Paired;
+use pinwise_stats::sequential::LEAST_PAIRS;
 use pinwise_stats::welch;
 
 /// Runs per side of a window: hyperfine's least number of runs.
@@ -60,7 +61,7 @@ pub fn conclude(mut record: Comparison) -> Comparison {
     if record.verdict.kind != VerdictKind::Same {
         record.verdict.kind = VerdictKind::Undecided;
     }
-    record.findings.extend(noise(&record));
+    record.findings.extend(noise(&record, floor));
     record.findings.extend(false_alarm_rates(&record));
     record
 }
@@ -75,22 +76,32 @@ fn floor(record: &Comparison) -> Option<f64> {
     widths.into_iter().reduce(f64::max).map(f64::exp_m1)
 }
 
-fn noise(record: &Comparison) -> Option<Finding> {
+/// Blocks for an interval in which an effect of 1 % shows in four of five
+/// comparisons, from the interval that the blocks so far gave: that takes 2.8
+/// standard errors where the interval is 1.96 wide, and width shrinks with the
+/// square root.
+fn blocks_for_1_percent(blocks: usize, floor: f64) -> f64 {
+    let wanted = 0.01f64.ln_1p() * 1.96 / 2.8;
+    (blocks as f64 * (floor.ln_1p() / wanted).powi(2)).max(LEAST_PAIRS as f64)
+}
+
+fn noise(record: &Comparison, floor: Option<f64>) -> Option<Finding> {
     let (baseline, arm) = (record.arms.first()?, record.arms.get(1)?);
     let differences = pair_differences(&baseline.runs, &arm.runs);
     if differences.len() < 2 {
         return None;
     }
     let (robust, plain) = (robust_sd(&differences), sd(&differences));
-    // Signed ranks reach 80 % power at the 5 % level with about
-    // 1.05 (2.8 sd / effect)² pairs of normal noise.
-    let pairs = 1.05 * (2.8 * robust / 0.01f64.ln_1p()).powi(2);
+    let blocks = floor.map(|floor| blocks_for_1_percent(record.blocks, floor));
+    let wanted = blocks.map_or_else(String::new, |blocks| {
+        format!("; to see 1 % in four of five comparisons takes about {blocks:.0} blocks")
+    });
     Some(
         Finding::new(
             "noise",
             Severity::Note,
             format!(
-                "Two runs side by side differ by {} (robust standard deviation; plain {}): about {pairs:.0} blocks to see 1 %.",
+                "Two runs side by side differ by {} (robust standard deviation; plain {}){wanted}.",
                 percent(robust),
                 percent(plain)
             ),
@@ -98,7 +109,7 @@ fn noise(record: &Comparison) -> Option<Finding> {
         )
         .with("pair_robust_sd", robust)
         .with("pair_sd", plain)
-        .with("blocks_for_1_percent", pairs),
+        .with("blocks_for_1_percent", blocks),
     )
 }
 
@@ -178,6 +189,15 @@ fn paired_rate(window: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_interval_cannot_show_takes_more_blocks() {
+        // 18 blocks that show nothing below 2.9 % are too few for 1 %.
+        assert!((blocks_for_1_percent(18, 0.029) - 303.0).abs() < 1.0);
+        // With an interval of ±0.71 %, 1 % shows in four of five comparisons.
+        assert!((blocks_for_1_percent(40, 0.00699) - 40.0).abs() < 0.5);
+        assert!((blocks_for_1_percent(40, 0.0001) - 6.0).abs() < 1e-9);
+    }
 
     #[test]
     fn drifting_runs_fool_the_sequential_test_only() {
