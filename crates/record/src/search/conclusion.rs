@@ -104,7 +104,7 @@ impl SearchRecord {
             .map(|found| match self.best {
                 None => found.sentence.clone(),
                 Some(_) => format!(
-                    "Confirmed in {}, with {} confidence whenever one looks.",
+                    "The interval of {} holds with {} confidence whenever one looks.",
                     count(found.pairs, "fresh pair"),
                     round_percent(found.confidence)
                 ),

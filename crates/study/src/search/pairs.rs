@@ -93,7 +93,7 @@ impl Pairs {
         let pairs = self.differences.len();
         let share = |y: f64| percent(y.exp_m1().abs());
         let Some((low, high)) = self.interval() else {
-            return format!("Undecided: {pairs} fresh pairs are too few for an interval.");
+            return format!("{pairs} fresh pairs are too few for an interval.");
         };
         let (from, to) = (signed_percent(low.exp_m1()), signed_percent(high.exp_m1()));
         let within = percent(zone.exp_m1());
@@ -120,8 +120,8 @@ impl Pairs {
                  {to} ({pairs} fresh pairs)."
             ),
             PairsVerdict::Undecided | PairsVerdict::Other(_) => format!(
-                "Undecided after {pairs} fresh pairs: the cost of {name} differs \
-                 from os-default's by {from} to {to}."
+                "{pairs} fresh pairs leave open whether {name} is faster than os-default: its \
+                 cost differs by {from} to {to}."
             ),
         }
     }

@@ -98,12 +98,19 @@ impl SearchOutcome {
         };
         let belief = engine.belief.as_ref();
         let matters = belief.map(|belief| matters(belief, &engine.open(), &engine.rule()));
+        // What fresh pairs leave open may matter after all.
+        let is_open = self.confirmation.as_ref().is_some_and(|confirmation| {
+            matches!(
+                confirmation.verdict,
+                PairsVerdict::Undecided | PairsVerdict::Other(_)
+            )
+        });
         match matters {
-            Some(Matters::No(typical)) => (
+            Some(Matters::No(typical)) if !is_open => (
                 SearchAnswer::DoesNotMatter,
                 format!(
-                    "Placement does not matter: nothing is expected to beat os-default by \
-                     {within}, and shapes differ from it by about {} at most.{fresh}",
+                    "Placement hardly matters: nothing is expected to beat os-default by \
+                     {within}, and shapes typically differ from it by no more than {}.{fresh}",
                     percent(typical.exp_m1())
                 ),
                 advice,
@@ -116,7 +123,7 @@ impl SearchOutcome {
                 ),
                 advice,
             ),
-            Some(Matters::Unknown) | None => (
+            Some(Matters::No(_) | Matters::Unknown) | None => (
                 SearchAnswer::LeaveAlone,
                 format!("Nothing is expected to beat os-default by {within}.{fresh}"),
                 advice,
