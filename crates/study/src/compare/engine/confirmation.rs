@@ -8,6 +8,7 @@ use pinwise_stats::Responses;
 use pinwise_stats::confirm::{Confirmation, Decision};
 use pinwise_stats::diagnose::projected_half_width;
 use pinwise_stats::sequential::{Depth, Schedule};
+use pinwise_stats::verdict::ROOM;
 
 /// With this many blocks thrown away for throttling and none kept, give up.
 const THROTTLED_LIMIT: usize = 10;
@@ -220,7 +221,7 @@ impl Engine<'_> {
         if at_end <= NEARLY * wanted.ln_1p() || !at_end.is_finite() {
             return;
         }
-        let factor = (at_end / wanted.ln_1p()).powi(2);
+        let factor = ROOM * (at_end / wanted.ln_1p()).powi(2);
         let spent = self
             .confirmation_ended
             .saturating_sub(self.confirmation_started);
