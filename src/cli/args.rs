@@ -438,6 +438,13 @@ pub struct WorkloadArgs {
     pub threads_env: Option<usize>,
 }
 
+impl WorkloadArgs {
+    /// The shell that commands are passed to; `none` is none, as elsewhere.
+    pub fn shell(&self) -> Option<&str> {
+        self.shell.as_deref().filter(|shell| *shell != "none")
+    }
+}
+
 /// Files to write beside what is printed.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results as files")]

@@ -8,7 +8,8 @@ use clap::{Arg, Command, Error};
 use super::args::{self, HelpExtent};
 
 /// Other tools, and words for what commands do: what to type instead.
-const COMMANDS: [(&[&str], &str); 8] = [
+const COMMANDS: [(&[&str], &str); 9] = [
+    (&["cyclictest", "osnoise", "hwlatdetect"], "pinwise doctor"),
     (
         &[
             "lstopo",
@@ -16,6 +17,8 @@ const COMMANDS: [(&[&str], &str); 8] = [
             "topo",
             "cpus",
             "hwloc-ls",
+            "hwloc-info",
+            "hwloc-distances",
             "likwid-topology",
         ],
         "pinwise topology",
@@ -63,7 +66,7 @@ const COMMANDS: [(&[&str], &str); 8] = [
 
 /// Options of other tools: the option here that does it, and how. It is said
 /// where the command has that option.
-const OPTIONS: [(&[&str], &str, &str); 8] = [
+const OPTIONS: [(&[&str], &str, &str); 15] = [
     (
         &["-m", "-M", "--min-runs"],
         "max-runs",
@@ -107,6 +110,66 @@ const OPTIONS: [(&[&str], &str, &str); 8] = [
         &["--export-asciidoc", "--export-orgmode"],
         "export-markdown",
         "--export-markdown FILE writes a table",
+    ),
+    (
+        &["--style"],
+        "max-runs",
+        "-q leaves progress and notes out, --color never the colours",
+    ),
+    (
+        &["--sort"],
+        "max-runs",
+        "arms stand in the order in which they are given",
+    ),
+    (
+        &["--min-benchmarking-time"],
+        "max-runs",
+        "--budget is the time for everything, --precision the width that ends it",
+    ),
+    (
+        &[
+            "--of",
+            "--output-format",
+            "-p",
+            "--physical",
+            "-l",
+            "--logical",
+            "--whole-io",
+            "--no-io",
+            "--only",
+        ],
+        "explain",
+        "--format svg draws it and --format xml writes hwloc's; CPUs have the kernel's numbers",
+    ),
+    // These stand before any command.
+    (
+        &[
+            "-c",
+            "-C",
+            "-N",
+            "-m",
+            "-i",
+            "-l",
+            "--cpu-list",
+            "--physcpubind",
+            "--cpunodebind",
+            "--membind",
+            "--preferred",
+            "--localalloc",
+            "--interleave",
+        ],
+        "version",
+        "pinwise run --place 0-3 -- PROGRAM runs it there, --place 0-3/mem=bind with its memory",
+    ),
+    (
+        &["-p", "-pc", "--pid", "-a", "--all-tasks"],
+        "version",
+        "pinwise apply --pid PID --place 0-3 places what runs already",
+    ),
+    (
+        &["-H", "--hardware", "-s", "--show"],
+        "version",
+        "pinwise topology shows nodes, caches, cores and what is allowed",
     ),
 ];
 
@@ -153,6 +216,20 @@ fn nested(word: &str) -> Option<String> {
     Some(format!("pinwise {} {word}", outer.get_name()))
 }
 
+/// The command that begins like this word and ends like it, or nearly.
+fn near(word: &str) -> Option<String> {
+    let command = args::command(HelpExtent::Brief);
+    let shared = |a: &mut dyn Iterator<Item = (char, char)>| a.take_while(|(a, b)| a == b).count();
+    let is_near = |name: &str| {
+        let first = shared(&mut word.chars().zip(name.chars()));
+        let last = shared(&mut word.chars().rev().zip(name.chars().rev()));
+        first + last + 2 >= name.len().max(word.len()) && first + last >= 3
+    };
+    let mut names = command.get_subcommands().map(Command::get_name);
+    let name = names.find(|name| is_near(name))?;
+    Some(format!("pinwise {name}"))
+}
+
 /// What to type instead of a command or an option that other tools have.
 pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
     let word = |kind| match error.get(kind) {
@@ -163,20 +240,25 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
         ErrorKind::InvalidSubcommand => {
             let word = word(ContextKind::InvalidSubcommand)?;
             let instead = COMMANDS.iter().find(|(words, _)| words.contains(&word));
-            let instead = match instead {
-                Some((_, instead)) => (*instead).to_owned(),
-                None => nested(word)?,
-            };
-            Some(format!("no such command: '{word}'; try {instead}"))
+            let instead = instead.map(|(_, instead)| (*instead).to_owned());
+            let instead = instead.or_else(|| nested(word)).or_else(|| near(word));
+            Some(match instead {
+                Some(instead) => format!("no such command: '{word}'; try {instead}"),
+                None => format!(
+                    "no such command: '{word}'; a program is measured by pinwise compare -- PROGRAM"
+                ),
+            })
         }
         ErrorKind::UnknownArgument => {
             let word = word(ContextKind::InvalidArg)?;
-            let (_, option, instead) = OPTIONS.iter().find(|row| row.0.contains(&word))?;
             let command = command_of(arguments);
-            let mut known = command.get_arguments().filter_map(Arg::get_long);
-            known
-                .any(|long| long == *option)
-                .then(|| format!("no such option: {word}; {instead}"))
+            let has = |option: &str| {
+                let mut known = command.get_arguments().filter_map(Arg::get_long);
+                known.any(|long| long == option)
+            };
+            let mut meant = OPTIONS.iter().filter(|row| row.0.contains(&word));
+            let (_, _, instead) = meant.find(|(_, option, _)| has(option))?;
+            Some(format!("no such option: {word}; {instead}"))
         }
         _ => None,
     }

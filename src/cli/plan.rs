@@ -492,7 +492,7 @@ pub(super) fn placebo(baseline: &ArmPlan) -> ArmPlan {
 /// What `--output` says; the metric may need the output itself.
 pub(super) fn output(text: &str, metric: &Metric) -> anyhow::Result<Output> {
     let wanted = match text {
-        "discard" => Output::Discard,
+        "discard" | "null" => Output::Discard,
         "inherit" => Output::Inherit,
         folder => Output::Files(PathBuf::from(folder)),
     };

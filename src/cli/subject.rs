@@ -84,7 +84,7 @@ pub(super) fn process(pid: i32) -> anyhow::Result<(Subject<'static>, TraceSource
 /// `--output`, where it is thrown away or shown.
 pub(super) fn output(text: &str) -> anyhow::Result<Output> {
     Ok(match text {
-        "discard" => Output::Discard,
+        "discard" | "null" => Output::Discard,
         "inherit" => Output::Inherit,
         other => bail!("--output '{other}': discard or inherit"),
     })

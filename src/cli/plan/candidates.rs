@@ -15,7 +15,7 @@ pub(super) struct Candidate {
 }
 
 pub(in crate::cli) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Result<Command> {
-    let command = match &args.shell {
+    let command = match args.shell() {
         Some(shell) => Command::in_shell(shell, line),
         None => Command::from_line(line),
     };
@@ -83,7 +83,7 @@ pub(in crate::cli) fn one_command(
         (None, []) => {
             bail!("there is no command; write it last, after --, as in: -- ./prog")
         }
-        (None, argv) if args.shell.is_some() => parse_line(&argv.join(" "), args),
+        (None, argv) if args.shell().is_some() => parse_line(&argv.join(" "), args),
         (None, argv) => Ok(Command::from_argv(argv.to_vec())?),
     }
 }
@@ -155,7 +155,7 @@ pub(in crate::cli) fn warn_of_shell_characters(
     args: &WorkloadArgs,
     terminal: &Terminal,
 ) {
-    if args.shell.is_none()
+    if args.shell().is_none()
         && let Some(mark) = command.shell_characters()
     {
         terminal.warn(&format!(

@@ -163,12 +163,56 @@ fn words_of_other_tools_lead_to_the_command() {
         ("run -c 0-3 prog", "--place 0-3"),
         ("run --cpunodebind=0 prog", "--place one-numa:0"),
         ("compare --export-asciidoc f a b", "--export-markdown"),
+        ("compare --style basic a b", "--color"),
+        (
+            "compare --sort command a b",
+            "order in which they are given",
+        ),
+        ("compare --min-benchmarking-time 3 a b", "--budget"),
+        ("compare -D 1 a", "-P NAME=1..8"),
+        ("lstopo out.svg", "pinwise topology"),
+        ("hwloc-ls", "pinwise topology"),
+        ("topology --of xml", "--format xml"),
+        ("topology --whole-io", "--format svg"),
+        ("topology -p", "kernel's numbers"),
+        ("topology --only core", "--format svg"),
+        ("--hardware", "pinwise topology"),
+        ("-H", "pinwise topology"),
+        ("-s", "pinwise topology"),
+        ("--show", "pinwise topology"),
+        ("-c 0-1 prog", "pinwise run --place"),
+        ("-C 0 prog", "pinwise run --place"),
+        ("--physcpubind=0 prog", "pinwise run --place"),
+        ("--cpunodebind=0 --membind=0 prog", "mem=bind"),
+        ("--interleave=all prog", "mem=bind"),
+        ("-p 1", "pinwise apply --pid"),
+        ("-pc 0 1", "pinwise apply --pid"),
+        ("hwloc-bind core:0 -- prog", "pinwise run --place"),
+        ("likwid-pin -c 0 prog", "pinwise run --place"),
+        ("hwloc-distances", "pinwise topology"),
+        ("cyclictest", "pinwise doctor"),
+        ("prog -t 2", "pinwise compare -- PROGRAM"),
+        ("./prog", "pinwise compare -- PROGRAM"),
+        ("compar a b", "try pinwise compare"),
+        ("topolgy", "try pinwise topology"),
     ];
     for (line, words) in cases {
         let ran = stage.run(line);
         assert_eq!(ran.status, 2, "{ran}");
         assert!(ran.err.contains(words), "{ran}");
         assert_eq!(ran.err.lines().count(), 1, "{ran}");
+    }
+    // What means the same here is taken.
+    for line in [
+        "compare --machine sim:same.toml -r 2 --output=null -- prog",
+        "compare --machine sim:same.toml -r 2 --shell=none -- prog",
+        "compare --machine sim:same.toml --runs 2 -w 1 -N -i prog",
+        "compare --machine sim:same.toml -r 2 -n one prog -n two 'prog -x'",
+        "compare --machine sim:same.toml -r 2 -p prog -c prog prog",
+        "compare --machine sim:same.toml -r 2 -L n 1,2 'prog {n}'",
+        "compare --machine sim:same.toml -r 2 --export-json - prog",
+    ] {
+        stage.succeed(line);
     }
     // Not where the command lacks what would be advised.
     for line in ["topology -c 0", "record history -s x"] {
