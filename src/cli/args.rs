@@ -47,8 +47,8 @@ pub(super) use spin::{
     SpinPredictArgs, SpinReplayArgs, SpinScanArgs, UnknownGap,
 };
 pub(super) use stored::{
-    CopyArgs, DiffArgs, ExportArgs, HistoryArgs, Narrowing, PruneArgs, RecordAction, RecordArgs,
-    ReportArgs, ServeArgs, ShowArgs, TagArgs,
+    CopyArgs, DiffArgs, HistoryArgs, Narrowing, PruneArgs, RecordAction, RecordArgs, ReportArgs,
+    ServeArgs, ShowArgs, TagArgs,
 };
 pub(super) use topology::{TopologyAction, TopologyArgs};
 pub(super) use trace::{TopArgs, TopSort, TraceAction, TraceArgs, TraceFiles, TraceImportArgs};
@@ -146,12 +146,22 @@ pub enum Format {
     Text,
     /// Exactly the stored record.
     Json,
+    /// One line per run.
+    Csv,
+    /// A table.
+    Markdown,
+    /// A page for a browser.
+    Html,
     /// `topology`: a drawing of the machine and its latency matrix; `record
     /// show` of a search or a profile: its picture.
     Svg,
-    /// `topology` only: hwloc 2 XML, with what was measured as groups and
+    /// Machines only: hwloc 2 XML, with what was measured as groups and
     /// distances.
     Xml,
+    /// As hyperfine's --export-json.
+    Hyperfine,
+    /// The rows of `csv`, for pandas, DuckDB, Spark; missing figures are null.
+    Parquet,
 }
 
 /// When to use colour.

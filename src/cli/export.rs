@@ -1,62 +1,50 @@
-//! Files in and out, and `export`.
+//! Records as files, in the forms that other programs read.
 
 use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::Exit;
-use super::args::{ExportArgs, Global, ResultArgs};
-use super::files::{write_bytes, write_file};
-use super::opening::needed_store;
-use super::terminal::Terminal;
+use super::args::{Format, ResultArgs};
+use super::files::write_file;
 use pinwise_record::{AnyRecord, Bench, Comparison, StoredRecord};
-use pinwise_report::Table;
-use pinwise_store::Stored;
+use pinwise_report::{Palette, Table};
 
-pub(super) fn stored(
-    global: &Global,
-    args: &ExportArgs,
-    terminal: &Terminal,
-) -> anyhow::Result<Exit> {
-    if args.format.parquet && args.output.is_none() && terminal.is_read_by_people() {
-        bail!("--parquet is binary, which a terminal cannot show: name a file with -o FILE");
-    }
-    let stored = needed_store(global)?.load(&args.id)?;
-    let bytes = match &args.format {
-        format if format.csv => rows(&stored.record()?, &args.id)?.csv()?.into_bytes(),
-        format if format.parquet => as_parquet(&rows(&stored.record()?, &args.id)?)?,
-        format if format.markdown => Form::Markdown
-            .render(&of_comparison(&stored)?)?
+/// A stored record in a form that not every kind has.
+pub(super) fn in_form(format: Format, record: &AnyRecord, id: &str) -> anyhow::Result<Vec<u8>> {
+    let kind = record.kind().name();
+    Ok(match (format, record) {
+        (Format::Csv, _) => rows(record, id)?.csv()?.into_bytes(),
+        (Format::Parquet, _) => as_parquet(&rows(record, id)?)?,
+        (Format::Markdown, AnyRecord::Comparison(record)) => {
+            Form::Markdown.render(record)?.into_bytes()
+        }
+        (Format::Hyperfine, AnyRecord::Comparison(record)) => {
+            Form::Hyperfine.render(record)?.into_bytes()
+        }
+        (Format::Markdown | Format::Hyperfine, _) => bail!(
+            "record {id} is a {kind}: --format json or csv (Markdown and hyperfine's JSON are of comparisons)"
+        ),
+        (Format::Svg, _) => pinwise_report::picture(record)
+            .with_context(|| {
+                format!("--format svg draws machines, searches and profiles; {id} is a {kind}")
+            })?
             .into_bytes(),
-        format if format.hyperfine => Form::Hyperfine
-            .render(&of_comparison(&stored)?)?
-            .into_bytes(),
-        _ => format!("{}\n", stored.whole()?).into_bytes(),
-    };
-    match &args.output {
-        Some(path) => write_bytes(path, &bytes)?,
-        None => terminal.print_bytes(&bytes)?,
-    }
-    Ok(Exit::Done)
+        (Format::Xml, AnyRecord::Topology(record)) => {
+            pinwise_report::topology_xml(&record.to_topology(), record).into_bytes()
+        }
+        (Format::Xml, _) => bail!("--format xml describes machines; {id} is a {kind}"),
+        (Format::Text | Format::Json | Format::Html, _) => {
+            pinwise_report::text(record, Palette::new(false)).into_bytes()
+        }
+    })
 }
 
 /// The rows of a record that has some.
 fn rows(record: &AnyRecord, id: &str) -> anyhow::Result<Table> {
     pinwise_report::rows(record)?.with_context(|| {
         let kind = record.kind().name();
-        format!("record {id} is a {kind}, which has no rows: --json only")
+        format!("record {id} is a {kind}, which has no rows: --format json only")
     })
-}
-
-fn of_comparison(stored: &Stored) -> anyhow::Result<Comparison> {
-    match stored.record()? {
-        AnyRecord::Comparison(record) => Ok(*record),
-        other => bail!(
-            "record {} is a {}: --json or --csv (Markdown and hyperfine's JSON are of comparisons)",
-            stored.entry.id,
-            other.kind().name()
-        ),
-    }
 }
 
 #[cfg(feature = "parquet")]
@@ -66,7 +54,9 @@ fn as_parquet(rows: &Table) -> anyhow::Result<Vec<u8>> {
 
 #[cfg(not(feature = "parquet"))]
 fn as_parquet(_rows: &Table) -> anyhow::Result<Vec<u8>> {
-    bail!("this pinwise was built without Parquet (cargo feature parquet): --csv has the same rows")
+    bail!(
+        "this pinwise was built without Parquet (cargo feature parquet): --format csv has the same rows"
+    )
 }
 
 /// What a record can be written as.

@@ -1,14 +1,17 @@
 //! `history` and `show`: what was stored.
 
-use anyhow::{Context, bail};
+use std::path::Path;
+
+use anyhow::bail;
 use serde_json::json;
 
-use super::Exit;
 use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
+use super::files::write_bytes;
 use super::named::Named;
 use super::opening::needed_store;
 use super::terminal::Terminal;
-use pinwise_record::{AnyRecord, Kind, SchemaName, Summary};
+use super::{Exit, export, report};
+use pinwise_record::{Kind, SchemaName, Summary};
 use pinwise_report::{Line, page};
 use pinwise_store::{Filter, Listed};
 
@@ -96,34 +99,53 @@ pub(super) fn line(listed: &Listed) -> Line<'_> {
 }
 
 pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let named = Named::open(global, &args.id)?;
-    if terminal.is_json() {
-        terminal.print(&format!("{}\n", named.body.trim_end()))?;
-        return Ok(Exit::Done);
+    let format = terminal.format();
+    let file = args
+        .output
+        .as_deref()
+        .filter(|path| *path != Path::new("-"));
+    if matches!(format, Format::Parquet | Format::Html)
+        && args.output.is_none()
+        && terminal.is_read_by_people()
+    {
+        bail!("--format parquet and html are not for a terminal: name a file with -o FILE");
     }
-    let record = match &named.record {
-        Ok(record) => record,
-        Err(reason) => {
-            terminal.print(&pinwise_report::partly(
-                &named.entry,
-                &Summary::of(&named.body),
-            ))?;
-            let id = &named.entry.id;
+    if format == Format::Html {
+        return written(
+            file,
+            report::of_stored(global, &args.id)?.as_bytes(),
+            terminal,
+        );
+    }
+    let named = Named::open(global, &args.id)?;
+    if format == Format::Json {
+        let line = format!("{}\n", named.body.trim_end());
+        return written(file, line.as_bytes(), terminal);
+    }
+    let id = &named.entry.id;
+    match (&named.record, format) {
+        (Ok(record), Format::Text) if file.is_none() => {
+            terminal.print(&pinwise_report::text(record, terminal.palette()))?;
+            Ok(Exit::Done)
+        }
+        (Ok(record), _) => written(file, &export::in_form(format, record, id)?, terminal),
+        (Err(reason), Format::Text) => {
+            let summary = Summary::of(&named.body);
+            let text = pinwise_report::partly(&named.entry, &summary);
             terminal.warn(&format!("{id} is only partly shown: {reason}"));
-            return Ok(Exit::Done);
+            match file {
+                Some(_) => written(file, text.as_bytes(), terminal),
+                None => terminal.print(&text).map(|()| Exit::Done),
+            }
         }
-    };
-    let (id, kind) = (&named.entry.id, record.kind().name());
-    let text = match (terminal.format(), record) {
-        (Format::Svg, _) => pinwise_report::picture(record).with_context(|| {
-            format!("--format svg draws machines, searches and profiles; {id} is a {kind}")
-        })?,
-        (Format::Xml, AnyRecord::Topology(record)) => {
-            pinwise_report::topology_xml(&record.to_topology(), record)
-        }
-        (Format::Xml, _) => bail!("--format xml describes machines; {id} is a {kind}"),
-        (Format::Text | Format::Json, _) => pinwise_report::text(record, terminal.palette()),
-    };
-    terminal.print(&text)?;
+        (Err(reason), _) => bail!("{id}: {reason}"),
+    }
+}
+
+fn written(file: Option<&Path>, bytes: &[u8], terminal: &Terminal) -> anyhow::Result<Exit> {
+    match file {
+        Some(path) => write_bytes(path, bytes)?,
+        None => terminal.print_bytes(bytes)?,
+    }
     Ok(Exit::Done)
 }

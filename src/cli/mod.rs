@@ -90,15 +90,15 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         compare.usual_places = config.places();
     }
     let terminal = Terminal::new(&cli.global);
-    let is_drawing = matches!(cli.global.format, Format::Svg | Format::Xml);
-    let can_draw = match &cli.command {
-        Command::Topology(_) => true,
-        Command::Record(record) => matches!(record.action, RecordAction::Show(_)),
+    let is_known = match (&cli.command, cli.global.format) {
+        (_, Format::Text | Format::Json) => true,
+        (Command::Topology(_), format) => matches!(format, Format::Svg | Format::Xml),
+        (Command::Record(record), _) => matches!(record.action, RecordAction::Show(_)),
         _ => false,
     };
-    if is_drawing && !can_draw {
+    if !is_known {
         terminal.error(
-            "--format svg and xml draw machines: only topology takes them (text or json here)",
+            "--format: this command prints text or json; pinwise record show last --format FORMAT prints its record in another form",
         );
         return Exit::Error;
     }
@@ -209,7 +209,6 @@ fn record(global: &Global, args: &RecordArgs, terminal: &Terminal) -> anyhow::Re
         RecordAction::Show(args) => history::show(global, args, terminal),
         RecordAction::Diff(args) => diff::diff(global, args, terminal),
         RecordAction::Report(args) => report::report(global, args, terminal),
-        RecordAction::Export(args) => export::stored(global, args, terminal),
         RecordAction::Tag(args) => tag::tag(global, args, terminal),
         RecordAction::Prune(args) => prune::prune(global, args, terminal),
         RecordAction::Copy(args) => store::copy(args, terminal),

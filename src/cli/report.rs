@@ -38,6 +38,11 @@ pub(super) fn report(
     Ok(Exit::Done)
 }
 
+/// The page of a stored record.
+pub(super) fn of_stored(global: &Global, id: &str) -> anyhow::Result<String> {
+    written(&template()?, &[reported(global, id)?])
+}
+
 /// The page of a record that has just been made.
 pub(super) fn of_record<R: StoredRecord>(record: &R) -> anyhow::Result<String> {
     let reported = Reported {

@@ -65,13 +65,13 @@ pub(super) fn show(
 ) -> anyhow::Result<()> {
     match terminal.format() {
         Format::Json => terminal.print_json(record),
-        Format::Text => terminal.print(&pinwise_report::topology(
+        Format::Svg => terminal.print(&pinwise_report::topology_svg(topology, record)),
+        Format::Xml => terminal.print(&pinwise_report::topology_xml(topology, record)),
+        _ => terminal.print(&pinwise_report::topology(
             topology,
             record,
             terminal.palette(),
         )),
-        Format::Svg => terminal.print(&pinwise_report::topology_svg(topology, record)),
-        Format::Xml => terminal.print(&pinwise_report::topology_xml(topology, record)),
     }
 }
 

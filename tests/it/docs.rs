@@ -387,7 +387,6 @@ fn help_examples_run() {
         "compare",
         // While the last record is a comparison.
         "record show",
-        "record export",
         "run",
         "completions",
         "trace",

@@ -56,7 +56,7 @@ fn named_and_planted(fleet: &Fleet) -> (Vec<String>, Vec<String>) {
         all
     };
     let report = fleet.json(&["fleet", "report", "f"]);
-    let record = fleet.json(&["record", "export", "f", "--json"]);
+    let record = fleet.json(&["record", "show", "f", "--format", "json"]);
     (
         sorted(&report["outliers"], "node"),
         sorted(&record["planted"], "node"),
@@ -96,7 +96,7 @@ fn the_answer_comes_first_and_the_report_is_stored() {
     for line in out.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    let stored = fleet.json(&["record", "export", "f.report", "--json"]);
+    let stored = fleet.json(&["record", "show", "f.report", "--format", "json"]);
     assert_eq!(stored["schema"], "pinwise.fleet-report/1");
     // Again: the newest takes its place, and no node is among its own records.
     fleet.json(&["fleet", "report", "f"]);

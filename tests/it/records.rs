@@ -89,7 +89,7 @@ fn stored_records_are_shown_exported_and_reported() {
     assert!(stored.len() > 20, "{}", stored.len());
     for (id, kind) in &stored {
         assert!(succeed(&store, &["record", "show", id]).len() > 20, "{id}");
-        let json = succeed(&store, &["record", "export", "--json", id]);
+        let json = succeed(&store, &["record", "show", id, "--format", "json"]);
         let record = AnyRecord::read(&json).unwrap();
         assert_eq!(record.kind(), *kind);
         assert_eq!(&record.entry().unwrap().id, id);
@@ -102,12 +102,15 @@ fn stored_records_are_shown_exported_and_reported() {
             kind,
             Kind::Comparison | Kind::Bench | Kind::Search | Kind::Trace
         ) {
-            let rows = succeed(&store, &["record", "export", "--csv", id]);
+            let rows = succeed(&store, &["record", "show", id, "--format", "csv"]);
             // A trace without slices, and arms that failed, have the header alone.
             assert!(rows.contains("cpu"), "{id}: {rows}");
         }
         if matches!(kind, Kind::Comparison) {
-            assert!(succeed(&store, &["record", "export", "--markdown", id]).contains("| arm |"));
+            assert!(
+                succeed(&store, &["record", "show", id, "--format", "markdown"])
+                    .contains("| arm |")
+            );
         }
     }
 }
@@ -116,8 +119,13 @@ fn stored_records_are_shown_exported_and_reported() {
 fn stored_records_are_compared_with_their_like() {
     let (_folder, store) = store();
     let stored = ids(&store);
-    let subject =
-        |id: &str| Summary::of(&succeed(&store, &["record", "export", "--json", id])).subject;
+    let subject = |id: &str| {
+        Summary::of(&succeed(
+            &store,
+            &["record", "show", id, "--format", "json"],
+        ))
+        .subject
+    };
     let mut compared = HashSet::new();
     for (id, kind) in &stored {
         let is_like = |other: &str, of: &Kind| {

@@ -265,7 +265,7 @@ fn page_list_and_records_are_answered() {
         ids[0].as_str()
     );
 
-    let exported = place.run(&["record", "export", &ids[0], "--json"]);
+    let exported = place.run(&["record", "show", &ids[0], "--format", "json"]);
     let (exported, _) = texts(&exported);
     let exported: Value = serde_json::from_str(&exported).unwrap();
     assert!(site.json(&format!("api/records/{}", ids[0])) == exported);

@@ -397,7 +397,7 @@ fn imported_traces_are_exported() {
     // The record is stored, and its slices can be had as CSV.
     let id = record["id"].as_str().unwrap();
     let output = pinwise(&at("store.db"))
-        .args(["record", "export", id, "--csv"])
+        .args(["record", "show", id, "--format", "csv"])
         .output()
         .unwrap();
     let (out, err) = texts(&output);
@@ -409,12 +409,12 @@ fn imported_traces_are_exported() {
         "{out}"
     );
     let output = pinwise(&at("store.db"))
-        .args(["record", "export", id, "--markdown"])
+        .args(["record", "show", id, "--format", "markdown"])
         .output()
         .unwrap();
     let (_, err) = texts(&output);
     assert_eq!(output.status.code(), Some(2));
-    assert!(err.contains("is a trace: --json or --csv"), "{err}");
+    assert!(err.contains("is a trace: --format json or csv"), "{err}");
 }
 
 /// What perf itself counts in a trace made here and now.

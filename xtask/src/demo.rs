@@ -41,7 +41,7 @@ pub(crate) fn run() -> Result<()> {
         bail!("the comparison failed ({status})");
     }
     println!(
-        "\nThe record is the last one in {store}:\n  {pinwise} --store {store} show last\n  {pinwise} --store {store} export last --csv\nNow your own program: {pinwise} compare -- PROGRAM ARGUMENTS",
+        "\nThe record is the last one in {store}:\n  {pinwise} --store {store} record show last\n  {pinwise} --store {store} record show last --format csv\nNow your own program: {pinwise} compare -- PROGRAM ARGUMENTS",
         pinwise = pinwise.display()
     );
     Ok(())

@@ -37,14 +37,12 @@ pub struct RecordArgs {
 pub enum RecordAction {
     /// List stored records, newest first
     History(HistoryArgs),
-    /// Show a stored record
+    /// Show a stored record, or write it in another format
     Show(ShowArgs),
     /// Compare two stored records of the same kind
     Diff(DiffArgs),
     /// Write records as one HTML page that opens from disk
     Report(ReportArgs),
-    /// Write a stored record in another format
-    Export(ExportArgs),
     /// Label stored records, or show their labels
     Tag(TagArgs),
     /// Remove stored records that nobody needs any more
@@ -61,8 +59,8 @@ pub enum RecordAction {
   pinwise record history --kind comparison --tag nightly
   pinwise record history --text 'xz faster'
 
-`pinwise record show ID` shows one of them again, `pinwise record export ID` writes it in
-another format, `pinwise record tag ID --add TAG` labels it.")]
+`pinwise record show ID` shows one of them again, with --format in another form;
+`pinwise record tag ID --add TAG` labels it.")]
 pub struct HistoryArgs {
     /// Which.
     #[command(flatten)]
@@ -150,56 +148,20 @@ pub struct PruneArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   pinwise record show last
-  pinwise record show 20261121-2132 --format json")]
+  pinwise record show 20261121-2132 --format json
+  pinwise record show last --format csv -o runs.csv
+  pinwise record show last --format parquet -o runs.parquet
+
+Every record can be shown as text and json. What has runs has csv, one line per
+run, and parquet, the same rows with missing figures as null; a comparison is
+also a markdown table and hyperfine's JSON, a machine svg and hwloc's xml, a
+search and a profile svg; html is the page of `pinwise record report`.")]
 pub struct ShowArgs {
     /// The record's id, its beginning, `last`, or `last~1` for the one before
     pub id: String,
-}
-
-/// `pinwise record export`
-#[derive(Debug, Args)]
-#[command(
-    override_usage = "pinwise record export [OPTIONS] <FORMAT> <ID>",
-    after_help = "Examples:
-  pinwise record export last --csv
-  pinwise record export last --hyperfine -o runs.json
-  pinwise record export last --parquet -o runs.parquet"
-)]
-pub struct ExportArgs {
-    /// The record's id, its beginning, `last`, or `last~1` for the one before
-    pub id: String,
-    /// The format.
-    #[command(flatten)]
-    pub format: ExportFormat,
     /// Write to a file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-}
-
-/// One of the export formats.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "one flag per format, of which clap lets one through"
-)]
-pub struct ExportFormat {
-    /// The record itself
-    #[arg(long)]
-    pub json: bool,
-    /// One line per run
-    #[arg(long)]
-    pub csv: bool,
-    /// A table
-    #[arg(long)]
-    pub markdown: bool,
-    /// As hyperfine's --export-json
-    #[arg(long)]
-    pub hyperfine: bool,
-    /// The rows of --csv as Parquet, for pandas, DuckDB, Spark; missing
-    /// figures are null (to a file or a pipe, not a terminal)
-    #[arg(long)]
-    pub parquet: bool,
 }
 
 /// `pinwise record report`
@@ -209,7 +171,7 @@ pub struct ExportFormat {
   pinwise record report 20261121-2132 20261122 -o both.html
 
 The page opens from disk, needs no network, and contains the records
-in full: `pinwise record export` writes them without the charts.")]
+in full: `pinwise record show --format json` prints one.")]
 pub struct ReportArgs {
     /// Records: ids, their beginnings, `last`, or files of exported JSON
     #[arg(required = true, value_name = "ID")]

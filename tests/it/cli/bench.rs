@@ -90,9 +90,9 @@ fn a_bench_is_stored_shown_and_exported() {
     assert_eq!(stage.succeed("record show last").out, shown.out);
     let record = stage.json("record show last");
     assert_eq!(record["schema"], "pinwise.bench/1");
-    let exported = stage.json("record export last --json");
+    let exported = stage.json("record show last --format json");
     assert_eq!(exported, record);
-    let csv = stage.succeed("record export last --csv").out;
+    let csv = stage.succeed("record show last --format csv").out;
     let cells = record["kernels"][0]["cells"].as_array().unwrap().len();
     assert_eq!(csv.lines().count(), 1 + cells, "{csv}");
     // What it is made of is there under the names that it gives.
@@ -102,7 +102,7 @@ fn a_bench_is_stored_shown_and_exported() {
     let history = stage.json("record history");
     assert_eq!(history["records"][0]["title"], "bench fibonacci");
     assert_eq!(history["records"][1]["title"], "part of a bench: fibonacci");
-    assert_eq!(stage.run("record export last --hyperfine").status, 2);
+    assert_eq!(stage.run("record show last --format hyperfine").status, 2);
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn the_record_is_the_same_wherever_it_is_read() {
     let printed = stage.json(&format!("{LINE} --export-json record.json -- prog"));
     assert_eq!(parse(&stage.read("record.json")), printed);
     assert_eq!(stage.json("record show last"), printed);
-    stage.succeed("record export last --json -o exported.json");
+    stage.succeed("record show last --format json -o exported.json");
     assert_eq!(parse(&stage.read("exported.json")), printed);
 }
 
@@ -56,15 +56,21 @@ fn every_export_is_written_and_can_be_written_again() {
         "{LINE} --export-json r.json --export-csv r.csv --export-markdown r.md --export-hyperfine h.json -- prog"
     ));
     ran.check_form();
-    for (flag, file) in [
-        ("--json", "r.json"),
-        ("--csv", "r.csv"),
-        ("--markdown", "r.md"),
-        ("--hyperfine", "h.json"),
+    for (form, file) in [
+        ("json", "r.json"),
+        ("csv", "r.csv"),
+        ("markdown", "r.md"),
+        ("hyperfine", "h.json"),
     ] {
-        stage.succeed(&format!("record export last {flag} -o again"));
-        assert_eq!(stage.read("again"), stage.read(file), "{flag}");
+        let line = format!("record show last --format {form}");
+        stage.succeed(&format!("{line} -o again"));
+        assert_eq!(stage.read("again"), stage.read(file), "{form}");
+        let printed = stage.command(&format!("{line} -o -")).output().unwrap();
+        assert_eq!(String::from_utf8(printed.stdout).unwrap(), stage.read(file));
     }
+    stage.succeed("record report last -o page.html");
+    stage.succeed("record show last --format html -o again");
+    assert_eq!(stage.read("again"), stage.read("page.html"));
     check("export-markdown", &stage.read("r.md"));
     csv_has_a_line_per_run(&stage);
     hyperfine_has_what_its_scripts_read(&stage);

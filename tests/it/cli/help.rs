@@ -2,7 +2,7 @@
 
 use super::{Stage, WIDTH};
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 16] = [
     "compare",
     "search",
     "search predict",
@@ -15,7 +15,6 @@ const COMMANDS: [&str; 17] = [
     "apply restore",
     "record history",
     "record show",
-    "record export",
     "record tag",
     "record diff",
     "record prune",

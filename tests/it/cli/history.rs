@@ -82,7 +82,7 @@ fn an_empty_store_and_no_store() {
         "record history --format json",
         "record show last",
         "record show nothing",
-        "record export last --csv",
+        "record show last --format csv",
         "record history --store none",
     ]
     .iter()

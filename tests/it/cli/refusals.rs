@@ -176,8 +176,9 @@ fn options_and_subcommands() {
         "--machine sim:pu:4 --format svg topology --placements",
         "record history --limit 0",
         "record show",
-        "record export last",
-        "record export last --csv --json",
+        "record history --format csv",
+        "compare --format markdown --machine sim:pu:2 -- prog",
+        "record show last --format csv --json",
         "run",
         "run --machine sim:pu:2 -- true",
         "run --place nowhere -- true",
@@ -275,7 +276,7 @@ fn stores() {
         "record history --store same.toml/pinwise.db",
         "record show last",
         "record show missing",
-        "record export missing --csv",
+        "record show missing --format csv",
     ]
     .map(str::to_owned);
     refused(&stage, "stores", lines);

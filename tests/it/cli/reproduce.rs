@@ -16,13 +16,13 @@ fn a_report_is_simulated_stored_and_shown_again() {
     assert_eq!(printed.out, stage.succeed("record show last").out);
     let history = stage.json("record history --limit 1");
     assert_eq!(history["records"][0]["schema"], "pinwise.reproduction/1");
-    let exported = stage.succeed("record export last --json");
+    let exported = stage.succeed("record show last --format json");
     assert_eq!(
         exported.out,
         stage.succeed("record show last --format json").out
     );
-    let csv = stage.run("record export last --csv");
-    assert!(csv.err.contains("--json only"), "{csv}");
+    let csv = stage.run("record show last --format csv");
+    assert!(csv.err.contains("--format json only"), "{csv}");
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn two_comparisons_are_held_against_each_other() {
     let back = stage.json(&format!("record diff {b} {a}"));
     assert_eq!(back["figures"][0]["verdict"], "lower");
     // A file of exported JSON stands for its record.
-    stage.succeed(&format!("record export {a} --json -o a.json"));
+    stage.succeed(&format!("record show {a} --format json -o a.json"));
     let of_file = stage.json(&format!("record diff a.json {b}"));
     assert_eq!(of_file["figures"], record["figures"]);
 }
@@ -273,18 +273,20 @@ fn records_are_removed_only_when_told_to() {
 fn runs_are_written_as_parquet() {
     let stage = filled();
     let id = ids(&stage, "record history --kind comparison").remove(0);
-    stage.succeed(&format!("record export {id} --parquet -o runs.parquet"));
+    stage.succeed(&format!(
+        "record show {id} --format parquet -o runs.parquet"
+    ));
     let path = stage.folder.path().join("runs.parquet");
     let bytes = std::fs::read(path).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     let piped = stage
-        .command(&format!("record export {id} --parquet"))
+        .command(&format!("record show {id} --format parquet"))
         .output()
         .unwrap();
     assert!(piped.status.success());
     assert_eq!(piped.stdout, bytes);
     stage.succeed("topology --measure --machine sim:share.toml --wiring-only");
-    let machine = stage.run("record export last --parquet -o x.parquet");
+    let machine = stage.run("record show last --format parquet -o x.parquet");
     assert_eq!(machine.status, 2, "{machine}");
-    assert!(machine.err.contains("--json only"), "{machine}");
+    assert!(machine.err.contains("--format json only"), "{machine}");
 }

@@ -133,7 +133,7 @@ fn the_next_experiment_uses_the_same_store() {
     let mut records = listed["records"].as_array().unwrap().iter();
     let cut_off = records.find(|record| record["complete"] == false);
     let id = cut_off.unwrap()["id"].as_str().unwrap().to_owned();
-    let export = trial.run(&["record", "export", &id, "--json"]);
+    let export = trial.run(&["record", "show", &id, "--format", "json"]);
     let record: serde_json::Value = serde_json::from_str(&export.out).unwrap();
     assert_eq!(runs_of(&record).len(), 5);
     trial.leaves_no_process();

@@ -258,7 +258,8 @@ fn a_disk_that_fills_up() {
         let listed = trial.run(&[&["record", "history"][..], &store].concat());
         listed.succeeded();
         assert!(listed.out.contains("cut off"), "{}", listed.out);
-        let export = trial.run(&[&["record", "export", "last", "--json"][..], &store].concat());
+        let export =
+            trial.run(&[&["record", "show", "last", "--format", "json"][..], &store].concat());
         export.succeeded();
         runs_of(&serde_json::from_str(&export.out).unwrap()).len()
     };

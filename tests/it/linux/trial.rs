@@ -132,7 +132,7 @@ impl Trial {
     /// The newest record of the store.
     #[track_caller]
     pub(super) fn stored(&self) -> Value {
-        let ended = self.run(&["record", "export", "last", "--json"]);
+        let ended = self.run(&["record", "show", "last", "--format", "json"]);
         ended.succeeded();
         serde_json::from_str(&ended.out).unwrap()
     }

@@ -48,14 +48,14 @@ fn a_stored_search_is_listed_shown_drawn_and_exported() {
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
     let shown = stage.json("record show last");
     assert_eq!(shown["schema"], "pinwise.search/1");
-    assert_eq!(stage.json("record export last --json"), shown);
-    let csv = stage.print("record export last --csv");
+    assert_eq!(stage.json("record show last --format json"), shown);
+    let csv = stage.print("record show last --format csv");
     let runs = shown["runs"].as_array().unwrap().len();
     assert_eq!(csv.lines().count(), 1 + runs);
-    for form in ["--markdown", "--hyperfine"] {
+    for form in ["markdown", "hyperfine"] {
         stage.refuse(
-            &format!("record export last {form}"),
-            &["is a search", "--csv"],
+            &format!("record show last --format {form}"),
+            &["is a search", "csv"],
         );
     }
     stage.refuse("record show last --format xml", &["is a search"]);
@@ -104,7 +104,7 @@ fn a_newer_search_is_refused_where_its_figures_are_needed() {
     for line in [
         "search --resume last",
         "search predict last",
-        "record export last --csv",
+        "record show last --format csv",
     ] {
         stage.refuse(line, &["a newer pinwise reads it"]);
     }

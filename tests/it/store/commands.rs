@@ -114,7 +114,7 @@ fn a_store_on_read_only_media_is_read() {
     let reading: [&[&str]; 3] = [
         &["record", "history"],
         &["record", "show", "last"],
-        &["record", "export", &id, "--json"],
+        &["record", "show", &id, "--format", "json"],
     ];
     for arguments in reading {
         let output = read(arguments);
@@ -146,7 +146,7 @@ fn reading_commands_make_no_store() {
     let reading: [(&[&str], i32); 8] = [
         (&["record", "history"], 0),
         (&["record", "show", "last"], 2),
-        (&["record", "export", "last", "--json"], 2),
+        (&["record", "show", "last", "--format", "json"], 2),
         (&["record", "diff", "a", "b"], 2),
         (&["record", "tag", "last", "--add", "x"], 2),
         (&["record", "prune", "--older-than", "1h", "--yes"], 0),
@@ -185,7 +185,7 @@ fn records_are_stored_listed_shown_tagged_compared_and_removed() {
     );
     let diff = stage.json(&["record", "diff", id, second["id"].as_str().unwrap()]);
     assert_eq!(diff["schema"], "pinwise.diff/1");
-    let csv = stage.print(&["record", "export", "last", "--csv"]);
+    let csv = stage.print(&["record", "show", "last", "--format", "csv"]);
     assert!(csv.lines().count() > 2);
     let pruned = stage.json(&["record", "prune", "--untagged", "--yes"]);
     assert_eq!(pruned["records"][0], second["id"]);

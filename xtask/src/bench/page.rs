@@ -27,7 +27,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
         command.arg("-o").arg(setting.folder.path().join(to));
         command
     };
-    let mut export = pinwise(&["record", "export", "last", "--json"], "r.json");
+    let mut export = pinwise(&["record", "show", "last", "--format", "json"], "r.json");
     let mut report = pinwise(&["record", "report", "last"], "r.html");
     let mut times = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -47,7 +47,7 @@ alternately.
 
 | | ms | kB |
 |---|---|---|
-| `pinwise record export --json`: reads the record and writes it | {:.1} | {:.0} |
+| `pinwise record show --format json`: reads the record and writes it | {:.1} | {:.0} |
 | `pinwise record report`: the same as one page | {:.1} | {:.0} |
 | difference, pair by pair | {:.1} | |
 
