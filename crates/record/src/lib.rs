@@ -151,10 +151,10 @@ pub use timeline::{
     TimelineRecord,
 };
 pub use trace::{
-    CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
-    SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, ThrottledRecord,
-    TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses,
-    WaitRecord,
+    Bound, CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound,
+    MigrationCounts, SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord,
+    ThrottledRecord, TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis,
+    WaitCauses, WaitRecord,
 };
 pub use workload::WorkloadRecord;
 

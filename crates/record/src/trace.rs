@@ -130,18 +130,57 @@ pub struct TraceFigures {
 }
 
 impl TraceFigures {
-    /// "at least " where a figure is a lower bound, for sentences.
+    /// Whether a figure is a bound.
     #[must_use]
-    pub fn at_least(&self, figure: LowerBound) -> &'static str {
-        if self.lower_bounds.contains(&figure) {
-            "at least "
-        } else {
-            ""
+    pub fn bound(&self, figure: LowerBound) -> Bound {
+        let is_upper = figure == LowerBound::Queued && self.waits.is_upper_bound;
+        match (self.lower_bounds.contains(&figure), is_upper) {
+            (true, true) => Bound::Rough,
+            (true, false) => Bound::Lower,
+            (false, true) => Bound::Upper,
+            (false, false) => Bound::Exact,
         }
     }
 }
 
-/// A figure that may be a lower bound.
+/// On which side of a figure the truth lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// On it.
+    Exact,
+    /// Above.
+    Lower,
+    /// Below.
+    Upper,
+    /// Above, or below.
+    Rough,
+}
+
+impl Bound {
+    /// In front of a figure in a sentence.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Exact => "",
+            Self::Lower => "at least ",
+            Self::Upper => "at most ",
+            Self::Rough => "about ",
+        }
+    }
+
+    /// In front of a figure in a table.
+    #[must_use]
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Exact => "",
+            Self::Lower => "≥ ",
+            Self::Upper => "≤ ",
+            Self::Rough => "≈ ",
+        }
+    }
+}
+
+/// A figure that may be a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -264,6 +303,11 @@ pub struct WaitRecord {
     pub after_wakeup_s: Option<f64>,
     /// What they were added up from.
     pub basis: Option<WaitBasis>,
+    /// `total_s` is an upper bound: waits are so short that the time from the
+    /// kernel's own moments to those of events may be more than 3 % of them, or
+    /// switches are missing, so that threads which ran may seem queued.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_upper_bound: bool,
     /// Waits that ended.
     pub count: Option<u64>,
     /// Half of the waits were at most this long; accurate to 4 %.
