@@ -179,8 +179,9 @@ fn waits(summary: &Summary, throttled: Option<Throttling>) -> WaitRecord {
 /// kernel's own count has: 0.2 µs in the mean of threads that only switch, 1 µs
 /// where a wake-up preempts, measured on AMD Zen 5 beside `schedstat`.
 const EVENT_DELAY_NS: u64 = 1_000;
-/// More than 1 in so many of the time queued matters.
+/// More than 1 in so many of the time queued matters, and less than this never.
 const NOTABLE: u64 = 33;
+const LEAST_NOTABLE_NS: u64 = 1_000_000;
 
 /// May that time be a notable part of it?
 fn may_be_long(waits: &Waits) -> bool {
@@ -192,7 +193,7 @@ fn may_be_long(waits: &Waits) -> bool {
         return true;
     }
     let late_ns = waits.count.unwrap_or(0).saturating_mul(EVENT_DELAY_NS);
-    late_ns > waits.total_ns.unwrap_or(0) / NOTABLE
+    late_ns > (waits.total_ns.unwrap_or(0) / NOTABLE).max(LEAST_NOTABLE_NS)
 }
 
 /// The share of waits behind none of the program's own threads that a quota
@@ -326,9 +327,9 @@ mod tests {
             };
             assert_eq!(may_be_long(&summary), expected, "{count} {total_ns}");
         };
-        check(1000, 32_000_000, false, true);
-        check(1000, 34_000_000, false, false);
-        check(1000, 32_000_000, true, false);
-        check(0, 0, false, false);
+        check(2000, 64_000_000, false, true);
+        check(2000, 68_000_000, false, false);
+        check(2000, 64_000_000, true, false);
+        check(1000, 0, false, false);
     }
 }
