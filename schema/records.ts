@@ -2299,7 +2299,7 @@ export interface LostRecord {
   windows?: number | null;
 }
 
-/** A figure that may be a lower bound. */
+/** A figure that may be a bound. */
 export type LowerBound = "cpu_time" | "switches" | "threads" | "migrations" | "queued" | "other";
 
 /** Something that differs between the machines. */
@@ -4153,6 +4153,8 @@ export interface WaitRecord {
   because?: WaitCauses | null;
   /** Waits that ended. */
   count?: number | null;
+  /** `total_s` is an upper bound: waits are so short that the time from the kernel's own moments to those of events may be more than 3 % of them, or switches are missing, so that threads which ran may seem queued. */
+  is_upper_bound?: boolean | null;
   /** The longest. */
   longest_s?: number | null;
   /** Half of the waits were at most this long; accurate to 4 %. */

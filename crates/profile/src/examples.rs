@@ -49,6 +49,7 @@ impl Scene {
                 stacks: Vec::new(),
                 code: vec![(7, code)],
                 steps: Vec::new(),
+                stack_pointers: std::collections::BTreeMap::new(),
                 lost: 0,
                 has_kernel: true,
             },

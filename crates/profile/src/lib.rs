@@ -30,6 +30,8 @@ pub use summary::{Bounds, FunctionTime, Profile, StackFigures, ThreadTime};
 pub use tree::{Node, Tree};
 pub use waits::{hint_before, waits_in_hint};
 
+use std::collections::BTreeMap;
+
 use pinwise_code::Code;
 
 /// What made the samples.
@@ -183,6 +185,10 @@ pub struct Samples {
     /// Neighbouring samples, where registers were sampled; a part of them on
     /// long runs.
     pub steps: Vec<Step>,
+    /// By innermost frame, registers that pointed into the thread's own stack
+    /// whenever it was seen there: bits in the order of [`REGISTERS`]. Frames
+    /// without registers are missing.
+    pub stack_pointers: BTreeMap<usize, u16>,
     /// Samples that the kernel had to drop.
     pub lost: u64,
     /// Does it see what the kernel did, too?

@@ -17,6 +17,7 @@ mod amount;
 mod attribution;
 mod base64;
 mod bench;
+mod bound;
 mod change;
 mod command_line;
 mod comparison;
@@ -62,6 +63,7 @@ pub use attribution::{
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
 };
+pub use bound::Bound;
 pub use change::{
     ChangeVerdict, ComparedRecord, DIFF_SCHEMA, DiffRecord, FigureChange, MachineChange,
     MachineFact,

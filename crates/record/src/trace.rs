@@ -129,19 +129,7 @@ pub struct TraceFigures {
     pub throttled: Option<ThrottledRecord>,
 }
 
-impl TraceFigures {
-    /// "at least " where a figure is a lower bound, for sentences.
-    #[must_use]
-    pub fn at_least(&self, figure: LowerBound) -> &'static str {
-        if self.lower_bounds.contains(&figure) {
-            "at least "
-        } else {
-            ""
-        }
-    }
-}
-
-/// A figure that may be a lower bound.
+/// A figure that may be a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -264,6 +252,11 @@ pub struct WaitRecord {
     pub after_wakeup_s: Option<f64>,
     /// What they were added up from.
     pub basis: Option<WaitBasis>,
+    /// `total_s` is an upper bound: waits are so short that the time from the
+    /// kernel's own moments to those of events may be more than 3 % of them, or
+    /// switches are missing, so that threads which ran may seem queued.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_upper_bound: bool,
     /// Waits that ended.
     pub count: Option<u64>,
     /// Half of the waits were at most this long; accurate to 4 %.

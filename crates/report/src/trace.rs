@@ -4,8 +4,8 @@ use super::comparison::findings;
 use super::style::{Palette, paragraph, shortened, table, visible};
 use pinwise_format::{count_of, grouped, percent, seconds};
 use pinwise_record::{
-    CpuTimeRecord, LowerBound, MigrationCounts, ThreadRecord, TierRecord, TraceRecord, TraceSource,
-    TraceTier, WaitBasis, WaitCauses,
+    Bound, CpuTimeRecord, LowerBound, MigrationCounts, ThreadRecord, TierRecord, TraceRecord,
+    TraceSource, TraceTier, WaitBasis, WaitCauses,
 };
 use pinwise_sched::Tier;
 
@@ -131,14 +131,14 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     let figures = &record.figures;
     let totals = &figures.totals;
     let worth = totals.cpu_s / record.elapsed_s.max(1e-9);
-    let at_least = |figure| figures.at_least(figure);
+    let bound = |figure| figures.bound(figure).words();
     let mut lines = vec![(
         "CPU time",
         format!(
             "{}{}, {worth:.2} CPUs' worth; {}{} in {}",
-            at_least(LowerBound::CpuTime),
+            bound(LowerBound::CpuTime),
             seconds(totals.cpu_s),
-            at_least(LowerBound::Threads),
+            bound(LowerBound::Threads),
             count_of(totals.threads, "thread", "threads"),
             count_of(totals.processes.max(1), "process", "processes"),
         ),
@@ -154,12 +154,12 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
             "Switches",
             format!(
                 "{}{}{pushed}{woken}",
-                at_least(LowerBound::Switches),
+                bound(LowerBound::Switches),
                 grouped(switches)
             ),
         ));
     }
-    let moved = match (totals.migrations.total(), at_least(LowerBound::Migrations)) {
+    let moved = match (totals.migrations.total(), bound(LowerBound::Migrations)) {
         (0, "") => "none".to_owned(),
         (0, _) => "none seen".to_owned(),
         (_, words) => format!("{words}{}", moves(&totals.migrations)),
@@ -192,17 +192,22 @@ fn moves(counted: &MigrationCounts) -> String {
 
 fn waits(record: &TraceRecord) -> Option<String> {
     let waits = &record.figures.waits;
-    let is_bound = record.figures.lower_bounds.contains(&LowerBound::Queued);
+    let bound = record.figures.bound(LowerBound::Queued);
+    let is_bound = matches!(bound, Bound::Lower | Bound::Rough);
     if waits.total_s == Some(0.0) {
         let unknown = "unknown: threads ended before the kernel could be asked";
         return Some(if is_bound { unknown } else { "never" }.to_owned());
     }
     let total = match (waits.total_s, waits.after_preemption_s) {
-        (Some(total), _) if is_bound => format!(
-            "at least {} (threads ended before the kernel could be asked)",
-            seconds(total)
-        ),
-        (Some(total), _) => seconds(total),
+        (Some(total), _) => {
+            let why = match bound {
+                Bound::Exact => "",
+                Bound::Upper => " (waits are short beside the delay of events)",
+                Bound::Rough => " (switches are missing)",
+                Bound::Lower => " (threads ended before the kernel could be asked)",
+            };
+            format!("{}{}{why}", bound.words(), seconds(total))
+        }
         (None, Some(after)) => format!(
             "{} after a preemption; the rest is not seen",
             seconds(after)

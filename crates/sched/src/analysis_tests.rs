@@ -536,6 +536,46 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     check(&seen, Some(30), true);
 }
 
+/// A switch is missing: who is next seen leaving the CPU was on it, nobody knows
+/// since when.
+#[test]
+fn waits_whose_end_was_not_seen_are_missing_in_the_total() {
+    let check = |missing: bool, total_ms: u64, is_bound: bool| {
+        let mut events = vec![
+            follow(1),
+            switch(10, 0, IDLE, 7),
+            wake(20, 1, 0),
+            switch(50, 0, 7, 1),
+            preempt(60, 0, 1, 7),
+            switch(70, 0, 7, 1),
+        ];
+        if missing {
+            events.remove(3);
+        }
+        let result = on_smt(events, 100);
+        assert_eq!(result.waits.total_ns, Some(total_ms * MS));
+        assert_eq!(result.waits.is_lower_bound, is_bound);
+    };
+    check(false, 40, false);
+    check(true, 10, true);
+    // Of the followed thread nobody knows when it left: it may have been queued.
+    let events = vec![
+        follow(1),
+        switch(10, 0, IDLE, 1),
+        switch(60, 0, IDLE, 7),
+        switch(70, 0, 7, 1),
+    ];
+    assert!(on_smt(events, 100).waits.is_lower_bound);
+    // Of others it does not matter.
+    let events = vec![
+        follow(1),
+        switch(10, 0, IDLE, 1),
+        switch(10, 1, IDLE, 7),
+        switch(60, 1, 8, IDLE),
+    ];
+    assert!(!on_smt(events, 100).waits.is_lower_bound);
+}
+
 /// Of waits behind none of the program's threads a quota may be the cause: the
 /// time of the CPU in which that was so.
 #[test]

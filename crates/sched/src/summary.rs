@@ -67,7 +67,8 @@ pub struct Waits {
     pub total_ns: Option<u64>,
     /// Is `total_ns` the kernel's own total, and not the sum of known waits?
     pub is_from_kernel: bool,
-    /// Threads ended before the kernel could be asked: it was more.
+    /// Threads ended before the kernel could be asked, or the ends of waits were
+    /// not seen: it was more.
     pub is_lower_bound: bool,
     /// After a preemption.
     pub after_preemption_ns: Option<u64>,

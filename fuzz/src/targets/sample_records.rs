@@ -64,6 +64,7 @@ impl Made {
                 },
             )],
             steps: Vec::new(),
+            stack_pointers: BTreeMap::new(),
             lost: 0,
             has_kernel: true,
         };

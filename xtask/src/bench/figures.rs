@@ -173,7 +173,8 @@ wait $server || true
 struct Figure {
     kernel: Vec<f64>,
     ratio: Vec<f64>,
-    is_bound: bool,
+    is_at_least: bool,
+    is_at_most: bool,
     /// Less than this is not judged.
     least: f64,
 }
@@ -199,13 +200,12 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
 
 Twelve programs under each tier. The trace's figures stand as ratios to the
 kernel's, the median of {ROUNDS} runs each: CPU time and switches to getrusage of
-the program's parent, queued time and threads to what taskstats reports of each
-thread when it exits. Taskstats does not see a thread's last moments, and a
-tracer's own time between a switch and the kernel's note of it counts as queued.
-≥: the trace says itself that it is a lower bound. –: less than {LEAST_S} s or
-{LEAST_SWITCHES} switches, or ends of threads, which getrusage does not count, make
-more than 3 % of them. **Bold**: further than {} % away and not marked
-({beyond} of {} cells).
+the program's parent, queued time and threads to the `schedstat` of each thread once
+it has ended, which a tracer (ptrace, in every run) keeps there until it is read.
+≥, ≤, ≈: the trace says itself that it is a lower bound, an upper one, or both.
+–: less than {LEAST_S} s or {LEAST_SWITCHES} switches, or ends of threads, which
+getrusage does not count, make more than 3 % of them. **Bold**: further than {} %
+away and not marked ({beyond} of {} cells).
 
 | program | tier | CPU time | queued | switches | threads |
 |:---|:---|---:|---:|---:|---:|
@@ -225,7 +225,8 @@ fn prepared() -> Result<std::path::PathBuf> {
     // Below `target` it could not be entered by another user.
     let folder = std::env::temp_dir().join(format!("pinwise-figures-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
-    for (name, text) in FILES.into_iter().chain([("nginx.sh", NGINX)]) {
+    let others = [("nginx.sh", NGINX), ("exits.c", include_str!("exits.c"))];
+    for (name, text) in FILES.into_iter().chain(others) {
         std::fs::write(folder.join(name), text)?;
     }
     for name in ["postgres.sh", "nginx.sh"] {
@@ -234,6 +235,7 @@ fn prepared() -> Result<std::path::PathBuf> {
     std::fs::create_dir_all(folder.join("t"))?;
     for line in [
         "cc -O1 -pthread -o threads threads.c",
+        "cc -O1 -o exits exits.c",
         "javac Pool.java",
         "go build -o pool pool.go",
     ] {
@@ -271,6 +273,7 @@ fn measured(
             .arg(script)
             .arg(&setting.pinwise)
             .arg(folder.join("xtask"))
+            .arg(folder.join("exits"))
             .args([USER, tier, "sh", "-c", line])
             .current_dir(folder)
             .stderr(Stdio::inherit())
@@ -280,7 +283,8 @@ fn measured(
             "{tier}: {line} could not be traced"
         );
         let output_text: Value = serde_json::from_slice(&output.stdout)?;
-        let bounds = output_text["at_least"].to_string();
+        let at_least = output_text["at_least"].to_string();
+        let at_most = output_text["at_most"].to_string();
         let keys = [
             ("cpu_s", "cpu_time", LEAST_S),
             ("wait_s", "queued", LEAST_S),
@@ -297,7 +301,8 @@ fn measured(
             figure.kernel.push(kernel);
             figure.ratio.push(trace / kernel);
             figure.least = least;
-            figure.is_bound |= bounds.contains(bound);
+            figure.is_at_least |= at_least.contains(bound);
+            figure.is_at_most |= at_most.contains(bound);
         }
     }
     Ok(figures)
@@ -309,9 +314,15 @@ fn cell(figure: &Figure, beyond: &mut usize) -> String {
     if !ratio.is_finite() || kernel < figure.least {
         return "–".to_owned();
     }
-    let mark = if figure.is_bound { "≥ " } else { "" };
+    // The truth may lie this far below and above what is printed.
+    let (mark, below, above) = match (figure.is_at_least, figure.is_at_most) {
+        (false, false) => ("", ALLOWED, ALLOWED),
+        (true, false) => ("≥ ", ALLOWED, f64::INFINITY),
+        (false, true) => ("≤ ", f64::INFINITY, ALLOWED),
+        (true, true) => ("≈ ", f64::INFINITY, f64::INFINITY),
+    };
     let text = format!("{mark}{ratio:.3}");
-    if (ratio - 1.0).abs() <= ALLOWED || figure.is_bound {
+    if (-above..=below).contains(&(ratio - 1.0)) {
         return text;
     }
     *beyond += 1;

@@ -78,10 +78,7 @@ fn traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
 
 fn figures(trace: &ArmTrace) -> Vec<String> {
     let (totals, sharing) = (&trace.figures.totals, &trace.figures.avoidable_smt_sharing);
-    let bounded = |figure, text: String| match trace.figures.at_least(figure) {
-        "" => text,
-        _ => format!("≥ {text}"),
-    };
+    let bounded = |figure, text: String| format!("{}{text}", trace.figures.bound(figure).sign());
     vec![
         bounded(LowerBound::CpuTime, seconds(totals.cpu_s)),
         optional(totals.switches, |switches| {

@@ -123,10 +123,16 @@ impl Analysis {
         let polled = self.polled_waits();
         let polled_ns = polled.is_reported.then_some(polled.ns);
         let of_events = |value: u64| scope.has_wakeups.then_some(value);
+        let by_events = PartialWait {
+            is_reported: true,
+            ns: known_ns,
+            unseen_ns: counts.unseen_wait_ns,
+        };
+        let partial = if scope.has_wakeups { by_events } else { polled };
         Waits {
             total_ns: of_events(known_ns).or(polled_ns),
             is_from_kernel: !scope.has_wakeups,
-            is_lower_bound: !scope.has_wakeups && polled.is_lower_bound(),
+            is_lower_bound: partial.is_lower_bound(),
             after_preemption_ns: scope.has_switches.then_some(counts.after_preemption_ns),
             after_wakeup_ns: of_events(counts.after_wakeup_ns),
             count: of_events(self.waits.total()),

@@ -68,6 +68,8 @@ struct Counts {
     causes: Causes,
     after_preemption_ns: u64,
     after_wakeup_ns: u64,
+    /// At most this much of waits was not seen: those whose end is missing.
+    unseen_wait_ns: u64,
     lost_records: u64,
     lost_windows: u64,
     lost_ns: u64,

@@ -107,12 +107,15 @@ impl Analysis {
         self.cores.take_back(last, now_ns);
         let seat = self.seat(cpu);
         seat.is_fresh = false;
-        seat.since_ns = now_ns;
+        let since_ns = std::mem::replace(&mut seat.since_ns, now_ns);
         let was = seat.occupant;
         for slot in std::mem::take(&mut self.seat(cpu).starting) {
             self.set_state(slot, State::Unknown);
         }
         if let Occupant::Thread(slot) = was {
+            if self.threads.is_own(slot) {
+                self.miss_wait(since_ns);
+            }
             self.set_state(slot, State::Unknown);
         }
         self.occupy(cpu, Occupant::Unknown);

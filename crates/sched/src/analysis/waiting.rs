@@ -127,6 +127,7 @@ impl Analysis {
         };
         let before = std::mem::replace(&mut thread.state, state);
         if let State::Queued(queued) = before {
+            self.miss_wait(queued.since_ns);
             self.queues
                 .set_queued(queued.place.cpu(), false, self.now_ns);
             match queued.place {
@@ -142,6 +143,13 @@ impl Analysis {
                 }
             }
         }
+    }
+
+    /// What a followed thread did since then is not known: it may have been queued.
+    pub(super) fn miss_wait(&mut self, since_ns: u64) {
+        let missed_ns = self.now_ns.saturating_sub(since_ns);
+        let all = &mut self.counts.unseen_wait_ns;
+        *all = all.saturating_add(missed_ns);
     }
 
     /// A queued thread's mask changed: its wait is split there.

@@ -27,9 +27,13 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
         .is_some_and(|((a, b), seen)| is_short(seen as f64, (a + b) as f64, SHORT_SWITCHES));
     let is_partial = missing_cpu.is_some() || missing_switches;
     let seen_s = totals.cpu_s;
-    // The kernel's own total of the time queued is whole whatever was lost.
+    // The kernel's own total of the time queued lacks a thread's last moments, which
+    // only records of whole CPUs show beside it.
     let by_events = figures.waits.basis == Some(WaitBasis::Events);
-    let sees_waits_in_part = missing_cpu.is_some() && (looks_only || by_events);
+    let is_whole = scope.has_all_cpus && !by_events;
+    let sees_waits_in_part = missing_cpu.is_some() && !is_whole;
+    // A thread whose switches are missing may have run while it seemed queued.
+    figures.waits.is_upper_bound |= sees_waits_in_part && by_events;
     let bounds = &mut figures.lower_bounds;
     for (bound, holds) in [
         (LowerBound::CpuTime, missing_cpu.is_some()),
@@ -77,6 +81,7 @@ mod tests {
 
     use super::*;
     use pinwise_machine::End;
+    use pinwise_record::Bound;
     use pinwise_record::examples::any_figures;
     use pinwise_sched::Tier;
 
@@ -108,7 +113,12 @@ mod tests {
             ..Run::of(Duration::from_secs(1), End::Status(0))
         };
         reconcile(&mut figures, Tier::Tracepoint.scope(), &run);
-        assert!(figures.lower_bounds.contains(&LowerBound::Queued));
+        assert_eq!(figures.bound(LowerBound::Queued), Bound::Rough);
+        // The kernel's total beside records of whole CPUs is whole.
+        let mut figures = any_figures(0.5);
+        reconcile(&mut figures, Tier::CpuWide.scope(), &run);
+        assert_eq!(figures.bound(LowerBound::CpuTime), Bound::Lower);
+        assert_eq!(figures.bound(LowerBound::Queued), Bound::Exact);
     }
 
     #[test]
@@ -131,7 +141,7 @@ mod tests {
             Tier::Switch,
             0.5,
             100,
-            &[CpuTime, Migrations],
+            &[CpuTime, Migrations, Queued],
             Some(
                 "The trace saw 500 ms of the 1.00 s of CPU time that the kernel counted for the \
                  command (50.0 %): what threads do before their program starts and while they end \

@@ -7,7 +7,7 @@ import type { Slices } from './decode';
 import { slicesOf, waitsOf } from './decode';
 import type { Ordered } from './lanes';
 import { byCpu, byThread, sliceAt, Summer } from './lanes';
-import type { SliceRecord, TraceRecord } from '../../records';
+import type { LowerBound, SliceRecord, TraceRecord } from '../../records';
 import { describe } from './describe';
 import { previousCpus, timeOrder } from './order';
 import { panned, rowName, sceneOf, ticks, within, zoomed } from './scene';
@@ -268,6 +268,15 @@ group('figures', () => {
     );
     expect(bounded['Waited in run queues']).toBe('at least 3.00 s');
     expect(bounded['CPU time']).toBe('1.00 s');
+    const queued = (lower_bounds: LowerBound[]): unknown =>
+      Object.fromEntries(
+        shape.headline({
+          waits: { total_s: 3, is_upper_bound: true },
+          lower_bounds,
+        }),
+      )['Waited in run queues'];
+    expect(queued([])).toBe('at most 3.00 s');
+    expect(queued(['queued'])).toBe('about 3.00 s');
     expect(shape.migrationTable({})).toBeNull();
     expect(
       shape.waitTable({

@@ -51,20 +51,24 @@ export function headline(record: TraceRecord): [string, Maybe<string>][] {
     words: (value: number) => string,
   ): string | null =>
     value === null || value === undefined ? null : words(value);
-  const atLeast = (figure: LowerBound, text: string): string =>
-    record.lower_bounds?.includes(figure) ? `at least ${text}` : text;
+  const bounded = (figure: LowerBound, text: string): string => {
+    const isLower = record.lower_bounds?.includes(figure);
+    const isUpper = figure === 'queued' && record.waits?.is_upper_bound;
+    if (isLower) return `${isUpper ? 'about' : 'at least'} ${text}`;
+    return isUpper ? `at most ${text}` : text;
+  };
   const sharing = record.avoidable_smt_sharing;
   const idle = record.idle_while_waiting;
   return [
     ['Elapsed', known(record.elapsed_s, seconds)],
     [
       'CPU time',
-      known(totals.cpu_s, (value) => atLeast('cpu_time', seconds(value))),
+      known(totals.cpu_s, (value) => bounded('cpu_time', seconds(value))),
     ],
     [
       'Threads',
       known(totals.threads, (value) =>
-        atLeast(
+        bounded(
           'threads',
           `${value} in ${count(totals.processes ?? 0, 'process', 'processes')}`,
         ),
@@ -73,7 +77,7 @@ export function headline(record: TraceRecord): [string, Maybe<string>][] {
     [
       'Switches',
       known(totals.switches, (value) =>
-        atLeast(
+        bounded(
           'switches',
           `${value.toLocaleString('en-US')}${known(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} of them preemptions`) ?? ''}`,
         ),
@@ -82,13 +86,13 @@ export function headline(record: TraceRecord): [string, Maybe<string>][] {
     [
       'Moves between CPUs',
       known(allMigrations(totals.migrations), (value) =>
-        atLeast('migrations', value.toLocaleString('en-US')),
+        bounded('migrations', value.toLocaleString('en-US')),
       ),
     ],
     [
       'Waited in run queues',
       known(record.waits?.total_s, (value) =>
-        atLeast(
+        bounded(
           'queued',
           `${seconds(value)}${known(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`,
         ),

@@ -9,8 +9,9 @@ use super::made::is_dump;
 use super::maps::{self, Mapping, Maps};
 use super::pages::Pages;
 use super::records::{Chain, Record, Registers};
+use super::steps::Steps;
 use pinwise_code::{Arch, unwind};
-use pinwise_profile::{Event, Frame, Module, REGISTERS, Samples, Stack, Stacks, Step, Thread};
+use pinwise_profile::{Event, Frame, Module, Samples, Stack, Stacks, Thread};
 
 /// Different stacks, and frames of all of them; beyond, only the innermost frames
 /// are kept.
@@ -18,10 +19,6 @@ const MOST_STACKS: usize = 200_000;
 const MOST_FRAMES: usize = 10_000_000;
 /// Frames that are kept then.
 const FEWEST_FRAMES: usize = 2;
-/// Neighbouring samples that are kept.
-const MOST_STEPS: usize = 50_000;
-/// Two samples further apart are not of one loop, bytes.
-const NEAR: u64 = 512;
 /// Innermost frames of which the code is wanted: a function that only hints is
 /// judged by its caller.
 const CODE_FRAMES: usize = 2;
@@ -44,15 +41,6 @@ struct Process {
     maps: Maps,
 }
 
-/// Where a thread was last seen.
-#[derive(Debug)]
-struct Last {
-    time_ns: u64,
-    frame: usize,
-    address: u64,
-    registers: Vec<u64>,
-}
-
 /// Takes records in the order of time.
 #[derive(Debug)]
 pub(super) struct Collector {
@@ -69,8 +57,7 @@ pub(super) struct Collector {
     stacks: BTreeMap<(usize, Vec<usize>, bool), u64>,
     kept_frames: usize,
     unwinder: Unwinder,
-    last: BTreeMap<usize, Last>,
-    steps: Vec<Step>,
+    steps: Steps,
     lost: u64,
     /// Which event a thread was first seen by: those that it has twice count
     /// once.
@@ -100,8 +87,7 @@ impl Collector {
             stacks: BTreeMap::new(),
             kept_frames: 0,
             unwinder: Unwinder::new(),
-            last: BTreeMap::new(),
-            steps: Vec::new(),
+            steps: Steps::default(),
             lost: 0,
             families: BTreeMap::new(),
             family_of: BTreeMap::new(),
@@ -261,7 +247,7 @@ impl Collector {
             }
         }
         let Some(innermost) = innermost else { return };
-        self.step(time_ns, thread, innermost, registers);
+        self.steps.take(time_ns, thread, innermost, registers);
         if self.stacks.len() >= MOST_STACKS || self.kept_frames >= MOST_FRAMES {
             frames.truncate(FEWEST_FRAMES);
         }
@@ -398,43 +384,6 @@ impl Collector {
         self.pages.want(pid, address, mapping, path);
     }
 
-    /// How far registers went since the thread's sample before.
-    fn step(
-        &mut self,
-        time_ns: u64,
-        thread: usize,
-        (frame, address, is_kernel): (usize, u64, bool),
-        registers: &Registers<'_>,
-    ) {
-        let values: Vec<u64> = registers.values().collect();
-        if is_kernel || values.len() != REGISTERS.len() {
-            self.last.remove(&thread);
-            return;
-        }
-        let now = Last {
-            time_ns,
-            frame,
-            address,
-            registers: values,
-        };
-        let Some(before) = self.last.insert(thread, now) else {
-            return;
-        };
-        let now = &self.last[&thread];
-        if self.steps.len() >= MOST_STEPS || before.address.abs_diff(address) > NEAR {
-            return;
-        }
-        let pairs = now.registers.iter().zip(&before.registers);
-        self.steps.push(Step {
-            from: before.frame,
-            to: frame,
-            ns: time_ns.saturating_sub(before.time_ns),
-            changes: pairs
-                .map(|(now, before)| now.wrapping_sub(*before).cast_signed())
-                .collect(),
-        });
-    }
-
     /// Everything but names and code of frames.
     pub(super) fn finish(self, wall_s: f64) -> (Samples, Vec<Option<u64>>, Pages) {
         let weight_ns = period_ns(self.kind.hz);
@@ -448,6 +397,7 @@ impl Collector {
                 count,
                 weight_ns: count * weight_ns,
             });
+        let (steps, stack_pointers) = self.steps.finish();
         let samples = Samples {
             event: self.kind.event,
             hz: self.kind.hz,
@@ -458,7 +408,8 @@ impl Collector {
             modules: self.modules,
             frames: self.frames,
             code: Vec::new(),
-            steps: self.steps,
+            steps,
+            stack_pointers,
             lost: self.lost,
             has_kernel: self.kind.has_kernel && self.kind.event != Event::Proc,
         };

@@ -17,6 +17,7 @@ mod pages;
 mod polling;
 mod records;
 mod source;
+mod steps;
 mod symbols;
 
 use std::os::fd::{AsRawFd, RawFd};

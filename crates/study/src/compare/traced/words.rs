@@ -96,7 +96,7 @@ fn queued(figures: &TraceFigures) -> Option<String> {
     });
     Some(format!(
         "its threads were queued {}{share:.0} % of the time they could have run{idle}",
-        figures.at_least(LowerBound::Queued)
+        figures.bound(LowerBound::Queued).words()
     ))
 }
 

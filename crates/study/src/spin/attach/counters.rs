@@ -17,7 +17,7 @@ const FEWEST: usize = 10;
 /// differs from sample to sample where others share it.
 const FACTOR: f64 = 4.0;
 /// How x86 numbers the registers of [`REGISTERS`].
-const NUMBERS: [u8; 16] = [0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+pub(super) const NUMBERS: [u8; 16] = [0, 3, 1, 2, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
 
 /// How far each register that counts goes from one sample of a thread to the
 /// next.

@@ -5,15 +5,15 @@
 //! A poll for work calls functions that could do anything; that they do not is
 //! seen in the samples. Where a thread is met at one instruction again and again
 //! with all its general registers as they were or counted on, and where it writes
-//! no memory and computes no vectors, it makes no progress. Work that repeats itself to the last
+//! no memory but its stack and computes no vectors, it makes no progress. Work that repeats itself to the last
 //! register would be taken for it; who waits for a moment by the clock is known by
 //! what it reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::counters::Counters;
+use super::counters::{Counters, NUMBERS};
 use super::sites::Sites;
-use pinwise_code::{Owner, operation_at};
+use pinwise_code::{Owner, Registers, operation_at};
 use pinwise_profile::{Samples, Stack, Step};
 
 /// Functions that read the clock.
@@ -134,17 +134,28 @@ fn reads_clock(samples: &Samples, frame: usize) -> bool {
     is_any(&CLOCKS) || (module == Some(VDSO) && !is_any(&NO_CLOCKS))
 }
 
-/// Does the instruction write memory that others may read, or a vector?
+/// Does the instruction write memory that others may read, or a vector? The stack
+/// is the thread's own, also where a caller's variables are written by a pointer to
+/// them, as results of functions are.
 fn writes_at(samples: &Samples, frame: usize) -> bool {
-    let frame = &samples.frames[frame];
-    let code = samples.code_at(frame.pid, frame.address);
-    let operation = code.and_then(|code| operation_at(code, frame.address));
+    let of = &samples.frames[frame];
+    let code = samples.code_at(of.pid, of.address);
+    let operation = code.and_then(|code| operation_at(code, of.address));
+    let pointing = samples.stack_pointers.get(&frame).copied().unwrap_or(0);
     operation.is_none_or(|one| {
-        let writes = one
-            .access
-            .is_some_and(|access| access.writes && access.owner != Owner::Stack);
+        let writes = one.access.is_some_and(|access| {
+            let is_own = access.owner == Owner::Stack || is_by(pointing, access.address);
+            access.writes && !is_own
+        });
         writes || one.written.numbers().any(|register| register >= VECTORS)
     })
+}
+
+/// Is one of an address's registers among these, bits in the order of
+/// [`REGISTERS`](pinwise_profile::REGISTERS)?
+fn is_by(pointing: u16, address: Registers) -> bool {
+    let mut numbers = (0..).zip(NUMBERS);
+    numbers.any(|(bit, number)| pointing & 1 << bit != 0 && address.holds(number))
 }
 
 /// By instruction: pairs of neighbouring samples there.

@@ -122,6 +122,7 @@ fn sampled(stacks: &[(&[u64], u64)], kernel: &str) -> Sampled {
             stacks: made,
             code: vec![(7, code())],
             steps: Vec::new(),
+            stack_pointers: BTreeMap::new(),
             lost: 0,
             has_kernel: true,
         },
@@ -305,6 +306,23 @@ fn a_thread_that_gets_nowhere_waits() {
     met_again(&mut unread, 0, &[0; 39]);
     unread.samples.code.clear();
     assert_eq!(judged(&unread).spin_share, Some(0.0));
+}
+
+#[test]
+fn results_that_go_to_the_own_stack_are_no_work() {
+    // 1040: mov [r12], al; 1044: ret, in a function that is called again and again.
+    let judged_share = |pointing: &[u16]| {
+        let calls: [(&[u64], u64); 2] = [(&[0x1038, 0x103a], 90), (&[0x1040, 0x103a], 10)];
+        let mut polls = sampled(&calls, "");
+        polls.samples.code[0].1.bytes[0x40..0x45].copy_from_slice(&[0x41, 0x88, 0x04, 0x24, 0xc3]);
+        met_again(&mut polls, 0, &[0; 40]);
+        polls.samples.stack_pointers = pointing.iter().map(|&bits| (2, bits)).collect();
+        judged(&polls).spin_share
+    };
+    assert_eq!(judged_share(&[1 << 12 | 1 << 7]), Some(1.0));
+    // Whose memory it is is not known, or that of another register.
+    assert_eq!(judged_share(&[]), Some(0.0));
+    assert_eq!(judged_share(&[1 << 11 | 1 << 7]), Some(0.0));
 }
 
 #[test]

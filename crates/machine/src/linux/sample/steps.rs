@@ -1,0 +1,116 @@
+//! What registers say of a thread: how far they went from one of its samples to
+//! the next, and which of them point into its own stack.
+
+use std::collections::BTreeMap;
+
+use super::records::Registers;
+use pinwise_profile::{REGISTERS, Step};
+
+/// Neighbouring samples that are kept.
+const MOST_STEPS: usize = 50_000;
+/// Two samples further apart are not of one loop, bytes.
+const NEAR: u64 = 512;
+/// Where the stack pointer stands in [`REGISTERS`].
+const STACK_POINTER: usize = 7;
+/// Bytes below the stack pointer that a function may use (System V ABI, "red
+/// zone"), and above it that are taken for frames of its callers: stacks of
+/// threads and goroutines can be short, and what follows them is others'.
+const RED_ZONE: u64 = 128;
+const CALLERS: u64 = 4096;
+
+/// Where a thread was last seen.
+#[derive(Debug)]
+struct Last {
+    time_ns: u64,
+    frame: usize,
+    address: u64,
+    registers: Vec<u64>,
+}
+
+/// Takes registers, sample by sample.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    last: BTreeMap<usize, Last>,
+    steps: Vec<Step>,
+    stack_pointers: BTreeMap<usize, u16>,
+}
+
+impl Steps {
+    /// A thread was seen with these registers.
+    pub(super) fn take(
+        &mut self,
+        time_ns: u64,
+        thread: usize,
+        (frame, address, is_kernel): (usize, u64, bool),
+        registers: &Registers<'_>,
+    ) {
+        let values: Vec<u64> = registers.values().collect();
+        if is_kernel || values.len() != REGISTERS.len() {
+            self.last.remove(&thread);
+            return;
+        }
+        let pointing = stack_pointers(&values);
+        let always = self.stack_pointers.entry(frame).or_insert(pointing);
+        *always &= pointing;
+        let now = Last {
+            time_ns,
+            frame,
+            address,
+            registers: values,
+        };
+        let Some(before) = self.last.insert(thread, now) else {
+            return;
+        };
+        let now = &self.last[&thread];
+        if self.steps.len() >= MOST_STEPS || before.address.abs_diff(address) > NEAR {
+            return;
+        }
+        let pairs = now.registers.iter().zip(&before.registers);
+        self.steps.push(Step {
+            from: before.frame,
+            to: frame,
+            ns: time_ns.saturating_sub(before.time_ns),
+            changes: pairs
+                .map(|(now, before)| now.wrapping_sub(*before).cast_signed())
+                .collect(),
+        });
+    }
+
+    /// See [`Samples::steps`](pinwise_profile::Samples::steps) and
+    /// [`Samples::stack_pointers`](pinwise_profile::Samples::stack_pointers).
+    pub(super) fn finish(self) -> (Vec<Step>, BTreeMap<usize, u16>) {
+        (self.steps, self.stack_pointers)
+    }
+}
+
+/// Registers that point into the stack whose pointer is among them, a bit each.
+fn stack_pointers(values: &[u64]) -> u16 {
+    let top = values[STACK_POINTER];
+    let own = top.saturating_sub(RED_ZONE)..top.saturating_add(CALLERS);
+    let bits = values.iter().zip(0..);
+    bits.filter(|(value, _)| own.contains(value))
+        .fold(0, |all, (_, bit)| all | 1 << bit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_into_the_own_stack() {
+        let top = 0x7fff_0000;
+        let mut values = [0; REGISTERS.len()];
+        values[STACK_POINTER] = top;
+        // Below and above what may be its own, and the ends of that.
+        let near = [
+            (0, top - 129),
+            (3, top - 128),
+            (12, top + 4095),
+            (15, top + 4096),
+        ];
+        for (register, value) in near {
+            values[register] = value;
+        }
+        assert_eq!(stack_pointers(&values), 1 << 3 | 1 << 7 | 1 << 12);
+    }
+}
