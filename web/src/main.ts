@@ -27,6 +27,7 @@ let shown: { dispose(): void } | null = null;
 let turn = 0;
 
 function start(): void {
+  chooseTheme('system');
   const root = document.getElementById('page')!;
   let source: Source;
   try {
