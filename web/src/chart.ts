@@ -15,6 +15,8 @@ export interface ChartPlan {
   name: string;
   /** What it shows, as a sentence; what a sighted reader sees at a glance. */
   summary: string;
+  /** What stands beside the name instead, where the drawing says the rest at a glance. */
+  caption?: string;
   /** What is drawn below each other in that many pixels. */
   panels: (width: number) => readonly Panel[];
   /** Series of the legend that are not drawn at first. */
@@ -70,7 +72,7 @@ export function chart(
     caption.replaceChildren(
       h('strong', {}, name),
       ' ',
-      h('span', { class: 'muted' }, summary),
+      h('span', { class: 'muted' }, visible(now.caption ?? summary)),
     );
     details.hidden = !now.table;
     // The summary stays, so that a redraw takes no reader's focus from it.
