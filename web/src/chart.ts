@@ -5,10 +5,11 @@ import { h, visible } from './dom';
 import type { Drawing, Stop } from './draw';
 import { drawPanels, swatch } from './draw';
 import type { Panel, Series } from './plot';
-import { saveMenu } from './save';
+import { chartMenu } from './save';
 import type { Table } from './table';
 import { tableElement } from './table';
 import type { Part } from './view';
+import { anchor } from './words';
 
 export interface ChartPlan {
   /** What screen readers call it, and its caption: "Ratio to os-default". */
@@ -23,6 +24,8 @@ export interface ChartPlan {
   hidden?: readonly string[];
   /** The figures in words. */
   table?: Table;
+  /** What a stretch of the x axis does that is dragged over; other controls must offer the same. */
+  select?: (from: number, to: number) => void;
 }
 
 /** The width that charts have on paper, pixels: A4 and Letter within usual margins. */
@@ -44,11 +47,12 @@ export function chart(
   const legend = h('div', { class: 'legend' });
   const details = h('details', { class: 'figures' });
   const pointer = pointAt(stage);
+  const brush = brushOn(stage, (from, to) => now.select?.(from, to));
   let shown: { panels: readonly Panel[]; svgs: readonly SVGElement[] } = {
     panels: [],
     svgs: [],
   };
-  const save = saveMenu(() => ({
+  const save = chartMenu(() => ({
     name: now.name,
     summary: now.summary,
     ...shown,
@@ -73,6 +77,7 @@ export function chart(
       h('strong', {}, name),
       ' ',
       h('span', { class: 'muted' }, visible(now.caption ?? summary)),
+      anchor(now.name),
     );
     details.hidden = !now.table;
     // The summary stays, so that a redraw takes no reader's focus from it.
@@ -89,6 +94,7 @@ export function chart(
     const drawn = drawPanels(panels, pixels, measureIn(stage));
     shown = { panels, svgs: drawn.svgs };
     pointer.show(drawn);
+    brush.show(now.select ? drawn.axis : null);
   };
   const keys = legendIn(legend, isHidden, (name) => {
     chosen.set(name, !isHidden(name));
@@ -246,7 +252,7 @@ function pointAt(stage: HTMLElement): {
   });
   stage.addEventListener('blur', () => go(null));
   stage.addEventListener('click', () => {
-    if (at !== null) stops[at]?.pick?.();
+    if (at !== null && !stage.dataset['dragged']) stops[at]?.pick?.();
   });
   stage.addEventListener('keydown', (event) => {
     const next = stepped(event.key, at, stops.length);
@@ -264,6 +270,54 @@ function pointAt(stage: HTMLElement): {
       stops = drawing.stops;
       stage.replaceChildren(row, ...drawing.svgs, ring, tip);
       go(at !== null && at < stops.length ? at : null);
+    },
+  };
+}
+
+/** Pixels that a pointer may move in a click. */
+const STILL = 5;
+
+/** Marks what a mouse or pen drags over along the x axis; fingers scroll the page. */
+function brushOn(
+  stage: HTMLElement,
+  select: (from: number, to: number) => void,
+): { show(axis: Drawing['axis']): void } {
+  const mark = h('div', { class: 'brush', hidden: true });
+  let axis: Drawing['axis'] = null;
+  let start: number | null = null;
+  const along = (event: PointerEvent): number => {
+    const x = event.clientX - stage.getBoundingClientRect().left;
+    return Math.min(axis?.right ?? 0, Math.max(axis?.left ?? 0, x));
+  };
+  stage.addEventListener('pointerdown', (event) => {
+    delete stage.dataset['dragged'];
+    if (!axis || event.button !== 0 || event.pointerType === 'touch') return;
+    start = along(event);
+    stage.setPointerCapture(event.pointerId);
+  });
+  stage.addEventListener('pointermove', (event) => {
+    if (start === null) return;
+    const width = Math.abs(along(event) - start);
+    if (width > STILL) stage.dataset['dragged'] = 'true';
+    mark.hidden = width <= STILL;
+    place(mark, Math.min(start, along(event)), 0);
+    mark.style.width = `${width}px`;
+  });
+  const end = (event: PointerEvent, isDone: boolean): void => {
+    const from = start;
+    start = null;
+    mark.hidden = true;
+    if (from === null || !axis || !isDone || !stage.dataset['dragged']) return;
+    const [low, high] = [from, along(event)].sort((a, b) => a - b);
+    select(axis.at(low!), axis.at(high!));
+  };
+  stage.addEventListener('pointerup', (event) => end(event, true));
+  stage.addEventListener('pointercancel', (event) => end(event, false));
+  return {
+    show(next) {
+      axis = next;
+      stage.classList.toggle('can-drag', axis !== null);
+      if (axis) stage.append(mark);
     },
   };
 }

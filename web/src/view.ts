@@ -17,9 +17,9 @@ export interface View extends Part {
 export interface Place {
   /** What the address said when the view was opened. */
   readonly params: URLSearchParams;
-  /** The address of a part in this state, to be copied. */
+  /** The address of a part in this state, to be copied; "" is the whole page. */
   address(part: string, params: URLSearchParams): string;
-  /** Makes it the page's, without a step in the history. */
+  /** Makes it the page's, without a step in the history; nothing to keep needs no part. */
   keep(part: string, params: URLSearchParams): void;
 }
 

@@ -79,12 +79,14 @@ export function placePart(page: Page): {
   let machine: Machine | null = null;
   let asked = false;
   let now: { record: Comparison; lines: readonly ArmLine[] } | null = null;
-  let chosen: string | null = null;
+  let chosen = page.place?.params.get('arm') ?? null;
   const draw = (): void => {
     if (!now) return;
     const { record, lines } = now;
-    const wanted = chosen ?? advised(record, lines)[0]?.arms[0]?.name;
-    const line = lines.find((one) => one.name === wanted);
+    const first = advised(record, lines)[0]?.arms[0]?.name;
+    const line =
+      lines.find((one) => one.name === chosen) ??
+      lines.find((one) => one.name === first);
     element.hidden = !line?.arm.cpus;
     if (!line?.arm.cpus) return;
     fill(element, ...whereOf(line, record.host?.allowed ?? '', machine));
@@ -115,10 +117,18 @@ export function placePart(page: Page): {
     choose(name) {
       chosen = name;
       draw();
+      keep(page, name);
       const cpus = now?.lines.find((one) => one.name === name)?.arm.cpus;
       page.announce(cpus ? `${name} runs on CPUs ${cpus}` : name);
     },
   };
+}
+
+/** The arm that is shown stands in the address. */
+function keep({ place }: Page, arm: string): void {
+  const params = new URLSearchParams(place?.params);
+  params.set('arm', arm);
+  place?.keep('', params);
 }
 
 function whereOf(

@@ -122,7 +122,7 @@ function armChoice(changed: () => void): {
   show(names: readonly string[]): void;
   chosen(): string | null;
 } {
-  const select = h('select', { id: 'highlighted' });
+  const select = h('select', { id: 'highlighted', name: 'highlight' });
   const element = h(
     'p',
     { class: 'highlight' },
@@ -142,13 +142,10 @@ function armChoice(changed: () => void): {
       names = [...next];
       select.replaceChildren(
         h('option', { value: '' }, 'all arms alike'),
-        ...names.map((name, at) =>
-          h('option', { value: String(at) }, visible(name)),
-        ),
+        ...names.map((name) => h('option', { value: name }, visible(name))),
       );
     },
-    chosen: () =>
-      select.value === '' ? null : (names[Number(select.value)] ?? null),
+    chosen: () => select.value || null,
   };
 }
 

@@ -207,7 +207,7 @@ function picture(
 function sideControl(state: State, draw: () => void): HTMLElement {
   const select = h(
     'select',
-    {},
+    { name: 'units' },
     h('option', { value: 'reported measured' }, 'as reported and as measured'),
     h('option', { value: 'reported' }, SIDE_WORDS.reported),
     h('option', { value: 'measured' }, SIDE_WORDS.measured),
@@ -236,7 +236,7 @@ function colourControls(
   const all = choices(machine);
   const figure = h(
     'select',
-    {},
+    { name: 'colour' },
     ...all.map((choice) =>
       h(
         'option',
@@ -248,7 +248,7 @@ function colourControls(
   const cpus = machine.measured?.cpus ?? [];
   const cpu = h(
     'select',
-    {},
+    { name: 'cpu' },
     ...cpus.map((number) =>
       h('option', { value: `${number}` }, `CPU ${number}`),
     ),

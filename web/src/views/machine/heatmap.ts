@@ -168,14 +168,14 @@ function controls(
     h('option', { value, selected: value === now }, name);
   const order = h(
     'select',
-    {},
+    { name: 'order' },
     option('measured', 'as measured', shown.order),
     option('reported', 'as reported', shown.order),
     option('number', 'by number', shown.order),
   );
   const level = h(
     'select',
-    {},
+    { name: 'outline' },
     option('smt', 'cores', shown.level),
     option('llc', 'last-level caches', shown.level),
     option('package', 'packages', shown.level),
@@ -192,7 +192,7 @@ function controls(
   });
   const scale = h(
     'select',
-    {},
+    { name: 'scale' },
     option('log', 'logarithmic', shown.isLog ? 'log' : 'linear'),
     option('linear', 'linear', shown.isLog ? 'log' : 'linear'),
   );
