@@ -480,6 +480,77 @@ describe('views of many records', () => {
     await close();
   });
 
+  test('questions over time have a line each, and the plot zooms where it is dragged', async () => {
+    const records = fleet().map((record) => ({
+      ...record,
+      host: { ...(record['host'] as object), hostname: 'node' },
+    }));
+    const opened = await open(
+      `${new URL(`file://${reportOf(records)}`).href}#/history`,
+    );
+    const { page } = opened;
+    await settled(page);
+    expect(await page.locator('.questions .sparkline').count()).toBe(1);
+    await page.locator('.questions th a').click();
+    const stage = page.locator('figure.chart .stage');
+    await stage.locator('svg').first().waitFor();
+    const dots = stage.locator('[aria-label="dot"] path');
+    expect(await dots.count()).toBe(6);
+    const box = (await stage.boundingBox())!;
+    const y = box.y + box.height / 2;
+    await page.mouse.move(box.x + box.width * 0.4, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.9, y, { steps: 4 });
+    await page.mouse.up();
+    expect(await dots.count()).toBeLessThan(6);
+    expect(new URL(page.url()).hash).toMatch(/&from=2026-01-0\d.*&to=2026/);
+    await page.reload();
+    await settled(page);
+    expect(await dots.count()).toBeLessThan(6);
+    await page.getByRole('button', { name: 'All times' }).click();
+    expect(await dots.count()).toBe(6);
+    await page.getByLabel('From (UTC)').fill('2026-01-05');
+    expect(await dots.count()).toBe(2);
+    quiet(opened);
+    await opened.close();
+  });
+
+  test('records that cannot be compared with the chosen one take no part', async () => {
+    const record = recordOf('comparison')!;
+    const host = record['host'] as object;
+    const comparisons = ['node0', 'node1'].map((hostname, at) => ({
+      ...record,
+      id: `20260101-00000${at}-00000000`,
+      host: { ...host, simulated: false, hostname },
+    }));
+    const records = [...comparisons, recordOf('topology')!];
+    const opened = await open(
+      `${new URL(`file://${reportOf(records)}`).href}#/history`,
+    );
+    const { page } = opened;
+    await settled(page);
+    const boxes = page.locator('.pick input');
+    expect(await boxes.count()).toBe(3);
+    await page
+      .locator('tr', { hasText: 'node0' })
+      .getByRole('checkbox')
+      .check();
+    const other = page.locator('tr', { hasText: 'topology' });
+    expect(await other.getByRole('checkbox').isDisabled()).toBe(true);
+    expect(await other.getByRole('checkbox').getAttribute('title')).toBe(
+      'Cannot be compared: is a machine, the chosen one a comparison',
+    );
+    await page
+      .locator('tr', { hasText: 'node1' })
+      .getByRole('checkbox')
+      .check();
+    await page
+      .getByRole('link', { name: 'Compare the two chosen records' })
+      .waitFor();
+    quiet(opened);
+    await opened.close();
+  });
+
   test('the list is narrowed by words, which stand in the address', async () => {
     const { page, close } = await open(
       `${new URL(`file://${reportOf(fleet())}`).href}#/history`,
