@@ -345,6 +345,50 @@ describe('a fleet', () => {
     await close();
   });
 
+  test('its map fills the list of nodes by cause, node and figure', async () => {
+    const made = madeReport();
+    const [common] = made['common'] as { group: unknown; nodes: string[] }[];
+    common!.group = null;
+    common!.nodes = common!.nodes.slice(0, 2);
+    const opened = await open(reportOf([made]));
+    const { page } = opened;
+    await settled(page);
+    const map = page.locator('.heat');
+    const list = page.locator('.node-list').first();
+    expect(await map.locator('.cause').allTextContents()).toEqual([
+      'numa-nodes-per-package = 1: 2 nodes',
+      'Nothing in common is known: 1 node',
+    ]);
+    expect(await list.textContent()).toBe('n[00003,00010,00017]');
+    await map
+      .getByRole('button', { name: 'numa-nodes-per-package = 1:' })
+      .click();
+    expect(await list.textContent()).toBe('n[00003,00010]');
+    await map.getByRole('button', { name: 'n00003' }).click();
+    expect(await list.textContent()).toBe('n00010');
+    await page.getByRole('button', { name: 'All outliers' }).click();
+    await map.getByRole('button', { name: 'wiring · figure 1' }).click();
+    expect(await list.textContent()).toBe('n[00003,00010,00017]');
+    expect(
+      await page.locator('.outliers').nth(1).locator('tbody tr').count(),
+    ).toBe(3);
+    expect(
+      await page.getByText('4 quiet figures: no node differs').count(),
+    ).toBe(1);
+    const status = page.locator('.heat-map .status-line');
+    for (const row of await map.locator('tr:has(td.named)').all()) {
+      const name = await row.locator('th').textContent();
+      await row.locator('td.named').first().hover();
+      expect(await status.textContent()).toContain(name!);
+    }
+    await map.locator('td.named').first().focus();
+    const first = await status.textContent();
+    await page.keyboard.press('ArrowDown');
+    expect(await status.textContent()).not.toBe(first);
+    quiet(opened);
+    await opened.close();
+  });
+
   test('is narrowed by figure and words, and sorted', async () => {
     const { page, close } = await open(reportOf([madeReport()]));
     const rows = page.locator('.outliers').nth(1).locator('tbody tr');
