@@ -288,6 +288,7 @@ async function recordPage(
     choose(body, place);
   };
   const onChange = (change: Change): void => {
+    view.grows?.(change.kind === 'record');
     if (change.kind === 'record') show(change.record);
     const reported = stateOf(change);
     // The same words again would be read out again.

@@ -11,6 +11,8 @@ export interface Part {
 /** A view of a record; `update` shows the same record grown. */
 export interface View extends Part {
   update?(record: AnyRecord): void;
+  /** Whether the record grows now. */
+  grows?(isGrowing: boolean): void;
 }
 
 /** What a view keeps in the address: "#/record/ID/PART?…". */

@@ -19,6 +19,7 @@ import {
 import { adviceList, placePart } from './answer';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
 import { spreadPlan, timePlan } from './courses';
+import { narrowingPlan, runningBar } from './running';
 import type { ArmLine } from './shape';
 import { armLines, armRows, head, isRate, traceRows } from './shape';
 
@@ -26,6 +27,9 @@ import { armLines, armRows, head, isRate, traceRows } from './shape';
 export function comparisonView(record: AnyRecord, page: Page): View {
   const [top, copy] = [keyedSlot(), keyedSlot()];
   const where = placePart(page);
+  const progress = keyedSlot();
+  const narrows = chartSlot('Narrowing');
+  let isGrowing = false;
   const ratio = chartSlot('Against the baseline');
   const dots = chartSlot('Every run');
   const time = chartSlot('Over time');
@@ -46,7 +50,14 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     h(
       'div',
       { class: 'answer' },
-      h('div', {}, top.element, ratio.element),
+      h(
+        'div',
+        {},
+        top.element,
+        progress.element,
+        narrows.element,
+        ratio.element,
+      ),
       where.element,
     ),
     copy.element,
@@ -65,6 +76,9 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     const now = next as Comparison;
     const lines = armLines(now);
     const said = head(now);
+    const runs = isGrowing && !said.isEnded;
+    progress.show(runs && now.arms, () => (runs ? [runningBar(now)] : []));
+    narrows.show(runs ? narrowingPlan(now) : null);
     top.show(
       [
         said,
@@ -107,12 +121,18 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     if (wasEnded === false && said.isEnded) page.announce(said.sentence);
     wasEnded = said.isEnded;
   };
+  let last = record;
   update(record);
   return {
     element,
-    update,
+    update: (next) => update((last = next)),
+    grows(now) {
+      if (now === isGrowing) return;
+      isGrowing = now;
+      update(last);
+    },
     dispose: () =>
-      [ratio, dots, time, spread].forEach((part) => part.dispose()),
+      [narrows, ratio, dots, time, spread].forEach((part) => part.dispose()),
   };
 }
 
