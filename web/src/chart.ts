@@ -5,6 +5,8 @@ import { h, visible } from './dom';
 import type { Drawing, Stop } from './draw';
 import { drawPanels, swatch } from './draw';
 import type { Panel, Series } from './plot';
+import { isRows } from './plot';
+import { onPrint } from './print';
 import { chartMenu } from './save';
 import type { Table } from './table';
 import { tableElement } from './table';
@@ -28,8 +30,6 @@ export interface ChartPlan {
   select?: (from: number, to: number) => void;
 }
 
-/** The width that charts have on paper, pixels: A4 and Letter within usual margins. */
-const PAPER = 680;
 /** A pointer this close to a point is at it, pixels; in a row it always is. */
 const NEAR = 60;
 
@@ -93,6 +93,7 @@ export function chart(
     }));
     const drawn = drawPanels(panels, pixels, measureIn(stage));
     shown = { panels, svgs: drawn.svgs };
+    stage.dataset['rows'] = panels.every(({ y }) => isRows(y)) ? 'yes' : 'no';
     pointer.show(drawn);
     brush.show(now.select ? drawn.axis : null);
   };
@@ -107,7 +108,7 @@ export function chart(
     draw();
   });
   size.observe(stage);
-  const stop = onPrint((isPrinting) => draw(isPrinting ? PAPER : width));
+  const stop = onPrint(() => draw(Math.floor(stage.clientWidth)));
   describe();
   return {
     element,
@@ -120,17 +121,6 @@ export function chart(
       stop();
       size.disconnect();
     },
-  };
-}
-
-/** Tells of paper, whose width is not the window's, before it is laid out. */
-function onPrint(draw: (isPrinting: boolean) => void): () => void {
-  const [before, after] = [() => draw(true), () => draw(false)];
-  addEventListener('beforeprint', before);
-  addEventListener('afterprint', after);
-  return () => {
-    removeEventListener('beforeprint', before);
-    removeEventListener('afterprint', after);
   };
 }
 

@@ -14,6 +14,7 @@ import type { ThemeChoice } from './theme';
 import { chooseTheme } from './theme';
 import type { Page, Place, View } from './view';
 import { viewOf } from './views';
+import { startPrinting } from './print';
 import { download, fileName, saveMenu } from './save';
 import { commandLine, copy, copyButton, shellWords } from './words';
 import { fleetView } from './views/fleet/view';
@@ -30,6 +31,7 @@ let turn = 0;
 
 function start(): void {
   chooseTheme('system');
+  startPrinting();
   const root = document.getElementById('page')!;
   let source: Source;
   try {

@@ -2,6 +2,8 @@
 // Okabe and Ito (2008, "Color Universal Design"), distinguishable with any of the
 // common colour-vision deficiencies; meaning never rests on colour alone.
 
+import { isPrinting } from './print';
+
 export interface Theme {
   readonly isDark: boolean;
   readonly text: string;
@@ -80,7 +82,7 @@ const print = matchMedia('print');
 
 /** The theme now. Paper is light. */
 export function theme(): Theme {
-  return isDark() && !print.matches ? DARK : LIGHT;
+  return isDark() && !isPrinting() && !print.matches ? DARK : LIGHT;
 }
 
 const isDark = (): boolean =>

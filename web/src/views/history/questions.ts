@@ -41,7 +41,7 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
         class: 'scroll',
         role: 'region',
         tabIndex: 0,
-        aria: { label: 'Questions over time' },
+        aria: { label: 'Figures of questions' },
       },
       h(
         'table',

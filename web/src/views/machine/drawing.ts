@@ -4,6 +4,7 @@
 
 import { fill, h, svg, visible } from '../../dom';
 import { count } from '../../format';
+import { onPrint } from '../../print';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
 import { onTheme, theme } from '../../theme';
@@ -124,7 +125,7 @@ export function drawing(
   figures.addEventListener('toggle', () => {
     if (figures.open) fillFigures();
   });
-  const stops = [onWidth(stage, draw), onTheme(paint)];
+  const stops = [onWidth(stage, draw), onTheme(paint), onPrint(draw)];
   if (hasSides) controls.element.append(sideControl(state, draw));
   const element = h(
     'div',

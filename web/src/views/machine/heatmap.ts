@@ -6,6 +6,7 @@ import { fill, h } from '../../dom';
 import { quantity } from '../../format';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
+import { onPrint } from '../../print';
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import { scaleLegend } from './legend';
@@ -108,7 +109,7 @@ export function heatmap(
   listen(matrix, shown, point);
   const size = new ResizeObserver(draw);
   size.observe(frame);
-  const stop = onTheme(draw);
+  const stops = [onTheme(draw), onPrint(draw)];
   const element = h(
     'figure',
     { class: 'chart', data: { chart: 'Latency between CPUs' } },
@@ -134,7 +135,7 @@ export function heatmap(
       pointed();
     },
     dispose: () => {
-      stop();
+      stops.forEach((stop) => stop());
       size.disconnect();
     },
   };

@@ -199,7 +199,7 @@ function threadTable(record: TraceRecord): HTMLElement {
         class: 'scroll sortable',
         role: 'region',
         tabIndex: 0,
-        aria: { label: 'Threads' },
+        aria: { label: 'Table of threads' },
       },
       h(
         'table',
