@@ -6,7 +6,8 @@ import { describe, expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
 import { madeNode, madePlan, madeReport } from './made-fleet';
-import { KINDS, recordOf, reportOf } from './records';
+import type { Fields } from './records';
+import { KINDS, recordBench, recordOf, reportOf } from './records';
 
 useBrowser();
 
@@ -128,6 +129,18 @@ describe('on A4', () => {
     const record = recordOf(kind);
     if (record === null)
       return console.log(`SKIPPED: this machine makes no ${kind}`);
+    await printed(reportOf([record]));
+  });
+
+  test('a machine of 64 CPUs is whole', async () => {
+    const bench = recordBench();
+    const record = JSON.parse(
+      bench.run(
+        ...['-q', '--format', 'json'],
+        ...['--machine', 'sim:package:2 numa:2 l3:2 core:4 pu:2'],
+        ...['topology', '--measure'],
+      ),
+    ) as Fields;
     await printed(reportOf([record]));
   });
 
