@@ -33,6 +33,8 @@ export interface Look {
   width?: number;
   height?: number;
   colorScheme?: 'light' | 'dark';
+  /** A script that runs before the page's. */
+  before?: () => void;
   /** Lets a checker's script into the page; what the policy forbids is then not seen. */
   bypassCSP?: boolean;
 }
@@ -46,6 +48,7 @@ export async function open(place: string, look: Look = {}): Promise<Opened> {
     bypassCSP: look.bypassCSP ?? false,
   });
   const page = await context.newPage();
+  if (look.before) await page.addInitScript(look.before);
   const errors: string[] = [];
   const requests: string[] = [];
   page.on('pageerror', (error) => errors.push(String(error)));

@@ -14,7 +14,8 @@ useBrowser();
 interface Told {
   id: string;
   best: string;
-  verdict: { sentence: string };
+  again: string;
+  verdict: { sentence: string; commands: { line: string }[] };
   arms: { name: string; runs: unknown[] }[];
 }
 
@@ -90,6 +91,7 @@ test('the best placement is copied, and runs', async () => {
   const { report, record } = comparison();
   const { page, close } = await open(report);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('tab', { name: 'pinwise' }).click();
   await page
     .getByRole('button', { name: 'Copy the command: Run it with pinwise' })
     .click();
@@ -109,7 +111,7 @@ test('the experiment that is copied gives the same record again', async () => {
     'one-llc',
   );
   const { page, close } = await open(report);
-  const command = await page.locator('.commands code').last().textContent();
+  const command = await page.locator('.copy-panel code').last().textContent();
   await close();
   expect(command).toMatch(/^pinwise --machine sim:share.toml compare /);
   expectSameAgain(bench, command!);
@@ -225,6 +227,73 @@ test('a chart is saved as SVG, PNG and CSV', async () => {
   expect(picture.readUInt32BE(16)).toBe(
     2 * (await figure.locator('.stage').evaluate((stage) => stage.clientWidth)),
   );
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('the first screen is the answer', async () => {
+  const { report, record } = comparison();
+  const { page, errors, close } = await open(report, {
+    width: 1280,
+    height: 800,
+  });
+  const ratio = chart(page, 'Change against').locator('.stage svg').first();
+  await ratio.waitFor();
+  const ends = (selector: string): Promise<number> =>
+    page
+      .locator(selector)
+      .first()
+      .evaluate((one) => one.getBoundingClientRect().bottom);
+  for (const part of ['.advised', '.where', '.answer .stage', '.copy-block'])
+    expect(await ends(part), part).toBeLessThan(800);
+  const told = page.locator('.advised');
+  expect(await told.locator('.use + dd').textContent()).toContain(record.best);
+  expect(await told.locator('button.arm').count()).toBe(record.arms.length);
+  expect(await page.locator('.where svg .used').count()).toBe(4);
+  await told.getByRole('button', { name: 'compact*2' }).click();
+  expect(await page.locator('.where').textContent()).toContain('CPUs 0-1');
+  expect(await page.locator('.where svg .used').count()).toBe(2);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('the copy block has the commands of the record, a tab each', async () => {
+  const { report, record } = comparison();
+  const { page, errors, close } = await open(report);
+  const shown = page.locator('.copy-panel:visible code');
+  const said: (string | null)[] = [];
+  await page.getByRole('tab').first().focus();
+  for (const tab of await page.getByRole('tab').all()) {
+    expect(await tab.getAttribute('aria-selected')).toBe('true');
+    said.push(await shown.textContent());
+    await page.keyboard.press('ArrowRight');
+  }
+  expect(said).toEqual([
+    ...record.verdict.commands.map((command) => command.line),
+    record.again,
+  ]);
+  await page.emulateMedia({ media: 'print' });
+  expect(await shown.count()).toBe(said.length);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('the winner is drawn on the machine where its topology is at hand', async () => {
+  const bench = new Bench();
+  bench.comparison();
+  const id = (
+    JSON.parse(bench.run('record', 'history', '--format', 'json')) as {
+      records: { id: string }[];
+    }
+  ).records[0]!.id;
+  bench.run('-q', '--machine', 'sim:share.toml', 'topology', '--measure');
+  const report = path.join(bench.folder, 'both.html');
+  bench.run('record', 'report', id, 'last', '-o', report);
+  const { page, errors, close } = await open(`file://${report}#/record/${id}`);
+  const drawn = page.locator('.small-machine');
+  await drawn.waitFor();
+  expect(await drawn.locator('.llc').count()).toBe(2);
+  expect(await drawn.locator('.used').count()).toBe(4);
   expect(errors).toEqual([]);
   await close();
 });

@@ -56,28 +56,34 @@ async function openAll(page: Page): Promise<void> {
   await settled(page);
 }
 
-/** Serious and critical violations, in words. */
+/** The rules of WCAG 2.2 at level AA, and those that axe calls good practice. */
+const RULES = [
+  ...['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+  'best-practice',
+];
+
+/** Violations of any weight, in words. */
 async function violations(page: Page): Promise<string[]> {
-  const result = await page.evaluate(async (source) => {
-    if (!('axe' in window)) (0, eval)(source);
-    return (
-      window as unknown as { axe: { run(): Promise<AxeResult> } }
-    ).axe.run();
-  }, AXE);
-  return result.violations
-    .filter(
-      (violation) =>
-        violation.impact === 'serious' || violation.impact === 'critical',
-    )
-    .map(
-      (violation) =>
-        `${violation.id}: ${violation.nodes
-          .slice(0, 3)
-          .map(
-            (node) => `${node.target.join(' ')} (${node.failureSummary ?? ''})`,
-          )
-          .join('; ')}`,
-    );
+  const result = await page.evaluate(
+    async ([source, rules]) => {
+      if (!('axe' in window)) (0, eval)(source);
+      return (
+        window as unknown as {
+          axe: { run(options: object): Promise<AxeResult> };
+        }
+      ).axe.run({ runOnly: { type: 'tag', values: rules } });
+    },
+    [AXE, RULES] as const,
+  );
+  return result.violations.map(
+    (violation) =>
+      `${violation.id}: ${violation.nodes
+        .slice(0, 3)
+        .map(
+          (node) => `${node.target.join(' ')} (${node.failureSummary ?? ''})`,
+        )
+        .join('; ')}`,
+  );
 }
 
 const width = (page: Page): Promise<number> =>
@@ -158,6 +164,25 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
     );
   });
 
+  test('is shown with hostile CPU lists', async (context) => {
+    const record = recordOf(kind);
+    if (!record) return context.skip('this machine cannot make one');
+    for (const list of ['0-9999999', '5-1,,-3,0x7', '1e9', '0-3,<b>,\u202e7'])
+      await drawn(reportOf([withCpuLists(record, list) as Fields]));
+  });
+
+  test('shows what a pointer is at on every row of its charts', async (context) => {
+    const record = recordOf(kind);
+    if (!record) return context.skip('this machine cannot make one');
+    const opened = await open(reportOf([record]));
+    await settled(opened.page);
+    const { visited, missed } = await missedRows(opened.page);
+    expect(missed).toEqual([]);
+    if (kind === 'comparison') expect(visited).toBeGreaterThan(5);
+    quiet(opened);
+    await opened.close();
+  });
+
   test('is shown without its numbers', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
@@ -234,6 +259,74 @@ async function harmless(file: string, hash: string): Promise<void> {
   expect(hidden).toEqual([]);
   quiet(opened);
   await opened.close();
+}
+
+/** The record with other lists wherever it has CPUs as text. */
+function withCpuLists(value: unknown, list: string): unknown {
+  if (Array.isArray(value))
+    return value.map((item) => withCpuLists(item, list));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [
+      name,
+      typeof item === 'string' && /^\d+([-,]\d+)*$/.test(item)
+        ? list
+        : withCpuLists(item, list),
+    ]),
+  );
+}
+
+/** Rows of charts at which a pointer finds nothing, or another row. */
+async function missedRows(
+  page: Page,
+): Promise<{ visited: number; missed: string[] }> {
+  const missed: string[] = [];
+  let visited = 0;
+  for (const stage of await page.locator('figure.chart .stage').all()) {
+    if (!(await stage.isVisible())) continue;
+    await stage.scrollIntoViewIfNeeded();
+    const names = stage.locator(
+      '[aria-label="y-axis tick label"] text, [aria-label="dot"] path',
+    );
+    const places = await names.evaluateAll((all) =>
+      [
+        ...new Set(
+          all.map((one) => {
+            const { top, height } = one.getBoundingClientRect();
+            return Math.round(top + height / 2);
+          }),
+        ),
+      ].slice(0, 60),
+    );
+    const isRows = await stage.evaluate((one) => one.dataset['rows'] === 'yes');
+    if (!isRows) continue;
+    const { x, y, width } = (await stage.boundingBox())!;
+    const view = page.viewportSize()!.height;
+    for (const at of places) {
+      if (
+        at < Math.max(0, y) ||
+        at > Math.min(view, y + (await stage.boundingBox())!.height)
+      )
+        continue;
+      visited += 1;
+      await page.mouse.move(x + width * 0.6, at);
+      const seen = await stage.evaluate((one) => {
+        const tip = one.querySelector<HTMLElement>('.tip');
+        const row = one.querySelector<HTMLElement>('.tip-row');
+        return {
+          tip: tip?.hidden ? '' : (tip?.textContent ?? ''),
+          top: row?.getBoundingClientRect().top ?? 0,
+          bottom: row?.getBoundingClientRect().bottom ?? 0,
+        };
+      });
+      if (seen.tip === '' || at < seen.top - 1 || at > seen.bottom + 1)
+        missed.push(
+          `${await stage.getAttribute('aria-label')} at ${at}: '${seen.tip}'`,
+        );
+    }
+    await page.mouse.move(0, 0);
+  }
+  return { visited, missed: missed.slice(0, 5) };
 }
 
 /** The view stands, whatever is missing. */
@@ -343,6 +436,50 @@ describe('a fleet', () => {
       'n[00003,00017]',
     );
     await close();
+  });
+
+  test('its map fills the list of nodes by cause, node and figure', async () => {
+    const made = madeReport();
+    const [common] = made['common'] as { group: unknown; nodes: string[] }[];
+    common!.group = null;
+    common!.nodes = common!.nodes.slice(0, 2);
+    const opened = await open(reportOf([made]));
+    const { page } = opened;
+    await settled(page);
+    const map = page.locator('.heat');
+    const list = page.locator('.node-list').first();
+    expect(await map.locator('.cause').allTextContents()).toEqual([
+      'numa-nodes-per-package = 1: 2 nodes',
+      'Nothing in common is known: 1 node',
+    ]);
+    expect(await list.textContent()).toBe('n[00003,00010,00017]');
+    await map
+      .getByRole('button', { name: 'numa-nodes-per-package = 1:' })
+      .click();
+    expect(await list.textContent()).toBe('n[00003,00010]');
+    await map.getByRole('button', { name: 'n00003' }).click();
+    expect(await list.textContent()).toBe('n00010');
+    await page.getByRole('button', { name: 'All outliers' }).click();
+    await map.getByRole('button', { name: 'wiring · figure 1' }).click();
+    expect(await list.textContent()).toBe('n[00003,00010,00017]');
+    expect(
+      await page.locator('.outliers').nth(1).locator('tbody tr').count(),
+    ).toBe(3);
+    expect(
+      await page.getByText('4 quiet figures: no node differs').count(),
+    ).toBe(1);
+    const status = page.locator('.heat-map .status-line');
+    for (const row of await map.locator('tr:has(td.named)').all()) {
+      const name = await row.locator('th').textContent();
+      await row.locator('td.named').first().hover();
+      expect(await status.textContent()).toContain(name!);
+    }
+    await map.locator('td.named').first().focus();
+    const first = await status.textContent();
+    await page.keyboard.press('ArrowDown');
+    expect(await status.textContent()).not.toBe(first);
+    quiet(opened);
+    await opened.close();
   });
 
   test('is narrowed by figure and words, and sorted', async () => {
@@ -480,6 +617,77 @@ describe('views of many records', () => {
     await close();
   });
 
+  test('questions over time have a line each, and the plot zooms where it is dragged', async () => {
+    const records = fleet().map((record) => ({
+      ...record,
+      host: { ...(record['host'] as object), hostname: 'node' },
+    }));
+    const opened = await open(
+      `${new URL(`file://${reportOf(records)}`).href}#/history`,
+    );
+    const { page } = opened;
+    await settled(page);
+    expect(await page.locator('.questions .sparkline').count()).toBe(1);
+    await page.locator('.questions th a').click();
+    const stage = page.locator('figure.chart .stage');
+    await stage.locator('svg').first().waitFor();
+    const dots = stage.locator('[aria-label="dot"] path');
+    expect(await dots.count()).toBe(6);
+    const box = (await stage.boundingBox())!;
+    const y = box.y + box.height / 2;
+    await page.mouse.move(box.x + box.width * 0.4, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.9, y, { steps: 4 });
+    await page.mouse.up();
+    expect(await dots.count()).toBeLessThan(6);
+    expect(new URL(page.url()).hash).toMatch(/&from=2026-01-0\d.*&to=2026/);
+    await page.reload();
+    await settled(page);
+    expect(await dots.count()).toBeLessThan(6);
+    await page.getByRole('button', { name: 'All times' }).click();
+    expect(await dots.count()).toBe(6);
+    await page.getByLabel('From (UTC)').fill('2026-01-05');
+    expect(await dots.count()).toBe(2);
+    quiet(opened);
+    await opened.close();
+  });
+
+  test('records that cannot be compared with the chosen one take no part', async () => {
+    const record = recordOf('comparison')!;
+    const host = record['host'] as object;
+    const comparisons = ['node0', 'node1'].map((hostname, at) => ({
+      ...record,
+      id: `20260101-00000${at}-00000000`,
+      host: { ...host, simulated: false, hostname },
+    }));
+    const records = [...comparisons, recordOf('topology')!];
+    const opened = await open(
+      `${new URL(`file://${reportOf(records)}`).href}#/history`,
+    );
+    const { page } = opened;
+    await settled(page);
+    const boxes = page.locator('.pick input');
+    expect(await boxes.count()).toBe(3);
+    await page
+      .locator('tr', { hasText: 'node0' })
+      .getByRole('checkbox')
+      .check();
+    const other = page.locator('tr', { hasText: 'topology' });
+    expect(await other.getByRole('checkbox').isDisabled()).toBe(true);
+    expect(await other.getByRole('checkbox').getAttribute('title')).toBe(
+      'Cannot be compared: is a machine, the chosen one a comparison',
+    );
+    await page
+      .locator('tr', { hasText: 'node1' })
+      .getByRole('checkbox')
+      .check();
+    await page
+      .getByRole('link', { name: 'Compare the two chosen records' })
+      .waitFor();
+    quiet(opened);
+    await opened.close();
+  });
+
   test('the list is narrowed by words, which stand in the address', async () => {
     const { page, close } = await open(
       `${new URL(`file://${reportOf(fleet())}`).href}#/history`,
@@ -497,6 +705,33 @@ describe('views of many records', () => {
     await page.getByLabel('Words').fill('nothing of the kind');
     await page.getByText('No record passes these filters.').waitFor();
     await close();
+  });
+});
+
+describe('on a phone', () => {
+  test('the first column of a table stays while the others move', async () => {
+    const opened = await open(reportOf([recordOf('comparison')!]), {
+      width: 390,
+      height: 800,
+    });
+    const { page } = opened;
+    await settled(page);
+    const table = page.locator('.scroll', { hasText: 'Spread (cv)' }).first();
+    const [first, last] = [
+      table.locator('tbody th').first(),
+      table.locator('tbody td').first(),
+    ];
+    const left = async (one: typeof first): Promise<number> =>
+      (await one.boundingBox())!.x;
+    const before = [await left(first), await left(last)];
+    await table.evaluate((one) => (one.scrollLeft = 60));
+    expect(await left(first)).toBe(before[0]);
+    expect(await left(last)).toBeLessThan(before[1]!);
+    expect(
+      await table.evaluate((one) => getComputedStyle(one).backgroundImage),
+    ).toContain('linear-gradient');
+    quiet(opened);
+    await opened.close();
   });
 });
 

@@ -10,8 +10,14 @@ useBrowser();
 const numbers = (text: string): string[] =>
   text.match(/\d+(?:[.,]\d+)*(?:e-?\d+)?/g) ?? [];
 
-/** Kinds whose first table on the page goes further than the text: all functions, all algorithms, shares. */
-const RICHER = new Set(['trace', 'spin-predict', 'profile', 'profile-diff']);
+/** Kinds whose first table on the page goes further than the text: all functions, all algorithms, shares, distances. */
+const RICHER = new Set([
+  'trace',
+  'spin-predict',
+  'profile',
+  'profile-diff',
+  'fleet-report',
+]);
 
 test.for(KINDS)(
   'the first figures of %s are those of its text',

@@ -69,6 +69,13 @@ test('a comparison that runs is drawn as it grows', async () => {
   await page.getByRole('link', { name: /sleep/ }).first().click();
   await page.getByText('Running: this page grows with it.').waitFor();
   await page.locator(`${RUNS} .stage svg`).first().waitFor();
+  expect(await page.locator('.running').textContent()).toMatch(
+    /^block \d+ · [\d.]+ m?s · \d+ runs · at most [\d.]+ m?s left$/,
+  );
+  await page
+    .locator('figure[data-chart="Narrowing, block by block"] .stage svg')
+    .first()
+    .waitFor();
   const [first, before] = [await runs(page), await picture(page)];
   const later = await until(async () => {
     const now = await runs(page);
@@ -84,6 +91,7 @@ test('a comparison that runs is drawn as it grows', async () => {
   await comparing.ended;
   await page.getByText('Ended.', { exact: true }).waitFor();
   expect(await runs(page)).toBe(24);
+  expect(await page.locator('.running').count()).toBe(0);
   expect(await page.locator('.verdict').textContent()).not.toBe('');
   expect(await page.locator('body').getAttribute('data-kept')).toBe('yes');
   isQuiet(opened, site);

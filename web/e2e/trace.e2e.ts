@@ -217,7 +217,9 @@ test('what is shown stands in the address, and comes back from it', async () => 
       return Promise.resolve();
     };
   });
-  await first.page.getByRole('button', { name: 'Copy link' }).click();
+  await first.page
+    .getByRole('button', { name: 'Copy link: the address of what is shown' })
+    .click();
   expect(await first.page.locator('body').getAttribute('data-copied')).toBe(
     address,
   );

@@ -5,26 +5,31 @@ import { h, visible } from './dom';
 import type { Drawing, Stop } from './draw';
 import { drawPanels, swatch } from './draw';
 import type { Panel, Series } from './plot';
-import { saveMenu } from './save';
+import { isRows } from './plot';
+import { onPrint } from './print';
+import { chartMenu } from './save';
 import type { Table } from './table';
 import { tableElement } from './table';
 import type { Part } from './view';
+import { anchor } from './words';
 
 export interface ChartPlan {
   /** What screen readers call it, and its caption: "Ratio to os-default". */
   name: string;
   /** What it shows, as a sentence; what a sighted reader sees at a glance. */
   summary: string;
+  /** What stands beside the name instead, where the drawing says the rest at a glance. */
+  caption?: string;
   /** What is drawn below each other in that many pixels. */
   panels: (width: number) => readonly Panel[];
   /** Series of the legend that are not drawn at first. */
   hidden?: readonly string[];
   /** The figures in words. */
   table?: Table;
+  /** What a stretch of the x axis does that is dragged over; other controls must offer the same. */
+  select?: (from: number, to: number) => void;
 }
 
-/** The width that charts have on paper, pixels: A4 and Letter within usual margins. */
-const PAPER = 680;
 /** A pointer this close to a point is at it, pixels; in a row it always is. */
 const NEAR = 60;
 
@@ -42,11 +47,12 @@ export function chart(
   const legend = h('div', { class: 'legend' });
   const details = h('details', { class: 'figures' });
   const pointer = pointAt(stage);
+  const brush = brushOn(stage, (from, to) => now.select?.(from, to));
   let shown: { panels: readonly Panel[]; svgs: readonly SVGElement[] } = {
     panels: [],
     svgs: [],
   };
-  const save = saveMenu(() => ({
+  const save = chartMenu(() => ({
     name: now.name,
     summary: now.summary,
     ...shown,
@@ -70,7 +76,8 @@ export function chart(
     caption.replaceChildren(
       h('strong', {}, name),
       ' ',
-      h('span', { class: 'muted' }, summary),
+      h('span', { class: 'muted' }, visible(now.caption ?? summary)),
+      anchor(now.name),
     );
     details.hidden = !now.table;
     // The summary stays, so that a redraw takes no reader's focus from it.
@@ -86,7 +93,9 @@ export function chart(
     }));
     const drawn = drawPanels(panels, pixels, measureIn(stage));
     shown = { panels, svgs: drawn.svgs };
+    stage.dataset['rows'] = panels.every(({ y }) => isRows(y)) ? 'yes' : 'no';
     pointer.show(drawn);
+    brush.show(now.select ? drawn.axis : null);
   };
   const keys = legendIn(legend, isHidden, (name) => {
     chosen.set(name, !isHidden(name));
@@ -99,7 +108,7 @@ export function chart(
     draw();
   });
   size.observe(stage);
-  const stop = onPrint((isPrinting) => draw(isPrinting ? PAPER : width));
+  const stop = onPrint(() => draw(Math.floor(stage.clientWidth)));
   describe();
   return {
     element,
@@ -112,17 +121,6 @@ export function chart(
       stop();
       size.disconnect();
     },
-  };
-}
-
-/** Tells of paper, whose width is not the window's, before it is laid out. */
-function onPrint(draw: (isPrinting: boolean) => void): () => void {
-  const [before, after] = [() => draw(true), () => draw(false)];
-  addEventListener('beforeprint', before);
-  addEventListener('afterprint', after);
-  return () => {
-    removeEventListener('beforeprint', before);
-    removeEventListener('afterprint', after);
   };
 }
 
@@ -244,7 +242,7 @@ function pointAt(stage: HTMLElement): {
   });
   stage.addEventListener('blur', () => go(null));
   stage.addEventListener('click', () => {
-    if (at !== null) stops[at]?.pick?.();
+    if (at !== null && !stage.dataset['dragged']) stops[at]?.pick?.();
   });
   stage.addEventListener('keydown', (event) => {
     const next = stepped(event.key, at, stops.length);
@@ -262,6 +260,54 @@ function pointAt(stage: HTMLElement): {
       stops = drawing.stops;
       stage.replaceChildren(row, ...drawing.svgs, ring, tip);
       go(at !== null && at < stops.length ? at : null);
+    },
+  };
+}
+
+/** Pixels that a pointer may move in a click. */
+const STILL = 5;
+
+/** Marks what a mouse or pen drags over along the x axis; fingers scroll the page. */
+function brushOn(
+  stage: HTMLElement,
+  select: (from: number, to: number) => void,
+): { show(axis: Drawing['axis']): void } {
+  const mark = h('div', { class: 'brush', hidden: true });
+  let axis: Drawing['axis'] = null;
+  let start: number | null = null;
+  const along = (event: PointerEvent): number => {
+    const x = event.clientX - stage.getBoundingClientRect().left;
+    return Math.min(axis?.right ?? 0, Math.max(axis?.left ?? 0, x));
+  };
+  stage.addEventListener('pointerdown', (event) => {
+    delete stage.dataset['dragged'];
+    if (!axis || event.button !== 0 || event.pointerType === 'touch') return;
+    start = along(event);
+    stage.setPointerCapture(event.pointerId);
+  });
+  stage.addEventListener('pointermove', (event) => {
+    if (start === null) return;
+    const width = Math.abs(along(event) - start);
+    if (width > STILL) stage.dataset['dragged'] = 'true';
+    mark.hidden = width <= STILL;
+    place(mark, Math.min(start, along(event)), 0);
+    mark.style.width = `${width}px`;
+  });
+  const end = (event: PointerEvent, isDone: boolean): void => {
+    const from = start;
+    start = null;
+    mark.hidden = true;
+    if (from === null || !axis || !isDone || !stage.dataset['dragged']) return;
+    const [low, high] = [from, along(event)].sort((a, b) => a - b);
+    select(axis.at(low!), axis.at(high!));
+  };
+  stage.addEventListener('pointerup', (event) => end(event, true));
+  stage.addEventListener('pointercancel', (event) => end(event, false));
+  return {
+    show(next) {
+      axis = next;
+      stage.classList.toggle('can-drag', axis !== null);
+      if (axis) stage.append(mark);
     },
   };
 }

@@ -42,6 +42,8 @@ export interface Stop {
 export interface Drawing {
   svgs: SVGElement[];
   stops: Stop[];
+  /** Where the x axis of the first panel is, pixels, and what stands at a place of it. */
+  axis: { left: number; right: number; at(x: number): number } | null;
 }
 
 /** Room for the title and labels of the axes, pixels. */
@@ -115,7 +117,7 @@ export function drawPanels(
   const frames = panels.map((panel) => frameOf(panel, width, measure));
   const left = Math.max(...frames.map((frame) => frame.left));
   const right = Math.max(...frames.map((frame) => frame.right));
-  const drawing: Drawing = { svgs: [], stops: [] };
+  const drawing: Drawing = { svgs: [], stops: [], axis: null };
   let top = 0;
   for (const frame of frames) {
     const { panel } = frame;
@@ -138,6 +140,11 @@ export function drawPanels(
         ...(panel.rules ?? []).map((rule) => ruleLabel(rule, isRows(panel.y))),
       ],
     } as PlotOptions);
+    drawing.axis ??= {
+      left,
+      right: width - right,
+      at: (x) => Number(made.scale('x')!.invert!(x)),
+    };
     drawing.stops.push(...stopsOf(frame, made, top));
     drawing.svgs.push(bare(made));
     top += height;

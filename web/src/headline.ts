@@ -41,6 +41,81 @@ export function recordCommands(
   return again ? [...run, ['Do the experiment again', again]] : run;
 }
 
+/** What a tab says of a command: of "Run it with taskset" the tool. */
+export const tabName = (what: string): string =>
+  what.replace(/^(Run it (with )?|Do the )/, '') || 'run';
+
+/** One block to copy from, a tab for each command; on paper they stand below each other. */
+export function copyBlock(all: readonly NamedCommand[]): HTMLElement | null {
+  if (all.length === 0) return null;
+  let chosen = 0;
+  const own = (blocks += 1);
+  const panels = all.map(([what, command], at) =>
+    h(
+      'div',
+      {
+        id: `copy-${own}-${at}`,
+        role: 'tabpanel',
+        class: 'copy-panel',
+        aria: { labelledby: `copy-${own}-${at}-tab` },
+      },
+      h('p', { class: 'copy-what muted' }, what),
+      commandLine(command, `the command: ${what}`),
+    ),
+  );
+  const tabs = all.map(([what], at) =>
+    h(
+      'button',
+      {
+        type: 'button',
+        id: `copy-${own}-${at}-tab`,
+        role: 'tab',
+        class: 'tab',
+        title: what,
+        aria: { controls: `copy-${own}-${at}` },
+        onclick: () => show(at),
+      },
+      tabName(what),
+    ),
+  );
+  const show = (next: number): void => {
+    chosen = next;
+    panels.forEach((panel, at) => (panel.hidden = at !== next));
+    tabs.forEach((tab, at) => {
+      tab.setAttribute('aria-selected', String(at === next));
+      tab.tabIndex = at === next ? 0 : -1;
+    });
+  };
+  const list = h(
+    'div',
+    { class: 'tabs', role: 'tablist', aria: { label: 'Copy the command' } },
+    ...tabs,
+  );
+  list.addEventListener('keydown', (event) => {
+    const last = tabs.length - 1;
+    const goal = {
+      ArrowRight: chosen === last ? 0 : chosen + 1,
+      ArrowLeft: chosen === 0 ? last : chosen - 1,
+      Home: 0,
+      End: last,
+    }[event.key];
+    if (goal === undefined) return;
+    event.preventDefault();
+    show(goal);
+    tabs[goal]!.focus();
+  });
+  show(0);
+  return h(
+    'div',
+    { class: 'copy-block' },
+    all.length > 1 ? list : null,
+    ...panels,
+  );
+}
+
+/** Blocks of the page: their parts need names of their own. */
+let blocks = 0;
+
 /** Commands to copy, each beside what it is for. */
 export function commandList(all: readonly NamedCommand[]): HTMLElement | null {
   if (all.length === 0) return null;

@@ -4,6 +4,7 @@ import './style.css';
 
 import { fill, h, visible } from './dom';
 import { minute } from './format';
+import { markdownOf } from './markdown';
 import { stateOf } from './live';
 import type { TopologyRecord } from './records';
 import { parseSchema } from './schema';
@@ -13,7 +14,9 @@ import type { ThemeChoice } from './theme';
 import { chooseTheme } from './theme';
 import type { Page, Place, View } from './view';
 import { viewOf } from './views';
-import { commandLine, shellWords } from './words';
+import { startPrinting } from './print';
+import { download, fileName, saveMenu } from './save';
+import { commandLine, copy, copyButton, shellWords } from './words';
 import { fleetView } from './views/fleet/view';
 import { historyView } from './views/history/view';
 
@@ -27,11 +30,13 @@ let shown: { dispose(): void } | null = null;
 let turn = 0;
 
 function start(): void {
+  chooseTheme('system');
+  startPrinting();
   const root = document.getElementById('page')!;
   let source: Source;
   try {
     const data = document.getElementById('pinwise-data')?.textContent ?? '';
-    source = openSource(parse(data), document.baseURI);
+    source = openSource(data, document.baseURI);
   } catch (error) {
     fill(root, main);
     fill(main, problem(error));
@@ -66,17 +71,6 @@ function start(): void {
   );
   addEventListener('hashchange', () => void route(page));
   void route(page);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new PageError(
-      'The data of this page are cut off or damaged.',
-      'Write the report again with pinwise record report.',
-    );
-  }
 }
 
 function header(source: Source): HTMLElement {
@@ -118,6 +112,7 @@ async function route(page: Page): Promise<void> {
   shown = null;
   fill(main, h('p', { class: 'muted', aria: { busy: 'true' } }, 'Loading …'));
   markCurrent();
+  let part: HTMLElement | null = null;
   try {
     const view = await resolve(page);
     if (own !== turn) {
@@ -126,12 +121,14 @@ async function route(page: Page): Promise<void> {
     }
     shown = view;
     fill(main, view.element);
+    part = partOf(view.element);
   } catch (error) {
     if (own !== turn) return;
     document.title = 'Cannot be shown · pinwise';
     fill(main, problem(error));
   }
-  if (own > 1) arrive(page);
+  if (part) arriveAt(part);
+  else if (own > 1) arrive(page);
 }
 
 /** After a step within the page the keyboard, and whoever listens, is at the new heading. */
@@ -144,9 +141,29 @@ function arrive(page: Page): void {
   page.announce(document.title);
 }
 
+/** The part that the address names: "#/record/ID/findings". */
+function partOf(element: HTMLElement): HTMLElement | null {
+  const wanted = addressParts().parts[2];
+  const all = element.querySelectorAll<HTMLElement>('.anchor');
+  const found = [...all].find((one) => one.dataset['part'] === wanted);
+  return found?.closest<HTMLElement>('section, figure') ?? null;
+}
+
+/** Shows a part once the charts above it have their size. */
+function arriveAt(part: HTMLElement): void {
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      part.scrollIntoView();
+      const target = part.querySelector<HTMLElement>('h2, .stage') ?? part;
+      if (target.tabIndex < 0) target.tabIndex = -1;
+      target.focus({ preventScroll: true });
+    }),
+  );
+}
+
 /** Says which entry of the header is shown. */
 function markCurrent(): void {
-  const at = location.hash.replace(/^#\/?/, '').split(/[/?]/)[0];
+  const at = addressParts().parts[0] ?? '';
   for (const link of document.querySelectorAll('.bar nav a')) {
     if (link.getAttribute('href') === `#/${at}`)
       link.setAttribute('aria-current', 'page');
@@ -157,9 +174,7 @@ function markCurrent(): void {
 async function resolve(
   page: Page,
 ): Promise<{ element: HTMLElement; dispose(): void }> {
-  const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
-  const parts = path.split('/').filter(Boolean).map(decode);
-  const params = new URLSearchParams(query);
+  const { parts, params } = addressParts();
   if (parts[0] === 'record' && parts[1])
     return recordPage(parts[1], page, params);
   if (parts[0] === 'diff' && parts[1] && parts[2])
@@ -177,6 +192,14 @@ async function resolve(
       return recordPage(listing.records[0]!.id, page, params);
   }
   return historyView(params, page);
+}
+
+function addressParts(): { parts: string[]; params: URLSearchParams } {
+  const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  return {
+    parts: path.split('/').filter(Boolean).map(decode),
+    params: new URLSearchParams(query),
+  };
 }
 
 function decode(text: string): string {
@@ -214,8 +237,9 @@ async function diffPage(
 function placeOf(id: string, params: URLSearchParams): Place {
   const address = (part: string, next: URLSearchParams): string => {
     const url = new URL(location.href);
-    const query = next.size > 0 ? `/${part}?${next}` : '';
-    url.hash = `#/record/${encodeURIComponent(id)}${query}`;
+    const path = part ? `/${part}` : '';
+    const query = next.size > 0 ? `?${next}` : '';
+    url.hash = `#/record/${encodeURIComponent(id)}${path}${query}`;
     return url.href;
   };
   let now = params;
@@ -227,7 +251,7 @@ function placeOf(id: string, params: URLSearchParams): Place {
     address,
     keep: (part, next) => {
       now = next;
-      history.replaceState(null, '', address(part, next));
+      history.replaceState(null, '', address(next.size > 0 ? part : '', next));
     },
   };
 }
@@ -238,7 +262,8 @@ async function recordPage(
   site: Page,
   params: URLSearchParams,
 ): Promise<{ element: HTMLElement; dispose(): void }> {
-  const page = { ...site, place: placeOf(id, params) };
+  const place = placeOf(id, params);
+  const page = { ...site, place };
   const record = await page.source.load(id);
   // Narrowed by its schema: a fleet's id stands in those of all its nodes.
   const known = await page.source.list({
@@ -249,10 +274,12 @@ async function recordPage(
   const entry: Entry | undefined =
     known.records.find((e) => e.id === (record.id ?? id)) ?? known.records[0];
   const body = h('div');
+  let now = record;
   let view: View = viewOf(record, page);
   body.append(view.element);
   const state = h('p', { class: 'state', role: 'status' });
   const show = (next: AnyRecord): void => {
+    now = next;
     if (view.update) {
       view.update(next);
       return;
@@ -260,8 +287,10 @@ async function recordPage(
     view.dispose();
     view = viewOf(next, page);
     fill(body, view.element);
+    choose(body, place);
   };
   const onChange = (change: Change): void => {
+    view.grows?.(change.kind === 'record');
     if (change.kind === 'record') show(change.record);
     const reported = stateOf(change);
     // The same words again would be read out again.
@@ -273,11 +302,13 @@ async function recordPage(
     stop = page.source.watch(entry.id, onChange);
   }
   document.title = visible(`${entry?.title || id} · pinwise`);
+  keepChoices(body, place);
   const element = h(
     'div',
-    {},
+    { class: 'record' },
     h('h1', {}, visible(entry?.title || id)),
     h('p', { class: 'muted' }, entry ? visible(originOf(entry)) : visible(id)),
+    tools(id, () => now, entry, page),
     state,
     body,
     asText(record, id),
@@ -289,6 +320,82 @@ async function recordPage(
       view.dispose();
     },
   };
+}
+
+/** Choices that have a name stand in the address, and are as it says. */
+function keepChoices(body: HTMLElement, place: Place): void {
+  choose(body, place);
+  body.addEventListener('change', ({ target }) => {
+    if (!(target instanceof HTMLSelectElement) || !target.name) return;
+    const next = new URLSearchParams(place.params);
+    if (target.value) next.set(target.name, target.value);
+    else next.delete(target.name);
+    place.keep('', next);
+  });
+  body.addEventListener('click', (event) => {
+    const button = (event.target as Element).closest<HTMLElement>('.anchor');
+    if (!button) return;
+    const link = place.address(button.dataset['part'] ?? '', place.params);
+    void copy(link).then((done) => {
+      button.textContent = done ? '✓ link copied' : link;
+      setTimeout(() => (button.textContent = ''), 3000);
+    });
+  });
+}
+
+/** Sets the named selects of a view to what the address says. */
+function choose(body: HTMLElement, place: Place): void {
+  for (const select of body.querySelectorAll<HTMLSelectElement>(
+    'select[name]',
+  )) {
+    const value = place.params.get(select.name);
+    if (value === null || value === select.value) continue;
+    if (![...select.options].some((option) => option.value === value)) continue;
+    select.value = value;
+    select.dispatchEvent(new Event('change'));
+  }
+}
+
+/** What can be done with a record: a link to it, its JSON, its summary. */
+function tools(
+  id: string,
+  record: () => AnyRecord,
+  entry: Entry | undefined,
+  page: Page & { place: Place },
+): HTMLElement {
+  const markdown = (): string => markdownOf(record(), entry);
+  const json = async (): Promise<void> => {
+    try {
+      const text = await page.source.text(id);
+      download(
+        new Blob([text], { type: 'application/json' }),
+        fileName(id, 'json'),
+      );
+    } catch (error) {
+      page.announce(error instanceof Error ? error.message : String(error));
+    }
+  };
+  return h(
+    'div',
+    { class: 'record-tools' },
+    copyButton(
+      () => page.place.address('', page.place.params),
+      'the address of this record',
+      'Copy link',
+    ),
+    copyButton(markdown, 'the summary', 'Copy as Markdown'),
+    saveMenu('the record', [
+      ['JSON', () => void json()],
+      [
+        'Markdown',
+        () =>
+          download(
+            new Blob([markdown()], { type: 'text/markdown' }),
+            fileName(id, 'md'),
+          ),
+      ],
+    ]),
+  );
 }
 
 /** How a terminal shows the record, where it has an id that a store can know. */

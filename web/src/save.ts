@@ -4,6 +4,7 @@ import { h, svg, visible } from './dom';
 import { swatch } from './draw';
 import type { Measure, Panel, Series } from './plot';
 import { isRows } from './plot';
+import { partName } from './words';
 
 /** What of a chart is saved. */
 export interface Saved {
@@ -21,49 +22,57 @@ const HEADING = 30;
 const KEY = 22;
 const HEADER = ['x axis', 'x', 'y axis', 'y', 'series', 'low', 'high', 'value'];
 
-/** A menu that saves what `chart` gives then. */
-export function saveMenu(chart: () => Saved): HTMLElement {
-  const button = (
-    kind: string,
-    make: (saved: Saved) => Promise<Blob> | Blob,
-  ): HTMLElement =>
-    h(
-      'button',
-      {
-        type: 'button',
-        aria: { label: `Save as ${kind}: ${chart().name}` },
-        onclick: () => {
-          const saved = chart();
-          void Promise.resolve(make(saved)).then((blob) =>
-            download(blob, fileName(saved.name, kind.toLowerCase())),
-          );
-        },
-      },
-      kind,
-    );
+/** A menu of kinds to save as. */
+export function saveMenu(
+  what: string,
+  kinds: readonly (readonly [kind: string, act: () => void])[],
+): HTMLElement {
   return h(
     'details',
     { class: 'save' },
     h('summary', {}, 'Save'),
-    button('SVG', (saved) => svgBlob(drawingOf(saved))),
-    button('PNG', (saved) => pngBlob(drawingOf(saved))),
-    button(
-      'CSV',
-      (saved) => new Blob([csvOf(saved.panels)], { type: 'text/csv' }),
+    ...kinds.map(([kind, act]) =>
+      h(
+        'button',
+        {
+          type: 'button',
+          aria: { label: `Save as ${kind}: ${what}` },
+          onclick: act,
+        },
+        kind,
+      ),
     ),
   );
 }
 
+/** A menu that saves the chart as it is then. */
+export function chartMenu(chart: () => Saved): HTMLElement {
+  const act =
+    (ending: string, make: (saved: Saved) => Promise<Blob> | Blob) => () => {
+      const saved = chart();
+      void Promise.resolve(make(saved)).then((blob) =>
+        download(blob, fileName(saved.name, ending)),
+      );
+    };
+  return saveMenu(chart().name, [
+    ['SVG', act('svg', (saved) => svgBlob(drawingOf(saved)))],
+    ['PNG', act('png', (saved) => pngBlob(drawingOf(saved)))],
+    [
+      'CSV',
+      act(
+        'csv',
+        (saved) => new Blob([csvOf(saved.panels)], { type: 'text/csv' }),
+      ),
+    ],
+  ]);
+}
+
 /** "pinwise-every-run.svg". */
 export const fileName = (name: string, ending: string): string =>
-  `pinwise-${
-    name
-      .toLowerCase()
-      .replace(/[^a-z0-9]+/g, '-')
-      .replace(/^-|-$/g, '') || 'chart'
-  }.${ending}`;
+  `pinwise-${partName(name) || 'chart'}.${ending}`;
 
-function download(blob: Blob, name: string): void {
+/** Has the browser keep a file. */
+export function download(blob: Blob, name: string): void {
   const href = URL.createObjectURL(blob);
   h('a', { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 10_000);

@@ -1,6 +1,7 @@
 // Where records come from: inlined in a report file, or fetched from the local
 // site. Nothing else in the page knows the difference.
 
+import { sliceOf } from './json-slice';
 import { watchList, watchRecord } from './live';
 import { shellWords } from './words';
 
@@ -83,6 +84,8 @@ export interface Source {
   readonly kind: 'file' | 'site';
   list(filter: Filter): Promise<Listing>;
   load(id: string): Promise<AnyRecord>;
+  /** The record's JSON as it is stored. */
+  text(id: string): Promise<string>;
   /** May a record of this id be opened here? A site is not asked. */
   has(id: string): boolean;
   /** What changed from one record to another; the pairs that a file has are inlined. */
@@ -103,14 +106,26 @@ interface Inlined {
 }
 
 /** The source that the page was given. */
-export function openSource(data: unknown, base: string): Source {
+export function openSource(json: string, base: string): Source {
+  const data = parsed(json);
   const given = data as { from?: string } | null;
   if (given?.from === 'site') return siteSource(base);
-  if (given?.from === 'file') return fileSource(data as Inlined);
+  if (given?.from === 'file') return fileSource(data as Inlined, json);
   throw new PageError(
     'The data of this page are damaged.',
     'Write the report again with pinwise record report.',
   );
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new PageError(
+      'The data of this page are cut off or damaged.',
+      'Write the report again with pinwise record report.',
+    );
+  }
 }
 
 /** Does an entry pass a filter? */
@@ -128,7 +143,7 @@ export function passes(entry: Entry, filter: Filter): boolean {
 }
 
 /** A file's data as they should be, whatever stands in them. */
-function fileSource(data: Inlined): Source {
+function fileSource(data: Inlined, json: string): Source {
   if (
     !Array.isArray(data.records) ||
     data.records.some((r) => !r?.entry || !r.record)
@@ -138,7 +153,7 @@ function fileSource(data: Inlined): Source {
       'Write the report again with pinwise record report.',
     );
   }
-  return inlinedSource(data, data.diffs ?? []);
+  return inlinedSource(data, data.diffs ?? [], json);
 }
 
 const distinct = (values: string[]): string[] => [...new Set(values)].sort();
@@ -146,9 +161,19 @@ const distinct = (values: string[]): string[] => [...new Set(values)].sort();
 function inlinedSource(
   data: Inlined,
   diffs: NonNullable<Inlined['diffs']>,
+  json: string,
 ): Source {
   const entries = data.records.map((r) => r.entry);
   const ids = new Set(entries.map((entry) => entry.id));
+  const placeOf = (id: string): number => {
+    const place = entries.findIndex((entry) => entry.id === id);
+    if (place < 0)
+      throw new PageError(
+        `This report has no record '${id}'.`,
+        'Its records are listed under History.',
+      );
+    return place;
+  };
   return {
     kind: 'file',
     list: async (filter) => {
@@ -162,15 +187,8 @@ function inlinedSource(
         tags: distinct(entries.flatMap((e) => e.tags)),
       };
     },
-    load: async (id) => {
-      const found = data.records.find((r) => r.entry.id === id);
-      if (!found)
-        throw new PageError(
-          `This report has no record '${id}'.`,
-          'Its records are listed under History.',
-        );
-      return found.record;
-    },
+    load: async (id) => data.records[placeOf(id)]!.record,
+    text: async (id) => sliceOf(json, ['records', placeOf(id), 'record']) ?? '',
     has: (id) => ids.has(id),
     diff: async (a, b) => {
       const found = diffs.find((diff) => diff.a === a && diff.b === b);
@@ -202,6 +220,7 @@ function siteSource(base: string): Source {
     },
     has: () => true,
     load: (id) => ask<AnyRecord>(address(`records/${encodeURIComponent(id)}`)),
+    text: (id) => answer(address(`records/${encodeURIComponent(id)}`)),
     diff: (a, b) =>
       ask<AnyRecord>(address(`diff?${new URLSearchParams({ a, b })}`)),
     canDiff: () => true,
@@ -214,7 +233,11 @@ function siteSource(base: string): Source {
   };
 }
 
-async function ask<T>(address: string): Promise<T> {
+const ask = async <T>(address: string): Promise<T> =>
+  JSON.parse(await answer(address)) as T;
+
+/** The JSON that the site answers with. */
+async function answer(address: string): Promise<string> {
   let response: Response;
   try {
     response = await fetch(address, {
@@ -244,5 +267,5 @@ async function ask<T>(address: string): Promise<T> {
       failure.hint ?? '',
     );
   }
-  return body as T;
+  return text;
 }

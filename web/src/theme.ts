@@ -2,6 +2,8 @@
 // Okabe and Ito (2008, "Color Universal Design"), distinguishable with any of the
 // common colour-vision deficiencies; meaning never rests on colour alone.
 
+import { isPrinting } from './print';
+
 export interface Theme {
   readonly isDark: boolean;
   readonly text: string;
@@ -80,10 +82,11 @@ const print = matchMedia('print');
 
 /** The theme now. Paper is light. */
 export function theme(): Theme {
-  if (print.matches) return LIGHT;
-  const isDark = choice === 'system' ? system.matches : choice === 'dark';
-  return isDark ? DARK : LIGHT;
+  return isDark() && !isPrinting() && !print.matches ? DARK : LIGHT;
 }
+
+const isDark = (): boolean =>
+  choice === 'system' ? system.matches : choice === 'dark';
 
 /** Calls `listener` whenever the theme changes, until the returned function is called. */
 export function onTheme(listener: (theme: Theme) => void): () => void {
@@ -94,12 +97,13 @@ export function onTheme(listener: (theme: Theme) => void): () => void {
 /** The reader's choice; not kept anywhere. */
 export function chooseTheme(next: ThemeChoice): void {
   choice = next;
-  document.documentElement.dataset['theme'] = next;
   notify();
 }
 
 function notify(): void {
   const now = theme();
+  // Of the style, dark is the exception; on paper it does not hold.
+  document.documentElement.dataset['theme'] = isDark() ? 'dark' : 'light';
   for (const listener of listeners) listener(now);
 }
 

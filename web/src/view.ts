@@ -11,15 +11,17 @@ export interface Part {
 /** A view of a record; `update` shows the same record grown. */
 export interface View extends Part {
   update?(record: AnyRecord): void;
+  /** Whether the record grows now. */
+  grows?(isGrowing: boolean): void;
 }
 
 /** What a view keeps in the address: "#/record/ID/PART?…". */
 export interface Place {
   /** What the address said when the view was opened. */
   readonly params: URLSearchParams;
-  /** The address of a part in this state, to be copied. */
+  /** The address of a part in this state, to be copied; "" is the whole page. */
   address(part: string, params: URLSearchParams): string;
-  /** Makes it the page's, without a step in the history. */
+  /** Makes it the page's, without a step in the history; nothing to keep needs no part. */
   keep(part: string, params: URLSearchParams): void;
 }
 

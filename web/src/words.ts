@@ -32,7 +32,8 @@ export function copyButton(
   return h('span', { class: 'copier' }, button, status);
 }
 
-async function copy(text: string): Promise<boolean> {
+/** Puts text on the clipboard; false where that is not allowed. */
+export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -111,10 +112,27 @@ export function section(
   return h(
     'section',
     { aria: { label: title } },
-    h('h2', {}, title),
+    h('h2', {}, title, anchor(title)),
     ...children,
   );
 }
+
+/** What a part of a page is called in its address: "runs-in-time-order". */
+export const partName = (title: string): string =>
+  title
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
+
+/** A button that copies the link to a part, on pages that have addresses for them. */
+export const anchor = (title: string): HTMLElement =>
+  h('button', {
+    type: 'button',
+    class: 'anchor',
+    title: 'Copy the link to this part',
+    data: { part: partName(title) },
+    aria: { label: `Copy the link to ${title}` },
+  });
 
 /** Arguments as a shell takes them; what cannot be seen is written as bash and zsh read it. */
 export function shellWords(words: readonly string[]): string {

@@ -45,13 +45,16 @@ export function ratioPlan(
   const effect = record.plan?.min_effect ?? 0;
   const baseline = record.baseline ?? 'the baseline';
   const label = metricName(record);
+  const band = `The band is ±${(effect * 100).toFixed(effect < 0.001 ? 2 : 1)} %: within it, arms are the same.`;
   const ends = ratioRange(
     rows.flatMap((r) => [r.ratio, r.low ?? r.ratio, r.high ?? r.ratio]),
     Math.max(0.01, effect * 1.5),
   );
   return {
     name: `Change against ${baseline}`,
-    summary: `${ratioSummary(rows, `${label} against ${baseline}, ${isUp ? 'right' : 'left'} is better`)}${effect > 0 ? ` The band is ±${(effect * 100).toFixed(effect < 0.001 ? 2 : 1)} %: within it, arms are the same.` : ''}`,
+    summary: `${ratioSummary(rows, `${label} against ${baseline}, ${isUp ? 'right' : 'left'} is better`)}${effect > 0 ? ` ${band}` : ''}`,
+    // The rows say the rest.
+    caption: effect > 0 ? band : '',
     panels: () => [
       {
         height: 30 * rows.length,

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 
 import {
+  advised,
   armLines,
   armRows,
   contrastRows,
@@ -199,4 +200,29 @@ test('what a ratio depends on is named', () => {
   const [row] = contrastRows(armLines(comparison({ contrasts: [contrast] })));
   expect(row?.at(-1)).toBe('load, tail');
   expect(row?.[5]).toBe('+10.0 % (+5.0 to +20.0 %)');
+});
+
+test('every arm is advised once, the one to use first', () => {
+  const told = (record: Comparison): [string, string[]][] =>
+    advised(record, armLines(record)).map(({ word, arms }) => [
+      word,
+      arms.map((line) => line.name),
+    ]);
+  expect(told(comparison())).toEqual([
+    ['Use', ['b']],
+    ['Baseline', ['a']],
+    ['Avoid', ['c']],
+    ['Screened out', ['d']],
+  ]);
+  const leave = comparison({
+    best: null,
+    verdict: { kind: 'leave_alone', sentence: '' },
+  });
+  expect(told(leave)).toEqual([
+    ['Use', ['a']],
+    ['Also better', ['b']],
+    ['Avoid', ['c']],
+    ['Screened out', ['d']],
+  ]);
+  expect(told(comparison({ stopped: null }))).toEqual([]);
 });

@@ -142,6 +142,64 @@ export function head(record: Comparison): Head {
   };
 }
 
+/** Arms that ask for the same: use, avoid, or measure on. */
+export interface Advised {
+  word: string;
+  standing: 'use' | 'avoid' | 'open' | 'equal';
+  arms: ArmLine[];
+}
+
+/** What to do with the arms, each named once, as their standings in the record have it. */
+export function advised(
+  record: Comparison,
+  lines: readonly ArmLine[],
+): Advised[] {
+  if (!head(record).isEnded) return [];
+  const better = record.metric?.better_word ?? 'better';
+  const used = usedArm(record);
+  const groupOf = (line: ArmLine): [string, Advised['standing']] => {
+    if (line.name === used) return ['Use', 'use'];
+    switch (line.standing) {
+      case 'baseline':
+        return ['Baseline', 'equal'];
+      case 'faster':
+        return [`Also ${better}`, 'use'];
+      case 'same':
+        return ['Same', 'equal'];
+      case 'slower':
+      case 'invalid':
+        return ['Avoid', 'avoid'];
+      case 'eliminated':
+        return ['Screened out', 'open'];
+      default:
+        return ['Undecided', 'open'];
+    }
+  };
+  const groups = new Map<string, Advised>();
+  for (const line of lines) {
+    const [word, standing] = groupOf(line);
+    const known = groups.get(word);
+    if (known) known.arms.push(line);
+    else groups.set(word, { word, standing, arms: [line] });
+  }
+  const order = [
+    'Use',
+    `Also ${better}`,
+    'Baseline',
+    'Same',
+    'Undecided',
+    'Avoid',
+  ];
+  const place = (word: string): number =>
+    (order.indexOf(word) + order.length + 1) % (order.length + 1);
+  return [...groups.values()].sort((a, b) => place(a.word) - place(b.word));
+}
+
+/** The arm that the verdict is for: the best, or the baseline where nothing beats it. */
+const usedArm = (record: Comparison): string | null =>
+  record.best ??
+  (record.verdict?.kind === 'leave_alone' ? (record.baseline ?? null) : null);
+
 export const isRate = (record: Comparison): boolean =>
   record.metric?.better === 'higher';
 

@@ -3,7 +3,7 @@
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
 import { chartSlot, keyedSlot } from '../../keep';
-import { commandList, headline, recordCommands } from '../../headline';
+import { copyBlock, headline, recordCommands } from '../../headline';
 import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
@@ -16,14 +16,20 @@ import {
   section,
   shellWords,
 } from '../../words';
+import { adviceList, placePart } from './answer';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
 import { spreadPlan, timePlan } from './courses';
+import { narrowingPlan, runningBar } from './running';
 import type { ArmLine } from './shape';
 import { armLines, armRows, head, isRate, traceRows } from './shape';
 
 /** Draws a `pinwise.comparison/1`; a record that grew is drawn in place. */
 export function comparisonView(record: AnyRecord, page: Page): View {
-  const top = keyedSlot();
+  const [top, copy] = [keyedSlot(), keyedSlot()];
+  const where = placePart(page);
+  const progress = keyedSlot();
+  const narrows = chartSlot('Narrowing');
+  let isGrowing = false;
   const ratio = chartSlot('Against the baseline');
   const dots = chartSlot('Every run');
   const time = chartSlot('Over time');
@@ -41,8 +47,20 @@ export function comparisonView(record: AnyRecord, page: Page): View {
   const element = h(
     'article',
     { class: 'comparison' },
-    top.element,
-    ratio.element,
+    h(
+      'div',
+      { class: 'answer' },
+      h(
+        'div',
+        {},
+        top.element,
+        progress.element,
+        narrows.element,
+        ratio.element,
+      ),
+      where.element,
+    ),
+    copy.element,
     dots.element,
     contrasts.element,
     highlight.element,
@@ -58,8 +76,21 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     const now = next as Comparison;
     const lines = armLines(now);
     const said = head(now);
-    top.show([said, now.verdict, now.best, now.again], () => topPart(now));
+    const runs = isGrowing && !said.isEnded;
+    progress.show(runs && now.arms, () => (runs ? [runningBar(now)] : []));
+    narrows.show(runs ? narrowingPlan(now) : null);
+    top.show(
+      [
+        said,
+        now.verdict,
+        now.best,
+        lines.map(({ name, word }) => [name, word]),
+      ],
+      () => topPart(now, lines, where.choose),
+    );
     ratio.show(ratioPlan(now, lines));
+    where.show(now, lines);
+    copy.show([said.isEnded, now.verdict, now.again], () => copyPart(now));
     dots.show(dotsPlan(now, lines));
     shown = lines;
     highlight.show(lines.map((line) => line.name));
@@ -90,12 +121,18 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     if (wasEnded === false && said.isEnded) page.announce(said.sentence);
     wasEnded = said.isEnded;
   };
+  let last = record;
   update(record);
   return {
     element,
-    update,
+    update: (next) => update((last = next)),
+    grows(now) {
+      if (now === isGrowing) return;
+      isGrowing = now;
+      update(last);
+    },
     dispose: () =>
-      [ratio, dots, time, spread].forEach((part) => part.dispose()),
+      [narrows, ratio, dots, time, spread].forEach((part) => part.dispose()),
   };
 }
 
@@ -105,7 +142,7 @@ function armChoice(changed: () => void): {
   show(names: readonly string[]): void;
   chosen(): string | null;
 } {
-  const select = h('select', { id: 'highlighted' });
+  const select = h('select', { id: 'highlighted', name: 'highlight' });
   const element = h(
     'p',
     { class: 'highlight' },
@@ -125,24 +162,20 @@ function armChoice(changed: () => void): {
       names = [...next];
       select.replaceChildren(
         h('option', { value: '' }, 'all arms alike'),
-        ...names.map((name, at) =>
-          h('option', { value: String(at) }, visible(name)),
-        ),
+        ...names.map((name) => h('option', { value: name }, visible(name))),
       );
     },
-    chosen: () =>
-      select.value === '' ? null : (names[Number(select.value)] ?? null),
+    chosen: () => select.value || null,
   };
 }
 
-/** A longer command stands with the method, so that the drawing comes early. */
-const LONG_COMMAND = 260;
-
-function topPart(record: Comparison): (Node | null)[] {
+function topPart(
+  record: Comparison,
+  lines: readonly ArmLine[],
+  choose: (arm: string) => void,
+): (Node | null)[] {
   const said = head(record);
   const verdict = record.verdict;
-  const again =
-    record.again && record.again.length <= LONG_COMMAND ? record.again : null;
   return [
     h('p', { class: 'verdict' }, visible(said.sentence)),
     headline(said.figure),
@@ -154,10 +187,18 @@ function topPart(record: Comparison): (Node | null)[] {
           visible(verdict.advice),
         )
       : null,
-    commandList(recordCommands(verdict?.commands, again)),
+    adviceList(record, lines, choose),
+  ];
+}
+
+/** The commands, and what else the verdict says. */
+function copyPart(record: Comparison): (Node | null)[] {
+  const { verdict } = record;
+  return [
+    copyBlock(recordCommands(verdict?.commands, record.again)),
     verdict?.steadiness ? h('p', {}, visible(verdict.steadiness)) : null,
     verdict?.beside ? h('p', {}, visible(verdict.beside)) : null,
-    said.isEnded && verdict?.condition
+    head(record).isEnded && verdict?.condition
       ? h('p', { class: 'muted' }, visible(verdict.condition))
       : null,
   ];
@@ -226,7 +267,6 @@ function methodPart(
   const share = (value: number | null | undefined): string | null =>
     typeof value === 'number' ? percent(value, value < 0.001 ? 2 : 1) : null;
   const allowed = record.host?.allowed ?? '';
-  const again = record.again ?? '';
   return section(
     'How it was measured',
     facts([
@@ -310,7 +350,6 @@ function methodPart(
       ['pinwise', record.pinwise_version],
       ['Tags', (record.tags ?? []).join(', ')],
     ]),
-    again.length > LONG_COMMAND ? commandList(recordCommands([], again)) : null,
     placements(lines, allowed),
   );
 }

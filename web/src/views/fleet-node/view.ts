@@ -172,7 +172,7 @@ function settings(node: FleetNode, group: Group | null): HTMLElement {
     tableElement({
       caption: group
         ? `Settings, and what most of ${group.name} have`
-        : 'Settings',
+        : 'Settings of the node',
       columns: [
         { name: 'Setting' },
         { name: 'Here' },

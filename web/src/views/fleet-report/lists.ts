@@ -11,7 +11,9 @@ export function nodeLists(
   what: string,
 ): { element: HTMLElement; show(): void } {
   const status = h('span', { class: 'muted' });
+  const list = h('code', { class: 'node-list' });
   const show = (): void => {
+    list.textContent = slurmList(names());
     const all = new Set(names());
     const left = all.size - plainNames([...all]).length;
     status.textContent =
@@ -26,6 +28,7 @@ export function nodeLists(
       'div',
       { class: 'lists' },
       status,
+      list,
       copyButton(
         () => commaList(names()),
         `names of ${what}, by commas`,

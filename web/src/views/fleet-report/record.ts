@@ -79,6 +79,8 @@ const readOutlier = (raw: FleetOutlier) => ({
   typical: number(raw.typical),
   ratio: number(raw.ratio),
   adjustedP: number(raw.adjusted_p),
+  /** Distance in robust standard deviations of its group. */
+  z: number(raw.z),
   setting: optional(raw.setting),
   typicalSetting: optional(raw.typical_setting),
   record: text(raw.record),

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 
+import { glyphOf, heatOf, quietFigures, strengthOf } from './heat';
 import { readReport } from './record';
 import type { Outlier } from './record';
 import {
@@ -255,5 +256,53 @@ describe('a strip', () => {
       '< 0.0001',
       '0.012',
     ]);
+  });
+});
+
+describe('the map of a report', () => {
+  const common = {
+    group: 0,
+    figures: ['wiring · latency'],
+    nodes: ['n2'],
+    setting: 'smt',
+    value: 'off',
+  };
+  const outliers = [
+    outlier('n1', 'wiring · latency'),
+    outlier('n1', 'other', { ratio: 0.5, z: -30 }),
+    outlier('n2', 'smt', { ratio: null, z: null, setting: 'off' }),
+  ];
+
+  test('has causes first, a column for each figure, and what is not named empty', () => {
+    const made = report({ outliers, common: [common] });
+    const heat = heatOf(made, made.outliers);
+    expect(heat.columns).toEqual(['wiring · latency', 'smt', 'other']);
+    expect(
+      heat.parts.map(({ cause, rows }) => [
+        cause?.setting,
+        rows.map((row) => [
+          row.node,
+          row.cells.map((cell) => cell && glyphOf(cell)).join(' '),
+        ]),
+      ]),
+    ).toEqual([
+      ['smt', [['n2', ' ≠ ']]],
+      [undefined, [['n1', '▲  ▼']]],
+    ]);
+    expect(made.outliers.map(strengthOf)).toEqual([1, -1, null]);
+    expect(quietFigures(made, made.outliers)).toEqual([]);
+    expect(quietFigures(made, made.outliers.slice(1))).toEqual([
+      'wiring · latency',
+    ]);
+  });
+
+  test('draws as many columns as fit, and counts the others', () => {
+    const many = Array.from({ length: 40 }, (_, at) =>
+      outlier('n1', `figure ${at}`),
+    );
+    const made = report({ outliers: many, common: [] });
+    const heat = heatOf(made, made.outliers);
+    expect([heat.columns.length, heat.more]).toEqual([30, 10]);
+    expect(heat.parts).toHaveLength(1);
   });
 });

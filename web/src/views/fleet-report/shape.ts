@@ -27,6 +27,8 @@ const many = (number: number): string => number.toLocaleString('en-US');
 export interface Narrowing {
   group: number | null;
   figure: string | null;
+  /** Nodes; of none, all. */
+  nodes?: ReadonlySet<string>;
 }
 
 export const passing = (
@@ -36,7 +38,8 @@ export const passing = (
   outliers.filter(
     (o) =>
       (narrowing.group === null || o.group === narrowing.group) &&
-      (narrowing.figure === null || o.figure === narrowing.figure),
+      (narrowing.figure === null || o.figure === narrowing.figure) &&
+      (!narrowing.nodes?.size || narrowing.nodes.has(o.node)),
   );
 
 /** Figures and settings that differ, those of most nodes first. */

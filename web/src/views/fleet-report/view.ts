@@ -11,6 +11,7 @@ import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
 import { facts, findingList, section, shellWords } from '../../words';
 import { addressOf } from '../history/shape';
+import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
 import type { Common, Group, Outlier, Report } from './record';
 import { readReport } from './record';
@@ -47,9 +48,12 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
       { class: 'verdict' },
       visible(report.sentence || 'No answer stands in this report.'),
     ),
+    missingWords(report)
+      ? h('p', { class: 'state missing' }, missingWords(report))
+      : null,
+    report.outliers.length > 0 ? outliers(report, link) : null,
     missing(report),
     related(report, page, link),
-    report.outliers.length > 0 ? outliers(report, link) : null,
     report.common.length > 0
       ? section(
           'What they have in common',
@@ -66,22 +70,19 @@ export function fleetReportView(record: AnyRecord, page: Page): View {
   return { element, dispose: () => undefined };
 }
 
+/** Commands that get the nodes that are missing. */
 function missing(report: Report): HTMLElement | null {
-  const words = missingWords(report);
-  if (!words) return null;
-  const commands = report.fleet
-    ? commandList([
-        [
-          'what each node is at',
-          `pinwise fleet status ${shellWords([report.fleet])}`,
-        ],
-        [
-          'submit what is missing',
-          `pinwise fleet resume ${shellWords([report.fleet])}`,
-        ],
-      ])
-    : null;
-  return h('div', {}, h('p', { class: 'state missing' }, words), commands);
+  if (!missingWords(report) || !report.fleet) return null;
+  return commandList([
+    [
+      'what each node is at',
+      `pinwise fleet status ${shellWords([report.fleet])}`,
+    ],
+    [
+      'submit what is missing',
+      `pinwise fleet resume ${shellWords([report.fleet])}`,
+    ],
+  ]);
 }
 
 function related(report: Report, page: Page, link: Link): HTMLElement | null {
@@ -116,9 +117,13 @@ const COLUMNS = [
   { name: 'In words' },
 ];
 
-/** Nodes, and below them all anomalies; one choice narrows both. */
+/** A map of nodes and figures, the list of nodes, and both tables; one choice narrows all. */
 function outliers(report: Report, link: Link): HTMLElement {
-  const narrowing: Narrowing = { group: null, figure: null };
+  const narrowing: Narrowing & { nodes: Set<string> } = {
+    group: null,
+    figure: null,
+    nodes: new Set(),
+  };
   const shown = (): Outlier[] => passing(report.outliers, narrowing);
   const nodeTable = () => ({
     caption: 'Outliers, the farthest first',
@@ -137,31 +142,54 @@ function outliers(report: Report, link: Link): HTMLElement {
     () => shown().map((outlier) => outlier.node),
     'the outliers',
   );
+  const map = heatMap(report, {
+    nodes: (names) => {
+      toggle(narrowing.nodes, names);
+      show();
+    },
+    figure: (name) => {
+      narrowing.figure = narrowing.figure === name ? null : name;
+      show();
+    },
+  });
+  const controls = choices(report, narrowing, () => show());
   const show = (): void => {
+    controls.sync();
+    const { group, figure } = narrowing;
+    map.show(passing(report.outliers, { group, figure: null }), {
+      nodes: narrowing.nodes,
+      figure,
+    });
     nodes.show(nodeTable());
     each.show(table());
     lists.show();
   };
-  const controls = h(
-    'div',
-    { class: 'controls' },
-    ...choices(report, narrowing, show),
-  );
+  show();
   return section(
     'Outliers',
-    controls,
+    controls.element,
+    map.element,
     lists.element,
     h('div', { class: 'outliers' }, nodes.element),
     h('div', { class: 'outliers' }, each.element),
   );
 }
 
+/** Adds names, or takes them out where all are in. */
+function toggle(set: Set<string>, names: readonly string[]): void {
+  const areIn = names.every((name) => set.has(name));
+  for (const name of names) {
+    if (areIn) set.delete(name);
+    else set.add(name);
+  }
+}
+
 /** What can be narrowed to, where there is more than one. */
 function choices(
   report: Report,
-  narrowing: Narrowing,
+  narrowing: Narrowing & { nodes: Set<string> },
   show: () => void,
-): HTMLElement[] {
+): { element: HTMLElement; sync(): void } {
   const groups = [...new Set(report.outliers.map((outlier) => outlier.group))]
     .filter((group) => group !== null)
     .sort((a, b) => a - b);
@@ -187,16 +215,42 @@ function choices(
     show();
   });
   figure.addEventListener('change', () => {
-    narrowing.figure = figures[Number(figure.value)]?.[0] ?? null;
-    if (figure.value === '') narrowing.figure = null;
+    narrowing.figure =
+      figure.value === '' ? null : (figures[Number(figure.value)]?.[0] ?? null);
     show();
   });
-  return [
-    ...(groups.length > 1 ? [h('label', {}, 'Group ', group)] : []),
-    ...(figures.length > 1
-      ? [h('label', {}, 'Figure or setting ', figure)]
-      : []),
-  ];
+  const all = h(
+    'button',
+    {
+      type: 'button',
+      onclick: () => {
+        narrowing.group = narrowing.figure = null;
+        narrowing.nodes.clear();
+        show();
+      },
+    },
+    'All outliers',
+  );
+  return {
+    element: h(
+      'div',
+      { class: 'controls' },
+      ...(groups.length > 1 ? [h('label', {}, 'Group ', group)] : []),
+      ...(figures.length > 1
+        ? [h('label', {}, 'Figure or setting ', figure)]
+        : []),
+      all,
+    ),
+    sync: () => {
+      group.value = narrowing.group === null ? '' : `${narrowing.group}`;
+      const at = figures.findIndex(([name]) => name === narrowing.figure);
+      figure.value = at < 0 ? '' : `${at}`;
+      all.hidden =
+        narrowing.group === null &&
+        narrowing.figure === null &&
+        narrowing.nodes.size === 0;
+    },
+  };
 }
 
 function commonPart(common: Common, report: Report): HTMLElement {

@@ -153,7 +153,12 @@ function list(known: readonly KnownFleet[], source: Source): HTMLElement {
   ];
   return h(
     'div',
-    { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: 'Fleets' } },
+    {
+      class: 'scroll',
+      role: 'region',
+      tabIndex: 0,
+      aria: { label: 'List of fleets' },
+    },
     h(
       'table',
       {},

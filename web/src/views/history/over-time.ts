@@ -9,8 +9,8 @@ import type { Panel } from '../../plot';
 import { look } from '../../plot';
 import type { Entry, Listing } from '../../source';
 import type { Page, Part } from '../../view';
-import type { OverTime, Point } from './shape';
-import { overTime } from './shape';
+import type { Change, OverTime, Point, Stretch } from './shape';
+import { overTime, within } from './shape';
 
 /** Records asked for at most: the newest of them. */
 export const MOST_POINTS = 2000;
@@ -22,8 +22,10 @@ export function overTimePart(
   subject: string,
   listing: Listing,
   page: Page,
+  shown: { stretch: Stretch | null; keep(stretch: Stretch | null): void },
 ): Part {
   let wanted: string | null = null;
+  let { stretch } = shown;
   const first = overTime(listing.records, null);
   const points = first.hosts.flatMap((host) => host.points).length;
   if (points === 0)
@@ -37,7 +39,8 @@ export function overTimePart(
     };
   const changes = h('ul', { class: 'changes' });
   const plan = (): ChartPlan => {
-    const data = overTime(listing.records, wanted);
+    const whole = overTime(listing.records, wanted);
+    const data = within(whole, stretch);
     changes.replaceChildren(
       ...data.changes.map((change) =>
         h(
@@ -55,14 +58,23 @@ export function overTimePart(
       data,
       listing.total,
       page,
+      { stretch, zoom },
     );
   };
+  const zoom = (next: Stretch | null): void => {
+    stretch = next;
+    zooms.show(next, spanOf(first));
+    shown.keep(next);
+    drawn.redraw(plan());
+  };
+  const zooms = zoomControls(zoom);
   const select = h(
     'select',
     {},
     ...first.figures.map((name) => h('option', { value: name }, visible(name))),
   );
   const drawn = chart(plan());
+  zooms.show(stretch, spanOf(first));
   select.addEventListener('change', () => {
     wanted = select.value;
     drawn.redraw(plan());
@@ -72,9 +84,12 @@ export function overTimePart(
   const element = h(
     'div',
     {},
-    first.figures.length > 1
-      ? h('div', { class: 'controls' }, h('label', {}, 'Figure ', select))
-      : null,
+    h(
+      'div',
+      { class: 'controls' },
+      first.figures.length > 1 ? h('label', {}, 'Figure ', select) : null,
+      zooms.element,
+    ),
     drawn.element,
     heading,
     changes,
@@ -82,8 +97,66 @@ export function overTimePart(
   return { element, dispose: drawn.dispose };
 }
 
+/** Hosts of a site are often changed together: their lines lie side by side. */
+const SAME_DAY = 86_400_000;
+
+const isRepeated = (change: Change, { changes }: OverTime): boolean =>
+  changes
+    .slice(0, changes.indexOf(change))
+    .some(
+      (before) =>
+        before.words === change.words &&
+        Math.abs(before.time - change.time) < SAME_DAY,
+    );
+
+/** From the first record to the last. */
+function spanOf(data: OverTime): Stretch {
+  const times = data.hosts.flatMap(({ points }) => points.map((p) => p.time));
+  return [Math.min(...times), Math.max(...times)];
+}
+
+/** What dragging over the plot does, for those who use a keyboard or a finger. */
+function zoomControls(zoom: (stretch: Stretch | null) => void): {
+  element: HTMLElement;
+  show(stretch: Stretch | null, span: Stretch): void;
+} {
+  const day = (name: string): HTMLInputElement =>
+    h('input', { type: 'date', aria: { label: `${name} (UTC)` } });
+  const [from, to] = [day('From'), day('To')];
+  const whole = h(
+    'button',
+    { type: 'button', onclick: () => zoom(null) },
+    'All times',
+  );
+  const dates = (): void => {
+    const start = Date.parse(`${from.value}T00:00:00Z`);
+    const end = Date.parse(`${to.value}T23:59:59.999Z`);
+    if (start < end) zoom([start, end]);
+  };
+  from.addEventListener('change', dates);
+  to.addEventListener('change', dates);
+  const isoDay = (time: number): string =>
+    Number.isFinite(time) ? new Date(time).toISOString().slice(0, 10) : '';
+  return {
+    element: h(
+      'span',
+      { class: 'zoom' },
+      h('label', {}, 'From ', from),
+      h('label', {}, 'to ', to),
+      whole,
+    ),
+    show(stretch, span) {
+      const [start, end] = stretch ?? span;
+      from.value = isoDay(start);
+      to.value = isoDay(end);
+      whole.hidden = stretch === null;
+    },
+  };
+}
+
 function summaryOf(data: OverTime, total: number): string {
   const points = data.hosts.flatMap((host) => host.points);
+  if (points.length === 0) return 'No record in this time.';
   const values = points.map((point) => point.figure.value);
   const unit = points[0]!.figure.unit;
   const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -100,21 +173,26 @@ function planOf(
   data: OverTime,
   total: number,
   page: Page,
+  { stretch, zoom }: { stretch: Stretch | null; zoom(stretch: Stretch): void },
 ): ChartPlan {
   const all = data.hosts.flatMap((host) => host.points);
-  const unit = all[0]!.figure.unit;
+  const unit = all[0]?.figure.unit ?? '';
   return {
     name: visible(`${figure} over time`),
     summary: visible(`${summaryOf(data, total)} Question: ${subject}.`),
     panels: (): Panel[] => [
       {
         height: 240,
-        x: { title: 'time (UTC)', type: 'utc' },
+        x: {
+          title: 'time (UTC); drag to zoom',
+          type: 'utc',
+          ...(stretch ? { ends: stretch } : {}),
+        },
         y: { title: figure, label: (value) => quantity(value, unit) },
         rules: data.changes.map((change) => ({
           x: change.time,
           dash: '4 3',
-          ...(data.changes.length <= MOST_LABELS
+          ...(data.changes.length <= MOST_LABELS && !isRepeated(change, data)
             ? { label: change.words.slice(0, 40) }
             : {}),
         })),
@@ -137,6 +215,7 @@ function planOf(
         })),
       },
     ],
+    select: (from, to) => zoom([from, to]),
     table: {
       caption: 'Records, newest first',
       columns: [

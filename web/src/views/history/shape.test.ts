@@ -11,7 +11,11 @@ import {
   machineChanges,
   oldestFirst,
   overTime,
+  questionsOf,
+  stretchOf,
   subjectsOf,
+  whyNot,
+  within,
 } from './shape';
 
 const entry = (id: string, more: Partial<Entry> = {}): Entry => ({
@@ -116,6 +120,60 @@ describe('over time', () => {
         entry('5', { subject: null }),
       ]),
     ).toEqual(['comparison · xz']);
+  });
+
+  test('each host has the questions that it was asked again', () => {
+    const changed = { machine: 'EPYC, shape ab, kernel 6.2' };
+    const all = [
+      entry('1'),
+      entry('2'),
+      entry('3', changed),
+      entry('4', { host: 'b' }),
+      entry('5', { host: 'b' }),
+      entry('6', { subject: 'once' }),
+    ];
+    expect(
+      questionsOf(all).map((q) => [
+        q.host,
+        q.figure,
+        q.points.length,
+        q.changes.length,
+      ]),
+    ).toEqual([
+      ['a', 'os-default', 3, 1],
+      ['b', 'os-default', 2, 0],
+    ]);
+  });
+
+  test('a stretch of time narrows points and changes, and stands in the address', () => {
+    const query = new URLSearchParams('from=2026-01-02&to=2026-01-03T12:00Z');
+    const stretch = stretchOf(query);
+    const data = overTime([entry('1'), entry('2'), entry('3')], null);
+    expect(
+      within(data, stretch).hosts[0]!.points.map((p) => p.figure.value),
+    ).toEqual([2, 3]);
+    expect(within(data, null)).toBe(data);
+    const back = new URLSearchParams(
+      addressOf({ subject: 'x' }, stretch).split('?')[1],
+    );
+    expect(stretchOf(back)).toEqual(stretch);
+    for (const odd of ['', 'from=x&to=2026', 'from=2027&to=2026'])
+      expect(stretchOf(new URLSearchParams(odd))).toBe(null);
+  });
+
+  test('only records of one kind with a figure in common are compared', () => {
+    const figure = { unit: 's', value: 1, low: null, high: null };
+    expect(whyNot(entry('1'), entry('2'))).toBe('');
+    expect(whyNot(entry('1'), entry('2', { figures: [] }))).toBe('');
+    expect(whyNot(entry('1'), entry('2', { schema: 'pinwise.trace/1' }))).toBe(
+      'is a trace, the chosen one a comparison',
+    );
+    expect(
+      whyNot(
+        entry('1'),
+        entry('2', { figures: [{ ...figure, name: 'other' }] }),
+      ),
+    ).toContain('no figure in common');
   });
 
   test('the older of two records comes first', () => {

@@ -19,11 +19,19 @@ export function filterOf(query: URLSearchParams): Filter {
 }
 
 /** The address that holds a filter. */
-export function addressOf(filter: Filter): string {
+export function addressOf(
+  filter: Filter,
+  stretch: Stretch | null = null,
+): string {
   const query = new URLSearchParams();
   for (const word of WORDS) {
     const value = filter[word];
     if (value) query.set(word, value);
+  }
+  if (stretch) {
+    const [from, to] = stretch.map((time) => new Date(time).toISOString());
+    query.set('from', from!);
+    query.set('to', to!);
   }
   const text = query.toString();
   return text ? `#/history?${text}` : '#/history';
@@ -121,6 +129,71 @@ const PARTS = [
   ['microcode ', 'microcode'],
   ['on ', 'hypervisor'],
 ] as const;
+
+/** Milliseconds since 1970 from which on and up to which something is shown. */
+export type Stretch = readonly [from: number, to: number];
+
+/** The stretch of time that an address holds. */
+export function stretchOf(query: URLSearchParams): Stretch | null {
+  const [from, to] = [query.get('from'), query.get('to')].map((text) =>
+    Date.parse(text ?? ''),
+  ) as [number, number];
+  return from < to ? [from, to] : null;
+}
+
+/** What of a plot over time lies in a stretch; each host's figures and changes. */
+export function within(data: OverTime, stretch: Stretch | null): OverTime {
+  if (stretch === null) return data;
+  const isIn = ({ time }: { time: number }): boolean =>
+    time >= stretch[0] && time <= stretch[1];
+  return {
+    figures: data.figures,
+    hosts: data.hosts
+      .map(({ host, points }) => ({ host, points: points.filter(isIn) }))
+      .filter((host) => host.points.length > 0),
+    changes: data.changes.filter(isIn),
+  };
+}
+
+/** A question that a host was asked several times: its first figure over time. */
+export interface Question {
+  subject: string;
+  host: string;
+  figure: string;
+  points: Point[];
+  changes: Change[];
+}
+
+/** Questions that hosts were asked more than once, those asked most often first. */
+export function questionsOf(entries: readonly Entry[]): Question[] {
+  return subjectsOf(entries)
+    .flatMap((subject) => {
+      const data = overTime(
+        entries.filter((entry) => entry.subject === subject),
+        null,
+      );
+      return data.hosts.map(({ host, points }) => ({
+        subject,
+        host,
+        figure: data.figures[0] ?? '',
+        points,
+        changes: data.changes.filter((change) => change.host === host),
+      }));
+    })
+    .filter(({ points }) => points.length > 1)
+    .sort((a, b) => b.points.length - a.points.length);
+}
+
+/** Why two records cannot be compared; empty where they can. */
+export function whyNot(a: Entry, b: Entry): string {
+  const [kind, other] = [kindWords(a.schema), kindWords(b.schema)];
+  if (kind !== other) return `is a ${other}, the chosen one a ${kind}`;
+  if (a.figures.length === 0 || b.figures.length === 0) return '';
+  const names = new Set(a.figures.map((figure) => figure.name));
+  return b.figures.some((figure) => names.has(figure.name))
+    ? ''
+    : 'has no figure in common with the chosen one';
+}
 
 /** "EPYC, shape ab, kernel 6.1" taken apart; what has no prefix is the CPU's model. */
 export function machineParts(machine: string): Map<string, string> {

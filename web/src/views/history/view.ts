@@ -7,13 +7,17 @@ import type { Entry, Filter, Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { commandLine } from '../../words';
 import { MOST_POINTS, overTimePart } from './over-time';
+import { questionTable } from './questions';
+import type { Stretch } from './shape';
 import {
   AT_A_TIME,
   addressOf,
   filterOf,
   kindWords,
   oldestFirst,
+  stretchOf,
   subjectsOf,
+  whyNot,
 } from './shape';
 
 /** Milliseconds without a key before a search. */
@@ -31,6 +35,8 @@ interface Held {
   summary: HTMLElement;
   compare: HTMLElement;
   plot: HTMLElement;
+  questions: HTMLElement;
+  stretch: Stretch | null;
   plotted: Part | null;
   controls: Controls;
   turn: number;
@@ -56,6 +62,8 @@ export async function historyView(
     summary: h('p', { class: 'muted', role: 'status' }),
     compare: h('div', { class: 'compare-bar' }),
     plot: h('div'),
+    questions: h('div'),
+    stretch: stretchOf(query),
     controls: filterControls(filter),
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -84,6 +92,7 @@ export async function historyView(
     h('h1', {}, title),
     held.controls.element,
     held.plot,
+    held.questions,
     held.summary,
     held.compare,
     held.body,
@@ -180,11 +189,15 @@ function filterControls(filter: Filter): Controls {
 async function narrow(held: Held): Promise<void> {
   const before = held.filter.subject;
   held.filter = held.controls.read();
+  if (held.filter.subject !== before) held.stretch = null;
   // The address is changed without a new view, so that the field keeps its focus.
-  history.replaceState(null, '', addressOf(held.filter));
+  keepAddress(held);
   const done = await reload(held, AT_A_TIME);
   if (done && (held.filter.subject || before)) await plot(held);
 }
+
+const keepAddress = (held: Held): void =>
+  history.replaceState(null, '', addressOf(held.filter, held.stretch));
 
 /** Asks again; false where a later question has overtaken this one. */
 async function reload(held: Held, limit: number): Promise<boolean> {
@@ -220,7 +233,13 @@ async function plot(held: Held): Promise<void> {
     limit: MOST_POINTS,
   });
   if (own !== held.turn) return;
-  held.plotted = overTimePart(subject, listing, held.page);
+  held.plotted = overTimePart(subject, listing, held.page, {
+    stretch: held.stretch,
+    keep: (stretch) => {
+      held.stretch = stretch;
+      keepAddress(held);
+    },
+  });
   held.plot.replaceChildren(held.plotted.element);
 }
 
@@ -230,6 +249,7 @@ function show(held: Held): void {
   const isFiltered = addressOf(filter) !== addressOf({});
   held.controls.element.hidden = listing.total === 0 && !isFiltered;
   if (listing.total === 0) {
+    held.questions.replaceChildren();
     held.summary.textContent = isFiltered
       ? 'No record passes these filters.'
       : '';
@@ -252,6 +272,10 @@ function show(held: Held): void {
     `Show ${Math.min(AT_A_TIME, listing.total - shown)} more`,
   );
   fill(held.body, tableOf(held), shown < listing.total ? button : null);
+  fill(
+    held.questions,
+    held.filter.subject ? null : questionTable(listing.records),
+  );
   showCompare(held);
 }
 
@@ -326,6 +350,7 @@ function rowOf(
   const box = h('input', {
     type: 'checkbox',
     checked: held.chosen.has(entry.id),
+    data: { id: entry.id },
     aria: {
       label: visible(
         `Compare ${entry.title}, ${entry.host}, ${minute(entry.time)}`,
@@ -366,7 +391,38 @@ function rowOf(
   );
 }
 
+/** Records that the chosen one cannot be compared with take no part. */
+function limitChoice(held: Held): void {
+  const [first, second] = [...held.chosen.values()];
+  for (const box of held.body.querySelectorAll<HTMLInputElement>(
+    '.pick input',
+  )) {
+    const entry = held.listing.records.find(
+      (one) => one.id === box.dataset['id'],
+    );
+    if (!entry) continue;
+    const isChosen = held.chosen.has(entry.id);
+    const why =
+      isChosen || !first
+        ? ''
+        : second
+          ? 'two are chosen already'
+          : whyNot(first, entry) ||
+            (held.page.source.canDiff(
+              ...(oldestFirst(first, entry).map((one) => one.id) as [
+                string,
+                string,
+              ]),
+            )
+              ? ''
+              : 'is not compared with it in this report');
+    box.disabled = why !== '';
+    box.title = why && `Cannot be compared: ${why}`;
+  }
+}
+
 function showCompare(held: Held): void {
+  limitChoice(held);
   const chosen = [...held.chosen.values()];
   if (chosen.length === 0) {
     held.compare.replaceChildren();
@@ -379,7 +435,7 @@ function showCompare(held: Held): void {
         'p',
         { role: 'status' },
         chosen.length === 1
-          ? 'One record is chosen; choose another one to compare.'
+          ? 'One record is chosen; choose another one of its kind to compare.'
           : `${chosen.length} records are chosen; two can be compared.`,
       ),
     );

@@ -4,6 +4,7 @@
 
 import { fill, h, svg, visible } from '../../dom';
 import { count } from '../../format';
+import { onPrint } from '../../print';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
 import { onTheme, theme } from '../../theme';
@@ -124,7 +125,7 @@ export function drawing(
   figures.addEventListener('toggle', () => {
     if (figures.open) fillFigures();
   });
-  const stops = [onWidth(stage, draw), onTheme(paint)];
+  const stops = [onWidth(stage, draw), onTheme(paint), onPrint(draw)];
   if (hasSides) controls.element.append(sideControl(state, draw));
   const element = h(
     'div',
@@ -207,7 +208,7 @@ function picture(
 function sideControl(state: State, draw: () => void): HTMLElement {
   const select = h(
     'select',
-    {},
+    { name: 'units' },
     h('option', { value: 'reported measured' }, 'as reported and as measured'),
     h('option', { value: 'reported' }, SIDE_WORDS.reported),
     h('option', { value: 'measured' }, SIDE_WORDS.measured),
@@ -236,7 +237,7 @@ function colourControls(
   const all = choices(machine);
   const figure = h(
     'select',
-    {},
+    { name: 'colour' },
     ...all.map((choice) =>
       h(
         'option',
@@ -248,7 +249,7 @@ function colourControls(
   const cpus = machine.measured?.cpus ?? [];
   const cpu = h(
     'select',
-    {},
+    { name: 'cpu' },
     ...cpus.map((number) =>
       h('option', { value: `${number}` }, `CPU ${number}`),
     ),

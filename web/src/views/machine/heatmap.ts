@@ -6,6 +6,7 @@ import { fill, h } from '../../dom';
 import { quantity } from '../../format';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
+import { onPrint } from '../../print';
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import { scaleLegend } from './legend';
@@ -108,7 +109,7 @@ export function heatmap(
   listen(matrix, shown, point);
   const size = new ResizeObserver(draw);
   size.observe(frame);
-  const stop = onTheme(draw);
+  const stops = [onTheme(draw), onPrint(draw)];
   const element = h(
     'figure',
     { class: 'chart', data: { chart: 'Latency between CPUs' } },
@@ -134,7 +135,7 @@ export function heatmap(
       pointed();
     },
     dispose: () => {
-      stop();
+      stops.forEach((stop) => stop());
       size.disconnect();
     },
   };
@@ -168,14 +169,14 @@ function controls(
     h('option', { value, selected: value === now }, name);
   const order = h(
     'select',
-    {},
+    { name: 'order' },
     option('measured', 'as measured', shown.order),
     option('reported', 'as reported', shown.order),
     option('number', 'by number', shown.order),
   );
   const level = h(
     'select',
-    {},
+    { name: 'outline' },
     option('smt', 'cores', shown.level),
     option('llc', 'last-level caches', shown.level),
     option('package', 'packages', shown.level),
@@ -192,7 +193,7 @@ function controls(
   });
   const scale = h(
     'select',
-    {},
+    { name: 'scale' },
     option('log', 'logarithmic', shown.isLog ? 'log' : 'linear'),
     option('linear', 'linear', shown.isLog ? 'log' : 'linear'),
   );

@@ -20,7 +20,7 @@ export function scaleLegend(
     width: 160,
     height: 12,
     'aria-hidden': 'true',
-    class: 'strip',
+    class: 'ramp',
   });
   for (let at = 0; at < STEPS; at += 1) {
     strip.append(

@@ -4,7 +4,7 @@
 import { rgbAt } from '../../colour-scale';
 import type { Theme } from '../../theme';
 import type { Cells } from './matrix';
-import { MARGIN, numberStep } from './matrix';
+import { MARGIN, numbered } from './matrix';
 
 /** Colours that cells take. */
 const STEPS = 256;
@@ -57,12 +57,11 @@ function numbers(
   cells: Cells,
   colours: Theme,
 ): void {
-  const step = numberStep(cells);
   const { fontFamily } = getComputedStyle(document.body);
   brush.font = `12px ${fontFamily}`;
   brush.textBaseline = 'middle';
   brush.fillStyle = colours.muted;
-  for (let at = 0; at < cells.cpus.length; at += step) {
+  for (const at of numbered(cells)) {
     const middle = MARGIN + (at + 0.5) * cells.cell;
     const name = `${cells.cpus[at]}`;
     brush.textAlign = 'right';

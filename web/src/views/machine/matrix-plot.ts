@@ -8,7 +8,7 @@ import { bare } from '../../draw';
 import { COLOURS } from '../../plot';
 import { LIGHT } from '../../theme';
 import type { Cells, Group } from './matrix';
-import { MARGIN, numberStep } from './matrix';
+import { MARGIN, numbered } from './matrix';
 
 /** Narrower cells have no figures, pixels. */
 const ROOM_FOR_FIGURE = 26;
@@ -27,9 +27,8 @@ export function plotCells(cells: Cells): SVGElement {
       return ns === null ? [] : [{ row, column, ns }];
     }),
   );
-  const step = numberStep(cells);
   const axis = {
-    ticks: cpus.map((_, at) => at).filter((at) => at % step === 0),
+    ticks: numbered(cells),
     text: (at: number) => String(cpus[at]),
     tickSize: 0,
     tickPadding: 4,

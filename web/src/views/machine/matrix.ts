@@ -97,9 +97,16 @@ function groupsOf(
   return [...runs(found, false), ...runs(reported, true)];
 }
 
-/** Every so many CPUs have room for their number. */
-export const numberStep = ({ cpus, cell }: Cells): number =>
-  Math.max(1, Math.ceil((Math.max(...cpus) < 100 ? 22 : 30) / cell));
+/** Places of CPUs whose number has room, beside others and before the edge. */
+export function numbered({ cpus, cell }: Cells): number[] {
+  const wide = Math.max(...cpus) < 100 ? 22 : 30;
+  const step = Math.max(1, Math.ceil(wide / cell));
+  return cpus
+    .map((_, at) => at)
+    .filter(
+      (at) => at % step === 0 && (cpus.length - at - 0.5) * cell > wide / 3,
+    );
+}
 
 /** The pair that is pointed at, and the row and column of a CPU that is pointed at elsewhere. */
 export function overlay(cells: Cells, shown: Shown): SVGElement {

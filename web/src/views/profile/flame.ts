@@ -4,6 +4,7 @@
 import { h, visible } from '../../dom';
 import { count, percent } from '../../format';
 import type { Theme } from '../../theme';
+import { onPrint } from '../../print';
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import { inkOn } from '../../colour-scale';
@@ -97,7 +98,7 @@ export function flameGraph(tree: Flame, name: string, summary: string): Part {
     draw();
   };
   const handle: Handle = { tree, state, canvas, refresh };
-  const stop = onTheme(draw);
+  const stops = [onTheme(draw), onPrint(() => paint(handle))];
   const size = new ResizeObserver(draw);
   size.observe(box);
   listen(handle);
@@ -126,7 +127,7 @@ export function flameGraph(tree: Flame, name: string, summary: string): Part {
     element,
     dispose() {
       cancelAnimationFrame(request);
-      stop();
+      stops.forEach((stop) => stop());
       size.disconnect();
     },
   };

@@ -164,7 +164,9 @@ function spotElement(
             class: 'scroll code',
             role: 'region',
             tabIndex: 0,
-            aria: { label: `Code around ${name}` },
+            aria: {
+              label: `Code around ${name} in ${shape.fileName(spot.module)}, from ${lines[0]?.address?.toString(16) ?? ''}`,
+            },
           },
           h(
             'table',

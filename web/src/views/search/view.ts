@@ -3,7 +3,12 @@
 
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
-import { commandList, headline, recordCommands } from '../../headline';
+import {
+  commandList,
+  copyBlock,
+  headline,
+  recordCommands,
+} from '../../headline';
 import { chartSlot, keyedSlot } from '../../keep';
 import type { SearchRecord } from '../../records';
 import { sortableTable } from '../../sortable';
@@ -106,7 +111,7 @@ function topPart(record: SearchRecord): (Node | null)[] {
           visible(verdict.advice),
         )
       : null,
-    commandList(recordCommands(verdict?.commands, null)),
+    copyBlock(recordCommands(verdict?.commands, null)),
     ...(verdict?.beside ?? []).map((more) => h('p', {}, visible(more))),
     least?.sentence
       ? h(
@@ -117,7 +122,7 @@ function topPart(record: SearchRecord): (Node | null)[] {
           least.basis ? ` (${visible(least.basis)})` : null,
         )
       : null,
-    commandList(recordCommands(least?.commands, null)),
+    copyBlock(recordCommands(least?.commands, null)),
     isEnded && verdict?.condition
       ? h('p', { class: 'muted' }, visible(verdict.condition))
       : null,

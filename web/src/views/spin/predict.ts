@@ -152,7 +152,7 @@ function countChoice(
 ): HTMLElement {
   const select = h(
     'select',
-    { id: 'cpu-count' },
+    { id: 'cpu-count', name: 'cpus' },
     ...counts.map((n) =>
       h(
         'option',

@@ -70,7 +70,8 @@ export class Stage {
     cancelAnimationFrame(this.frame);
   }
 
-  private paint(): void {
+  /** Draws at once. */
+  paint(): void {
     const { canvas } = this;
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
     const context = canvas.getContext('2d');

@@ -2,6 +2,7 @@
 
 import { fill, h, visible } from '../../dom';
 import { seconds } from '../../format';
+import { onPrint } from '../../print';
 import { sortableTable } from '../../sortable';
 import { onTheme, theme } from '../../theme';
 import type { Part, Place } from '../../view';
@@ -90,6 +91,11 @@ export function timeline(
     onTheme(() => {
       handle.sync();
       handle.layout();
+    }),
+    onPrint(() => {
+      handle.sync();
+      handle.layout();
+      stage.paint();
     }),
     listen(handle, tip),
     () => removeEventListener('resize', onWindow),

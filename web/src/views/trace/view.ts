@@ -5,12 +5,13 @@ import './trace.css';
 import { h, visible } from '../../dom';
 import { count, seconds } from '../../format';
 import { finite } from '../../numbers';
-import type { ThreadRecord, TopologyRecord, TraceRecord } from '../../records';
+import type { ThreadRecord, TraceRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
 import type { Page, View } from '../../view';
 import { facts, findingList, hostFacts, section } from '../../words';
+import { topologyOf } from '../machine/at-hand';
 import { CAUSE_WORDS, moment } from './describe';
 import type { Scene } from './scene';
 import { sceneOf } from './scene';
@@ -53,27 +54,14 @@ export function traceView(any: AnyRecord, page: Page): View {
   return { element, dispose: () => drawn.dispose() };
 }
 
-/** Topologies that are looked through for the machine of the trace. */
-const MOST_TOPOLOGIES = 20;
-
 /** Last-level caches of the CPUs, from a topology of the same machine that is at hand; empty where none is. */
 async function cachesOf(
   record: TraceRecord,
   { source }: Page,
 ): Promise<ReadonlyMap<number, number>> {
-  const shape = record.host?.shape_hash;
-  if (!shape) return new Map();
-  const { records } = await source.list({
-    schema: 'pinwise.topology/1',
-    limit: MOST_TOPOLOGIES,
-  });
-  const entry = records.find(({ machine }) =>
-    machine?.split(', ').includes(`shape ${shape}`),
-  );
-  if (!entry) return new Map();
-  const topology = (await source.load(entry.id)) as TopologyRecord;
+  const topology = await topologyOf(record.host, source);
   return new Map(
-    (topology.cpus ?? []).flatMap(({ cpu, llc }) =>
+    (topology?.cpus ?? []).flatMap(({ cpu, llc }) =>
       finite(cpu) && finite(llc) ? [[cpu, llc] as const] : [],
     ),
   );
@@ -211,7 +199,7 @@ function threadTable(record: TraceRecord): HTMLElement {
         class: 'scroll sortable',
         role: 'region',
         tabIndex: 0,
-        aria: { label: 'Threads' },
+        aria: { label: 'Table of threads' },
       },
       h(
         'table',

@@ -1,0 +1,105 @@
+// Links to a part of a record and to what is shown of it, and the record as files.
+
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+
+import { open, useBrowser } from './browser';
+import { recordBench, recordOf, reportOf } from './records';
+
+useBrowser();
+
+const hashOf = (page: Page): string => new URL(page.url()).hash;
+
+async function opened(hash = ''): Promise<Awaited<ReturnType<typeof open>>> {
+  const file = reportOf([recordOf('comparison')!, recordOf('topology')!]);
+  return open(`${pathToFileURL(file).href}${hash}`);
+}
+
+const comparisonId = (): string => String(recordOf('comparison')!['id']);
+
+test('a link to a part leads there', async () => {
+  const first = await opened(`#/record/${comparisonId()}`);
+  await first.page
+    .context()
+    .grantPermissions(['clipboard-read', 'clipboard-write']);
+  await first.page
+    .getByRole('button', { name: 'Copy the link to How it was measured' })
+    .click();
+  await first.page.getByText('link copied').waitFor();
+  const link = await first.page.evaluate(() => navigator.clipboard.readText());
+  expect(new URL(link).hash).toBe(
+    `#/record/${comparisonId()}/how-it-was-measured`,
+  );
+  await first.close();
+  const second = await opened(new URL(link).hash);
+  await second.page.waitForFunction(
+    () => document.activeElement?.tagName === 'H2',
+  );
+  const top = await second.page
+    .getByRole('heading', { name: 'How it was measured' })
+    .evaluate((one) => one.getBoundingClientRect().top);
+  const height = second.page.viewportSize()!.height;
+  expect(top).toBeGreaterThanOrEqual(0);
+  expect(top).toBeLessThan(height);
+  expect(second.errors).toEqual([]);
+  await second.close();
+});
+
+test('what is chosen stands in the address, and comes back', async () => {
+  const first = await opened(`#/record/${comparisonId()}`);
+  const arms = recordOf('comparison')!['arms'] as { name: string }[];
+  const arm = arms.at(-1)!.name;
+  await first.page.locator('button.arm', { hasText: arm }).click();
+  await first.page.getByLabel('highlight the runs of').selectOption(arm);
+  const hash = hashOf(first.page);
+  expect(new URLSearchParams(hash.split('?')[1]).get('arm')).toBe(arm);
+  await first.close();
+  const second = await opened(hash);
+  expect(
+    await second.page.getByLabel('highlight the runs of').inputValue(),
+  ).toBe(arm);
+  expect(
+    await second.page.locator('button.arm[aria-pressed=true]').textContent(),
+  ).toContain(arm);
+  await second.close();
+  const odd = await opened(
+    `#/record/${comparisonId()}/none?arm=none&highlight=none`,
+  );
+  expect(await odd.page.locator('main div.problem').count()).toBe(0);
+  expect(odd.errors).toEqual([]);
+  await odd.close();
+});
+
+test('a record is saved as it is stored, seeds of 64 bits whole', async () => {
+  const seed = '18446744073709551557';
+  const file = recordBench().file(
+    'seed.json',
+    JSON.stringify(recordOf('comparison')).replace(
+      /"seed":\d+/,
+      `"seed":${seed}`,
+    ),
+  );
+  const report = `${file}.html`;
+  recordBench().run('record', 'report', file, '-o', report);
+  const { page, errors, close } = await open(report);
+  await page.locator('.record-tools').getByText('Save').click();
+  const saved = async (kind: string): Promise<string> => {
+    const coming = page.waitForEvent('download');
+    await page
+      .getByRole('button', { name: `Save as ${kind}: the record` })
+      .click();
+    return readFileSync(await (await coming).path(), 'utf8');
+  };
+  const json = await saved('JSON');
+  expect(json).toContain(`"seed":${seed}`);
+  expect(JSON.parse(json)).toEqual(JSON.parse(readFileSync(file, 'utf8')));
+  const markdown = await saved('Markdown');
+  const { sentence } = recordOf('comparison')!['verdict'] as {
+    sentence: string;
+  };
+  expect(markdown.replaceAll('\\', '')).toContain(`**${sentence}**`);
+  expect(errors).toEqual([]);
+  await close();
+});

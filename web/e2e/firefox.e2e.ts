@@ -1,0 +1,143 @@
+// The page in Firefox, over WebDriver BiDi: every kind of record is drawn
+// without complaint, hovers hit, commands are chosen and copied.
+
+import { existsSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+
+import type { Browser, Page } from 'puppeteer-core';
+import puppeteer from 'puppeteer-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { KINDS, recordOf, reportOf } from './records';
+
+const FIREFOX = [
+  process.env['FIREFOX'] ?? '',
+  '/usr/bin/firefox-esr',
+  '/usr/bin/firefox',
+].find((path) => path !== '' && existsSync(path));
+
+if (FIREFOX === undefined)
+  console.log('SKIPPED: no Firefox (apt-get install firefox-esr)');
+
+let browser: Browser;
+beforeAll(async () => {
+  if (FIREFOX === undefined) return;
+  browser = await puppeteer.launch({
+    browser: 'firefox',
+    executablePath: FIREFOX,
+    headless: true,
+  });
+});
+afterAll(async () => {
+  await browser?.close();
+});
+
+/** Opens a report; what its scripts and the console complain of. */
+async function open(
+  file: string,
+  size = { width: 1280, height: 860 },
+): Promise<{ page: Page; errors: string[] }> {
+  const page = await browser.newPage();
+  await page.setViewport(size);
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warn')
+      errors.push(message.text());
+  });
+  await page.goto(pathToFileURL(file).href);
+  await page.waitForSelector('main h1');
+  await page.evaluate(
+    () =>
+      new Promise((done) =>
+        requestAnimationFrame(() => requestAnimationFrame(() => done(null))),
+      ),
+  );
+  return { page, errors };
+}
+
+describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
+  test.for(KINDS)(
+    'a record of kind %s is drawn, wide and narrow',
+    async (kind) => {
+      const record = recordOf(kind);
+      if (record === null)
+        return console.log(`SKIPPED: this machine makes no ${kind}`);
+      const file = reportOf([record]);
+      for (const width of [1280, 390]) {
+        const { page, errors } = await open(file, { width, height: 800 });
+        expect(await page.$$('main div.problem')).toEqual([]);
+        const seen = await page.evaluate(() => ({
+          overflow:
+            document.documentElement.scrollWidth -
+            document.documentElement.clientWidth,
+          empty: [...document.querySelectorAll('figure.chart .stage')].filter(
+            (stage) =>
+              stage.clientWidth > 0 &&
+              !stage.querySelector('svg path, svg rect, svg line'),
+          ).length,
+        }));
+        expect(seen, `${width} px`).toEqual({ overflow: 0, empty: 0 });
+        expect(errors).toEqual([]);
+        await page.close();
+      }
+    },
+  );
+
+  test('a pointer on a row shows its figures, a tab its command', async () => {
+    const record = recordOf('comparison')!;
+    const { page, errors } = await open(reportOf([record]));
+    const stage = (await page.$(
+      'figure[data-chart^="Change against"] .stage',
+    ))!;
+    const rows = await stage.$$eval('[aria-label="dot"] path', (dots) =>
+      dots.map((dot) => {
+        const { top, height } = dot.getBoundingClientRect();
+        return top + height / 2;
+      }),
+    );
+    expect(rows.length).toBeGreaterThan(1);
+    const { x, width } = (await stage.boundingBox())!;
+    const said: string[] = [];
+    for (const y of rows) {
+      await page.mouse.move(x + width / 2, y);
+      said.push(
+        await page.$eval('.stage .tip', (tip) => tip.textContent ?? ''),
+      );
+    }
+    const arms = (record['contrasts'] as { arm: string }[]).map((c) => c.arm);
+    expect(said.map((text) => text.split('\n')[0]).sort()).toEqual(arms.sort());
+    for (const tab of await page.$$('[role=tab]')) {
+      await tab.click();
+      expect(
+        await tab.evaluate((one) => one.getAttribute('aria-selected')),
+      ).toBe('true');
+    }
+    expect(
+      await page.$eval(
+        '.copy-panel:not([hidden]) code',
+        (code) => code.textContent,
+      ),
+    ).toBe(record['again']);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test('the timeline is painted', async () => {
+    const { page, errors } = await open(reportOf([recordOf('trace')!]));
+    await page.waitForSelector('canvas[data-frames]');
+    const colours = await page.$eval('.lanes canvas', (element) => {
+      const canvas = element as HTMLCanvasElement;
+      const { data } = canvas
+        .getContext('2d')!
+        .getImageData(0, 0, canvas.width, canvas.height);
+      const found = new Set<number>();
+      for (let at = 0; at < data.length; at += 400)
+        found.add((data[at]! << 16) | (data[at + 1]! << 8) | data[at + 2]!);
+      return found.size;
+    });
+    expect(colours).toBeGreaterThan(3);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+});

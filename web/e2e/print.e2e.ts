@@ -1,0 +1,152 @@
+// On paper: from any window, in light or dark, no mark and no label lies outside
+// the page or is cut by its drawing, and nothing is dark.
+
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+
+import { open, useBrowser } from './browser';
+import { madeNode, madePlan, madeReport } from './made-fleet';
+import type { Fields } from './records';
+import { KINDS, recordBench, recordOf, reportOf } from './records';
+
+useBrowser();
+
+/** The width of A4 within usual margins, CSS pixels. */
+const PAPER = 680;
+
+/** Browsers lay paper out without telling observers of sizes: these hear nothing then. */
+function deafObservers(): void {
+  const Own = window.ResizeObserver;
+  window.ResizeObserver = class extends Own {
+    constructor(act: ResizeObserverCallback) {
+      super((...all) => {
+        if (!document.documentElement.dataset['paper']) act(...all);
+      });
+    }
+  };
+}
+
+/** The page as paper has it. */
+async function onPaper(page: Page): Promise<void> {
+  await page.locator('main h1').first().waitFor();
+  await page.evaluate(
+    () =>
+      new Promise((done) =>
+        requestAnimationFrame(() => requestAnimationFrame(() => done(null))),
+      ),
+  );
+  await page.evaluate(() => {
+    document.documentElement.dataset['paper'] = 'yes';
+    dispatchEvent(new Event('beforeprint'));
+  });
+  await page.setViewportSize({ width: PAPER, height: 900 });
+  await page.emulateMedia({ media: 'print' });
+}
+
+/** What lies outside of the paper, or of the drawing that it is in. */
+const outside = (page: Page): Promise<string[]> =>
+  page.evaluate((width) => {
+    const found: string[] = [];
+    const say = (one: Element, why: string): void => {
+      const { left, right, top, bottom } = one.getBoundingClientRect();
+      found.push(
+        `${why}: ${one.tagName}.${one.getAttribute('class') ?? ''} '${(one.textContent ?? '').slice(0, 40)}' ${[left, right, top, bottom].map(Math.round).join(' ')}`,
+      );
+    };
+    const scrolled = scrollY;
+    for (const one of document.querySelectorAll('main *')) {
+      if (one.closest('.offscreen, .words, [hidden], defs, clipPath')) continue;
+      const box = one.getBoundingClientRect();
+      if (box.width === 0 && box.height === 0) continue;
+      if (box.right > width + 1 || box.left < -1) say(one, 'outside the page');
+      const drawing = one.closest('svg');
+      if (
+        !drawing ||
+        drawing === one ||
+        !/^(text|path|rect|line|circle)$/.test(one.tagName)
+      )
+        continue;
+      const frame = drawing.getBoundingClientRect();
+      const isOut =
+        box.left < frame.left - 2 ||
+        box.right > frame.right + 2 ||
+        box.top < frame.top - 2 ||
+        box.bottom > frame.bottom + 2;
+      if (isOut && getComputedStyle(drawing).overflow !== 'visible')
+        say(one, 'cut by its drawing');
+    }
+    scrollTo(0, scrolled);
+    return found.slice(0, 8);
+  }, PAPER);
+
+/** Canvases whose picture is stretched, or whose corner is dark. */
+const spoilt = (page: Page): Promise<string[]> =>
+  page.evaluate(() =>
+    [...document.querySelectorAll('canvas')].flatMap((canvas) => {
+      const { width, height } = canvas.getBoundingClientRect();
+      if (width === 0 || height === 0) return [];
+      const shape = canvas.width / canvas.height / (width / height);
+      const { data } = canvas
+        .getContext('2d')!
+        .getImageData(0, 0, canvas.width, canvas.height);
+      // The background and the text of the dark theme.
+      const isDark = data.some(
+        (red, at) =>
+          at % 4 === 0 &&
+          ((red === 0x15 && data[at + 1] === 0x18 && data[at + 2] === 0x1c) ||
+            (red === 0xe6 && data[at + 1] === 0xe9 && data[at + 2] === 0xec)),
+      );
+      return [
+        ...(Math.abs(shape - 1) > 0.05
+          ? [
+              `stretched by ${shape.toFixed(2)}: ${canvas.parentElement!.outerHTML.slice(0, 300)}`,
+            ]
+          : []),
+        ...(isDark ? ['dark'] : []),
+      ];
+    }),
+  );
+
+async function printed(file: string, hash = ''): Promise<void> {
+  for (const width of [1900, 390]) {
+    const { page, errors, close } = await open(
+      `${new URL(`file://${file}`).href}${hash}`,
+      { width, colorScheme: 'dark', before: deafObservers },
+    );
+    await onPaper(page);
+    expect(await outside(page), `from ${width} px`).toEqual([]);
+    expect(await spoilt(page), `from ${width} px`).toEqual([]);
+    expect(
+      await page.evaluate(() => getComputedStyle(document.body).color),
+    ).toBe('rgb(0, 0, 0)');
+    expect(errors).toEqual([]);
+    await close();
+  }
+}
+
+describe('on A4', () => {
+  test.for(KINDS)('a record of kind %s is whole', async (kind) => {
+    const record = recordOf(kind);
+    if (record === null)
+      return console.log(`SKIPPED: this machine makes no ${kind}`);
+    await printed(reportOf([record]));
+  });
+
+  test('a machine of 64 CPUs is whole', async () => {
+    const bench = recordBench();
+    const record = JSON.parse(
+      bench.run(
+        ...['-q', '--format', 'json'],
+        ...['--machine', 'sim:package:2 numa:2 l3:2 core:4 pu:2'],
+        ...['topology', '--measure'],
+      ),
+    ) as Fields;
+    await printed(reportOf([record]));
+  });
+
+  test('the lists are whole', async () => {
+    const report = reportOf([madeReport(), madeNode(), madePlan()]);
+    await printed(report, '#/fleet');
+    await printed(report, '#/history');
+  });
+});

@@ -1,0 +1,24 @@
+// Members of a JSON text, as they are written.
+
+import { expect, test } from 'vitest';
+
+import { sliceOf } from './json-slice';
+
+test('a member comes as it is written', () => {
+  const json =
+    ' {"a" : [ {"x": "]}\\"", "seed": 18446744073709551615}, [1 , 2] ],\n "b\\u0031": null } ';
+  const cases: [(string | number)[], string | null][] = [
+    [['a', 0, 'seed'], '18446744073709551615'],
+    [['a', 0, 'x'], '"]}\\""'],
+    [['a', 1], '[1 , 2]'],
+    [['a', 1, 1], '2'],
+    [['b1'], 'null'],
+    [['a', 2], null],
+    [['c'], null],
+    [['b1', 'x'], null],
+    [['a', 'x'], null],
+  ];
+  for (const [path, text] of cases) expect(sliceOf(json, path)).toBe(text);
+  expect(sliceOf('[]', [0])).toBe(null);
+  expect(sliceOf('5', [])).toBe('5');
+});

@@ -1,0 +1,69 @@
+// A member of a JSON text as it is written there: numbers that a script cannot
+// hold, such as seeds of 64 bits, stay whole.
+
+/** The text of the value that a path leads to; null where it leads nowhere. */
+export function sliceOf(
+  json: string,
+  path: readonly (string | number)[],
+): string | null {
+  let at = blank(json, 0);
+  for (const step of path) {
+    const found = member(json, at, step);
+    if (found === null) return null;
+    at = found;
+  }
+  return json.slice(at, end(json, at));
+}
+
+/** Where the value of a member begins; the text is well-formed. */
+function member(
+  json: string,
+  start: number,
+  step: string | number,
+): number | null {
+  const isList = json[start] === '[';
+  if (isList !== (typeof step === 'number') || !/[[{]/.test(json[start] ?? ''))
+    return null;
+  let at = blank(json, start + 1);
+  for (
+    let place = 0;
+    at < json.length && !/[\]}]/.test(json[at]!);
+    place += 1
+  ) {
+    let key: string | number = place;
+    if (!isList) {
+      const after = end(json, at);
+      key = JSON.parse(json.slice(at, after)) as string;
+      at = blank(json, blank(json, after) + 1);
+    }
+    if (key === step) return at;
+    at = blank(json, end(json, at));
+    if (json[at] === ',') at = blank(json, at + 1);
+  }
+  return null;
+}
+
+function blank(json: string, start: number): number {
+  let at = start;
+  while (/\s/.test(json[at] ?? '')) at += 1;
+  return at;
+}
+
+/** Where a value ends. */
+function end(json: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < json.length; at += 1) {
+    const c = json[at]!;
+    if (c === '"') {
+      for (at += 1; at < json.length && json[at] !== '"'; at += 1)
+        if (json[at] === '\\') at += 1;
+      if (depth === 0) return at + 1;
+    } else if (c === '[' || c === '{') depth += 1;
+    else if (c === ']' || c === '}') {
+      if (depth === 0) return at;
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    } else if (depth === 0 && /[\s,]/.test(c)) return at;
+  }
+  return json.length;
+}

@@ -1,0 +1,87 @@
+// A summary as Markdown: the record's words, and nothing that they could do to it.
+
+import { expect, test } from 'vitest';
+
+import { markdownOf } from './markdown';
+import type { Entry } from './source';
+
+const entry: Entry = {
+  id: '20260101-000000-00000000',
+  schema: 'pinwise.comparison/1',
+  time: '2026-01-01T00:00:00Z',
+  host: 'node_7',
+  title: 'prog',
+  verdict: '',
+  complete: true,
+  tags: [],
+  subject: null,
+  machine: null,
+  figures: [],
+};
+
+test('title, verdict, arms, commands, findings', () => {
+  const record = {
+    schema: 'pinwise.comparison/1',
+    again: 'pinwise compare -- prog',
+    verdict: {
+      sentence: 'one-llc is best.',
+      headline: { change: '−10 %', interval: '−11 to −9 %', of: 'time' },
+      commands: [{ what: 'with taskset', line: 'taskset -c 0-3 prog' }],
+    },
+    arms: [
+      { name: 'os-default', cpus: '0-7', standing: 'baseline' },
+      { name: 'one-llc', cpus: '0-3', standing: 'faster' },
+    ],
+    contrasts: [
+      { arm: 'one-llc', effect: { text: '−10 %', interval: '−11 to −9 %' } },
+    ],
+    findings: [
+      { severity: 'warning', sentence: 'Load rose.', advice: 'Wait.' },
+    ],
+  };
+  expect(markdownOf(record, entry)).toBe(`# prog
+
+**one-llc is best.**
+
+−10 % (−11 to −9 %) time
+
+| Arm | CPUs | Change | Interval | Verdict |
+| --- | --- | --: | --: | --- |
+| os-default | 0-7 |  |  | baseline |
+| one-llc | 0-3 | −10 % | −11 to −9 % | faster |
+
+Run it with taskset:
+
+\`\`\`sh
+taskset -c 0-3 prog
+\`\`\`
+
+- warning: Load rose. Wait.
+
+Again:
+
+\`\`\`sh
+pinwise compare -- prog
+\`\`\`
+
+20260101-000000-00000000 · 2026-01-01 00:00 UTC · node\\_7
+`);
+});
+
+test('hostile words stay words', () => {
+  const hostile = '</script>\n# a [x](y) ```\n| \u202e';
+  const made = markdownOf(
+    {
+      schema: 'x',
+      sentence: hostile,
+      verdict: { commands: [{ what: hostile, line: hostile }] },
+    },
+    { ...entry, title: hostile },
+  );
+  expect(made.split('\n')[0]).toBe(
+    '# \\</script\\> \\# a \\[x\\](y) \\`\\`\\` \\| \\\\u\\{202e\\}',
+  );
+  expect(made).toContain('\n````sh\n');
+  expect(made).not.toContain('\u202e');
+  expect(markdownOf({ schema: 'x' }, undefined)).toBe('# pinwise\n');
+});

@@ -1,0 +1,164 @@
+// The first screen of a comparison beside its drawing: what to use and what to
+// avoid, and where the winner runs.
+
+import './answer.css';
+
+import { formatCpus, parseCpus } from '../../cpus';
+import { fill, h, visible } from '../../dom';
+import { count } from '../../format';
+import type { Comparison } from '../../records';
+import type { AnyRecord } from '../../source';
+import { cpuStrip } from '../../strip';
+import type { Page } from '../../view';
+import { topologyOf } from '../machine/at-hand';
+import type { Machine } from '../machine/record';
+import { readMachine } from '../machine/record';
+import { smallMachine } from '../machine/small';
+import type { ArmLine } from './shape';
+import { advised } from './shape';
+
+/** Arms named in a line; the drawing below has all. */
+const MOST_NAMED = 8;
+/** Width of the small machine, pixels. */
+const WIDTH = 288;
+
+/** Arms by what to do with them; choosing one shows where it runs. */
+export function adviceList(
+  record: Comparison,
+  lines: readonly ArmLine[],
+  choose: (name: string) => void,
+): HTMLElement | null {
+  const groups = advised(record, lines);
+  if (groups.length === 0) return null;
+  return h(
+    'dl',
+    { class: 'advised' },
+    ...groups.flatMap(({ word, standing, arms }) => [
+      h('dt', { class: standing }, word),
+      h(
+        'dd',
+        {},
+        ...arms.slice(0, MOST_NAMED).map((line) => armButton(line, choose)),
+        arms.length > MOST_NAMED
+          ? `and ${arms.length - MOST_NAMED} more`
+          : null,
+      ),
+    ]),
+  );
+}
+
+function armButton(line: ArmLine, choose: (name: string) => void): HTMLElement {
+  const { name, contrast } = line;
+  return h(
+    'button',
+    {
+      type: 'button',
+      class: 'arm',
+      title: `Show where ${name} runs`,
+      data: { arm: name },
+      onclick: () => choose(name),
+    },
+    h('span', { class: 'arm-name' }, name),
+    contrast?.effect?.text
+      ? h(
+          'span',
+          { class: 'muted number' },
+          ` ${visible(contrast.effect.text)}`,
+        )
+      : null,
+  );
+}
+
+/** Where an arm runs, drawn on the machine where its topology is at hand, else by the CPUs' numbers. */
+export function placePart(page: Page): {
+  element: HTMLElement;
+  show(record: Comparison, lines: readonly ArmLine[]): void;
+  choose(name: string): void;
+} {
+  const element = h('div', { class: 'where' });
+  let machine: Machine | null = null;
+  let asked = false;
+  let now: { record: Comparison; lines: readonly ArmLine[] } | null = null;
+  let chosen = page.place?.params.get('arm') ?? null;
+  const draw = (): void => {
+    if (!now) return;
+    const { record, lines } = now;
+    const first = advised(record, lines)[0]?.arms[0]?.name;
+    const line =
+      lines.find((one) => one.name === chosen) ??
+      lines.find((one) => one.name === first);
+    element.hidden = !line?.arm.cpus;
+    if (!line?.arm.cpus) return;
+    fill(element, ...whereOf(line, record.host?.allowed ?? '', machine));
+    for (const button of element.parentElement?.querySelectorAll<HTMLElement>(
+      'button.arm',
+    ) ?? [])
+      button.setAttribute(
+        'aria-pressed',
+        String(button.dataset['arm'] === line.name),
+      );
+  };
+  return {
+    element,
+    show(record, lines) {
+      now = { record, lines };
+      draw();
+      if (asked) return;
+      asked = true;
+      void topologyOf(record.host, page.source).then(
+        (found) => {
+          if (!found) return;
+          machine = readMachine(found as unknown as AnyRecord);
+          draw();
+        },
+        () => undefined,
+      );
+    },
+    choose(name) {
+      chosen = name;
+      draw();
+      keep(page, name);
+      const cpus = now?.lines.find((one) => one.name === name)?.arm.cpus;
+      page.announce(cpus ? `${name} runs on CPUs ${cpus}` : name);
+    },
+  };
+}
+
+/** The arm that is shown stands in the address. */
+function keep({ place }: Page, arm: string): void {
+  const params = new URLSearchParams(place?.params);
+  params.set('arm', arm);
+  place?.keep('', params);
+}
+
+function whereOf(
+  line: ArmLine,
+  allowed: string,
+  machine: Machine | null,
+): (Node | null)[] {
+  const { arm, name } = line;
+  const used = parseCpus(arm.cpus);
+  const { placement } = arm;
+  const units = [
+    [placement?.cores, 'core'],
+    [placement?.llcs, 'LLC'],
+    [placement?.numa_nodes, 'NUMA node'],
+    [placement?.packages, 'package'],
+  ] as const;
+  const words = units
+    .flatMap(([number, unit]) =>
+      typeof number === 'number' ? [count(number, unit)] : [],
+    )
+    .join(', ');
+  return [
+    h(
+      'p',
+      {},
+      h('strong', {}, visible(name)),
+      used.length > 0 ? visible(` on CPUs ${formatCpus(used)}`) : null,
+    ),
+    (machine && smallMachine(machine, used, WIDTH)) ??
+      cpuStrip(arm.cpus ?? '', allowed || (arm.cpus ?? '')),
+    words ? h('p', { class: 'muted' }, words) : null,
+  ];
+}

@@ -1,0 +1,234 @@
+// A comparison that runs: how far it is, and how its intervals narrow. A record
+// has its contrasts at the end; until then the page shows the median over the
+// blocks so far, which decides nothing.
+
+import type { ChartPlan } from '../../chart';
+import { h } from '../../dom';
+import { change, count, seconds } from '../../format';
+import { ascending, finite, median } from '../../numbers';
+import { look, ratioAxis } from '../../plot';
+import type { Arm, Comparison } from '../../records';
+import { ratioRange } from '../../scales';
+import { metricName } from './charts';
+
+export interface Running {
+  /** "confirmation" and the like; empty before the first run. */
+  phase: string;
+  /** Blocks of it that are done. */
+  blocks: number;
+  runs: number;
+  elapsed: number;
+  budget: number | null;
+  /** Seconds left at most; null where nothing limits it. */
+  left: number | null;
+}
+
+/** How far a comparison is, by its runs and limits. */
+export function runningOf(record: Comparison): Running {
+  const arms = record.arms ?? [];
+  const all = arms.flatMap((arm) => [
+    ...(arm.other_runs ?? []),
+    ...(arm.runs ?? []),
+  ]);
+  let [elapsed, last, phase] = [0, -1, ''];
+  for (const run of all) {
+    const end = (run.at_s ?? 0) + (run.wall_s ?? 0);
+    elapsed = Math.max(elapsed, end);
+    // So are runs called of the block that is not whole yet.
+    if (run.phase === 'dropped' || end <= last) continue;
+    [last, phase] = [end, run.phase ?? ''];
+  }
+  const runs = arms.reduce((sum, arm) => sum + (arm.runs?.length ?? 0), 0);
+  const blocks = new Set(
+    arms.flatMap((arm) =>
+      (arm.runs ?? []).flatMap((run) =>
+        run.phase === phase && finite(run.block) ? [run.block] : [],
+      ),
+    ),
+  ).size;
+  const { budget_s: budget, max_runs: most } = record.plan ?? {};
+  const limits = [
+    finite(budget) ? budget - elapsed : null,
+    finite(most) && blocks > 0 ? ((most - blocks) * elapsed) / blocks : null,
+  ].filter(finite);
+  return {
+    phase,
+    blocks,
+    runs,
+    elapsed,
+    budget: finite(budget) ? budget : null,
+    left: limits.length > 0 ? Math.max(0, Math.min(...limits)) : null,
+  };
+}
+
+/** The line that the terminal shows: "block 12 · 34 s of 60 s · at most 26 s left". */
+export function runningWords(now: Running): string {
+  const block = `block ${now.blocks + 1}`;
+  const words = [
+    now.phase === '' || now.phase === 'confirmation'
+      ? block
+      : `${now.phase.replace('warmup', 'warm-up')}, ${block}`,
+    now.budget === null
+      ? seconds(now.elapsed)
+      : `${seconds(now.elapsed)} of ${seconds(now.budget)}`,
+    count(now.runs, 'run'),
+  ];
+  if (now.left !== null) words.push(`at most ${seconds(now.left, 2)} left`);
+  return words.join(' · ');
+}
+
+/** The words with a bar of the share that is done. */
+export function runningBar(record: Comparison): HTMLElement {
+  const now = runningOf(record);
+  const { elapsed, left } = now;
+  const words = runningWords(now);
+  return h(
+    'p',
+    { class: 'running' },
+    left === null
+      ? null
+      : h('progress', {
+          max: 1,
+          value: elapsed + left > 0 ? elapsed / (elapsed + left) : 0,
+          aria: { label: 'Share of the budget used' },
+        }),
+    h('span', {}, words),
+  );
+}
+
+/** Blocks at which the interval is drawn at most. */
+const MOST_STEPS = 40;
+/** Fewer blocks have no 95 % interval of their median. */
+export const LEAST_BLOCKS = 6;
+/** Arms that are drawn at first. */
+const MOST_ARMS = 6;
+
+export interface Narrowing {
+  block: number;
+  ratio: number;
+  low: number | null;
+  high: number | null;
+}
+
+/** Ratios of an arm to the baseline in the same block, in the order of the blocks. */
+function ratiosOf(arm: Arm, baseline: Arm): number[] {
+  const of = (one: Arm): Map<number, number> =>
+    new Map(
+      (one.runs ?? []).flatMap(({ phase, block, metric }) =>
+        phase !== 'screening' && finite(block) && finite(metric?.value)
+          ? [[block, metric.value] as const]
+          : [],
+      ),
+    );
+  const base = of(baseline);
+  return [...of(arm)]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([block, value]) => {
+      const ratio = value / (base.get(block) ?? 0);
+      return finite(ratio) && ratio > 0 ? [ratio] : [];
+    });
+}
+
+/** The median of the first ratios and its interval, at some of the blocks. */
+export function narrowing(ratios: readonly number[]): Narrowing[] {
+  const step = Math.max(1, Math.ceil(ratios.length / MOST_STEPS));
+  const steps: Narrowing[] = [];
+  for (let many = ratios.length; many > 0; many -= step) {
+    const sorted = ascending(ratios.slice(0, many));
+    const rank = medianRank(many);
+    steps.push({
+      block: many,
+      ratio: median(sorted)!,
+      low: rank === null ? null : sorted[rank]!,
+      high: rank === null ? null : sorted[many - 1 - rank]!,
+    });
+  }
+  return steps.reverse();
+}
+
+/** Values below the 95 % interval of a median (order statistics); null of too few. */
+function medianRank(many: number): number | null {
+  if (many < LEAST_BLOCKS) return null;
+  // Beyond this a half to that power is no number; the normal approximation is close.
+  if (many > 500) return Math.floor((many - 1.96 * Math.sqrt(many)) / 2);
+  let term = 0.5 ** many;
+  let below = 0;
+  for (let rank = 0; ; rank += 1) {
+    below += term;
+    if (below > 0.025) return rank - 1;
+    term *= (many - rank) / (rank + 1);
+  }
+}
+
+/** The intervals over the blocks so far; null without any. */
+export function narrowingPlan(record: Comparison): ChartPlan | null {
+  const arms = record.arms ?? [];
+  const baseline = arms.find((arm) => arm.name === record.baseline);
+  if (!baseline) return null;
+  const lines = arms.flatMap((arm) => {
+    const steps = arm === baseline ? [] : narrowing(ratiosOf(arm, baseline));
+    return steps.length > 0 ? [{ name: arm.name ?? '', steps }] : [];
+  });
+  if (lines.length === 0) return null;
+  const last = (steps: readonly Narrowing[]): string => {
+    const { ratio, low, high } = steps.at(-1)!;
+    return `${change(ratio)}${low === null ? '' : ` (${change(low)} to ${change(high)})`}`;
+  };
+  const axis = `change against ${record.baseline}`;
+  const ends = ratioRange(
+    lines.flatMap(({ steps }) =>
+      // The first blocks' intervals are too wide to see the last ones: they end at the edge.
+      steps
+        .slice(Math.floor(steps.length / 4))
+        .flatMap((s) => [s.ratio, s.low ?? s.ratio, s.high ?? s.ratio]),
+    ),
+    0.01,
+  );
+  const inside = (ratio: number): number =>
+    Math.min(ends[1], Math.max(ends[0], ratio));
+  return {
+    name: 'Narrowing, block by block',
+    summary: `${metricName(record)} against ${record.baseline}, median over the blocks so far with its 95 % interval, of each arm and look alone: the verdict comes at the end. ${lines
+      .slice(0, 3)
+      .map(({ name, steps }) => `${name} ${last(steps)}`)
+      .join(', ')}.`,
+    hidden: lines.slice(MOST_ARMS).map(({ name }) => name),
+    panels: () => [
+      {
+        height: 180,
+        x: { title: 'blocks' },
+        y: ratioAxis(axis, ends),
+        rules: [{ y: 1 }],
+        series: lines.map(({ name, steps }, at) => ({
+          name,
+          ...look(at),
+          line: 'straight' as const,
+          width: 1.5,
+          size: 2.5,
+          interval: 'y' as const,
+          thickness: 1,
+          points: steps.map(({ block, ratio, low, high }) => ({
+            x: block,
+            y: inside(ratio),
+            low: low === null ? null : inside(low),
+            high: high === null ? null : inside(high),
+            tooltip: `${name}, ${count(block, 'block')}\n${change(ratio)}${low === null ? '' : ` (${change(low)} to ${change(high)})`}`,
+          })),
+        })),
+      },
+    ],
+    table: {
+      caption: `After the blocks so far; 95 % intervals of each arm alone`,
+      columns: [
+        { name: 'Arm' },
+        { name: 'Blocks', isNumber: true },
+        { name: 'Change (interval)', isNumber: true },
+      ],
+      rows: lines.map(({ name, steps }) => [
+        name,
+        steps.at(-1)!.block,
+        last(steps),
+      ]),
+    },
+  };
+}

@@ -1,0 +1,241 @@
+// The map of a fleet's outliers: nodes by figures, coloured by their distance.
+
+import { h, visible } from '../../dom';
+import { count } from '../../format';
+import type { HeatPart, HeatRow } from './heat';
+import { FULL, glyphOf, heatOf, quietFigures, strengthOf } from './heat';
+import type { Outlier, Report } from './record';
+
+/** Rows drawn at a time. */
+const AT_A_TIME = 100;
+
+/** What a click does. */
+export interface Picks {
+  nodes(names: readonly string[]): void;
+  figure(name: string): void;
+}
+
+/** The map as an element; `show` draws other outliers, or other chosen nodes. */
+export function heatMap(
+  report: Report,
+  picks: Picks,
+): {
+  element: HTMLElement;
+  show(
+    outliers: readonly Outlier[],
+    chosen: { nodes: ReadonlySet<string>; figure: string | null },
+  ): void;
+} {
+  const table = h('table', {
+    class: 'heat',
+    aria: { label: 'Nodes that differ, by figure' },
+  });
+  const note = h('p', { class: 'muted' });
+  const status = h('p', { class: 'status-line' });
+  const more = h('button', { type: 'button', class: 'more' });
+  const quiet = h('details', { class: 'figures' });
+  let most = AT_A_TIME;
+  let shown: Parameters<ReturnType<typeof heatMap>['show']> | null = null;
+  more.addEventListener('click', () => {
+    most += AT_A_TIME;
+    if (shown) draw(...shown);
+  });
+  const draw = (
+    outliers: readonly Outlier[],
+    chosen: { nodes: ReadonlySet<string>; figure: string | null },
+  ): void => {
+    shown = [outliers, chosen];
+    const heat = heatOf(report, outliers);
+    const total = heat.parts.reduce((sum, part) => sum + part.rows.length, 0);
+    let left = most;
+    const bodies = heat.parts.map((part) => {
+      const rows = part.rows.slice(0, Math.max(0, left));
+      left -= rows.length;
+      return rows.length > 0
+        ? bodyOf(part, rows, heat.columns.length, report, chosen.nodes, picks)
+        : null;
+    });
+    table.replaceChildren(
+      headOf(heat.columns, chosen.figure, picks),
+      ...bodies.filter((body) => body !== null),
+    );
+    note.textContent = `Nodes that differ, by figure: blue below their group, vermilion above it, full at ${FULL} robust standard deviations. ▲ ▼ ≠ mark what surely differs, empty cells do not.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} A figure, a cause or a node that is clicked fills the list of nodes.`;
+    table.querySelector('td.named')?.setAttribute('tabindex', '0');
+    more.hidden = total <= most;
+    more.textContent = `Show ${Math.min(AT_A_TIME, total - most)} more`;
+    const names = quietFigures(report, outliers);
+    quiet.hidden = names.length === 0;
+    quiet.replaceChildren(
+      h(
+        'summary',
+        {},
+        `${count(names.length, 'quiet figure')}: no node differs`,
+      ),
+      h('p', {}, visible(names.join(', '))),
+    );
+  };
+  const say = (event: Event): void => {
+    const cell = (event.target as Element).closest('td.named');
+    if (cell) status.textContent = cell.textContent?.slice(1) ?? '';
+  };
+  table.addEventListener('pointerover', say);
+  table.addEventListener('focusin', say);
+  table.addEventListener('keydown', (event) => onKey(event, table));
+  const element = h(
+    'div',
+    { class: 'heat-map' },
+    note,
+    h(
+      'div',
+      {
+        class: 'scroll',
+        role: 'region',
+        tabIndex: 0,
+        aria: { label: 'Map of nodes and figures' },
+      },
+      table,
+    ),
+    more,
+    status,
+    quiet,
+  );
+  return { element, show: draw };
+}
+
+function headOf(
+  columns: readonly string[],
+  chosen: string | null,
+  picks: Picks,
+): HTMLElement {
+  return h(
+    'thead',
+    {},
+    h(
+      'tr',
+      {},
+      h('th', { scope: 'col' }, 'Node'),
+      ...columns.map((figure) =>
+        h(
+          'th',
+          { scope: 'col' },
+          h(
+            'button',
+            {
+              type: 'button',
+              title: `Only nodes that differ in ${figure}`,
+              aria: { pressed: String(figure === chosen) },
+              onclick: () => picks.figure(figure),
+            },
+            visible(figure),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function bodyOf(
+  { cause, rows: all }: HeatPart,
+  rows: readonly HeatRow[],
+  columns: number,
+  report: Report,
+  chosen: ReadonlySet<string>,
+  picks: Picks,
+): HTMLElement {
+  const what = cause
+    ? `${cause.setting} = ${cause.value}`
+    : report.common.length > 0
+      ? 'Nothing in common is known'
+      : 'All';
+  return h(
+    'tbody',
+    {},
+    h(
+      'tr',
+      { class: 'cause' },
+      h(
+        'th',
+        { scope: 'rowgroup', colSpan: columns + 1 },
+        h(
+          'button',
+          {
+            type: 'button',
+            title: 'Put these nodes into the list',
+            onclick: () => picks.nodes(all.map((row) => row.node)),
+          },
+          visible(`${what}: ${count(all.length, 'node')}`),
+        ),
+      ),
+    ),
+    ...rows.map((row) =>
+      h(
+        'tr',
+        { class: chosen.has(row.node) ? 'chosen' : '' },
+        h(
+          'th',
+          { scope: 'row' },
+          h(
+            'button',
+            {
+              type: 'button',
+              title: 'Put this node into the list, or take it out',
+              aria: { pressed: String(chosen.has(row.node)) },
+              onclick: () => picks.nodes([row.node]),
+            },
+            visible(row.node),
+          ),
+        ),
+        ...row.cells.map(cellOf),
+      ),
+    ),
+  );
+}
+
+function cellOf(outlier: Outlier | null): HTMLElement {
+  if (!outlier) return h('td');
+  const strength = strengthOf(outlier);
+  const cell = h(
+    'td',
+    {
+      class: `named ${strength === null ? 'setting' : strength < 0 ? 'lower' : 'higher'}`,
+      tabIndex: -1,
+    },
+    h('span', { aria: { hidden: 'true' } }, glyphOf(outlier)),
+    h(
+      'span',
+      { class: 'words' },
+      visible(outlier.sentence || `${outlier.node}: ${outlier.figure}`) +
+        (outlier.z === null ? '' : ` Robust z ${outlier.z.toFixed(1)}.`),
+    ),
+  );
+  if (strength !== null)
+    cell.style.setProperty(
+      '--share',
+      `${Math.round(Math.abs(strength) * 100)}`,
+    );
+  return cell;
+}
+
+/** Arrow keys go from named cell to named cell. */
+function onKey(event: KeyboardEvent, table: HTMLElement): void {
+  const from = (event.target as Element).closest<HTMLElement>('td.named');
+  if (!from) return;
+  const all = [...table.querySelectorAll<HTMLElement>('td.named')];
+  const at = all.indexOf(from);
+  const column = (from as HTMLTableCellElement).cellIndex;
+  const inColumn = (cell: HTMLElement): boolean =>
+    (cell as HTMLTableCellElement).cellIndex === column;
+  const goal = {
+    ArrowRight: all[at + 1],
+    ArrowLeft: all[at - 1],
+    ArrowDown: all.slice(at + 1).find(inColumn),
+    ArrowUp: all.slice(0, at).reverse().find(inColumn),
+    Home: all[0],
+    End: all.at(-1),
+  }[event.key];
+  if (!goal) return;
+  event.preventDefault();
+  from.tabIndex = -1;
+  goal.tabIndex = 0;
+  goal.focus();
+}

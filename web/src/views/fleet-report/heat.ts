@@ -1,0 +1,97 @@
+// Which nodes differ in which figures, and how far, ordered by what the nodes
+// have in common.
+
+import type { Common, Outlier, Report } from './record';
+import { figuresOf, outlierNodes } from './shape';
+
+/** Columns drawn; the tables below have all figures. */
+const MOST_COLUMNS = 30;
+/** Robust standard deviations at which colours end. */
+export const FULL = 12;
+
+export interface HeatRow {
+  node: string;
+  group: number | null;
+  /** By column; null where the node is not named for it. */
+  cells: (Outlier | null)[];
+}
+
+/** Nodes with one cause, or without any that is known. */
+export interface HeatPart {
+  cause: Common | null;
+  rows: HeatRow[];
+}
+
+export interface Heat {
+  columns: string[];
+  /** Figures that differ and are not drawn. */
+  more: number;
+  parts: HeatPart[];
+}
+
+/** The map of outliers: causes first, their figures at the left. */
+export function heatOf(
+  report: Pick<Report, 'common'>,
+  outliers: readonly Outlier[],
+): Heat {
+  const causes = report.common.filter((common) => common.nodes.length > 0);
+  const named = figuresOf(outliers).map(([figure]) => figure);
+  const first = causes
+    .flatMap(({ figures, setting }) => [...figures, setting])
+    .filter((figure) => named.includes(figure));
+  const all = [...new Set([...first, ...named])];
+  const columns = all.slice(0, MOST_COLUMNS);
+  const place = new Map(columns.map((figure, at) => [figure, at]));
+  const rows = outlierNodes(outliers).map((node): HeatRow => {
+    const cells: HeatRow['cells'] = columns.map(() => null);
+    for (const outlier of node.outliers) {
+      const at = place.get(outlier.figure);
+      if (at !== undefined) cells[at] = outlier;
+    }
+    return { node: node.node, group: node.group, cells };
+  });
+  const parts: HeatPart[] = causes.map((cause) => ({ cause, rows: [] }));
+  const rest: HeatPart = { cause: null, rows: [] };
+  for (const row of rows) {
+    const own = parts.find(
+      ({ cause }) =>
+        cause!.nodes.includes(row.node) &&
+        (cause!.group === null || cause!.group === row.group),
+    );
+    (own ?? rest).rows.push(row);
+  }
+  rest.rows.sort((a, b) => firstCell(a) - firstCell(b));
+  return {
+    columns,
+    more: all.length - columns.length,
+    parts: [...parts, rest].filter((part) => part.rows.length > 0),
+  };
+}
+
+/** Nodes that differ in the same come together. */
+const firstCell = (row: HeatRow): number =>
+  row.cells.findIndex((cell) => cell !== null);
+
+/** How strong a cell's colour is, −1 to 1; null where no distance is known. */
+export const strengthOf = ({ z }: Outlier): number | null =>
+  z === null ? null : Math.max(-1, Math.min(1, z / FULL));
+
+/** ▲ above its group, ▼ below it, ≠ for a setting. */
+export const glyphOf = (outlier: Outlier): string =>
+  outlier.isSetting
+    ? '≠'
+    : (outlier.ratio ?? (outlier.z ?? 0) + 1) >= 1
+      ? '▲'
+      : '▼';
+
+/** Figures of the groups in which no node differs. */
+export function quietFigures(
+  report: Report,
+  outliers: readonly Outlier[],
+): string[] {
+  const loud = new Set(outliers.map((outlier) => outlier.figure));
+  const all = report.groups.flatMap((group) =>
+    group.figures.map((figure) => figure.label),
+  );
+  return [...new Set(all)].filter((label) => !loud.has(label)).sort();
+}

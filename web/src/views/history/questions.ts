@@ -1,0 +1,179 @@
+// Questions that were asked again: each with its figure over time, small.
+
+import './history.css';
+
+import { h, svg, visible } from '../../dom';
+import { change, count, minute, quantity } from '../../format';
+import { addressOf, questionsOf } from './shape';
+import type { Question } from './shape';
+import type { Entry } from '../../source';
+
+const WIDTH = 180;
+const HEIGHT = 32;
+const MARGIN = 4;
+/** Rows shown at first. */
+const FEW = 8;
+
+/** The questions of these records as a table; null where none was asked twice. */
+export function questionTable(entries: readonly Entry[]): HTMLElement | null {
+  const all = questionsOf(entries);
+  if (all.length === 0) return null;
+  const rest = all.slice(FEW);
+  const more = h('tbody', { hidden: true }, ...rest.map(rowOf));
+  const button = h(
+    'button',
+    {
+      type: 'button',
+      onclick: () => {
+        more.hidden = false;
+        button.remove();
+      },
+    },
+    `Show ${rest.length} more`,
+  );
+  return h(
+    'section',
+    { aria: { label: 'Questions over time' } },
+    h('h2', {}, 'Questions over time'),
+    h(
+      'div',
+      {
+        class: 'scroll',
+        role: 'region',
+        tabIndex: 0,
+        aria: { label: 'Figures of questions' },
+      },
+      h(
+        'table',
+        { class: 'questions' },
+        h(
+          'caption',
+          {},
+          `Asked more than once in the newest ${count(entries.length, 'record')}. A tick below the line: the machine changed (CPU, shape, kernel, microcode or hypervisor).`,
+        ),
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            ...['Question', 'Host', 'Figure'].map((name) =>
+              h('th', { scope: 'col' }, name),
+            ),
+            h('th', { scope: 'col' }, 'Over time'),
+            ...['Newest', 'Before', 'Records'].map((name) =>
+              h('th', { scope: 'col', class: 'number' }, name),
+            ),
+          ),
+        ),
+        h('tbody', {}, ...all.slice(0, FEW).map(rowOf)),
+        more,
+      ),
+    ),
+    rest.length > 0 ? button : null,
+  );
+}
+
+function rowOf(question: Question): HTMLElement {
+  const { subject, host, figure, points } = question;
+  const [before, newest] = points.slice(-2) as [
+    (typeof points)[0],
+    (typeof points)[0],
+  ];
+  const { unit, value } = newest.figure;
+  const ratio = before.figure.value === 0 ? null : value / before.figure.value;
+  return h(
+    'tr',
+    {},
+    h(
+      'th',
+      { scope: 'row' },
+      h('a', { href: addressOf({ subject, host }) }, visible(subject)),
+    ),
+    h('td', {}, visible(host)),
+    h('td', {}, visible(figure)),
+    h('td', {}, sparkline(question)),
+    h(
+      'td',
+      { class: 'number' },
+      h(
+        'a',
+        {
+          href: `#/record/${encodeURIComponent(newest.entry.id)}`,
+          title: minute(newest.entry.time),
+        },
+        quantity(value, unit),
+      ),
+    ),
+    h(
+      'td',
+      { class: 'number' },
+      quantity(before.figure.value, unit),
+      ratio === null ? null : ` (${change(ratio)})`,
+    ),
+    h('td', { class: 'number' }, points.length),
+  );
+}
+
+/** The figure's values as a line with their intervals, the newest as a dot. */
+function sparkline({ points, changes }: Question): SVGElement {
+  const all = points.map(({ time, figure }) => ({
+    time,
+    value: figure.value,
+    low: figure.low ?? figure.value,
+    high: figure.high ?? figure.value,
+  }));
+  const span = (values: number[], from: number, to: number) => {
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    return (value: number): number =>
+      high > low
+        ? from + ((value - low) / (high - low)) * (to - from)
+        : (from + to) / 2;
+  };
+  const x = span(
+    all.map((p) => p.time),
+    MARGIN,
+    WIDTH - MARGIN,
+  );
+  const y = span(
+    all.flatMap((p) => [p.low, p.high]),
+    HEIGHT - MARGIN - 4,
+    MARGIN,
+  );
+  const at = (p: (typeof all)[0], value: number): string =>
+    `${x(p.time).toFixed(1)},${y(value).toFixed(1)}`;
+  const last = all.at(-1)!;
+  const unit = points[0]!.figure.unit;
+  return svg(
+    'svg',
+    {
+      width: WIDTH,
+      height: HEIGHT,
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      class: 'sparkline',
+      role: 'img',
+      'aria-label': `${points.length} values from ${quantity(Math.min(...all.map((p) => p.value)), unit)} to ${quantity(Math.max(...all.map((p) => p.value)), unit)}; ${count(changes.length, 'change')} of the machine`,
+    },
+    svg('polygon', {
+      points: [
+        ...all.map((p) => at(p, p.high)),
+        ...all.map((p) => at(p, p.low)).reverse(),
+      ].join(' '),
+      class: 'interval',
+    }),
+    ...changes.map((one) =>
+      svg('line', {
+        x1: x(one.time),
+        x2: x(one.time),
+        y1: HEIGHT - 6,
+        y2: HEIGHT,
+        class: 'changed',
+      }),
+    ),
+    svg('polyline', {
+      points: all.map((p) => at(p, p.value)).join(' '),
+      class: 'values',
+    }),
+    svg('circle', { cx: x(last.time), cy: y(last.value), r: 2.5 }),
+  );
+}

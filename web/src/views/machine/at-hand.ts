@@ -1,0 +1,24 @@
+// A topology of the machine that another record was made on, where one is at hand.
+
+import type { HostRecord, TopologyRecord } from '../../records';
+import type { Source } from '../../source';
+
+/** Topologies that are looked through for the machine. */
+const MOST_TOPOLOGIES = 20;
+
+/** The newest stored topology of a machine of this shape; null where none is. */
+export async function topologyOf(
+  host: HostRecord | null | undefined,
+  source: Source,
+): Promise<TopologyRecord | null> {
+  const shape = host?.shape_hash;
+  if (!shape) return null;
+  const { records } = await source.list({
+    schema: 'pinwise.topology/1',
+    limit: MOST_TOPOLOGIES,
+  });
+  const entry = records.find(({ machine }) =>
+    machine?.split(', ').includes(`shape ${shape}`),
+  );
+  return entry ? ((await source.load(entry.id)) as TopologyRecord) : null;
+}

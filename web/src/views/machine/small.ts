@@ -1,0 +1,69 @@
+// A machine drawn small: its units as boxes within each other, the CPUs of a set filled.
+
+import { formatCpus } from '../../cpus';
+import { svg } from '../../dom';
+import type { Box, Sizes } from './layout';
+import { layout } from './layout';
+import type { Machine } from './record';
+import { unitsOf } from './shape';
+
+/** Beyond this only the list is shown. */
+const MOST = 1024;
+
+const sizesOf = (cpus: number): Sizes => {
+  const [width, height] =
+    cpus <= 16
+      ? [24, 18]
+      : cpus <= 64
+        ? [15, 12]
+        : cpus <= 256
+          ? [9, 8]
+          : [6, 6];
+  return { width, height, hasFigure: false, font: 10 };
+};
+
+/** The CPUs of `used` in the machine, at most so wide; null where there are too many to draw. */
+export function smallMachine(
+  machine: Machine,
+  used: readonly number[],
+  width: number,
+): SVGElement | null {
+  const { cpus } = machine;
+  if (cpus.length === 0 || cpus.length > MOST) return null;
+  const plan = layout(unitsOf(machine), width - 2, sizesOf(cpus.length));
+  const filled = new Set(used);
+  const size = [plan.width + 2, plan.height + 2] as const;
+  return svg(
+    'svg',
+    {
+      width: size[0],
+      height: size[1],
+      viewBox: `-1 -1 ${size.join(' ')}`,
+      class: 'small-machine',
+      role: 'img',
+      'aria-label': `CPUs ${formatCpus(used)} of ${formatCpus(cpus.map((one) => one.cpu))}`,
+    },
+    ...plan.boxes.flatMap((one) => boxes(one, 0, 0, filled)),
+  );
+}
+
+function boxes(
+  box: Box,
+  left: number,
+  top: number,
+  used: ReadonlySet<number>,
+): SVGElement[] {
+  const { unit, width, height, label } = box;
+  const [x, y] = [left + box.x, top + box.y];
+  const { cpu } = unit;
+  const names = cpu
+    ? `cpu ${used.has(cpu.cpu) ? 'used' : 'unused'}${cpu.allowed ? '' : ' disallowed'}`
+    : `unit ${unit.kind}`;
+  return [
+    svg('rect', { x, y, width, height, rx: 2, class: names }),
+    !cpu && label
+      ? svg('text', { x: x + 5, y: y + 12, class: 'unit-name' }, label)
+      : null,
+    ...box.children.flatMap((child) => boxes(child, x, y, used)),
+  ].filter((one) => one !== null);
+}
