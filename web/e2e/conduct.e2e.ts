@@ -171,6 +171,26 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
       await drawn(reportOf([withCpuLists(record, list) as Fields]));
   });
 
+  test('fits 360 px with long words in every field', async (context) => {
+    const record = recordOf(kind);
+    if (!record) return context.skip('this machine cannot make one');
+    // Words that say which of a few things it is, and lists of CPUs, stay.
+    const long = replaced(
+      record,
+      (text) =>
+        /^[a-z_-]{2,14}$|^\d[\d,-]*$/.test(text)
+          ? text
+          : text.slice(0, 4) + 'long'.repeat(60),
+      (value) => value,
+    ) as Fields;
+    const opened = await open(reportOf([long]), { width: 360, height: 700 });
+    await settled(opened.page);
+    await openAll(opened.page);
+    expect(await width(opened.page)).toBeLessThanOrEqual(360);
+    quiet(opened);
+    await opened.close();
+  });
+
   test('shows what a pointer is at on every row of its charts', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');

@@ -89,20 +89,22 @@ const spoilt = (page: Page): Promise<string[]> =>
       const { data } = canvas
         .getContext('2d')!
         .getImageData(0, 0, canvas.width, canvas.height);
-      // The background and the text of the dark theme.
-      const isDark = data.some(
-        (red, at) =>
-          at % 4 === 0 &&
-          ((red === 0x15 && data[at + 1] === 0x18 && data[at + 2] === 0x1c) ||
-            (red === 0xe6 && data[at + 1] === 0xe9 && data[at + 2] === 0xec)),
-      );
+      // The background and the text of the dark theme, in more than 2 %: mixed colours hit one by chance.
+      let dark = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        const colour = (data[at]! << 16) | (data[at + 1]! << 8) | data[at + 2]!;
+        if (colour === 0x15181c || colour === 0xe6e9ec) dark += 1;
+      }
+      const isDark = dark > data.length / 4 / 50;
       return [
         ...(Math.abs(shape - 1) > 0.05
           ? [
               `stretched by ${shape.toFixed(2)}: ${canvas.parentElement!.outerHTML.slice(0, 300)}`,
             ]
           : []),
-        ...(isDark ? ['dark'] : []),
+        ...(isDark
+          ? [`dark: ${dark} of ${data.length / 4}, ${canvas.className}`]
+          : []),
       ];
     }),
   );

@@ -54,6 +54,8 @@ const TICK = 5;
 const SIDE = 30;
 /** Names and words at either side take at most this share of the width. */
 const ASIDE = 0.3;
+/** Letters of titles are bold, and wider than those that are measured. */
+const BOLD = 0.85;
 /** A text that is cut where it is wider; tooltips and the table have it whole. */
 function cut(text: string, width: number, measure: Measure): string {
   if (measure(text) <= width) return text;
@@ -168,6 +170,8 @@ function backMarks(
   const { x: xAxis, y: yAxis, band } = panel;
   const isTime = xAxis.type === 'utc';
   const inner = room.width - room.left - room.right;
+  // The title stands at the middle of the axis, and may go beyond it.
+  const around = inner + 2 * Math.min(room.left, room.right);
   const xTicks = isTime ? null : ticksThatFit(xAxis, x, inner, measure);
   const grid = { stroke: 'var(--line)', strokeOpacity: 0.7 };
   // Not as its format: d3 drops some labels of logarithmic axes.
@@ -188,7 +192,7 @@ function backMarks(
         ? { ticks: xTicks, text: (v: number) => labelOf(xAxis, v) }
         : { tickSpacing: 100 }),
       ...shared,
-      label: visible(xAxis.title) || null,
+      label: cut(visible(xAxis.title), around * BOLD, measure) || null,
       labelAnchor: 'center',
       labelOffset: BOTTOM - 8,
       tickSize: TICK,
@@ -197,7 +201,7 @@ function backMarks(
       ? axisY({
           ...shared,
           color: COLOURS.text,
-          label: visible(yAxis.title) || null,
+          label: cut(visible(yAxis.title), room.width * BOLD, measure) || null,
           ticks: yTicks,
           text: (at: number) =>
             cut(visible(yAxis.names[at] ?? ''), room.left - 12, measure),
@@ -206,7 +210,7 @@ function backMarks(
         })
       : axisY({
           ...shared,
-          label: visible(yAxis.title),
+          label: cut(visible(yAxis.title), room.width * BOLD, measure),
           ticks: yTicks,
           text: (v: number) =>
             cut(labelOf(yAxis, v), room.left - TICK - 6, measure),
