@@ -514,8 +514,8 @@ fn settling_is_for_bound_placements() {
 }
 
 #[test]
-fn a_program_that_cannot_be_executed_is_told_once() {
-    let Some(bench) = Bench::new("a_program_that_cannot_be_executed_is_told_once") else {
+fn a_program_that_cannot_be_executed_is_reported_once() {
+    let Some(bench) = Bench::new("a_program_that_cannot_be_executed_is_reported_once") else {
         return;
     };
     let script = bench.path("script");

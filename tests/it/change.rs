@@ -19,7 +19,7 @@ fn noises() -> [String; 3] {
 /// Whatever moves a whole session is no change of an arm, and of several arms
 /// that did not change none may look changed, in one of twenty diffs.
 #[test]
-fn arms_that_did_not_change_are_rarely_told_to_have() {
+fn arms_that_did_not_change_are_rarely_said_to_have() {
     const PAIRS: u64 = 100;
     // What chance adds to 5 % in three cases of a thousand.
     let bound = 0.05 + 3.0 * (0.05 * 0.95 / PAIRS as f64).sqrt();

@@ -177,7 +177,7 @@ fn whole_snapshots_are_read_without_warnings() {
 }
 
 #[test]
-fn missing_files_are_told() {
+fn missing_files_are_reported() {
     let snapshot = Snapshot::whole();
     for cpu in 0..4 {
         snapshot.remove(&format!("{CPU}/cpu{cpu}/topology"));
@@ -229,7 +229,7 @@ fn folders_without_a_machine_are_refused() {
 }
 
 #[test]
-fn padding_is_dropped_and_noise_is_told() {
+fn padding_is_dropped_and_noise_is_reported() {
     let padded = Snapshot::whole();
     padded.change(|mut content| {
         content.extend([0; 4000]);
@@ -324,7 +324,7 @@ fn contradictions_are_warnings() {
 }
 
 #[test]
-fn numbers_beyond_reason_are_told() {
+fn numbers_beyond_reason_are_reported() {
     let snapshot = Snapshot::whole();
     for (file, text) in [
         ("cpu0/cache/index1/level", "300"),

@@ -172,7 +172,7 @@ fn a_fleet_from_submission_to_store() {
 }
 
 #[test]
-fn steps_that_fail_are_told_and_stop_no_other() {
+fn steps_that_fail_are_reported_and_stop_no_other() {
     let study = format!(
         r#"[[step]]
 name = "fails"
@@ -449,7 +449,7 @@ fn what_cannot_be_believed_is_not_taken() {
 }
 
 #[test]
-fn clocks_that_differ_are_told() {
+fn clocks_that_differ_are_reported() {
     let site = Site::new(QUICK);
     site.submit(&["--nodelist", "n1,n2", "--id", "f"]);
     site.settle("f");
@@ -468,7 +468,7 @@ fn clocks_that_differ_are_told() {
 /// A disk that is full in the middle of it: reported, and nothing half-written
 /// counts.
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let site = Site::new(&format!("{QUICK}repeat = 3\n"));
     site.submit(&["--nodelist", "n1", "--id", "f"]);
     site.settle("f");

@@ -212,7 +212,7 @@ fn what_is_not_there_is_said_in_one_line() {
 }
 
 #[test]
-fn records_that_do_not_fit_are_told_and_left_out() {
+fn records_that_do_not_fit_are_reported_and_left_out() {
     let fleet = Fleet::new("16", "1", "0%");
     let store = rusqlite::Connection::open(fleet.path("store.db")).unwrap();
     let body: String = store

@@ -263,7 +263,7 @@ fn node(status: &Value, name: &str) -> Value {
 /// A node that is lost, a requeue half-way, a drained node, a cancelled job:
 /// each is reported, and what was done before counts.
 #[test]
-fn what_befalls_a_job_is_told() {
+fn what_befalls_a_job_is_reported() {
     let Some(cluster) = Cluster::start("fleet_slurm: told", QUICK) else {
         return;
     };
@@ -347,7 +347,7 @@ fn requeue_half_way(cluster: &Cluster, fleet: &Path) {
 /// The time limit, of which Slurm counts whole minutes, ends a node's task in
 /// order.
 #[test]
-fn a_time_limit_is_told_and_what_was_done_counts() {
+fn a_time_limit_is_reported_and_what_was_done_counts() {
     let Some(cluster) = Cluster::start("fleet_slurm: time limit", "") else {
         return;
     };
@@ -435,7 +435,7 @@ fn one_job_over_several_nodes_and_arrays_measure_each_node_once() {
 
 /// What cannot be is refused in one line, in Slurm's own words.
 #[test]
-fn what_slurm_refuses_is_told_in_its_words() {
+fn what_slurm_refuses_is_reported_in_its_words() {
     let Some(cluster) = Cluster::start("fleet_slurm: refused", "") else {
         return;
     };

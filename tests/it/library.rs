@@ -274,8 +274,8 @@ fn c_programs_place_themselves() {
 }
 
 #[test]
-fn c_programs_are_told_what_they_do_wrong() {
-    let test = "c_programs_are_told_what_they_do_wrong";
+fn c_programs_learn_what_they_do_wrong() {
+    let test = "c_programs_learn_what_they_do_wrong";
     let Some(c) = InC::build(test) else { return };
     let source = c.folder.path().join("wrong.c");
     let text = r#"

@@ -536,8 +536,8 @@ fn mount_with(option: &str) -> Option<String> {
 }
 
 #[test]
-fn cgroups_and_units_are_found_and_their_cpusets_told() {
-    let test = "cgroups_and_units_are_found_and_their_cpusets_told";
+fn cgroups_and_units_are_found_and_their_cpusets_reported() {
+    let test = "cgroups_and_units_are_found_and_their_cpusets_reported";
     let Some(cpu) = one_of_two(test) else { return };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");

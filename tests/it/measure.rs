@@ -125,7 +125,7 @@ fn two_cpus_are_judged_by_what_is_known_of_others() {
 }
 
 #[test]
-fn floating_cpus_are_told_with_their_dwell_times() {
+fn floating_cpus_are_reported_with_their_dwell_times() {
     let record = measure(
         r#"
 topology = "package:1 l3:1(size=32MB) core:2 pu:1"

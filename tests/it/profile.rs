@@ -258,8 +258,8 @@ fn a_difference_finds_what_grew() {
 }
 
 #[test]
-fn a_command_that_fails_is_told() {
-    let Some(stage) = Stage::new("a_command_that_fails_is_told") else {
+fn a_command_that_fails_is_reported() {
+    let Some(stage) = Stage::new("a_command_that_fails_is_reported") else {
         return;
     };
     let command = ["--", "./prog", "3000", "10", "3"];

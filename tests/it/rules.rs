@@ -408,7 +408,7 @@ fn what_a_program_got_ends_with_it() {
 }
 
 #[test]
-fn rules_that_others_could_use_are_told() {
+fn rules_that_others_could_use_are_reported() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let (inside, file) = (folder.path().join("bin"), folder.path().join("rules.toml"));

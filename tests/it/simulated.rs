@@ -102,7 +102,7 @@ fn impossible_machines_are_refused() {
 }
 
 #[test]
-fn more_threads_and_fewer_are_told_by_the_environment() {
+fn more_threads_and_fewer_are_set_by_the_environment() {
     let example = root().join("tests/data/sim/server-2x8x8x2.toml");
     let machine = format!("sim:{}", example.display());
     let typical = |threads: &str| {

@@ -450,7 +450,7 @@ fn a_process_is_looked_at_and_left_alone() {
 }
 
 #[test]
-fn cpu_time_alone_is_told_as_such() {
+fn cpu_time_alone_is_reported_as_such() {
     let command = [
         "sh",
         "-c",
@@ -470,7 +470,7 @@ fn cpu_time_alone_is_told_as_such() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_is_told_in_one_line() {
+fn what_cannot_be_looked_at_is_reported_in_one_line() {
     let cases: [(&[&str], &str); 6] = [
         (&["spin", "attach"], "-- COMMAND, or --pid PID"),
         (&["spin", "attach", "--pid=-5"], "--pid -5"),

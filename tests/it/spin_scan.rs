@@ -78,7 +78,7 @@ fn folder_with(name: &str, content: &[u8]) -> tempfile::TempDir {
 }
 
 #[test]
-fn loops_are_told_with_their_gaps() {
+fn loops_are_reported_with_their_gaps() {
     let folder = folder_with("waits", &elf(62, &WAITS));
     let output = in_folder(folder.path(), &["waits"]);
     let (text, errors) = support::texts(&output);

@@ -197,7 +197,7 @@ fn a_process_can_be_asked_for() {
 
 /// What each way of spoiling a file is answered with.
 #[test]
-fn files_that_cannot_be_used_are_told_in_one_line() {
+fn files_that_cannot_be_used_are_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let own = file("own.data");
     let sched = file("sched.data");
@@ -271,7 +271,7 @@ fn files_that_cannot_be_used_are_told_in_one_line() {
 
 /// The same for what is no file, and for arguments that go with a good one.
 #[test]
-fn places_and_options_that_cannot_be_used_are_told_in_one_line() {
+fn places_and_options_that_cannot_be_used_are_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     check_refused(folder.path(), &[], "it is a directory");
     check_refused(&folder.path().join("nowhere"), &[], "No such file");

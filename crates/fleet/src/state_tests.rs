@@ -145,7 +145,7 @@ fn nodes_that_nobody_knows_yet_are_counted() {
 }
 
 #[test]
-fn clocks_are_told() {
+fn clocks_are_reported() {
     let tales = [tale("n1", [StepState::Done; 2], None)];
     let notes = status(&fleet(&["n1"]), &tales, None, "now").notes;
     assert_eq!(notes.len(), 1, "{notes:?}");

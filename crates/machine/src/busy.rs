@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_read_and_told() {
+    fn a_run_is_read_and_reported() {
         let run = |cpu_ms, threads| Run {
             user: Some(Duration::from_millis(cpu_ms)),
             system: Some(Duration::from_millis(20)),

@@ -38,7 +38,7 @@ fn kernel_time_is_told_apart() {
 }
 
 #[test]
-fn code_without_symbols_is_told_by_its_place() {
+fn code_without_symbols_is_named_by_its_place() {
     let scene = Scene::new("/bin/prog")
         .stack(&["main", "0x1104"], 3)
         .stack(&["main", "0x113c"], 4)
@@ -73,7 +73,7 @@ fn time_after_a_pause_belongs_to_it() {
 }
 
 #[test]
-fn threads_are_told_one_by_one_in_one_run_and_by_name_in_several() {
+fn threads_are_reported_one_by_one_in_one_run_and_by_name_in_several() {
     let scene = || Scene::new("/bin/prog").stack(&["main"], 5).samples;
     let one = Profile::of(&[scene()], &Bounds::default());
     assert_eq!(one.threads[0].tid, Some(7));
@@ -95,7 +95,7 @@ fn nothing_but_cpu_time_is_known_of_proc() {
 }
 
 #[test]
-fn what_is_left_out_is_told() {
+fn what_is_left_out_is_reported() {
     let scene = Scene::new("/bin/prog")
         .stack(&["a"], 5)
         .stack(&["b"], 3)

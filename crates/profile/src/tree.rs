@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn common_callers_are_told_once() {
+    fn common_callers_are_reported_once() {
         let tree = tree(&[(vec![1, 2], 3), (vec![1, 3], 4), (vec![1], 1)]);
         assert_eq!(tree.nodes().len(), 3);
         assert_eq!(tree.nodes()[0].total.samples, 8);

@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         let mut record = packed(&[[5, 10, 0], [0, 3, 4]]);
         record.cpus[0].count = 3;
         let damaged = Err(PackedError::Damaged { cpu: 2 });

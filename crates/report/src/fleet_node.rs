@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_told() {
+    fn a_plan_is_reported() {
         let text = fleet_plan(&plan(), Palette::default());
         for words in [
             "Fleet f: 12,000 nodes asked, by slurm",
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_told_and_no_control_character() {
+    fn a_node_is_reported_and_no_control_character() {
         let text = fleet_node(&node(), Palette::default());
         for words in [
             "of fleet f: 1 of 2 steps done",

@@ -398,7 +398,7 @@ fn polling_counts_what_the_kernel_counted() {
 /// Threads on their way out come again after they seemed to be gone, and looks
 /// may be late: they are who they were. A number that begins anew is another's.
 #[test]
-fn a_thread_that_comes_back_is_told_once() {
+fn a_thread_that_comes_back_is_reported_once() {
     let switch = |ms, prev, left, next| at(ms, 0, EventKind::Switch { prev, left, next });
     let name = || {
         at(
@@ -447,7 +447,7 @@ fn a_thread_that_comes_back_is_told_once() {
 /// The command's first child may be there when the command is looked at, before
 /// the stream reports its beginning.
 #[test]
-fn a_thread_that_is_known_before_it_begins_is_told_once() {
+fn a_thread_that_is_known_before_it_begins_is_reported_once() {
     let know = |thread| {
         at(
             0,

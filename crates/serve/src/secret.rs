@@ -47,7 +47,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_secret_is_not_told_by_accident() {
+    fn a_secret_is_not_shown_by_accident() {
         assert_eq!(format!("{:?}", Secret::new(&[7; BYTES])), "Secret(…)");
     }
 

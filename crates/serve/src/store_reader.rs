@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_is_gone_is_told_of_once_and_read_again_when_back() {
+    fn a_store_that_is_gone_is_reported_once_and_read_again_when_back() {
         let reported = check(async |reader, path| {
             assert_eq!(reader.read(|store| store.list(9)).await.unwrap().len(), 0);
             let away = path.with_extension("away");

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_told_and_stays() {
+    fn a_damaged_file_is_reported_and_stays() {
         let folder = tempfile::tempdir().unwrap();
         let shelter = shelter(folder.path());
         shelter.put(&record("one")).unwrap();

@@ -68,7 +68,7 @@ fn capture(files: &[(&str, &str)]) -> Capture {
 }
 
 #[test]
-fn contradictions_are_told_and_survived() {
+fn contradictions_are_reported_and_survived() {
     let dir = "sys/devices/system/cpu";
     let (topology, warnings) = Topology::from_capture(&capture(&[
         ("sys/devices/system/cpu/online", "0-3"),

@@ -204,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn any_files_are_read_or_told(
+    fn any_files_are_read_or_reported(
         files in proptest::collection::vec(("(online|present|modalias|cpu[0-3]/(topology/(core_cpus_list|package_cpus|core_id)|cache/index[0-3]/(level|type|shared_cpu_list|shared_cpu_map)|cpu_capacity))", "[0-9,a-fU\\-\n]{0,8}"), 0..40),
     ) {
         let mut capture = Capture::new();

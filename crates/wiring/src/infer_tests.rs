@@ -57,7 +57,7 @@ fn small_cores_left_over_are_no_siblings_where_contention_says_so() {
 /// Eight CPUs of a machine with two packages, whose line lives in the first:
 /// those of the other are as far from each other as from the first.
 #[test]
-fn a_package_beside_single_cpus_is_told_with_little_confidence() {
+fn a_package_beside_single_cpus_is_reported_with_little_confidence() {
     let ns = |a: usize, b: usize| if a < 4 && b < 4 { 110.0 } else { 222.0 };
     let wiring = found(made(8, ns), None);
     let level = &wiring.levels[0];

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place() {
+    fn mistakes_are_reported_with_their_place() {
         let check = |text: &str, place: &str, words: &str| {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.starts_with(place) && error.contains(words), "{error}");

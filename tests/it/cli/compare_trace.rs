@@ -86,7 +86,7 @@ fn the_record_has_the_figures_of_each_arm() {
 }
 
 #[test]
-fn a_machine_without_a_scheduler_is_told_and_the_experiment_stands() {
+fn a_machine_without_a_scheduler_is_reported_and_the_experiment_stands() {
     let stage = Stage::new();
     let line = "compare --machine sim:share.toml --seed 1 --max-runs 8 --place os-default --place one-core --trace -- prog";
     let ran = stage.succeed(line);

@@ -81,7 +81,7 @@ fn recipes_are_listed_and_shown_whole() {
 }
 
 #[test]
-fn what_is_wrong_is_told_in_one_line() {
+fn what_is_wrong_is_reported_in_one_line() {
     let stage = stage();
     stage.write("typo.toml", &TINY.replace("verify", "verfy"));
     stage.write(

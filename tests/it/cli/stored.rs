@@ -109,7 +109,7 @@ fn defaults_of_the_user_are_read_from_a_file() {
 }
 
 #[test]
-fn tags_are_changed_and_told() {
+fn tags_are_changed_and_reported() {
     let stage = filled();
     let text: String = [
         "record tag last",

@@ -101,7 +101,7 @@ end
 ";
 
 #[test]
-fn a_confined_process_is_told_what_confines_it() {
+fn a_confined_process_learns_what_confines_it() {
     let stage = Stage::new();
     stage.write("confined.capture", CONFINED);
     stage.snapshot("topology-confined", "topology --from confined.capture");

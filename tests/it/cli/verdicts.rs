@@ -80,7 +80,7 @@ fn too_few_runs_allow_no_claim() {
 
 /// Runs of 0.5 s: what is said, and that no more blocks are begun than fit.
 #[test]
-fn a_budget_is_kept_and_what_it_allows_is_told() {
+fn a_budget_is_kept_and_what_it_allows_is_reported() {
     let stage = Stage::new();
     let line = "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0";
     for (budget, blocks, message) in [

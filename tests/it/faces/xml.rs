@@ -285,7 +285,7 @@ fn measured_groups_stand_where_the_system_reports_none() {
 }
 
 #[test]
-fn latencies_with_gaps_are_complete_where_they_are_told() {
+fn latencies_with_gaps_are_complete_where_they_are_known() {
     let mut machine = fixture::desktop();
     let measured = machine.record.measured.as_mut().unwrap();
     for cpu in 0..16 {

@@ -120,12 +120,12 @@ fn on_small_disk(files: u32) -> Option<(std::process::Output, String)> {
 }
 
 #[test]
-fn a_full_disk_is_told_and_cleaned_up() {
+fn a_full_disk_is_reported_and_cleaned_up() {
     // Full while the tree is made, and while it is copied.
     for files in [200, 500] {
         let Some((output, err)) = on_small_disk(files) else {
             skipped(
-                "a_full_disk_is_told_and_cleaned_up",
+                "a_full_disk_is_reported_and_cleaned_up",
                 "a disk cannot be mounted here (unshare --mount, mount)",
             );
             return;

@@ -177,7 +177,7 @@ fn predict_refuses_what_cannot_be_had() {
 }
 
 #[test]
-fn a_machine_whose_description_has_gone_is_told() {
+fn a_machine_whose_description_has_gone_is_reported() {
     let stage = Stage::new();
     stage.keep(|record| record["host"]["machine_spec"] = json!("sim:gone.toml"));
     let output = stage.run("search predict --place compact");

@@ -154,7 +154,7 @@ fn a_comparison_that_is_killed_ends_as_cut_off() {
 }
 
 #[test]
-fn a_record_that_is_whole_is_told_at_once() {
+fn a_record_that_is_whole_is_reported_at_once() {
     let place = Place::new();
     let id = place.compare(&[]);
     let site = place.serve();
@@ -165,7 +165,7 @@ fn a_record_that_is_whole_is_told_at_once() {
 }
 
 #[test]
-fn a_record_that_goes_is_told() {
+fn a_record_that_goes_is_reported() {
     let place = Place::new();
     let site = place.serve();
     let mut comparing = begin(&place, "1000");

@@ -109,7 +109,7 @@ fn what_is_too_large_is_refused() {
 }
 
 #[test]
-fn wrong_questions_are_told() {
+fn wrong_questions_are_reported() {
     let place = Place::new();
     let site = place.serve();
     for (path, status, words) in [
@@ -170,7 +170,7 @@ fn fails(output: &Output, words: &str) {
 }
 
 #[test]
-fn what_cannot_be_had_is_told_at_the_start() {
+fn what_is_not_available_is_reported_at_the_start() {
     let place = Place::new();
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
@@ -208,7 +208,7 @@ fn what_cannot_be_had_is_told_at_the_start() {
 }
 
 #[test]
-fn stores_that_cannot_be_read_are_told_at_the_start() {
+fn stores_that_cannot_be_read_are_reported_at_the_start() {
     let place = Place::new();
     place.compare(&[]);
     let holder = rusqlite::Connection::open(place.store()).unwrap();
@@ -228,7 +228,7 @@ fn stores_that_cannot_be_read_are_told_at_the_start() {
 }
 
 #[test]
-fn a_store_that_goes_away_is_told_of_once_and_comes_back() {
+fn a_store_that_goes_away_is_reported_once_and_comes_back() {
     let place = Place::new();
     let id = place.compare(&[]);
     let site = place.serve();

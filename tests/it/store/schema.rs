@@ -100,7 +100,7 @@ fn a_user_without_rights_is_refused() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_without_its_password() {
+fn a_server_that_is_not_there_is_reported_without_its_password() {
     let folder = tempfile::tempdir().unwrap();
     let urls = [
         format!("postgres://me:secret@/db?host={}", folder.path().display()),

@@ -38,7 +38,7 @@ fn of_list(list: &str) -> Wanted {
 }
 
 #[test]
-fn drained_and_dead_nodes_are_not_asked_and_told() {
+fn drained_and_dead_nodes_are_not_asked_and_reported() {
     let choice = choose(&of_partition("all")).unwrap();
     assert_eq!(choice.nodes, names(&["n1", "n3"]));
     assert_eq!(choice.count, 2);
@@ -157,7 +157,7 @@ fn submitted(jobs: &[(&str, Option<&str>)]) -> Vec<FleetJob> {
 }
 
 #[test]
-fn jobs_are_told_by_node_with_slurms_words() {
+fn jobs_are_reported_by_node_with_slurms_words() {
     let of = submitted(&[
         ("10", Some("n1")),
         ("11", Some("n1")),

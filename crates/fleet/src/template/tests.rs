@@ -61,7 +61,7 @@ fn wishes_that_were_not_uttered_leave_no_line() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_with_their_place() {
     let check = |text: &str, place: &str, words: &str| {
         let error = Template::parse(text).unwrap_err().to_string();
         assert!(error.starts_with(place) && error.contains(words), "{error}");
@@ -183,7 +183,7 @@ fn names_for_kubernetes_are_labels_and_differ() {
 }
 
 #[test]
-fn jobs_are_told_as_they_come_and_refusals_end_it() {
+fn jobs_are_reported_as_they_come_and_refusals_end_it() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("nodes")).unwrap();
     let text = "name = \"x\"\n[submit]\ncommand = \"test {node} != n3 || { echo no >&2; exit 1; }; echo job {node}\"\njob = '^job (.*)$'";

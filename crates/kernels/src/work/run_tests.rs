@@ -64,7 +64,7 @@ fn a_time_is_kept() {
 }
 
 #[test]
-fn a_cpu_that_is_not_there_is_told_and_nobody_waits() {
+fn a_cpu_that_is_not_there_is_reported_and_nobody_waits() {
     let mut order = order(find("fibonacci").unwrap(), 4, 4, Split::Static, Isa::V1);
     order.cpus = vec![0, 9999];
     let error = run(&order, None).unwrap_err().to_string();

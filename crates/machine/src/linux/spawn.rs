@@ -425,7 +425,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn steps_are_told_by_their_place() {
+    fn steps_are_known_by_their_place() {
         for (place, step) in Step::ALL.into_iter().enumerate() {
             assert_eq!(step as usize, place);
         }

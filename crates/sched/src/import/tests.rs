@@ -15,7 +15,7 @@ fn refused(content: &[u8], part: &str) {
 }
 
 #[test]
-fn what_is_no_trace_is_told_what_it_is() {
+fn what_is_no_trace_is_named() {
     refused(b"", "it is empty");
     refused(
         b"\x89PNG\r\n\x1a\n\0\0",

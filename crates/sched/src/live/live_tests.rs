@@ -98,7 +98,7 @@ fn the_first_event_of_a_cpu_tells_what_was_before() {
 }
 
 #[test]
-fn waits_after_waking_where_they_are_told() {
+fn waits_after_waking_where_they_are_reported() {
     let wake = EventKind::Wake {
         thread: 5,
         target: 2,
@@ -165,7 +165,7 @@ fn the_observer_is_not_seen_now() {
 }
 
 #[test]
-fn sharing_is_not_told_where_it_cannot_be() {
+fn sharing_is_not_reported_where_it_cannot_be() {
     let mut own = live(Tier::Switch, false);
     own.take(&[event(5, 0, EventKind::In { thread: 7 })]);
     assert_eq!(own.frame(100 * MS).sharing, None);

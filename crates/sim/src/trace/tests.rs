@@ -241,7 +241,7 @@ fn a_traced_run_is_the_run() {
 }
 
 #[test]
-fn names_masks_and_waits_are_told() {
+fn names_masks_and_waits_are_reported() {
     let text = "topology = \"core:2 pu:2\"\n[scheduler]\npolicy = \"core-first\"\n\
                 [workload.default]\nbase_s = 0.1\nthreads = 2\nplaces_itself = true";
     let (recorder, _) = check(text, "0,1", Tier::Bpf, 1);
@@ -334,7 +334,7 @@ fn everything_is_the_default_workload_and_its_neighbours() {
 }
 
 #[test]
-fn a_time_without_events_is_not_told_round_by_round() {
+fn a_time_without_events_is_not_reported_round_by_round() {
     let text =
         "topology = \"pu:1\"\n[scheduler]\npolicy = \"pinned\"\n[workload.default]\nbase_s = 1e6";
     let (recorder, _) = check(text, "0", Tier::Bpf, 1);

@@ -259,7 +259,7 @@ fn a_delay_within_a_loop_that_looks_is_blind_and_its_lock_polls() {
 }
 
 #[test]
-fn functions_that_only_hint_are_told() {
+fn functions_that_only_hint_are_reported() {
     let spin_pause = x86(&[
         0xf3, 0x90, // pause
         0xb8, 0x01, 0x00, 0x00, 0x00, // mov eax, 1
@@ -378,7 +378,7 @@ fn the_bound_of_a_delay_in_memory_is_no_look() {
 }
 
 #[test]
-fn arm64_waits_are_told_by_the_same_rules() {
+fn arm64_waits_follow_the_same_rules() {
     let polling = arm64(&[
         0x88df_fc01, // ldar w1, [x0]
         0x3400_0061, // cbz w1, +12

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_build_is_told_in_the_words_of_its_contrast() {
+    fn the_newest_build_is_reported_in_the_words_of_its_contrast() {
         let found = listed(&[
             "pinwise bench kernel fft --work 10 --isa v1",
             "pinwise bench kernel fft --work 10 --isa v3",

@@ -69,7 +69,7 @@ fn a_lower_bound_is_called_one() {
 }
 
 #[test]
-fn an_arm_is_told_in_a_sentence() {
+fn an_arm_is_reported_in_a_sentence() {
     check(&figures((0, 0, 0), None, None), "a never migrated.");
     check(&figures((1, 0, 0), None, Some(0.0)), "a migrated once.");
     check(
@@ -148,7 +148,7 @@ fn without_two_traces_nothing_stands_beside_the_verdict() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_had_is_told_and_spoils_nothing() {
+fn a_trace_that_is_not_available_is_reported_and_spoils_nothing() {
     let (plain, traced) = (compared(PLAIN, false), compared(PLAIN, true));
     assert!(traced.arms.iter().all(|arm| arm.trace.is_none()));
     assert_eq!((traced.verdict, traced.arms), (plain.verdict, plain.arms));

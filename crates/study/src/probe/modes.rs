@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn two_costs_are_told() {
+    fn two_costs_are_reported() {
         let mut values = around(13.0, 60);
         values.extend(around(40.0, 20));
         let modes = two_modes(&values).unwrap();

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_core_are_told_by_their_cycles() {
+    fn kinds_of_core_are_known_by_their_cycles() {
         let found = standing_of(intel(0x97, 2), &[160.0, 63.0]);
         let ids: Vec<Option<&str>> = found.iter().map(|row| row.chip.as_deref()).collect();
         assert_eq!(ids, [Some("alder-lake-p"), Some("gracemont")]);

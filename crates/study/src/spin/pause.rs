@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn two_levels_are_told() {
+    fn two_levels_are_reported() {
         let record = measured(
             "topology = \"core:1 pu:1\"\n[wiring]\npause_ns = 27.5\nghz = 2.8\nnoise_sd = 0.004\npause_modes = { ns = 31.0, share = 0.4 }\nlacks = [\"pause_counted\"]",
             None,

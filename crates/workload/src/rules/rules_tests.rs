@@ -160,7 +160,7 @@ fn unknown_users_are_refused() {
 }
 
 #[test]
-fn rules_behind_a_wider_one_are_told() {
+fn rules_behind_a_wider_one_are_reported() {
     #[track_caller]
     fn check(first: &str, second: &str, is_covered: bool) {
         let text = format!(

@@ -48,8 +48,8 @@ fn finding<'a>(record: &'a Value, check: &str) -> Option<&'a Value> {
 const STORM: &str = "i=0; while [ $i -lt 300 ]; do (:); i=$((i+1)); done";
 
 #[test]
-fn a_thread_is_told_once() {
-    for tier in all_tiers("a_thread_is_told_once") {
+fn a_thread_is_reported_once() {
+    for tier in all_tiers("a_thread_is_reported_once") {
         // Two of three runs reported some twice.
         for _ in 0..4 {
             let record = trace(tier, &["sh", "-c", STORM]);
@@ -87,7 +87,7 @@ fn queued(record: &Value, notes: &Path) -> (f64, f64) {
 }
 
 /// Root in the first namespaces, to whom the kernel reports every thread that ends.
-fn is_told_of_exits() -> bool {
+fn learns_of_exits() -> bool {
     let is_first = |name: &str, inode: &str| {
         let link = std::fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
         link.to_string_lossy().contains(inode)
@@ -108,7 +108,7 @@ fn queued_time_of_threads_that_ended_is_known_or_a_lower_bound() {
         assert!(true_s > 0.01, "{true_s}");
         assert!(told_s > 0.0, "{told_s} of {true_s}");
         // What is queued after the note, on the way out, is reported, too.
-        if is_told_of_exits() {
+        if learns_of_exits() {
             assert!(!is_bound(&record, "queued"), "{tier}: {told_s} of {true_s}");
         }
         if !is_bound(&record, "queued") {
@@ -210,8 +210,8 @@ impl Drop for Group {
 }
 
 #[test]
-fn a_quota_of_an_attached_process_is_told() {
-    let test = "a_quota_of_an_attached_process_is_told";
+fn a_quota_of_an_attached_process_is_reported() {
+    let test = "a_quota_of_an_attached_process_is_reported";
     let Some(group) = Group::make() else {
         skipped(test, "it needs a cgroup with a quota of its own");
         return;

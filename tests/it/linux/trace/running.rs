@@ -78,7 +78,7 @@ fn a_trace_ends_with_its_process() {
 }
 
 #[test]
-fn processes_that_are_not_there_are_told() {
+fn processes_that_are_not_there_are_reported() {
     for tier in ["proc", "switch"] {
         let refused = Order(json!({"tier": tier, "pid": i32::MAX})).make();
         let reported = format!("process {}: there is no such process", i32::MAX);
@@ -96,7 +96,7 @@ fn processes_that_are_not_there_are_told() {
 /// Processes that come and go while pinwise attaches: each is traced, or it is
 /// said that it is gone.
 #[test]
-fn a_process_that_ends_while_it_is_attached_to_is_told() {
+fn a_process_that_ends_while_it_is_attached_to_is_reported() {
     for pause in 0..12 {
         let process = Process::start(&format!("sleep 0.0{pause:02}"));
         let seen = Order(json!({"tier": "switch", "pid": process.pid()})).make();

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_told() {
+    fn a_folder_that_cannot_be_made_is_reported() {
         let error = Scratch::new(Path::new("/proc/nothing")).unwrap_err();
         assert!(error.to_string().contains("/proc/nothing"), "{error}");
     }

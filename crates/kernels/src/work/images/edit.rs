@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pixels_that_are_not_as_expected_are_told() {
+    fn pixels_that_are_not_as_expected_are_reported() {
         let mut edit = Edit {
             format: Format::Png,
             change: Change::Blur,

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_without_heading_is_told() {
+    fn a_unit_without_heading_is_reported() {
         let pairs = Pairs {
             rings: vec![OnceLock::from(Ring::new())],
             is_alone: false,

@@ -49,7 +49,7 @@ fn threads_get_cpus_in_the_order_in_which_they_are_begun() {
 }
 
 #[test]
-fn a_thread_that_ended_before_it_was_told_of_is_not_begun_again() {
+fn a_thread_that_ended_before_it_was_reported_is_not_begun_again() {
     let mut binder = binder(&[0, 1]);
     binder.executed(NOBODY);
     binder.arrive(NOBODY + 1);

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn first_lines_are_told() {
+    fn first_lines_are_reported() {
         assert_eq!(received(b""), "nothing");
         assert_eq!(received(b"a\n\nb\n"), "'a', 'b'");
         assert_eq!(received(b"1\n2\n3\n4\n"), "'1', '2', '3', … (4 lines)");

@@ -122,7 +122,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_told_is_known() {
+    fn what_is_shown_is_known() {
         let reported =
             "process 5 0-3\nthread 5 17\nthread 6 18\ngiven 1\nover\ngiven 2\nnonsense\nthread 7 x";
         let mut known = Known::default();
@@ -135,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_told_and_any_line_is_read(id in 1i32.., start in 0u64.., cpus in prop::collection::btree_set(0usize..300, 1..9), line in "(target |process |given )?\\PC{0,40}") {
+        fn words_are_reported_and_any_line_is_read(id in 1i32.., start in 0u64.., cpus in prop::collection::btree_set(0usize..300, 1..9), line in "(target |process |given )?\\PC{0,40}") {
             let cpus: CpuSet = cpus.into_iter().collect();
             for word in [Word::Process(id, cpus.clone()), Word::Thread(id, start), Word::Given(cpus.clone()), Word::Over] {
                 prop_assert_eq!(Word::from_line(word.to_line().trim_end()), Some(word));

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_elsewhere_is_told() {
+    fn a_thread_elsewhere_is_reported() {
         check(Some(1.0), &[span(5, 5, 4)], (1, 0, 0, false));
     }
 

@@ -106,7 +106,7 @@ fn several_are_made_side_by_side_and_answered_in_order() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_told_in_a_sentence() {
+fn what_cannot_be_measured_is_reported_in_a_sentence() {
     let cpu = allowed()[0];
     let chase = |bytes, node| Probe::Chase { cpu, bytes, node };
     let bandwidth = |bytes| Probe::Bandwidth {

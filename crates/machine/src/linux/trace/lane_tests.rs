@@ -61,7 +61,7 @@ fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[EventKind]
 }
 
 #[test]
-fn halves_of_own_threads_are_told_as_they_are() {
+fn halves_of_own_threads_are_reported_as_they_are() {
     let records = [
         own(7, false, false),
         own(7, true, true),
@@ -79,7 +79,7 @@ fn halves_of_own_threads_are_told_as_they_are() {
 
 /// A thread that was attached to twice reports everything twice.
 #[test]
-fn what_is_told_twice_is_told_once() {
+fn what_is_reported_twice_is_counted_once() {
     let records = [
         own(7, false, false),
         own(7, false, false),
@@ -132,7 +132,7 @@ fn both_halves_of_a_cpus_switch_are_one() {
 }
 
 #[test]
-fn a_second_half_alone_is_told() {
+fn a_second_half_alone_is_reported() {
     let records = [
         wide(8, 7, false, false),
         (0, Record::Lost { records: 5 }),
@@ -150,7 +150,7 @@ fn a_second_half_alone_is_told() {
 /// has it may come again: since Linux 6.16 the end is reported before memory is
 /// given back.
 #[test]
-fn who_ended_is_told_by_the_cpu() {
+fn who_ended_is_known_by_the_cpu() {
     let records = [
         wide(0, 7, true, false),
         gone(7),
@@ -199,7 +199,7 @@ fn raw(id: u16, numbers: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn tracepoints_are_told_by_their_states() {
+fn tracepoints_are_known_by_their_states() {
     let left = |state: i64| {
         let bytes = [
             &7i32.to_ne_bytes()[..],

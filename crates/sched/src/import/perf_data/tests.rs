@@ -176,7 +176,7 @@ fn both_byte_orders_say_the_same() {
 }
 
 #[test]
-fn whole_cpus_are_told_twice_and_count_once() {
+fn whole_cpus_are_reported_twice_and_count_once() {
     let mut file = File::new(false);
     file.switch(100, 0, 0, OUT | PREEMPTED, Some(7));
     file.switch(100, 0, 7, 0, Some(0));
@@ -214,7 +214,7 @@ fn whole_cpus_are_told_twice_and_count_once() {
 }
 
 #[test]
-fn what_is_cut_off_is_told_and_the_rest_counts() {
+fn what_is_cut_off_is_reported_and_the_rest_counts() {
     let mut file = File::new(false);
     for at in [100, 120, 140] {
         file.switch(at, 0, 7, 0, None);
@@ -240,7 +240,7 @@ fn what_is_cut_off_is_told_and_the_rest_counts() {
 }
 
 #[test]
-fn contradictions_are_told_with_their_place() {
+fn contradictions_are_reported_with_their_place() {
     let mut file = File::new(false);
     file.switch(100, 0, 7, 0, None);
     let whole = file.whole();

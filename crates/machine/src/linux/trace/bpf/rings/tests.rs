@@ -164,7 +164,7 @@ fn a_record_that_is_being_written_holds_back_what_came_after_it() {
 }
 
 #[test]
-fn what_was_never_finished_or_taken_is_told_at_the_end() {
+fn what_was_never_finished_or_taken_is_reported_at_the_end() {
     let shared = Shared::new();
     let mut reader = Reader::new(0);
     let mut events = Vec::new();
