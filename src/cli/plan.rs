@@ -17,19 +17,19 @@ use super::terminal::Terminal;
 use candidates::{Candidate, candidates, command_of};
 use pinwise_format::count;
 use pinwise_machine::linux::{random_seed, time_of_day};
-use pinwise_machine::{Binding, Busy, Machine, Output, Request};
+use pinwise_machine::{Binding, Machine, Output};
 use pinwise_placement::{Placement, Realised, defaults, merge_equivalent};
 use pinwise_record::{ComparisonStudy, TopologyRecord};
 use pinwise_stats::confirm::Score;
 use pinwise_study::bench::METRIC;
-use pinwise_study::compare::{ArmPlan, ComparePlan, RunFailure, Tuning};
+use pinwise_study::compare::{ArmPlan, ComparePlan, Tuning};
 use pinwise_study::probe::advised;
 use pinwise_topology::Topology;
 use pinwise_workload::{Metric, Workload, thread_variables};
 use surroundings::with_options;
 
 pub(super) use candidates::{one_command, parse_line, warn_of_shell_characters};
-pub(super) use surroundings::workload;
+pub(super) use surroundings::{busy, workload};
 pub(super) use what_if::ledger;
 
 /// Runs per arm stand in for a budget: then time is unlimited.
@@ -77,26 +77,19 @@ pub(super) fn compare(
     for warning in warnings {
         terminal.note(&warning);
     }
-    let wanted = if !args.places.is_empty() {
-        parsed(&args.places)?
-    } else if candidates.len() > 1 || !args.what_if.machines.is_empty() {
-        vec![Placement::os_default()]
-    } else if !args.usual_places.is_empty() {
-        parsed(&args.usual_places)?
-    } else {
-        let threads = match &kernel {
-            Some(kernel) => {
-                let threads = kernel.threads();
-                print_threads(&format!("runs {}", count(threads, "thread")), terminal);
-                threads
-            }
-            None => {
-                let (threads, words) = busy(&workloads[0], &topology, machine)?;
-                print_threads(&words, terminal);
-                threads
-            }
-        };
-        chosen_placements(threads, &topology, known(&topology).as_ref(), terminal)
+    let wanted = match named_places(args, candidates.len())? {
+        Some(named) => named,
+        None => {
+            let (threads, words) = match &kernel {
+                Some(kernel) => {
+                    let threads = kernel.threads();
+                    (threads, format!("runs {}", count(threads, "thread")))
+                }
+                None => busy(&workloads[0], &topology, machine)?,
+            };
+            print_threads(&words, terminal);
+            chosen_placements(threads, &topology, known(&topology).as_ref(), terminal)
+        }
     };
     let placements = realised(&wanted, &topology, terminal)?;
     let smaller = what_if::smaller(&args.what_if, &topology)?;
@@ -132,6 +125,20 @@ pub(super) fn compare(
         output,
         tags: args.experiment.results.tags.clone(),
         ..named()
+    })
+}
+
+/// The placements that are named or go without saying; `None`: those that suit
+/// the program.
+fn named_places(args: &CompareArgs, candidates: usize) -> anyhow::Result<Option<Vec<Placement>>> {
+    Ok(if !args.places.is_empty() {
+        Some(parsed(&args.places)?)
+    } else if candidates > 1 || !args.what_if.machines.is_empty() {
+        Some(vec![Placement::os_default()])
+    } else if !args.usual_places.is_empty() {
+        Some(parsed(&args.usual_places)?)
+    } else {
+        None
     })
 }
 
@@ -345,41 +352,6 @@ fn realised(
         ));
     }
     Ok(merged)
-}
-
-/// Runs the command once to see how many threads it keeps busy; and the same in
-/// words, after the program.
-pub(super) fn busy(
-    workload: &Workload,
-    topology: &Topology,
-    machine: &mut dyn Machine,
-) -> anyhow::Result<(usize, String)> {
-    if let Some(prepare) = &workload.prepare {
-        machine.run_helper("prepare", prepare)?;
-    }
-    let run = machine.run(&Request {
-        workload,
-        cpus: &topology.allowed,
-        memory: None,
-        output: Output::Discard,
-        environment_padding: 0,
-        count_threads_closely: true,
-        bound: None,
-        offline: None,
-    })?;
-    if let Some(cleanup) = &workload.cleanup {
-        machine.run_helper("cleanup", cleanup)?;
-    }
-    if let Some(failure) = RunFailure::of(&run, workload) {
-        bail!("{failure}");
-    }
-    Ok(match Busy::of(&run) {
-        Some(busy) => (busy.threads(), busy.words()),
-        None => (
-            1,
-            "does not show its CPU time; taken as 1 thread".to_owned(),
-        ),
-    })
 }
 
 /// Every command at every place.

@@ -43,7 +43,7 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 16] = [
+const CIRCLES: [&str; 15] = [
     "affinity: bind host places",
     "code: aarch64 operation x86",
     "machine::linux: bind spawn start",
@@ -55,7 +55,6 @@ const CIRCLES: [&str; 16] = [
     "record: attribution profile",
     "serve: answers live policy",
     "sim::wiring: description truth",
-    "stats: caveats confirm",
     "stats: outliers tails",
     "study::fleet: attribution diff",
     "study::fleet: findings report",

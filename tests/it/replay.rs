@@ -191,7 +191,8 @@ impl Tally {
             is_found |= is_planted && claim == right;
             is_wrong |= is_planted && claim == -right;
             let says = |word: &str| contrast.sentence.contains(word);
-            let is_mute = contrast.low.is_none() || !says(" more.") && !says(", but ");
+            let is_mute = contrast.low.is_none()
+                || !says(" more.") && !says(", but ") && !says("(dropped after ");
             if contrast.spread_ratio.is_some() {
                 let low = contrast.spread_low.unwrap_or(0.0);
                 let high = contrast.spread_high.unwrap_or(f64::INFINITY);

@@ -21,7 +21,7 @@
 //! costs runs only: of ten runs one or two may have been slow by chance, and
 //! whether a tenth of them is cannot be known yet.
 
-use super::confirm::{Decision, decide};
+use super::decision::{Decision, decide};
 use super::inversion::{Family, estimate, interval_around, p_value};
 use super::judge::Judge;
 use super::paired::{Interval, Paired, hodges_lehmann};

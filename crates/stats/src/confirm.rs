@@ -10,10 +10,14 @@
 //! multiple comparisons with the best, 1984): how much better could any of
 //! them still be?
 
-use super::caveats::{Caveats, Circumstances, Judged};
+use super::caveats::{Circumstances, Judged};
+pub use super::decision::Decision;
+use super::decision::decide;
 use super::describe::mean;
 use super::inversion::{self, Family};
 use super::judge::Judge;
+use super::look::is_settled;
+pub use super::look::{Contrast, Look};
 use super::paired::{Interval, Paired};
 use super::resolution::{self, Resolution};
 use super::sequential::{Depth, GroupSequential, LEAST_PAIRS, Schedule, Spending, least_pairs};
@@ -37,98 +41,6 @@ pub enum Score {
     Weighted,
     /// Plain signed ranks: every block counts alike.
     Rank,
-}
-
-/// What an interval says about an arm against the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// The cost is lower: the interval lies below 0.
-    Faster,
-    /// The cost is higher: the interval lies above 0.
-    Slower,
-    /// The interval lies within ±δ.
-    Same,
-    /// None of these.
-    Undecided,
-}
-
-/// One arm against the baseline at a look, in `ln(ratio)`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Contrast {
-    /// Column of the arm.
-    pub arm: usize,
-    /// Estimate of `ln(arm / baseline)`.
-    pub estimate: f64,
-    /// Interval that holds at every look together.
-    pub interval: Interval,
-    /// Overall confidence of this interval (1 − α/m at Holm's step).
-    pub confidence: f64,
-    /// p-value scaled to the family and the looks: at most α exactly where
-    /// the interval excludes 0.
-    pub p_adjusted: f64,
-    /// Nominal level that this look was judged at.
-    pub nominal_level: f64,
-    /// What follows, caveats considered.
-    pub decision: Decision,
-    /// What speaks against it, and against what the interval alone would say.
-    pub caveats: Caveats,
-}
-
-/// The state of the comparison after a look.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Look {
-    /// Number of blocks looked at.
-    pub blocks: usize,
-    /// One per arm that is not the baseline.
-    pub contrasts: Vec<Contrast>,
-    /// Column with the lowest estimated cost, the baseline included.
-    pub winner: usize,
-    /// No other arm beats the winner by more than this, in `ln(ratio)`.
-    pub winner_margin: f64,
-    /// How far each column lies behind the winner at least, `ln(ratio)`; 0 for
-    /// the winner itself, negative where it may be ahead.
-    pub behind: Vec<f64>,
-    /// Nothing is left to find out: every arm is decided, and no other beats
-    /// the winner by δ.
-    pub is_settled: bool,
-    /// The steps in which the figure comes, where they are coarse.
-    pub resolution: Option<Resolution>,
-}
-
-/// An arm this many times the smallest effect behind the best is no choice.
-const CLEARLY: f64 = 3.0;
-
-impl Look {
-    /// Contrasts of the arms that no more blocks could make the choice: behind
-    /// the best by three times `delta` at least, with nothing that speaks
-    /// against it, and decided, unless the best is shown to be better than the
-    /// baseline.
-    pub fn clearly_behind(&self, delta: f64) -> impl Iterator<Item = &Contrast> {
-        let winner = self.contrasts.iter().find(|c| c.arm == self.winner);
-        let is_sure = winner.is_none_or(|winner| !winner.caveats.withholds());
-        let is_better = winner.is_some_and(|winner| winner.decision == Decision::Faster);
-        self.contrasts.iter().filter(move |contrast| {
-            let behind = self.behind.get(contrast.arm).copied().unwrap_or(0.0);
-            let may_go = is_better || contrast.decision != Decision::Undecided;
-            is_sure && may_go && behind >= CLEARLY * delta && !contrast.caveats.withholds()
-        })
-    }
-
-    /// The same look of the columns `kept` (ascending, winner and baseline among
-    /// them), of arms that are the same within `delta`.
-    #[must_use]
-    pub fn with_columns(mut self, kept: &[usize], delta: f64) -> Self {
-        let place = |column: usize| kept.iter().position(|&k| k == column);
-        self.contrasts.retain_mut(|contrast| {
-            let new = place(contrast.arm);
-            contrast.arm = new.unwrap_or(contrast.arm);
-            new.is_some()
-        });
-        self.winner = place(self.winner).unwrap_or(0);
-        self.behind = kept.iter().map(|&column| self.behind[column]).collect();
-        self.is_settled = is_settled(self.winner_margin, &self.contrasts, delta);
-        self
-    }
 }
 
 /// What a comparison asks.
@@ -485,24 +397,6 @@ impl Confirmation {
         let estimate = inversion::estimate(family.as_ref());
         seen.interval(family.as_ref(), estimate, level, (arm, winner))
             .low
-    }
-}
-
-fn is_settled(winner_margin: f64, contrasts: &[Contrast], delta: f64) -> bool {
-    let mut decisions = contrasts.iter().map(|c| c.decision);
-    winner_margin < delta && decisions.all(|decision| decision != Decision::Undecided)
-}
-
-/// What an interval says where less than `delta` is the same.
-pub(super) fn decide(interval: Interval, delta: f64) -> Decision {
-    if interval.high < 0.0 {
-        Decision::Faster
-    } else if interval.low > 0.0 {
-        Decision::Slower
-    } else if interval.is_within(delta) {
-        Decision::Same
-    } else {
-        Decision::Undecided
     }
 }
 

@@ -4,42 +4,13 @@
 //! or the answer is undecided, with what is still possible and what it would
 //! take.
 
-use std::fmt;
 use std::time::Duration;
 
 use super::caveats::Split;
 use super::confirm::{Contrast, Decision, Look};
 use super::diagnose::work_factor;
-use super::judge::Judge;
-use super::resolution::Resolution;
-use pinwise_format::{count, duration, percent, percent_range, signed_percent};
-
-/// How a metric's cost is spoken of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Words {
-    /// A lower cost.
-    pub better: &'static str,
-    /// A higher cost.
-    pub worse: &'static str,
-}
-
-impl Words {
-    /// For times and rates.
-    pub const SPEED: Self = Self {
-        better: "faster",
-        worse: "slower",
-    };
-    /// For memory.
-    pub const MEMORY: Self = Self {
-        better: "smaller",
-        worse: "larger",
-    };
-    /// For a figure of the user's own.
-    pub const OWN: Self = Self {
-        better: "better",
-        worse: "worse",
-    };
-}
+pub use super::setting::{Basis, Setting, Words, gain};
+use pinwise_format::{count, duration, percent, signed_percent};
 
 /// The result of the comparison as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,68 +59,6 @@ pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Comparison
         return ComparisonOutcome::LeaveAlone;
     }
     ComparisonOutcome::Undecided
-}
-
-/// Names and circumstances that sentences speak of.
-#[derive(Debug, Clone, Copy)]
-pub struct Setting<'a> {
-    /// Names of the columns.
-    pub names: &'a [String],
-    /// Column of the baseline.
-    pub baseline: usize,
-    /// Smallest effect of interest, `ln(ratio)`.
-    pub delta: f64,
-    /// How the metric is spoken of.
-    pub words: Words,
-    /// Is the metric the inverse of the cost?
-    pub is_rate: bool,
-    /// What of the runs is judged.
-    pub judge: Judge,
-    /// The steps in which the figure comes, where they are coarse.
-    pub resolution: Option<Resolution>,
-    /// The fewest blocks that allow a claim.
-    pub least: usize,
-    /// Time spent on the blocks so far.
-    pub spent: Duration,
-}
-
-impl Setting<'_> {
-    /// What a change of cost, `ln(ratio)`, is of the metric itself, as a share.
-    fn change(&self, log_ratio: f64) -> f64 {
-        gain(if self.is_rate { -log_ratio } else { log_ratio })
-    }
-
-    /// How much better or worse between these: sizes without sign.
-    fn sizes(&self, low: f64, high: f64) -> String {
-        let (a, b) = (self.change(low).abs(), self.change(high).abs());
-        percent_range(a.min(b), a.max(b))
-    }
-
-    /// Both ends as changes of the metric, the lower first.
-    fn ends(&self, low: f64, high: f64) -> (String, String) {
-        let (a, b) = (self.change(low), self.change(high));
-        (signed_percent(a.min(b)), signed_percent(a.max(b)))
-    }
-}
-
-/// The whole blocks that a contrast rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Basis {
-    /// Their number.
-    pub blocks: usize,
-    /// Was the arm dropped after them, as clearly behind the best?
-    pub is_dropped: bool,
-}
-
-impl fmt::Display for Basis {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dropped = if self.is_dropped {
-            "dropped after "
-        } else {
-            ""
-        };
-        write!(out, "{dropped}{}", count(self.blocks, "block"))
-    }
 }
 
 /// One contrast as a sentence.
@@ -511,111 +420,6 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
 /// A margin that would be printed as 0.00 %.
 const NO_MARGIN: f64 = 5e-5;
 
-/// `ln(ratio)` as a relative change: 0.02 is two per cent more.
-#[must_use]
-pub fn gain(log_ratio: f64) -> f64 {
-    log_ratio.exp_m1()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::caveats::Caveats;
-    use super::super::paired::Interval;
-    use super::*;
-
-    fn contrast(arm: usize, low: f64, high: f64, decision: Decision) -> Contrast {
-        Contrast {
-            arm,
-            estimate: 0.5 * (low + high),
-            interval: Interval { low, high },
-            confidence: 0.95,
-            p_adjusted: 0.5,
-            nominal_level: 0.05,
-            decision,
-            caveats: Caveats::default(),
-        }
-    }
-
-    #[track_caller]
-    fn check(contrast: Contrast, sentence: &str, overall: &str) {
-        let names = ["os-default".to_owned(), "cpu:0".to_owned()];
-        let setting = Setting {
-            names: &names,
-            baseline: 0,
-            delta: 0.00995,
-            words: Words::SPEED,
-            is_rate: false,
-            judge: Judge::Typical,
-            resolution: None,
-            least: 6,
-            spent: Duration::from_secs(60),
-        };
-        let basis = Basis {
-            blocks: 40,
-            is_dropped: false,
-        };
-        assert_eq!(contrast_sentence(&contrast, basis, &setting), sentence);
-        let look = Look {
-            blocks: 40,
-            winner: usize::from(contrast.estimate < 0.0),
-            winner_margin: 0.004,
-            behind: vec![0.0; 2],
-            is_settled: false,
-            resolution: None,
-            contrasts: vec![contrast],
-        };
-        let outcome = outcome(&look, setting.delta, true);
-        assert_eq!(overall_sentence(outcome, &look, &setting), overall);
-    }
-
-    #[test]
-    fn sentences() {
-        check(
-            contrast(1, -0.05, -0.02, Decision::Faster),
-            "cpu:0 is faster than os-default by 2.0–4.9 % in the typical run (40 blocks).",
-            "cpu:0 is best: faster than os-default by 2.0–4.9 % in the typical run.",
-        );
-        check(
-            contrast(1, 0.69, 0.70, Decision::Slower),
-            "cpu:0 is slower than os-default by 99.4–101 % in the typical run (40 blocks).",
-            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run; cpu:0 is slower by 99.4–101 %.",
-        );
-        check(
-            contrast(1, -0.004, 0.006, Decision::Same),
-            "cpu:0 is the same as os-default within ±1.0 % in the typical run: between −0.4 % and +0.6 % (40 blocks).",
-            "All arms are the same within ±1.0 % in the typical run: os-default will do.",
-        );
-        check(
-            contrast(1, -0.02, 0.03, Decision::Undecided),
-            "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % in the typical run (40 blocks); ±1.0 % takes about 8 min more.",
-            "Undecided: a gain over os-default of up to 2.0 % is still possible.",
-        );
-        // Certainly faster, but not by as much as anybody asked for.
-        check(
-            contrast(1, -0.008, -0.002, Decision::Faster),
-            "cpu:0 is faster than os-default by 0.2–0.8 % in the typical run (40 blocks).",
-            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
-        );
-        // As narrow as ±δ, but neither off 0 nor within ±δ.
-        check(
-            contrast(1, -0.002, 0.014, Decision::Undecided),
-            "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % in the typical run (40 blocks); ±0.6 % takes about 89 s more.",
-            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
-        );
-        check(
-            contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),
-            "cpu:0 against os-default is undecided: too few usable pairs in 40 blocks.",
-            "Undecided: too few usable pairs in 40 blocks.",
-        );
-    }
-
-    #[test]
-    fn times_as_people_say_them() {
-        let said = |seconds: f64| duration(Duration::from_secs_f64(seconds));
-        assert_eq!(said(0.02), "20 ms");
-        assert_eq!(said(45.0), "45 s");
-        assert_eq!(said(300.0), "5 min");
-        assert_eq!(said(9000.0), "2.5 h");
-        assert_eq!(said(1e6), "12 days");
-    }
-}
+#[path = "verdict_tests.rs"]
+mod tests;

@@ -1,10 +1,13 @@
-//! How the commands run: environment, helpers, time-out.
+//! How the commands run: environment, helpers, time-out, threads.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::candidates::parse_line;
 use crate::cli::args::WorkloadArgs;
 use crate::cli::values::parse_variable;
+use pinwise_machine::{Busy, Machine, Output, Request};
+use pinwise_study::compare::RunFailure;
+use pinwise_topology::Topology;
 use pinwise_workload::{Command, SuccessRule, Workload, thread_variables};
 
 pub(in crate::cli) fn workload(command: &Command, args: &WorkloadArgs) -> anyhow::Result<Workload> {
@@ -47,5 +50,40 @@ pub(super) fn with_options(recipe: &Workload, args: &WorkloadArgs) -> anyhow::Re
         timeout: wished.timeout.or(recipe.timeout),
         success: wished.success,
         ..recipe.clone()
+    })
+}
+
+/// Runs the command once to see how many threads it keeps busy; and the same in
+/// words, after the program.
+pub(in crate::cli) fn busy(
+    workload: &Workload,
+    topology: &Topology,
+    machine: &mut dyn Machine,
+) -> anyhow::Result<(usize, String)> {
+    if let Some(prepare) = &workload.prepare {
+        machine.run_helper("prepare", prepare)?;
+    }
+    let run = machine.run(&Request {
+        workload,
+        cpus: &topology.allowed,
+        memory: None,
+        output: Output::Discard,
+        environment_padding: 0,
+        count_threads_closely: true,
+        bound: None,
+        offline: None,
+    })?;
+    if let Some(cleanup) = &workload.cleanup {
+        machine.run_helper("cleanup", cleanup)?;
+    }
+    if let Some(failure) = RunFailure::of(&run, workload) {
+        bail!("{failure}");
+    }
+    Ok(match Busy::of(&run) {
+        Some(busy) => (busy.threads(), busy.words()),
+        None => (
+            1,
+            "does not show its CPU time; taken as 1 thread".to_owned(),
+        ),
     })
 }

@@ -2,7 +2,7 @@
 //! yet. Waiting only withholds; it never makes a claim.
 
 use super::{Circumstances, Judged, Known, ln_time, part};
-use crate::confirm::Decision;
+use crate::decision::Decision;
 use crate::describe::median;
 use crate::paired::hodges_lehmann;
 use crate::{Responses, interaction};

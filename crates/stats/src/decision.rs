@@ -1,0 +1,29 @@
+//! What an interval says about an arm.
+
+use super::paired::Interval;
+
+/// What an interval says about an arm against the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// The cost is lower: the interval lies below 0.
+    Faster,
+    /// The cost is higher: the interval lies above 0.
+    Slower,
+    /// The interval lies within ±δ.
+    Same,
+    /// None of these.
+    Undecided,
+}
+
+/// What an interval says where less than `delta` is the same.
+pub(super) fn decide(interval: Interval, delta: f64) -> Decision {
+    if interval.high < 0.0 {
+        Decision::Faster
+    } else if interval.low > 0.0 {
+        Decision::Slower
+    } else if interval.is_within(delta) {
+        Decision::Same
+    } else {
+        Decision::Undecided
+    }
+}

@@ -1,0 +1,103 @@
+//! What sentences on a comparison speak of: names, units, the blocks they rest on.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::judge::Judge;
+use super::resolution::Resolution;
+use pinwise_format::{count, percent_range, signed_percent};
+
+/// How a metric's cost is spoken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// A lower cost.
+    pub better: &'static str,
+    /// A higher cost.
+    pub worse: &'static str,
+}
+
+impl Words {
+    /// For times and rates.
+    pub const SPEED: Self = Self {
+        better: "faster",
+        worse: "slower",
+    };
+    /// For memory.
+    pub const MEMORY: Self = Self {
+        better: "smaller",
+        worse: "larger",
+    };
+    /// For a figure of the user's own.
+    pub const OWN: Self = Self {
+        better: "better",
+        worse: "worse",
+    };
+}
+
+/// Names and circumstances that sentences speak of.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    /// Names of the columns.
+    pub names: &'a [String],
+    /// Column of the baseline.
+    pub baseline: usize,
+    /// Smallest effect of interest, `ln(ratio)`.
+    pub delta: f64,
+    /// How the metric is spoken of.
+    pub words: Words,
+    /// Is the metric the inverse of the cost?
+    pub is_rate: bool,
+    /// What of the runs is judged.
+    pub judge: Judge,
+    /// The steps in which the figure comes, where they are coarse.
+    pub resolution: Option<Resolution>,
+    /// The fewest blocks that allow a claim.
+    pub least: usize,
+    /// Time spent on the blocks so far.
+    pub spent: Duration,
+}
+
+impl Setting<'_> {
+    /// What a change of cost, `ln(ratio)`, is of the metric itself, as a share.
+    pub(super) fn change(&self, log_ratio: f64) -> f64 {
+        gain(if self.is_rate { -log_ratio } else { log_ratio })
+    }
+
+    /// How much better or worse between these: sizes without sign.
+    pub(super) fn sizes(&self, low: f64, high: f64) -> String {
+        let (a, b) = (self.change(low).abs(), self.change(high).abs());
+        percent_range(a.min(b), a.max(b))
+    }
+
+    /// Both ends as changes of the metric, the lower first.
+    pub(super) fn ends(&self, low: f64, high: f64) -> (String, String) {
+        let (a, b) = (self.change(low), self.change(high));
+        (signed_percent(a.min(b)), signed_percent(a.max(b)))
+    }
+}
+
+/// The whole blocks that a contrast rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Basis {
+    /// Their number.
+    pub blocks: usize,
+    /// Was the arm dropped after them, as clearly behind the best?
+    pub is_dropped: bool,
+}
+
+impl fmt::Display for Basis {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dropped = if self.is_dropped {
+            "dropped after "
+        } else {
+            ""
+        };
+        write!(out, "{dropped}{}", count(self.blocks, "block"))
+    }
+}
+
+/// `ln(ratio)` as a relative change: 0.02 is two per cent more.
+#[must_use]
+pub fn gain(log_ratio: f64) -> f64 {
+    log_ratio.exp_m1()
+}

@@ -1,0 +1,102 @@
+//! Verdicts in words.
+
+use super::super::caveats::Caveats;
+use super::super::paired::Interval;
+use super::*;
+use crate::judge::Judge;
+
+fn contrast(arm: usize, low: f64, high: f64, decision: Decision) -> Contrast {
+    Contrast {
+        arm,
+        estimate: 0.5 * (low + high),
+        interval: Interval { low, high },
+        confidence: 0.95,
+        p_adjusted: 0.5,
+        nominal_level: 0.05,
+        decision,
+        caveats: Caveats::default(),
+    }
+}
+
+#[track_caller]
+fn check(contrast: Contrast, sentence: &str, overall: &str) {
+    let names = ["os-default".to_owned(), "cpu:0".to_owned()];
+    let setting = Setting {
+        names: &names,
+        baseline: 0,
+        delta: 0.00995,
+        words: Words::SPEED,
+        is_rate: false,
+        judge: Judge::Typical,
+        resolution: None,
+        least: 6,
+        spent: Duration::from_secs(60),
+    };
+    let basis = Basis {
+        blocks: 40,
+        is_dropped: false,
+    };
+    assert_eq!(contrast_sentence(&contrast, basis, &setting), sentence);
+    let look = Look {
+        blocks: 40,
+        winner: usize::from(contrast.estimate < 0.0),
+        winner_margin: 0.004,
+        behind: vec![0.0; 2],
+        is_settled: false,
+        resolution: None,
+        contrasts: vec![contrast],
+    };
+    let outcome = outcome(&look, setting.delta, true);
+    assert_eq!(overall_sentence(outcome, &look, &setting), overall);
+}
+
+#[test]
+fn sentences() {
+    check(
+        contrast(1, -0.05, -0.02, Decision::Faster),
+        "cpu:0 is faster than os-default by 2.0–4.9 % in the typical run (40 blocks).",
+        "cpu:0 is best: faster than os-default by 2.0–4.9 % in the typical run.",
+    );
+    check(
+        contrast(1, 0.69, 0.70, Decision::Slower),
+        "cpu:0 is slower than os-default by 99.4–101 % in the typical run (40 blocks).",
+        "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run; cpu:0 is slower by 99.4–101 %.",
+    );
+    check(
+        contrast(1, -0.004, 0.006, Decision::Same),
+        "cpu:0 is the same as os-default within ±1.0 % in the typical run: between −0.4 % and +0.6 % (40 blocks).",
+        "All arms are the same within ±1.0 % in the typical run: os-default will do.",
+    );
+    check(
+        contrast(1, -0.02, 0.03, Decision::Undecided),
+        "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % in the typical run (40 blocks); ±1.0 % takes about 8 min more.",
+        "Undecided: a gain over os-default of up to 2.0 % is still possible.",
+    );
+    // Certainly faster, but not by as much as anybody asked for.
+    check(
+        contrast(1, -0.008, -0.002, Decision::Faster),
+        "cpu:0 is faster than os-default by 0.2–0.8 % in the typical run (40 blocks).",
+        "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
+    );
+    // As narrow as ±δ, but neither off 0 nor within ±δ.
+    check(
+        contrast(1, -0.002, 0.014, Decision::Undecided),
+        "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % in the typical run (40 blocks); ±0.6 % takes about 89 s more.",
+        "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
+    );
+    check(
+        contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),
+        "cpu:0 against os-default is undecided: too few usable pairs in 40 blocks.",
+        "Undecided: too few usable pairs in 40 blocks.",
+    );
+}
+
+#[test]
+fn times_as_people_say_them() {
+    let said = |seconds: f64| duration(Duration::from_secs_f64(seconds));
+    assert_eq!(said(0.02), "20 ms");
+    assert_eq!(said(45.0), "45 s");
+    assert_eq!(said(300.0), "5 min");
+    assert_eq!(said(9000.0), "2.5 h");
+    assert_eq!(said(1e6), "12 days");
+}
