@@ -470,7 +470,7 @@ fn links_lead_somewhere() {
     for folder in ["docs", "docs/guide"] {
         for entry in std::fs::read_dir(root().join(folder)).unwrap() {
             let entry = entry.unwrap();
-            if entry.path().is_file() {
+            if entry.path().extension().is_some_and(|kind| kind == "md") {
                 documents.push(Path::new(folder).join(entry.file_name()));
             }
         }
