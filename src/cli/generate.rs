@@ -25,23 +25,14 @@ pub(super) fn completions(args: &CompletionsArgs, terminal: &Terminal) -> anyhow
 
 pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&args.folder)?;
+    let command = || args::command(HelpExtent::Full);
     match args.what {
-        Generated::Man => clap_mangen::generate_to(args::command(HelpExtent::Full), &args.folder)?,
+        Generated::Man => clap_mangen::generate_to(command(), &args.folder)?,
         Generated::Completions => {
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-                clap_complete::generate_to(
-                    shell,
-                    &mut args::command(HelpExtent::Full),
-                    "pinwise",
-                    &args.folder,
-                )?;
+                clap_complete::generate_to(shell, &mut command(), "pinwise", &args.folder)?;
             }
-            clap_complete::generate_to(
-                Nushell,
-                &mut args::command(HelpExtent::Full),
-                "pinwise",
-                &args.folder,
-            )?;
+            clap_complete::generate_to(Nushell, &mut command(), "pinwise", &args.folder)?;
         }
         Generated::Reference => {
             write_file(&args.folder.join("cli.md"), &reference())?;

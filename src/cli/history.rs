@@ -111,35 +111,30 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         bail!("--format parquet and html are not for a terminal: name a file with -o FILE");
     }
     if format == Format::Html {
-        return written(
-            file,
-            report::of_stored(global, &args.id)?.as_bytes(),
-            terminal,
-        );
+        let page = report::of_stored(global, &args.id)?;
+        return written(file, page.as_bytes(), terminal);
     }
     let named = Named::open(global, &args.id)?;
-    if format == Format::Json {
-        let line = format!("{}\n", named.body.trim_end());
-        return written(file, line.as_bytes(), terminal);
-    }
     let id = &named.entry.id;
-    match (&named.record, format) {
-        (Ok(record), Format::Text) if file.is_none() => {
+    let bytes = match (format, &named.record) {
+        (Format::Json, _) => format!("{}\n", named.body.trim_end()).into_bytes(),
+        (Format::Text, Ok(record)) if file.is_none() => {
             terminal.print(&pinwise_report::text(record, terminal.palette()))?;
-            Ok(Exit::Done)
+            return Ok(Exit::Done);
         }
-        (Ok(record), _) => written(file, &export::in_form(format, record, id)?, terminal),
-        (Err(reason), Format::Text) => {
-            let summary = Summary::of(&named.body);
-            let text = pinwise_report::partly(&named.entry, &summary);
+        (Format::Text, Err(reason)) => {
+            let text = pinwise_report::partly(&named.entry, &Summary::of(&named.body));
             terminal.warn(&format!("{id} is only partly shown: {reason}"));
-            match file {
-                Some(_) => written(file, text.as_bytes(), terminal),
-                None => terminal.print(&text).map(|()| Exit::Done),
+            if file.is_none() {
+                terminal.print(&text)?;
+                return Ok(Exit::Done);
             }
+            text.into_bytes()
         }
-        (Err(reason), _) => bail!("{id}: {reason}"),
-    }
+        (_, Ok(record)) => export::in_form(format, record, id)?,
+        (_, Err(reason)) => bail!("{id}: {reason}"),
+    };
+    written(file, &bytes, terminal)
 }
 
 fn written(file: Option<&Path>, bytes: &[u8], terminal: &Terminal) -> anyhow::Result<Exit> {

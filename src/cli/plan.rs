@@ -13,6 +13,7 @@ use anyhow::{Context, bail};
 use super::args::{CompareArgs, EffortArgs, ScoreChoice};
 use super::bound;
 use super::recipes::Ready;
+use super::subject;
 use super::terminal::Terminal;
 use candidates::{Candidate, candidates, command_of};
 use pinwise_format::count;
@@ -463,11 +464,7 @@ pub(super) fn placebo(baseline: &ArmPlan) -> ArmPlan {
 
 /// What `--output` says; the metric may need the output itself.
 pub(super) fn output(text: &str, metric: &Metric) -> anyhow::Result<Output> {
-    let wanted = match text {
-        "discard" | "null" => Output::Discard,
-        "inherit" => Output::Inherit,
-        folder => Output::Files(PathBuf::from(folder)),
-    };
+    let wanted = subject::output(text).unwrap_or_else(|_| Output::Files(PathBuf::from(text)));
     if metric.needs_output() {
         if wanted != Output::Discard {
             bail!("--output {text}: the metric needs the output itself; omit --output");

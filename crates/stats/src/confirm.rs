@@ -16,7 +16,6 @@ use super::decision::decide;
 use super::describe::mean;
 use super::inversion::{self, Family};
 use super::judge::Judge;
-use super::look::is_settled;
 pub use super::look::{Contrast, Look};
 use super::paired::{Interval, Paired};
 use super::resolution::{self, Resolution};
@@ -194,28 +193,26 @@ impl Confirmation {
         }
     }
 
-    /// The same experiment with only the columns `kept` (ascending, the
-    /// baseline among them): error already spent stays spent.
-    #[must_use]
-    pub fn with_columns(mut self, kept: &[usize]) -> Self {
+    /// Goes on with only the columns `kept` (ascending, the baseline among them):
+    /// error already spent stays spent.
+    pub fn keep_columns(&mut self, kept: &[usize]) {
         let place = |column: usize| kept.iter().position(|&k| k == column);
-        let both = self.contrasted.iter().zip(self.scores_before);
+        let before = std::mem::take(&mut self.scores_before);
+        let both = self.contrasted.iter().zip(before);
         let (contrasted, scores_before) = both
             .filter_map(|(&arm, scores)| Some((place(arm)?, scores)))
             .unzip();
         self.contrasted = contrasted;
         self.scores_before = scores_before;
         self.baseline = place(self.baseline).unwrap_or(0);
-        self
     }
 
-    /// The same experiment without the arms behind `dropped`, whose verdicts
-    /// stand: those that were not rejected still share the error.
-    #[must_use]
-    pub fn without(mut self, dropped: &[Contrast], kept: &[usize]) -> Self {
+    /// Goes on without the arms behind `dropped`, whose verdicts stand: those that
+    /// were not rejected still share the error.
+    pub fn drop_arms(&mut self, dropped: &[Contrast], kept: &[usize]) {
         let is_rejected = |c: &Contrast| !c.interval.holds(0.0);
         self.open_elsewhere += dropped.iter().filter(|c| !is_rejected(c)).count();
-        self.with_columns(kept)
+        self.keep_columns(kept);
     }
 
     /// Looks at the data where `most` blocks are possible in all. Every call
@@ -352,19 +349,15 @@ impl Confirmation {
                 false => self.lowest(arm, winner, seen, &contrasts, strictest),
             })
             .collect();
-        let winner_margin = behind
-            .iter()
-            .fold(0.0, |margin, low| f64::max(margin, -low));
-        let is_settled = is_settled(winner_margin, &contrasts, self.question.delta);
         Look {
             blocks: seen.data.blocks(),
             contrasts,
             winner,
-            winner_margin,
             behind,
-            is_settled,
+            is_settled: false,
             resolution: seen.resolution,
         }
+        .settled_within(self.question.delta)
     }
 
     /// Lower end of the interval of `arm` against `winner` at `level`: known

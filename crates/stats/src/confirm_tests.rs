@@ -70,12 +70,14 @@ fn arms_behind_the_best_are_found_and_left_out() {
     assert!((look.behind[1]).abs() < 1e-12);
     assert!(look.is_settled);
     // The arm that may be as good as the first keeps its part of the error.
-    let mut rest = confirmation.without(&behind, &kept);
+    confirmation.drop_arms(&behind, &kept);
     let mut pairs = Responses::new(2);
     for row in four_arms(14).rows() {
         pairs.push(&[row[0], row[2]]);
     }
-    let look = rest.look(&pairs, &around, 100.0, Depth::Verdicts).unwrap();
+    let look = confirmation
+        .look(&pairs, &around, 100.0, Depth::Verdicts)
+        .unwrap();
     assert_eq!(look.contrasts[0].decision, Decision::Faster);
     assert!((look.contrasts[0].confidence - 0.975).abs() < 1e-12);
 }

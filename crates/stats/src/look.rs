@@ -36,8 +36,6 @@ pub struct Look {
     pub contrasts: Vec<Contrast>,
     /// Column with the lowest estimated cost, the baseline included.
     pub winner: usize,
-    /// No other arm beats the winner by more than this, in `ln(ratio)`.
-    pub winner_margin: f64,
     /// How far each column lies behind the winner at least, `ln(ratio)`; 0 for
     /// the winner itself, negative where it may be ahead.
     pub behind: Vec<f64>,
@@ -79,13 +77,21 @@ impl Look {
         });
         self.winner = place(self.winner).unwrap_or(0);
         self.behind = kept.iter().map(|&column| self.behind[column]).collect();
-        self.is_settled = is_settled(self.winner_margin, &self.contrasts, delta);
+        self.settled_within(delta)
+    }
+
+    /// No other arm beats the winner by more than this, in `ln(ratio)`.
+    #[must_use]
+    pub fn winner_margin(&self) -> f64 {
+        let ahead = self.behind.iter().map(|low| -low);
+        ahead.fold(0.0, f64::max)
+    }
+
+    /// The same, settled or not where less than `delta` is the same.
+    pub(super) fn settled_within(mut self, delta: f64) -> Self {
+        let mut decisions = self.contrasts.iter().map(|c| c.decision);
+        let is_decided = decisions.all(|decision| decision != Decision::Undecided);
+        self.is_settled = self.winner_margin() < delta && is_decided;
         self
     }
-}
-
-/// Is every arm decided, and beats none the winner by `delta`?
-pub(super) fn is_settled(winner_margin: f64, contrasts: &[Contrast], delta: f64) -> bool {
-    let mut decisions = contrasts.iter().map(|c| c.decision);
-    winner_margin < delta && decisions.all(|decision| decision != Decision::Undecided)
 }

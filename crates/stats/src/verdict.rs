@@ -383,7 +383,7 @@ pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
 fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let name = &setting.names[arm];
     let baseline = &setting.names[setting.baseline];
-    let margin = gain(look.winner_margin);
+    let margin = gain(look.winner_margin());
     let judged = setting.judge.phrase();
     let rivals = if look.contrasts.len() < 2 || look.winner != arm || !margin.is_finite() {
         String::new()

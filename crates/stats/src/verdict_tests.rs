@@ -40,8 +40,7 @@ fn check(contrast: Contrast, sentence: &str, overall: &str) {
     let look = Look {
         blocks: 40,
         winner: usize::from(contrast.estimate < 0.0),
-        winner_margin: 0.004,
-        behind: vec![0.0; 2],
+        behind: vec![0.0, -0.004],
         is_settled: false,
         resolution: None,
         contrasts: vec![contrast],

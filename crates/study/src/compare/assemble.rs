@@ -4,7 +4,7 @@
 use super::findings;
 use super::outcome::ArmState;
 use super::plan::{ArmPlan, ComparePlan};
-use super::results::Results;
+use super::results::{self, Results};
 use super::steadiness;
 use crate::host::host_record;
 use pinwise_machine::Machine;
@@ -17,7 +17,6 @@ use pinwise_record::{
 use pinwise_stats::caveats::{Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
-use pinwise_stats::diagnose;
 use pinwise_stats::paired::Paired;
 use pinwise_stats::verdict::{self, Basis, ComparisonOutcome, Setting, Words};
 use pinwise_topology::Topology;
@@ -242,17 +241,9 @@ fn contrast_record(
     let more = can_go_on.then(|| verdict::time_needed(contrast, setting).as_secs_f64());
     let arm = &results.arms[columns[contrast.arm]];
     let baseline = &results.arms[columns[setting.baseline]];
-    let costs = |column: usize| -> Vec<f64> {
-        results
-            .data
-            .column(column)
-            .iter()
-            .map(|y| y.exp())
-            .collect()
-    };
     let totals = match dropped {
         Some(dropped) => dropped.totals,
-        None => diagnose::totals(&costs(contrast.arm), &costs(setting.baseline)),
+        None => results::totals(&results.data, contrast.arm, setting.baseline),
     };
     ContrastRecord {
         arm: setting.names[contrast.arm].clone(),

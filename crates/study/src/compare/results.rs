@@ -7,7 +7,7 @@ use pinwise_record::Stopped;
 use pinwise_stats::Responses;
 use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::confirm::{Contrast, Look};
-use pinwise_stats::diagnose::Totals;
+use pinwise_stats::diagnose::{self, Totals};
 
 /// An arm that was dropped before the end as clearly behind the best: what it showed
 /// until then stands.
@@ -18,6 +18,15 @@ pub(super) struct DroppedArm {
     /// Blocks that it rests on.
     pub(super) blocks: usize,
     pub(super) totals: Option<Totals>,
+}
+
+/// Totals and tails of two columns of `data`.
+pub(super) fn totals(data: &Responses, arm: usize, baseline: usize) -> Option<Totals> {
+    let costs = |column: usize| -> Vec<f64> {
+        let column = data.column(column);
+        column.iter().map(|response| response.exp()).collect()
+    };
+    diagnose::totals(&costs(arm), &costs(baseline))
 }
 
 /// What the engine hands to the assembly of the record.

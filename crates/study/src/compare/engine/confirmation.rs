@@ -59,10 +59,6 @@ impl Engine<'_> {
                     if self.take(&block, &mut run) {
                         return Ok(Stopped::Precision);
                     }
-                    run = self.without_those_behind(run);
-                    if self.is_settled() {
-                        return Ok(Stopped::Precision);
-                    }
                 }
             }
         }
@@ -73,14 +69,10 @@ impl Engine<'_> {
         self.data = Responses::new(self.columns.len());
         self.confirmation_started = self.machine.now();
         self.name_columns();
-        let baseline = self
-            .columns
-            .iter()
-            .position(|&arm| arm == self.plan.baseline);
         ConfirmationRun {
             statistics: Confirmation::new(
                 self.columns.len(),
-                baseline.unwrap_or(0),
+                self.baseline_column(),
                 self.plan.question(),
             ),
             schedule: self.plan.question().schedule(self.columns.len() - 1),
@@ -101,7 +93,7 @@ impl Engine<'_> {
         self.keep_columns(&kept);
         self.look = None;
         run.looked_at = 0;
-        run.statistics = run.statistics.with_columns(&kept);
+        run.statistics.keep_columns(&kept);
         run
     }
 
@@ -116,6 +108,13 @@ impl Engine<'_> {
         self.data = data;
         self.columns = kept.iter().map(|&column| self.columns[column]).collect();
         self.name_columns();
+    }
+
+    /// Where the baseline stands among the columns.
+    pub(super) fn baseline_column(&self) -> usize {
+        let mut columns = self.columns.iter();
+        let found = columns.position(|&arm| arm == self.plan.baseline);
+        found.unwrap_or(0)
     }
 
     fn name_columns(&mut self) {
@@ -157,6 +156,9 @@ impl Engine<'_> {
         if projects {
             run.has_projected = true;
             self.warn_if_hopeless(n, n_max);
+        }
+        if !self.is_settled() {
+            self.drop_those_behind(run);
         }
         self.is_settled()
     }

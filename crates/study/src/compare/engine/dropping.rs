@@ -7,45 +7,36 @@
 
 use super::Engine;
 use super::confirmation::ConfirmationRun;
-use crate::compare::results::DroppedArm;
+use crate::compare::results::{self, DroppedArm};
 use pinwise_record::Phase;
 use pinwise_stats::describe::mean;
-use pinwise_stats::diagnose;
 
 impl Engine<'_> {
     /// Drops what the last look showed to be clearly behind the best; not where
     /// every arm's figure or width was asked for, and never the placebo.
-    pub(super) fn without_those_behind(&mut self, mut run: ConfirmationRun) -> ConfirmationRun {
+    pub(super) fn drop_those_behind(&mut self, run: &mut ConfirmationRun) {
         let tuning = &self.plan.tuning;
-        let Some(look) = &self.look else { return run };
+        let Some(look) = &self.look else { return };
         if self.plan.is_survey || tuning.precision.is_some() {
-            return run;
+            return;
         }
         let delta = tuning.min_effect.ln_1p();
         let mut behind: Vec<_> = look.clearly_behind(delta).cloned().collect();
         behind.retain(|contrast| Some(self.columns[contrast.arm]) != self.plan.placebo);
         if behind.is_empty() || behind.len() == look.contrasts.len() {
-            return run;
+            return;
         }
         let (look, blocks) = (look.clone(), look.blocks);
         let is_behind = |column: usize| behind.iter().any(|contrast| contrast.arm == column);
         let columns = 0..self.columns.len();
         let kept: Vec<usize> = columns.filter(|&column| !is_behind(column)).collect();
-        let costs = |column: usize| -> Vec<f64> {
-            let column = self.data.column(column);
-            column.iter().map(|response| response.exp()).collect()
-        };
-        let baseline = self
-            .columns
-            .iter()
-            .position(|&arm| arm == self.plan.baseline);
-        let baseline = costs(baseline.unwrap_or(0));
-        run.statistics = run.statistics.without(&behind, &kept);
+        let baseline = self.baseline_column();
+        run.statistics.drop_arms(&behind, &kept);
         let dropped: Vec<DroppedArm> = behind
             .into_iter()
             .map(|contrast| DroppedArm {
                 arm: self.columns[contrast.arm],
-                totals: diagnose::totals(&costs(contrast.arm), &baseline),
+                totals: results::totals(&self.data, contrast.arm, baseline),
                 contrast,
                 blocks,
             })
@@ -55,7 +46,6 @@ impl Engine<'_> {
         self.budget.replan(before_s, self.run_time_s());
         self.dropped.extend(dropped);
         self.look = Some(look.with_columns(&kept, delta));
-        run
     }
 
     /// Seconds of a confirmed run, on average over the arms still in.
