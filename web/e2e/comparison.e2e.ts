@@ -246,11 +246,11 @@ test('the first screen is the answer', async () => {
       .evaluate((one) => one.getBoundingClientRect().bottom);
   for (const part of ['.advised', '.where', '.answer .stage', '.copy-block'])
     expect(await ends(part), part).toBeLessThan(800);
-  const told = page.locator('.advised');
-  expect(await told.locator('.use + dd').textContent()).toContain(record.best);
-  expect(await told.locator('button.arm').count()).toBe(record.arms.length);
+  const said = page.locator('.advised');
+  expect(await said.locator('.use + dd').textContent()).toContain(record.best);
+  expect(await said.locator('button.arm').count()).toBe(record.arms.length);
   expect(await page.locator('.where svg .used').count()).toBe(4);
-  await told.getByRole('button', { name: 'compact*2' }).click();
+  await said.getByRole('button', { name: 'compact*2' }).click();
   expect(await page.locator('.where').textContent()).toContain('CPUs 0-1');
   expect(await page.locator('.where svg .used').count()).toBe(2);
   expect(errors).toEqual([]);

@@ -203,12 +203,12 @@ test('what a ratio depends on is named', () => {
 });
 
 test('every arm is advised once, the one to use first', () => {
-  const told = (record: Comparison): [string, string[]][] =>
+  const said = (record: Comparison): [string, string[]][] =>
     advised(record, armLines(record)).map(({ word, arms }) => [
       word,
       arms.map((line) => line.name),
     ]);
-  expect(told(comparison())).toEqual([
+  expect(said(comparison())).toEqual([
     ['Use', ['b']],
     ['Baseline', ['a']],
     ['Avoid', ['c']],
@@ -218,11 +218,11 @@ test('every arm is advised once, the one to use first', () => {
     best: null,
     verdict: { kind: 'leave_alone', sentence: '' },
   });
-  expect(told(leave)).toEqual([
+  expect(said(leave)).toEqual([
     ['Use', ['a']],
     ['Also better', ['b']],
     ['Avoid', ['c']],
     ['Screened out', ['d']],
   ]);
-  expect(told(comparison({ stopped: null }))).toEqual([]);
+  expect(said(comparison({ stopped: null }))).toEqual([]);
 });
