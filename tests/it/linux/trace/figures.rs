@@ -229,11 +229,13 @@ fn a_quota_of_an_attached_process_is_reported() {
             let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
             let whom = ["--pid", &number, "--for", "1500ms"];
             let until = Instant::now() + PATIENCE;
-            // A machine that stands still meanwhile has no periods to count.
+            // A machine that stands still meanwhile has no periods to count,
+            // and where records were lost no sums hold.
             loop {
                 let record = record_of(&[&arguments[..], &whom].concat());
                 let is_held_back = record["throttled"]["times"].as_u64() >= Some(5);
-                if is_held_back || Instant::now() > until {
+                let is_whole = record["lost"]["records"].as_u64() == Some(0);
+                if (is_held_back && is_whole) || Instant::now() > until {
                     return (tier, record);
                 }
             }
@@ -261,9 +263,14 @@ fn a_quota_of_an_attached_process_is_reported() {
         let held_s = seconds(&record["throttled"]["seconds"]);
         let waited_s = seconds(&record["waits"]["total_s"]);
         let expected_s = held_s.min(waited_s);
-        assert!(expected_s > 0.1, "{tier}: {because:?}");
-        assert!(of("throttled_s") > 0.8 * expected_s, "{tier}: {because:?}");
+        let seen = format!(
+            "{tier}: {because:?} of {}, held back {}, lost {}",
+            record["waits"], record["throttled"], record["lost"]
+        );
+        assert!(expected_s > 0.1, "{seen}");
+        assert!(of("throttled_s") > 0.8 * expected_s, "{seen}");
+        // A wait that began on a CPU of which nothing was known has no cause.
         let causes: f64 = because.keys().map(|cause| of(cause)).sum();
-        assert!((causes - waited_s).abs() < 1e-6, "{tier}: {because:?}");
+        assert!(causes < waited_s + 1e-6, "{seen}");
     }
 }
