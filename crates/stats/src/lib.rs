@@ -48,6 +48,7 @@ mod look;
 pub mod normal;
 pub mod outliers;
 pub mod paired;
+pub mod regression;
 pub mod resolution;
 pub mod separate;
 pub mod sequential;

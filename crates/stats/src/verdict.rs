@@ -147,7 +147,8 @@ fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
 
 /// What withholds a verdict that the interval would give, as a clause: more time
 /// does not help.
-fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
+#[must_use]
+pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
     let caveats = &contrast.caveats;
     let split = |split: Split| {
         let change = |log_ratio: f64| signed_percent(setting.change(log_ratio));

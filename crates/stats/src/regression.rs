@@ -1,0 +1,163 @@
+//! Is a benchmark slower in a new build, where it is one of many in a suite?
+//!
+//! Two questions are asked of the same pairs. *Slower* (or faster) is claimed at
+//! α shared by the suite (Bonferroni), so that a suite in which nothing changed
+//! raises a false alarm with probability α at most. *Not slower by δ* is claimed
+//! at α itself: a gate passes only where every benchmark does, and such an
+//! intersection-union test needs no correction (Berger 1982). Both run over
+//! group-sequential looks of their own.
+
+use super::Responses;
+use super::caveats::Circumstances;
+use super::confirm::{Confirmation, Question};
+use super::decision::Decision;
+use super::look::{Contrast, Look};
+use super::sequential::{Depth, Schedule};
+
+/// What is known of a benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Surely slower, and by the smallest effect or more as estimated.
+    Slower,
+    /// Surely faster.
+    Faster,
+    /// Surely not slower by the smallest effect.
+    Passed,
+    /// None of these.
+    Undecided,
+}
+
+/// What the last look at a benchmark showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RegressionLook {
+    /// Pairs looked at.
+    pub pairs: usize,
+    /// The head against the base at the level shared by the suite.
+    pub shared: Contrast,
+    /// The same at the level of this benchmark alone; `None` where only a claim
+    /// was looked for.
+    pub alone: Option<Contrast>,
+    /// What follows.
+    pub standing: Standing,
+}
+
+/// The running judgement of one benchmark: column 0 is the base, column 1 the
+/// head.
+#[derive(Debug, Clone)]
+pub struct Regression {
+    delta: f64,
+    shared: Confirmation,
+    alone: Confirmation,
+    schedule: Schedule,
+    looked_at: usize,
+    least: usize,
+}
+
+impl Regression {
+    /// One of so many benchmarks; the question's α is that of the suite.
+    #[must_use]
+    pub fn new(question: Question, benchmarks: usize) -> Self {
+        let shared = Question {
+            alpha: question.alpha / benchmarks.max(1) as f64,
+            ..question
+        };
+        Self {
+            delta: question.delta,
+            shared: Confirmation::new(2, 0, shared),
+            alone: Confirmation::new(2, 0, question),
+            schedule: question.schedule(1),
+            looked_at: 0,
+            least: question.least_blocks(1),
+        }
+    }
+
+    /// The fewest pairs that allow a verdict.
+    #[must_use]
+    pub const fn least_pairs(&self) -> usize {
+        self.least
+    }
+
+    /// Looks at the pairs if it is time, where `most` are possible in all;
+    /// `None` where it is not, or nothing can be claimed.
+    pub fn look_if_due(
+        &mut self,
+        data: &Responses,
+        around: &Circumstances,
+        most: usize,
+    ) -> Option<RegressionLook> {
+        match self.schedule.due(data.blocks(), most)? {
+            Depth::Claims => {
+                let look = self.shared.look(data, around, most as f64, Depth::Claims)?;
+                Some(self.judged(&look, None))
+            }
+            Depth::Verdicts => self.look(data, around, most),
+        }
+    }
+
+    /// Looks at the pairs, whether due or not: for the last time. `None` where
+    /// these have been looked at already.
+    pub fn look(
+        &mut self,
+        data: &Responses,
+        around: &Circumstances,
+        most: usize,
+    ) -> Option<RegressionLook> {
+        if data.blocks() <= self.looked_at {
+            return None;
+        }
+        self.looked_at = data.blocks();
+        let most = most as f64;
+        let shared = self.shared.look(data, around, most, Depth::Verdicts)?;
+        let alone = self.alone.look(data, around, most, Depth::Verdicts)?;
+        Some(self.judged(&shared, alone.contrasts.into_iter().next()))
+    }
+
+    fn judged(&self, look: &Look, alone: Option<Contrast>) -> RegressionLook {
+        let shared = look.contrasts[0].clone();
+        let standing = standing(&shared, alone.as_ref(), self.delta);
+        RegressionLook {
+            pairs: look.blocks,
+            shared,
+            alone,
+            standing,
+        }
+    }
+}
+
+fn standing(shared: &Contrast, alone: Option<&Contrast>, delta: f64) -> Standing {
+    match shared.decision {
+        Decision::Slower if shared.interval.high < delta => Standing::Passed,
+        Decision::Slower if shared.estimate >= delta => Standing::Slower,
+        Decision::Faster => Standing::Faster,
+        _ => {
+            let passes = |c: &Contrast| c.interval.high < delta && !c.caveats.withholds();
+            match alone.is_some_and(passes) {
+                true => Standing::Passed,
+                false => Standing::Undecided,
+            }
+        }
+    }
+}
+
+impl RegressionLook {
+    /// How many times as many pairs a verdict takes, as far as this look shows;
+    /// infinite where more pairs would not help.
+    #[must_use]
+    pub fn work_factor(&self, delta: f64) -> f64 {
+        let contrast = self.alone.as_ref().unwrap_or(&self.shared);
+        if contrast.caveats.withholds() {
+            return f64::INFINITY;
+        }
+        let estimate = contrast.estimate;
+        // To pass, the interval's end must come below δ; to fail, above 0.
+        let (width, target) = match estimate < delta {
+            true => (contrast.interval.high - estimate, delta - estimate),
+            false => (self.shared.estimate - self.shared.interval.low, estimate),
+        };
+        (width / target).powi(2).max(1.0)
+    }
+}
+
+#[cfg(test)]
+#[path = "regression_tests.rs"]
+mod tests;

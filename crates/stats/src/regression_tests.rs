@@ -1,0 +1,99 @@
+use super::*;
+use crate::confirm::Score;
+use crate::judge::Judge;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const DELTA: f64 = 0.02;
+
+fn question() -> Question {
+    Question {
+        judge: Judge::Typical,
+        score: Score::Weighted,
+        alpha: 0.05,
+        delta: DELTA,
+        is_rate: false,
+    }
+}
+
+/// Sum of twelve uniform numbers: near enough to normal, standard deviation 1.
+fn normal(chance: &mut ChaCha8Rng) -> f64 {
+    (0..12).map(|_| chance.random::<f64>()).sum::<f64>() - 6.0
+}
+
+/// One benchmark of `benchmarks` with this true effect, judged over `most`
+/// pairs of spread `sd`.
+fn judged(
+    effect: f64,
+    sd: f64,
+    (benchmarks, most): (usize, usize),
+    chance: &mut ChaCha8Rng,
+) -> Standing {
+    let mut regression = Regression::new(question(), benchmarks);
+    let mut data = Responses::new(2);
+    let mut around = Circumstances::default();
+    for _ in 0..most {
+        let level = 0.02 * normal(chance);
+        let slot = usize::from(chance.random::<bool>());
+        let row = [
+            level + sd * normal(chance),
+            level + effect + sd * normal(chance),
+        ];
+        assert!(data.push(&row));
+        around.slots.push(vec![slot, 1 - slot]);
+        around.before.push(vec![None, None]);
+        around.load.push(None);
+        let look = regression.look_if_due(&data, &around, most);
+        if let Some(look) = look
+            && look.standing != Standing::Undecided
+        {
+            return look.standing;
+        }
+    }
+    Standing::Undecided
+}
+
+#[test]
+fn suites_without_a_change_rarely_raise_an_alarm() {
+    let mut chance = ChaCha8Rng::seed_from_u64(1);
+    let gates = 120;
+    let alarms = (0..gates).filter(|_| {
+        let standings: Vec<Standing> = (0..6)
+            .map(|_| judged(0.0, 0.02, (6, 40), &mut chance))
+            .collect();
+        standings.contains(&Standing::Slower)
+    });
+    // 2.5 % are expected at most; 9 of 120 have a probability of 0.3 % then.
+    assert!(alarms.count() < 9);
+}
+
+#[test]
+fn a_slow_down_rarely_passes_and_is_found() {
+    let mut chance = ChaCha8Rng::seed_from_u64(2);
+    let of = |effect: f64, chance: &mut ChaCha8Rng| -> Vec<Standing> {
+        (0..100)
+            .map(|_| judged(effect, 0.02, (6, 60), chance))
+            .collect()
+    };
+    let count = |all: &[Standing], wanted: Standing| all.iter().filter(|s| **s == wanted).count();
+    let at_limit = of(DELTA, &mut chance);
+    assert!(count(&at_limit, Standing::Passed) < 10, "{at_limit:?}");
+    let slow = of(2.0 * DELTA, &mut chance);
+    assert!(count(&slow, Standing::Slower) > 90, "{slow:?}");
+    assert_eq!(count(&slow, Standing::Passed), 0);
+    let same = of(0.0, &mut chance);
+    assert!(count(&same, Standing::Passed) > 80, "{same:?}");
+    let fast = of(-2.0 * DELTA, &mut chance);
+    let good = count(&fast, Standing::Faster) + count(&fast, Standing::Passed);
+    assert!(good > 95, "{fast:?}");
+}
+
+#[test]
+fn a_sure_but_small_slow_down_passes() {
+    let mut chance = ChaCha8Rng::seed_from_u64(3);
+    let standings: Vec<Standing> = (0..20)
+        .map(|_| judged(0.25 * DELTA, 0.002, (3, 60), &mut chance))
+        .collect();
+    let passed = standings.iter().filter(|s| **s == Standing::Passed);
+    assert_eq!(passed.count(), 20, "{standings:?}");
+}
