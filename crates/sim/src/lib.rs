@@ -234,13 +234,26 @@ impl SimulatedMachine {
         mechanism::kernel(request.workload.command.argv())
     }
 
+    /// A program that starts in a folder of its own may be described apart, as
+    /// `FOLDER/PROGRAM`.
+    fn described(&self, request: &Request<'_>) -> &SimWorkload {
+        let name = request.workload.command.program_name();
+        let folder = request.workload.folder.as_deref();
+        let folder = folder.and_then(|folder| folder.file_name());
+        folder
+            .and_then(|folder| {
+                let both = format!("{}/{name}", folder.to_string_lossy());
+                self.description.described(&both)
+            })
+            .unwrap_or_else(|| self.description.workload(name))
+    }
+
     /// What a command means here.
     fn meaning(&self, request: &Request<'_>) -> (Option<Kernel>, SimWorkload) {
-        let name = request.workload.command.program_name();
         let kernel = self.kernel_of(request);
         let mut workload = match &kernel {
             Some(kernel) => kernel.workload(self.description.described(&kernel.name)),
-            None => self.description.workload(name).clone(),
+            None => self.described(request).clone(),
         };
         if kernel.is_none() && self.description.performance.is_some() {
             let asked = performance::asked_threads(request.workload);

@@ -38,6 +38,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 pub use accounts::{effective_user, group_id};
@@ -97,7 +99,7 @@ pub struct LinuxMachine {
     signals: Signals,
     environment: BTreeMap<String, CString>,
     search_path: String,
-    programs: BTreeMap<String, CString>,
+    programs: BTreeMap<PathBuf, CString>,
     streams: Streams,
     counters: Counters,
     has_run: bool,
@@ -185,13 +187,18 @@ impl LinuxMachine {
         self
     }
 
-    fn program(&mut self, command: &Command) -> Result<CString, MachineError> {
+    fn program(
+        &mut self,
+        folder: Option<&Path>,
+        command: &Command,
+    ) -> Result<CString, MachineError> {
         let name = command.program();
-        if let Some(path) = self.programs.get(name) {
+        let from = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
+        if let Some(path) = self.programs.get(&from) {
             return Ok(path.clone());
         }
-        let path = locate(command, &self.search_path)?;
-        self.programs.insert(name.to_owned(), path.clone());
+        let path = locate(folder, command, &self.search_path)?;
+        self.programs.insert(from, path.clone());
         Ok(path)
     }
 
@@ -221,7 +228,9 @@ impl LinuxMachine {
         bound: Option<(&Binding, Orphans)>,
         descriptors: [i32; 3],
     ) -> Result<(Child, Duration), MachineError> {
-        let program = self.program(command)?;
+        let folder = workload.and_then(|workload| workload.folder.as_deref());
+        let program = self.program(folder, command)?;
+        let folder = folder.and_then(|folder| CString::new(folder.as_os_str().as_bytes()).ok());
         if bound.is_some() {
             refusal::check_program(&program, command)?;
         }
@@ -235,6 +244,7 @@ impl LinuxMachine {
             program: &program,
             arguments: &arguments,
             environment: &environment,
+            folder: folder.as_ref(),
             descriptors,
             cpus: place.0,
             memory: place.1.map(|memory| policy_mode(memory, &nodes)),

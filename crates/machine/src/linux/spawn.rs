@@ -36,6 +36,8 @@ pub(super) struct ChildPlan<'a> {
     pub(super) arguments: &'a [CString],
     /// `NAME=VALUE` strings.
     pub(super) environment: &'a [CString],
+    /// Where it starts; `None`: where pinwise runs.
+    pub(super) folder: Option<&'a CString>,
     /// Standard input, output and error.
     pub(super) descriptors: [RawFd; 3],
     /// The mask to start with.
@@ -65,16 +67,18 @@ pub(super) enum Step {
     Clone,
     Trace,
     Descriptors,
+    Folder,
     Affinity,
     Memory,
     Execute,
 }
 
 impl Step {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Clone,
         Self::Trace,
         Self::Descriptors,
+        Self::Folder,
         Self::Affinity,
         Self::Memory,
         Self::Execute,
@@ -87,6 +91,8 @@ struct Shared<'a> {
     program: &'a CStr,
     arguments: Vec<*const libc::c_char>,
     environment: Vec<*const libc::c_char>,
+    /// Null where it stays where pinwise runs.
+    folder: *const libc::c_char,
     descriptors: [RawFd; 3],
     mask: Vec<u64>,
     memory_mode: libc::c_int,
@@ -162,6 +168,7 @@ impl Spawner {
             program: plan.program,
             arguments: pointers(plan.arguments),
             environment: pointers(plan.environment),
+            folder: plan.folder.map_or(ptr::null(), |folder| folder.as_ptr()),
             descriptors: plan.descriptors,
             mask: plan.cpus.words().to_vec(),
             memory_mode: plan.memory.map_or(-1, |(mode, _)| mode),
@@ -300,6 +307,9 @@ fn prepare_and_execute(shared: &Shared<'_>) -> Step {
                 return Step::Descriptors;
             }
         }
+        if !shared.folder.is_null() && libc::chdir(shared.folder) < 0 {
+            return Step::Folder;
+        }
         let set = libc::syscall(
             libc::SYS_sched_setaffinity,
             0,
@@ -374,12 +384,21 @@ pub(super) fn replace_with(
 /// The path of a program as the shell would find it, or what stands in the
 /// way.
 pub(super) fn find_program(program: &str, search: &str) -> Result<CString, FindError> {
+    find_program_in(None, program, search)
+}
+
+/// The same of a program that will start in `folder`: a relative path counts
+/// from there.
+pub(super) fn find_program_in(
+    folder: Option<&Path>,
+    program: &str,
+    search: &str,
+) -> Result<CString, FindError> {
     let as_c = |path: &str| CString::new(path).map_err(|_| FindError::NotFound);
     if program.contains('/') {
-        return match executable(program) {
-            Ok(()) => as_c(program),
-            Err(error) => Err(error),
-        };
+        let path = folder.map_or(Path::new(program).to_owned(), |folder| folder.join(program));
+        executable(&path.to_string_lossy())?;
+        return as_c(program);
     }
     let mut refused = None;
     for folder in search.split(':') {

@@ -25,7 +25,7 @@ pub fn execute(
     memory: Option<&MemoryBinding>,
     granted: impl FnOnce(&CpuSet),
 ) -> MachineError {
-    let placed = locate(command, &search_path()).and_then(|program| {
+    let placed = locate(None, command, &search_path()).and_then(|program| {
         place_self(command, cpus, memory, granted)?;
         Ok(program)
     });
@@ -57,8 +57,14 @@ pub(super) fn place_self(
     Ok(())
 }
 
-pub(super) fn locate(command: &Command, search_path: &str) -> Result<CString, MachineError> {
-    spawn::find_program(command.program(), search_path).map_err(|error| match error {
+/// The path of a command's program; a relative one counts from `folder`.
+pub(super) fn locate(
+    folder: Option<&Path>,
+    command: &Command,
+    search_path: &str,
+) -> Result<CString, MachineError> {
+    let found = spawn::find_program_in(folder, command.program(), search_path);
+    found.map_err(|error| match error {
         FindError::NotFound => MachineError::NotFound {
             program: command.program().to_owned(),
             hint: missing_hint(command.program()),
@@ -138,6 +144,10 @@ pub(super) fn start_error(
         }
         Step::Execute => MachineError::NotExecutable {
             program: command.program().to_owned(),
+            reason,
+        },
+        Step::Folder => MachineError::System {
+            action: format!("starting '{command}' in its folder"),
             reason,
         },
         Step::Trace => refusal::refused(error, command),

@@ -74,7 +74,7 @@ fn prepare(
     granted: impl FnOnce(&CpuSet),
     on_coverage: impl FnOnce(&Coverage),
 ) -> Result<CString, MachineError> {
-    let program = locate(command, &search_path())?;
+    let program = locate(None, command, &search_path())?;
     refusal::check_program(&program, command)?;
     // Before this process is placed: the one beside it must not be.
     match start_binder(place.binding, on_coverage) {
