@@ -121,6 +121,7 @@ const fn label(metric: &Metric) -> &'static str {
         Metric::Instructions => "instructions",
         Metric::Regex(..) | Metric::Json(..) => "the program's own figure",
         Metric::Prometheus(..) => "the service's own figure",
+        Metric::Framework(..) => "time per operation",
     }
 }
 

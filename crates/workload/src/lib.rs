@@ -4,6 +4,7 @@
 //! Values only: nothing is started here, no file opened.
 
 mod command;
+mod framework;
 pub mod knobs;
 mod metric;
 mod pattern;
@@ -11,12 +12,14 @@ mod prometheus;
 mod recipe;
 pub mod rules;
 pub mod study_file;
+pub mod suite;
 mod threads;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use command::{Command, CommandError, Sweep, SweepError};
+pub use framework::{Framework, FrameworkError};
 pub use metric::{Better, Measured, Metric, MetricError, Reading};
 pub use pattern::Pattern;
 pub use prometheus::{Missing, Query, two_readings};
@@ -49,6 +52,8 @@ pub struct Workload {
     pub expect: Option<Pattern>,
     /// The recipe that it was made from.
     pub recipe: Option<String>,
+    /// Folder that the command starts in; `None`: where pinwise runs.
+    pub folder: Option<PathBuf>,
     /// Standard input; `None` for nothing.
     pub input: Option<PathBuf>,
     /// Added to the inherited environment.
@@ -70,6 +75,7 @@ impl Workload {
             verify: None,
             expect: None,
             recipe: None,
+            folder: None,
             input: None,
             environment: Vec::new(),
             timeout: None,

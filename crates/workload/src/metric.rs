@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use regex_lite::{Regex, RegexBuilder};
 
+use super::framework::{Framework, FrameworkError};
 use super::prometheus::{Missing, Query};
 
 /// Compiled size of a regular expression, bytes: matching takes time in
@@ -47,6 +48,8 @@ pub enum Metric {
     Json(JsonPath, Better),
     /// A figure of a service in Prometheus' text format.
     Prometheus(Query, Better),
+    /// Seconds per operation of this benchmark, which ran alone.
+    Framework(Framework, String),
 }
 
 /// A path such as `.summary.rates[0]`.
@@ -129,6 +132,14 @@ pub enum Reading {
         /// Why not.
         reason: Missing,
     },
+    /// The benchmark framework gave no figure.
+    #[error("{framework}: {reason}")]
+    Framework {
+        /// Which.
+        framework: Framework,
+        /// Why not; it names the benchmark.
+        reason: FrameworkError,
+    },
     /// A cost has no logarithm and no ratio.
     #[error("the metric '{metric}' read {value}; it must be above 0 to be compared as a ratio")]
     NotPositive {
@@ -164,7 +175,7 @@ impl Metric {
     pub const fn needs_output(&self) -> bool {
         matches!(
             self,
-            Self::Regex(..) | Self::Json(..) | Self::Prometheus(..)
+            Self::Regex(..) | Self::Json(..) | Self::Prometheus(..) | Self::Framework(..)
         )
     }
 
@@ -187,7 +198,7 @@ impl Metric {
     #[must_use]
     pub fn is_time(&self) -> bool {
         match self {
-            Self::Wall | Self::User | Self::System | Self::Cpu => true,
+            Self::Wall | Self::User | Self::System | Self::Cpu | Self::Framework(..) => true,
             Self::Json(path, Better::Lower) => path.text.ends_with("seconds"),
             _ => false,
         }
@@ -198,7 +209,7 @@ impl Metric {
     pub fn unit(&self) -> &'static str {
         match self {
             Self::Json(..) if self.is_time() => "s",
-            Self::Wall | Self::User | Self::System | Self::Cpu => "s",
+            Self::Wall | Self::User | Self::System | Self::Cpu | Self::Framework(..) => "s",
             Self::MaxRss => "bytes",
             Self::Cycles => "cycles",
             Self::Instructions => "instructions",
@@ -230,6 +241,14 @@ impl Metric {
                     reason,
                 };
                 query.read(&self.output(run)?).map_err(missing)?
+            }
+            Self::Framework(framework, benchmark) => {
+                let missing = |reason| Reading::Framework {
+                    framework: *framework,
+                    reason,
+                };
+                let output = self.output(run)?;
+                framework.read(benchmark, &output).map_err(missing)?
             }
         };
         if value > 0.0 && value.is_normal() {
@@ -403,6 +422,7 @@ impl fmt::Display for Metric {
             Self::Regex(regex, _) => write!(out, "regex:{regex} {word}"),
             Self::Json(path, _) => write!(out, "json:{} {word}", path.text),
             Self::Prometheus(query, _) => write!(out, "prometheus:{query} {word}"),
+            Self::Framework(framework, benchmark) => write!(out, "{framework}:{benchmark}"),
         }
     }
 }

@@ -183,14 +183,14 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn error<T>(text: &str, value: &Spanned<T>, reason: String) -> StudyError {
+pub(super) fn error<T>(text: &str, value: &Spanned<T>, reason: String) -> StudyError {
     StudyError {
         position: position(text, value.span().start),
         reason,
     }
 }
 
-fn position(text: &str, at: usize) -> StudyPosition {
+pub(super) fn position(text: &str, at: usize) -> StudyPosition {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;

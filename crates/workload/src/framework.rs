@@ -1,0 +1,168 @@
+//! Single benchmarks of benchmark frameworks: how they are listed, run alone
+//! and read.
+//!
+//! Values only: arguments to start a program with, and what its output means.
+//! What a benchmark prints is always turned into seconds per operation. Output
+//! must come through a pipe: two frameworks write their report to
+//! `/dev/stdout`, which empties a file first. Versions that were tried stand
+//! at each framework's module.
+
+mod criterion;
+mod error;
+mod go;
+mod google;
+mod jmh;
+mod json;
+mod pattern;
+mod pytest;
+mod time;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+pub use error::FrameworkError;
+
+/// A benchmark framework.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framework {
+    /// Criterion.rs, in a bench binary as `cargo bench --no-run` makes it.
+    Criterion,
+    /// Google Benchmark, for C++.
+    GoogleBenchmark,
+    /// Go's `testing`, in a binary as `go test -c` makes it.
+    Go,
+    /// Java Microbenchmark Harness, in a jar that `java -jar` runs.
+    Jmh,
+    /// The plugin `pytest-benchmark`, as `python3 -m pytest FILE` runs it.
+    Pytest,
+}
+
+impl Framework {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Criterion,
+        Self::GoogleBenchmark,
+        Self::Go,
+        Self::Jmh,
+        Self::Pytest,
+    ];
+
+    /// The name in files and messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Criterion => "criterion",
+            Self::GoogleBenchmark => "google-benchmark",
+            Self::Go => "go",
+            Self::Jmh => "jmh",
+            Self::Pytest => "pytest",
+        }
+    }
+
+    /// Arguments after the command that make it list its benchmarks.
+    #[must_use]
+    pub const fn list_arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Criterion => criterion::LIST,
+            Self::GoogleBenchmark => google::LIST,
+            Self::Go => go::LIST,
+            Self::Jmh => jmh::LIST,
+            Self::Pytest => pytest::LIST,
+        }
+    }
+
+    /// The benchmarks in what was listed on standard output, in its order and
+    /// each once. Standard error does not belong to it: every line of Google
+    /// Benchmark's list is a name.
+    ///
+    /// Go lists no sub-benchmarks and JMH no parameters: such a benchmark
+    /// stands for all of them.
+    ///
+    /// # Errors
+    /// [`FrameworkError::NothingListed`] where no benchmark is in it.
+    pub fn listed(self, output: &str) -> Result<Vec<String>, FrameworkError> {
+        let names = match self {
+            Self::Criterion => criterion::listed(output),
+            Self::GoogleBenchmark => google::listed(output),
+            Self::Go => go::listed(output),
+            Self::Jmh => jmh::listed(output),
+            Self::Pytest => pytest::listed(output),
+        };
+        let mut seen = BTreeSet::new();
+        let names: Vec<String> = names
+            .into_iter()
+            .filter(|name| seen.insert(*name))
+            .map(str::to_owned)
+            .collect();
+        if names.is_empty() {
+            return Err(FrameworkError::NothingListed(self.name()));
+        }
+        Ok(names)
+    }
+
+    /// Arguments after the command that run this benchmark alone and print
+    /// its figure. pytest runs more where the command names files or folders:
+    /// [`Self::command`] takes them out.
+    #[must_use]
+    pub fn run_arguments(self, benchmark: &str) -> Vec<String> {
+        match self {
+            Self::Criterion => criterion::run(benchmark),
+            Self::GoogleBenchmark => google::run(benchmark),
+            Self::Go => go::run(benchmark),
+            Self::Jmh => jmh::run(benchmark),
+            Self::Pytest => pytest::run(benchmark),
+        }
+    }
+
+    /// The command, program first, that runs this benchmark alone.
+    #[must_use]
+    pub fn command(self, command: &[String], benchmark: &str) -> Vec<String> {
+        let mut whole = match self {
+            Self::Pytest => pytest::without_selection(command, benchmark),
+            _ => command.to_vec(),
+        };
+        whole.extend(self.run_arguments(benchmark));
+        whole
+    }
+
+    /// Seconds per operation that the output gives for this benchmark; the
+    /// geometric mean where it stands for several (see [`Self::listed`]).
+    /// Standard error may follow in the output.
+    ///
+    /// # Errors
+    /// [`FrameworkError`] says why there is no such figure.
+    pub fn read(self, benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
+        match self {
+            Self::Criterion => criterion::read(benchmark, output),
+            Self::GoogleBenchmark => google::read(benchmark, output),
+            Self::Go => go::read(benchmark, output),
+            Self::Jmh => jmh::read(benchmark, output),
+            Self::Pytest => pytest::read(benchmark, output),
+        }
+    }
+}
+
+impl FromStr for Framework {
+    type Err = FrameworkError;
+
+    fn from_str(text: &str) -> Result<Self, FrameworkError> {
+        Self::ALL
+            .into_iter()
+            .find(|framework| framework.name() == text)
+            .ok_or_else(|| {
+                let known = Self::ALL.map(Self::name).join(", ");
+                FrameworkError::unknown(text, known)
+            })
+    }
+}
+
+impl fmt::Display for Framework {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+#[path = "framework_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! The JSON report in a program's output, whatever stands around it.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::error::FrameworkError;
+use super::time::number;
+
+/// Places that may be the beginning of the report; each is read once or twice.
+const MOST_TRIES: usize = 16;
+
+/// Reads the report that opens with `opening`, such as `[{`, before the first
+/// key `key`.
+pub(super) fn report<T: DeserializeOwned>(
+    framework: &'static str,
+    output: &str,
+    opening: &str,
+    key: &str,
+) -> Result<T, FrameworkError> {
+    let key = format!("\"{key}\"");
+    let begins = output
+        .match_indices(&key)
+        .filter_map(|(at, _)| begin(&output[..at], opening));
+    let mut error = FrameworkError::NoReport(framework);
+    for begin in begins.take(MOST_TRIES) {
+        let text = &output[begin..];
+        match parse(text).or_else(|_| parse(&without_bare_words(text))) {
+            Ok(report) => return Ok(report),
+            Err(reason) => error = FrameworkError::report(framework, &reason.to_string()),
+        }
+    }
+    Err(error)
+}
+
+/// Where the opening begins that a text ends with, white space aside.
+fn begin(before: &str, opening: &str) -> Option<usize> {
+    let mut rest = before;
+    for character in opening.chars().rev() {
+        rest = rest.trim_ascii_end().strip_suffix(character)?;
+    }
+    Some(rest.len())
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    T::deserialize(&mut serde_json::Deserializer::from_str(text))
+}
+
+/// Writes `null` for the numbers that JSON does not have: Python and Google
+/// Benchmark print them as they are.
+fn without_bare_words(text: &str) -> String {
+    let mut made = String::with_capacity(text.len());
+    for (index, part) in unescaped_quotes(text).enumerate() {
+        if index % 2 == 1 {
+            made.push_str(part);
+            continue;
+        }
+        let plain = part
+            .replace("-Infinity", "null")
+            .replace("Infinity", "null")
+            .replace("NaN", "null");
+        made.push_str(&plain);
+    }
+    made
+}
+
+/// Parts of a text, in turn outside and inside of strings; each but the last
+/// ends with a quote.
+fn unescaped_quotes(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_escaped = false;
+    text.split_inclusive(move |c| {
+        let ends = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        ends
+    })
+}
+
+/// A figure of a report: a number, also one in quotes.
+pub(super) fn figure(benchmark: &str, value: &Value) -> Result<f64, FrameworkError> {
+    match value {
+        Value::String(text) => number(benchmark, text),
+        other => other
+            .as_f64()
+            .ok_or_else(|| FrameworkError::not_a_number(benchmark, &kind(other))),
+    }
+}
+
+fn kind(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "[…]".to_owned(),
+        Value::Object(_) => "{…}".to_owned(),
+        plain => plain.to_string(),
+    }
+}

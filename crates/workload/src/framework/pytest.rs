@@ -1,0 +1,132 @@
+//! The pytest plugin `pytest-benchmark`, tried with 5.3.1 on pytest 9.2.0 and
+//! with 4.0.0 on pytest 7.4.4.
+//!
+//! `--collect-only` lists tests of all kinds; `--setup-plan` says which use
+//! the fixture `benchmark`, and runs none. A benchmark is named by its node
+//! id, such as `tests/bench.py::test_sum[8]`, relative to the folder that the
+//! command runs in, which must hold the file. An id adds to the files that a
+//! command names instead of choosing among them, so those are taken out; where
+//! others run all the same, the figure is refused. A command needs `-n 0`
+//! where a project's settings start pytest-xdist.
+//!
+//! The median round is read. A run takes about 1.5 s; `--benchmark-max-time
+//! 0.1` makes it shorter. The report holds every round, 43 bytes each and up
+//! to 200,000 by default; `--benchmark-min-time 0.0001` makes them fewer.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::error::FrameworkError;
+use super::json::{figure, report};
+use super::time::seconds;
+
+/// `--verbosity` and `--benchmark-enable` override what a project's settings
+/// add; `-q` would add to it.
+pub(super) const LIST: &[&str] = &[
+    "--setup-plan",
+    "--benchmark-only",
+    "--benchmark-enable",
+    "--verbosity=-1",
+    "--rootdir=.",
+];
+
+const RUN: [&str; 6] = [
+    "--benchmark-only",
+    "--benchmark-enable",
+    "--verbosity=-1",
+    "--rootdir=.",
+    "--benchmark-quiet",
+    "--benchmark-json=/dev/stdout",
+];
+
+/// Between a node id and the names of its fixtures.
+const FIXTURES: &str = " (fixtures used: ";
+
+#[derive(Deserialize)]
+struct Report {
+    #[serde(default)]
+    benchmarks: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    fullname: String,
+    stats: Stats,
+}
+
+#[derive(Deserialize)]
+struct Stats {
+    #[serde(default)]
+    median: Value,
+}
+
+pub(super) fn listed(output: &str) -> Vec<&str> {
+    output.lines().filter_map(planned).collect()
+}
+
+/// The node id in a line of the plan, where it is a benchmark's. One that
+/// begins with `::` is of a file above the folder and cannot be run.
+fn planned(line: &str) -> Option<&str> {
+    let (id, fixtures) = line.trim().strip_suffix(')')?.rsplit_once(FIXTURES)?;
+    let uses = |name: &str| fixtures.split(", ").any(|fixture| fixture == name);
+    let is_runnable = id.contains("::") && !id.starts_with("::");
+    (is_runnable && (uses("benchmark") || uses("benchmark_weave"))).then_some(id)
+}
+
+pub(super) fn run(benchmark: &str) -> Vec<String> {
+    let arguments = RUN.into_iter().chain([benchmark]);
+    arguments.map(str::to_owned).collect()
+}
+
+/// The command without the arguments that choose benchmarks: all files of
+/// Python after the word `pytest`, and what holds this benchmark.
+pub(super) fn without_selection(command: &[String], benchmark: &str) -> Vec<String> {
+    let is_pytest = |argument: &String| {
+        let name = argument.rsplit('/').next();
+        matches!(name, Some("pytest" | "py.test"))
+    };
+    let program = command.iter().position(is_pytest);
+    let is_file = |argument: &str| {
+        let file = argument.split("::").next().unwrap_or(argument);
+        program.is_some() && file.ends_with(".py") && !argument.starts_with('-')
+    };
+    let kept = command.iter().enumerate().filter(|(index, argument)| {
+        *index <= program.unwrap_or(0) || !(is_file(argument) || selects(argument, benchmark))
+    });
+    kept.map(|(_, argument)| argument.clone()).collect()
+}
+
+/// Does it name the benchmark's file, a folder above, or a part of its id?
+fn selects(argument: &str, benchmark: &str) -> bool {
+    let file = benchmark.split("::").next().unwrap_or(benchmark);
+    let plain = argument.strip_prefix("./").unwrap_or(argument);
+    if let Some(rest) = benchmark.strip_prefix(plain)
+        && plain.contains("::")
+    {
+        return rest.is_empty() || rest.starts_with("::") || rest.starts_with('[');
+    }
+    let plain = plain.trim_end_matches('/');
+    let ends = file.match_indices('/').map(|(at, _)| at);
+    let is_same = |path: &str| match argument.starts_with('/') {
+        true => plain
+            .strip_suffix(path)
+            .is_some_and(|before| before.ends_with('/')),
+        false => plain == path,
+    };
+    argument == "." || argument == "./" || ends.chain([file.len()]).any(|at| is_same(&file[..at]))
+}
+
+pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError> {
+    let report: Report = report("pytest-benchmark", output, "{", "machine_info")?;
+    let is_own = |entry: &&Entry| entry.fullname == benchmark;
+    let entry = report.benchmarks.iter().find(is_own);
+    let entry = entry.ok_or_else(|| FrameworkError::absent(benchmark))?;
+    if report.benchmarks.len() > 1 {
+        return Err(FrameworkError::not_alone(
+            benchmark,
+            report.benchmarks.len() - 1,
+        ));
+    }
+    let value = figure(benchmark, &entry.stats.median)?;
+    seconds(benchmark, value, "s")
+}

@@ -1,0 +1,70 @@
+//! Times and rates as frameworks print them, in seconds.
+
+use super::error::FrameworkError;
+
+/// Seconds of one unit.
+fn unit_s(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ps" => 1e-12,
+        "ns" => 1e-9,
+        // The micro sign and the Greek letter.
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        "hr" => 3600.0,
+        "day" => 86400.0,
+        _ => return None,
+    })
+}
+
+/// A time in seconds.
+pub(super) fn seconds(benchmark: &str, value: f64, unit: &str) -> Result<f64, FrameworkError> {
+    let unit_s = unit_s(unit).ok_or_else(|| FrameworkError::unit(benchmark, unit))?;
+    positive(benchmark, value * unit_s)
+}
+
+/// Seconds per operation of a rate, whose unit is what `ops/` stands before.
+pub(super) fn seconds_of_rate(
+    benchmark: &str,
+    rate: f64,
+    unit: &str,
+) -> Result<f64, FrameworkError> {
+    let unit_s = unit_s(unit).ok_or_else(|| FrameworkError::unit(benchmark, unit))?;
+    positive(benchmark, unit_s / rate)
+}
+
+/// A number as written.
+pub(super) fn number(benchmark: &str, text: &str) -> Result<f64, FrameworkError> {
+    let value = text.parse().ok().filter(|value: &f64| value.is_finite());
+    value.ok_or_else(|| FrameworkError::not_a_number(benchmark, text))
+}
+
+fn positive(benchmark: &str, seconds: f64) -> Result<f64, FrameworkError> {
+    if seconds > 0.0 && seconds.is_normal() {
+        return Ok(seconds);
+    }
+    Err(FrameworkError::not_positive(benchmark, seconds))
+}
+
+/// The geometric mean; `None` of nothing.
+pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
+    match values {
+        [] => None,
+        [one] => Some(*one),
+        _ => {
+            let logarithms: f64 = values.iter().map(|value| value.ln()).sum();
+            Some((logarithms / values.len() as f64).exp())
+        }
+    }
+}
+
+/// The median; `None` of nothing.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    if values.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some(f64::midpoint(values[values.len() / 2 - 1], upper))
+}

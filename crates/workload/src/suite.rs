@@ -1,0 +1,348 @@
+//! Suites: the benchmarks of a program, as TOML.
+//!
+//! ```toml
+//! build = "cargo build --release"   # run by sh in each build's folder
+//! min_effect = "1%"
+//!
+//! [[benchmark]]
+//! name = "compress"
+//! run = "./target/release/tool -9 big.txt"
+//!
+//! [[benchmark]]
+//! name = "server"
+//! run = "./target/release/load --seconds 2"
+//! metric = "regex:([0-9.]+) req/s higher"
+//! min_effect = "3%"
+//!
+//! [[benchmark]]
+//! adapter = "criterion"             # each of its benchmarks by itself
+//! run = "cargo bench --bench codec --"
+//! filter = "decode"
+//! ```
+//!
+//! Every mistake is reported with line and column.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::framework::Framework;
+use super::study_file::{StudyError, StudyPosition, error, position};
+use super::{Command, Metric, Pattern};
+
+/// Largest file, bytes.
+const LARGEST: usize = 1024 * 1024;
+/// Most benchmarks of a suite.
+pub const MOST_BENCHMARKS: usize = 1000;
+/// Longest name of a benchmark, characters.
+const LONGEST_NAME: usize = 200;
+/// Smallest effect of interest where the suite does not say.
+const USUAL_EFFECT: f64 = 0.01;
+
+/// The benchmarks of a program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suite {
+    /// Makes a build, by a shell in its folder; `None` where nothing is to be
+    /// made.
+    pub build: Option<String>,
+    /// Its entries, at least one.
+    pub benchmarks: Vec<SuiteEntry>,
+}
+
+/// A benchmark, or all that a framework has.
+#[derive(Debug, Clone)]
+pub struct SuiteEntry {
+    /// What is run, in the build's folder.
+    pub command: Command,
+    /// What it stands for.
+    pub content: SuiteContent,
+    /// Smallest slow-down of interest, as a share.
+    pub min_effect: f64,
+    /// A run that takes longer fails.
+    pub timeout: Option<Duration>,
+    /// Added to the inherited environment.
+    pub environment: Vec<(String, String)>,
+    /// Where it stands.
+    pub position: StudyPosition,
+}
+
+impl PartialEq for SuiteEntry {
+    fn eq(&self, other: &Self) -> bool {
+        self.command == other.command && self.position == other.position
+    }
+}
+
+/// What an entry stands for.
+#[derive(Debug, Clone)]
+pub enum SuiteContent {
+    /// One benchmark, the command itself.
+    Single {
+        /// Its name.
+        name: String,
+        /// Its figure.
+        metric: Metric,
+    },
+    /// Every benchmark of a framework.
+    Framework {
+        /// Which framework.
+        framework: Framework,
+        /// Only those whose name matches.
+        filter: Option<Pattern>,
+        /// Stands before their names; empty where none was given.
+        prefix: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSuite {
+    build: Option<Spanned<String>>,
+    min_effect: Option<Spanned<String>>,
+    #[serde(default)]
+    benchmark: Vec<Spanned<RawBenchmark>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawBenchmark {
+    name: Option<Spanned<String>>,
+    run: Spanned<String>,
+    adapter: Option<Spanned<String>>,
+    filter: Option<Spanned<String>>,
+    metric: Option<Spanned<String>>,
+    min_effect: Option<Spanned<String>>,
+    timeout: Option<Spanned<String>>,
+    #[serde(default)]
+    environment: std::collections::BTreeMap<String, String>,
+}
+
+/// The benchmarks of a suite file.
+///
+/// # Errors
+/// [`StudyError`] says what is wrong, and where.
+pub fn parse(text: &str) -> Result<Suite, StudyError> {
+    let whole = |reason: &str| StudyError {
+        position: StudyPosition { line: 1, column: 1 },
+        reason: reason.to_owned(),
+    };
+    if text.len() > LARGEST {
+        return Err(whole("larger than 1 MiB: this is not a suite"));
+    }
+    let raw: RawSuite = toml::from_str(text).map_err(|error| StudyError {
+        position: position(text, error.span().map_or(0, |span| span.start)),
+        reason: error.message().trim().replace(['\n', '\r'], " "),
+    })?;
+    if raw.benchmark.is_empty() {
+        return Err(whole("there is no benchmark: write [[benchmark]]"));
+    }
+    let usual = match &raw.min_effect {
+        Some(value) => effect(text, value)?,
+        None => USUAL_EFFECT,
+    };
+    let build = match &raw.build {
+        Some(value) if value.get_ref().trim().is_empty() => {
+            let reason = "build: it is empty (write build = \"make\", or leave it out)";
+            return Err(error(text, value, reason.to_owned()));
+        }
+        Some(value) => Some(value.get_ref().clone()),
+        None => None,
+    };
+    let mut benchmarks: Vec<SuiteEntry> = Vec::new();
+    for value in &raw.benchmark {
+        let entry = read_entry(text, value.get_ref(), usual)?;
+        let is_twin = |other: &SuiteEntry| match (&entry.content, &other.content) {
+            (SuiteContent::Single { name, .. }, SuiteContent::Single { name: other, .. }) => {
+                name == other
+            }
+            _ => false,
+        };
+        if let Some(name) = value.get_ref().name.as_ref()
+            && benchmarks.iter().any(is_twin)
+        {
+            let reason = format!("name: there is a benchmark '{}' already", name.get_ref());
+            return Err(error(text, name, reason));
+        }
+        benchmarks.push(entry);
+        if benchmarks.len() > MOST_BENCHMARKS {
+            let reason = format!("more than {MOST_BENCHMARKS} benchmarks");
+            return Err(error(text, &value.get_ref().run, reason));
+        }
+    }
+    Ok(Suite { build, benchmarks })
+}
+
+fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, StudyError> {
+    let command = Command::from_line(raw.run.get_ref())
+        .map_err(|why| error(text, &raw.run, format!("run: {why}")))?;
+    if let Some(mark) = command.shell_characters() {
+        let reason = format!("run: '{mark}' is for a shell: write run = \"sh -c '…'\"");
+        return Err(error(text, &raw.run, reason));
+    }
+    let timeout = match &raw.timeout {
+        None => None,
+        Some(value) => {
+            let time = humantime::parse_duration(value.get_ref()).ok();
+            let time = time.filter(|time| !time.is_zero());
+            let bad = || error(text, value, "timeout: write a time, such as 90s".to_owned());
+            Some(time.ok_or_else(bad)?)
+        }
+    };
+    Ok(SuiteEntry {
+        content: content(text, raw, &command)?,
+        command,
+        min_effect: match &raw.min_effect {
+            Some(value) => effect(text, value)?,
+            None => usual,
+        },
+        timeout,
+        environment: raw.environment.clone().into_iter().collect(),
+        position: position(text, raw.run.span().start),
+    })
+}
+
+fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteContent, StudyError> {
+    let name = match &raw.name {
+        None => String::new(),
+        Some(name) => checked_name(text, name)?,
+    };
+    let Some(adapter) = &raw.adapter else {
+        if let Some(filter) = &raw.filter {
+            let reason = "filter: only the benchmarks of an adapter can be filtered";
+            return Err(error(text, filter, reason.to_owned()));
+        }
+        let metric = match &raw.metric {
+            None => Metric::Wall,
+            Some(value) => value
+                .get_ref()
+                .parse()
+                .map_err(|why| error(text, value, format!("metric: {why}")))?,
+        };
+        return Ok(SuiteContent::Single {
+            name: match name.is_empty() {
+                true => command.to_string(),
+                false => name,
+            },
+            metric,
+        });
+    };
+    if let Some(metric) = &raw.metric {
+        let reason = "metric: an adapter reads its framework's own figure; leave it out";
+        return Err(error(text, metric, reason.to_owned()));
+    }
+    Ok(SuiteContent::Framework {
+        framework: adapter
+            .get_ref()
+            .parse()
+            .map_err(|why| error(text, adapter, format!("adapter: {why}")))?,
+        filter: match &raw.filter {
+            None => None,
+            Some(value) => Some(
+                Pattern::parse(value.get_ref())
+                    .map_err(|why| error(text, value, format!("filter: {why}")))?,
+            ),
+        },
+        prefix: name,
+    })
+}
+
+fn checked_name(text: &str, name: &Spanned<String>) -> Result<String, StudyError> {
+    let given = name.get_ref();
+    let reason = if given.trim().is_empty() {
+        "name: it is empty".to_owned()
+    } else if given.chars().count() > LONGEST_NAME {
+        format!("name: longer than {LONGEST_NAME} characters")
+    } else if given.chars().any(char::is_control) {
+        "name: it holds a control character".to_owned()
+    } else {
+        return Ok(given.clone());
+    };
+    Err(error(text, name, reason))
+}
+
+/// `1%` or `0.01`.
+fn effect(text: &str, value: &Spanned<String>) -> Result<f64, StudyError> {
+    let given = value.get_ref().trim();
+    let number = match given.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|value| value / 100.0),
+        None => given.parse(),
+    };
+    let share = number.ok().filter(|share| *share > 0.0 && *share < 1.0);
+    share.ok_or_else(|| {
+        let reason = "min_effect: write a share, such as \"2%\"".to_owned();
+        error(text, value, reason)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn benchmarks_are_read_with_what_they_inherit() {
+        let text = "build = \"make\"\nmin_effect = \"2%\"\n\
+            [[benchmark]]\nname = \"a\"\nrun = \"./a -x 'y z'\"\nenvironment = { N = \"1\" }\n\
+            [[benchmark]]\nrun = \"./b\"\nmetric = \"cpu\"\nmin_effect = \"0.5%\"\ntimeout = \"3s\"\n\
+            [[benchmark]]\nadapter = \"go\"\nrun = \"./pkg.test\"\nfilter = \"Encode\"\n";
+        let suite = parse(text).unwrap();
+        assert_eq!(suite.build.as_deref(), Some("make"));
+        let [a, b, go] = &suite.benchmarks[..] else {
+            panic!("{suite:?}")
+        };
+        assert_eq!(a.command.argv(), ["./a", "-x", "y z"]);
+        assert!((a.min_effect - 0.02).abs() < 1e-12);
+        assert_eq!(a.environment, [("N".to_owned(), "1".to_owned())]);
+        let SuiteContent::Single { name, metric } = &b.content else {
+            panic!("{b:?}")
+        };
+        assert_eq!((name.as_str(), metric.to_string().as_str()), ("./b", "cpu"));
+        assert!((b.min_effect - 0.005).abs() < 1e-12);
+        assert_eq!(b.timeout, Some(Duration::from_secs(3)));
+        assert!(matches!(
+            &go.content,
+            SuiteContent::Framework {
+                framework: Framework::Go,
+                filter: Some(_),
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn mistakes_are_reported_with_their_place() {
+        let check = |text: &str, place: &str, words: &str| {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(place) && error.contains(words), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        };
+        check("", "1:1", "no benchmark");
+        check("x", "1:", "");
+        check("[[benchmark]]\nrun = \"\"", "2:7", "empty");
+        check("[[benchmark]]\nrun = \"a | b\"", "2:7", "shell");
+        check("[[benchmark]]\nrun = \"a\"\nname = \" \"", "3:8", "empty");
+        let metric = "[[benchmark]]\nrun = \"a\"\nmetric = \"speed\"";
+        check(metric, "3:10", "not a metric");
+        let adapter = "[[benchmark]]\nrun = \"a\"\nadapter = \"junit\"";
+        check(adapter, "3:11", "adapter");
+        let filter = "[[benchmark]]\nrun = \"a\"\nfilter = \"x\"";
+        check(filter, "3:10", "adapter");
+        let both = "[[benchmark]]\nrun = \"a\"\nadapter = \"go\"\nmetric = \"cpu\"";
+        check(both, "4:10", "own figure");
+        let effect = "min_effect = \"0\"\n[[benchmark]]\nrun = \"a\"";
+        check(effect, "1:14", "min_effect");
+        let twice =
+            "[[benchmark]]\nname = \"a\"\nrun = \"x\"\n[[benchmark]]\nname = \"a\"\nrun = \"y\"";
+        check(twice, "5:8", "already");
+        check("[[benchmark]]\nrun = \"a\"\nwhen = 1", "3:1", "when");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(\\[\\[benchmark\\]\\]\n|name = \"[a-z]{0,3}\"\n|run = \"[a-z |']{0,5}\"\n|adapter = \"go\"\n|min_effect = \"[0-9.%]{0,4}\"\n|\\PC{0,6}){0,8}") {
+            if let Ok(suite) = parse(&text) {
+                prop_assert!(!suite.benchmarks.is_empty());
+            }
+        }
+    }
+}
