@@ -38,6 +38,9 @@ impl Stage {
         let server = Server::prepared(test, |folder| {
             certificates(folder);
             std::fs::write(folder.join("hba"), HBA).unwrap();
+            // The server runs as another user, whatever the umask.
+            let readable = std::fs::Permissions::from_mode(0o644);
+            std::fs::set_permissions(folder.join("hba"), readable).unwrap();
             drop(free);
             vec![
                 format!("port={port}"),
