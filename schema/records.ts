@@ -291,6 +291,43 @@ export interface FleetStatus {
   steps?: number | null;
 }
 
+/** Two builds over a suite of benchmarks. */
+export interface GateRecord {
+  /** The arguments of pinwise that it was made with. */
+  argv?: string[] | null;
+  /** What is compared with. */
+  base?: BuildRecord | null;
+  /** The benchmarks, in the order of the suite. */
+  benchmarks?: GateBenchmark[] | null;
+  /** Time from start to end, seconds. */
+  elapsed_s?: number | null;
+  /** What else is worth knowing, worst first. */
+  findings?: Finding[] | null;
+  /** What is judged. */
+  head?: BuildRecord | null;
+  /** Where it ran. */
+  host?: HostRecord | null;
+  /** Name under which it is stored. */
+  id?: string | null;
+  /** Version of pinwise that wrote it. */
+  pinwise_version?: string | null;
+  /** How it was planned. */
+  plan?: GatePlanRecord | null;
+  schema?: "pinwise.gate/1" | null;
+  /** Seed of the order of runs. */
+  seed?: number | null;
+  /** When it began, RFC 3339 in UTC. */
+  started?: string | null;
+  /** Why it ended; `null` while it runs or where it was killed. */
+  stopped?: Stopped | null;
+  /** Name of the suite. */
+  suite?: string | null;
+  /** Labels of the user's. */
+  tags?: string[] | null;
+  /** The result. */
+  verdict?: GateVerdict | null;
+}
+
 /** One run of a built-in workload. */
 export interface KernelRecord {
   /** Bytes moved as STREAM counts, where that is what is measured. */
@@ -1122,6 +1159,16 @@ export interface BenchKernel {
 
 /** How blocks count. */
 export type BlockScore = "weighted" | "rank" | (string & {});
+
+/** A build of the program. */
+export interface BuildRecord {
+  /** The commit, where it was a revision; `null` of a folder as it stands. */
+  commit?: string | null;
+  /** Folder that its benchmarks start in. */
+  folder?: string | null;
+  /** As on the command line: a folder or a revision. */
+  name?: string | null;
+}
 
 /** The thread that used most of a CPU. */
 export interface Busiest {
@@ -2028,6 +2075,82 @@ export interface GapOnChip {
   exceeds?: boolean | null;
   /** ns; `null` where the code does not say how many hints it is. */
   ns?: number | null;
+}
+
+/** A benchmark and what became of it. */
+export interface GateBenchmark {
+  /** Median figure of the base; `null` without a pair. */
+  base?: number | null;
+  /** The command, started in the build's folder. */
+  command?: string[] | null;
+  /** `ratio` with the first interval as a change of the figure. */
+  effect?: EffectRecord | null;
+  /** Median figure of the head. */
+  head?: number | null;
+  /** Upper end. */
+  high?: number | null;
+  /** Upper end of the interval of this benchmark alone: below 1 plus the smallest effect it passes. */
+  high_alone?: number | null;
+  /** Lower end of the interval that holds for all benchmarks and looks together; `null` with too few pairs. */
+  low?: number | null;
+  /** The figure. */
+  metric?: MetricRecord | null;
+  /** Smallest slow-down of interest, as a share: 0.01 is 1 %. */
+  min_effect?: number | null;
+  /** Its name, unique in the suite. */
+  name?: string | null;
+  /** What became of it. */
+  outcome?: GateOutcome | null;
+  /** Pairs of runs, in time order. */
+  pairs?: GatePair[] | null;
+  /** Why there is no verdict, where it is not a matter of time. */
+  problem?: string | null;
+  /** p-value adjusted for looks and for the suite by the rate of false discoveries (Benjamini and Hochberg); `null` with too few pairs. */
+  q?: number | null;
+  /** Cost of the head over that of the base; `null` without an estimate. */
+  ratio?: number | null;
+  /** The same as a full sentence. */
+  sentence?: string | null;
+}
+
+/** What a gate says. */
+export type GateDecision = "pass" | "fail" | "broken" | "undecided" | (string & {});
+
+/** What became of a benchmark. */
+export type GateOutcome = "slower" | "faster" | "passed" | "undecided" | "failed" | "missing" | "new" | (string & {});
+
+/** A run of each build, one right after the other. */
+export interface GatePair {
+  /** Start of the first run, seconds from the start of the gate. */
+  at_s?: number | null;
+  /** Figure of the base. */
+  base?: number | null;
+  /** Figure of the head. */
+  head?: number | null;
+  /** Did the head run first? */
+  head_first?: boolean | null;
+}
+
+/** How a gate was planned. */
+export interface GatePlanRecord {
+  /** Two-sided error: that any benchmark of the suite is called slower or faster that is not; and that the gate passes with one that is slower by its smallest effect. */
+  alpha?: number | null;
+  /** Budget in seconds. */
+  budget_s?: number | null;
+  /** Most pairs of runs per benchmark. */
+  max_pairs?: number | null;
+  /** How pairs count. */
+  score?: BlockScore | null;
+}
+
+/** The result of a gate. */
+export interface GateVerdict {
+  /** What to do; empty where nothing is to be done. */
+  advice?: string | null;
+  /** Which. */
+  decision?: GateDecision | null;
+  /** As a full sentence. */
+  sentence?: string | null;
 }
 
 /** Score of a group of kernels. */

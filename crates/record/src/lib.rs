@@ -27,6 +27,7 @@ mod coverage;
 mod diff;
 mod finding;
 mod fleet;
+mod gate;
 mod host;
 mod kernel;
 mod kind;
@@ -83,6 +84,10 @@ pub use fleet::{
     FleetAttribution, FleetCommon, FleetDiff, FleetFigure, FleetFigureChange, FleetGroup, FleetJob,
     FleetNode, FleetOutlier, FleetRecord, FleetReport, FleetSettingChange, FleetSide, FleetStatus,
     FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
+};
+pub use gate::{
+    BuildRecord, GATE_SCHEMA, GateBenchmark, GateDecision, GateOutcome, GatePair, GatePlanRecord,
+    GateRecord, GateVerdict,
 };
 pub use host::HostRecord;
 pub use kernel::{KERNEL_SCHEMA, KernelRecord, KernelSplit};

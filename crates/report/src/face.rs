@@ -17,6 +17,7 @@ const MOST_THREADS: usize = 20;
 pub fn text(record: &AnyRecord, palette: Palette) -> String {
     match record {
         AnyRecord::Comparison(record) => super::comparison(record, palette),
+        AnyRecord::Gate(record) => super::gate(record, palette),
         AnyRecord::Bench(record) => bench(record, palette),
         AnyRecord::Topology(record) => super::topology(&record.to_topology(), record, palette),
         AnyRecord::TopologyDiff(record) => super::topology_diff(record, palette),
@@ -59,6 +60,7 @@ pub fn text(record: &AnyRecord, palette: Palette) -> String {
 pub fn rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
     Ok(match record {
         AnyRecord::Comparison(record) => Some(export::run_rows(record)),
+        AnyRecord::Gate(record) => Some(super::gate_rows(record)),
         AnyRecord::Bench(record) => Some(bench::bench_rows(record)),
         AnyRecord::Trace(record) => Some(trace_rows::rows(record)?),
         AnyRecord::Search(record) => Some(search::search_rows(record)),

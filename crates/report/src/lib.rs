@@ -27,6 +27,7 @@ mod fleet;
 mod fleet_diff;
 mod fleet_node;
 mod fleet_status;
+mod gate;
 mod history;
 mod kernel;
 mod markup;
@@ -69,6 +70,7 @@ pub use fleet::fleet_report;
 pub use fleet_diff::fleet_diff;
 pub use fleet_node::{fleet_node, fleet_plan};
 pub use fleet_status::fleet_status;
+pub use gate::{gate, gate_markdown, gate_rows};
 pub use history::{Line, history};
 pub use kernel::{KernelRow, kernel, kernels};
 #[cfg(feature = "parquet")]

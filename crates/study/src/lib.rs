@@ -13,6 +13,7 @@ pub mod change;
 pub mod compare;
 pub mod doctor;
 pub mod fleet;
+pub mod gate;
 mod host;
 pub mod live;
 pub mod noise;

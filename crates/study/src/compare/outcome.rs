@@ -48,12 +48,17 @@ const NO_READING: MetricReading = MetricReading {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFailure {
     what: String,
+    /// The option of `compare` that would help; empty where none would.
+    hint: &'static str,
     stderr: String,
 }
 
 impl fmt::Display for RunFailure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.what)?;
+        if !self.hint.is_empty() {
+            write!(out, " ({})", self.hint)?;
+        }
         if !self.stderr.is_empty() {
             write!(out, "; its standard error ends with:\n{}", self.stderr)?;
         }
@@ -236,6 +241,7 @@ fn read_metric(
         Err(reason) => {
             let failure = RunFailure {
                 what: reason.to_string(),
+                hint: "",
                 stderr: String::new(),
             };
             (NO_READING, Some(failure))
@@ -249,7 +255,25 @@ impl RunFailure {
     pub fn of(run: &Run, workload: &Workload) -> Option<Self> {
         let what = how_it_failed(run, workload)?;
         let stderr = shown(&run.stderr_tail);
-        Some(Self { what, stderr })
+        let hint = match run.end {
+            End::Status(status) if status != 0 => "--ignore-failure accepts it",
+            End::TimedOut => "--timeout allows more",
+            _ => "",
+        };
+        let is_accepted = workload.success == SuccessRule::AnyStatus;
+        let is_status = matches!(run.end, End::Status(_));
+        Some(Self {
+            what,
+            hint: if is_accepted && is_status { "" } else { hint },
+            stderr,
+        })
+    }
+
+    /// The same for a command without such options.
+    #[must_use]
+    pub(crate) const fn without_hint(mut self) -> Self {
+        self.hint = "";
+        self
     }
 
     /// The run succeeded, but its output is not what it must be.
@@ -259,6 +283,7 @@ impl RunFailure {
                 "the output is wrong: its check says {}",
                 reason.replace('\n', "; ")
             ),
+            hint: "",
             stderr: String::new(),
         }
     }
@@ -271,14 +296,12 @@ fn how_it_failed(run: &Run, workload: &Workload) -> Option<String> {
         End::Status(_) if workload.success == SuccessRule::AnyStatus => {
             how_it_is_wrong(run, workload)
         }
-        End::Status(status) => Some(format!(
-            "'{command}' failed with exit status {status} (--ignore-failure accepts it)"
-        )),
+        End::Status(status) => Some(format!("'{command}' failed with exit status {status}")),
         End::Signal(signal) => Some(format!("'{command}' was killed by signal {signal}")),
         End::TimedOut => {
             let limit = workload.timeout.unwrap_or_default().as_secs_f64();
             Some(format!(
-                "'{command}' took longer than its time-out of {limit} s and was killed (--timeout allows more)"
+                "'{command}' took longer than its time-out of {limit} s and was killed"
             ))
         }
         End::NoFigure(why) => Some(why.clone()),

@@ -1,0 +1,233 @@
+//! What `gate` found: two builds of a program over a suite of benchmarks.
+//!
+//! Every benchmark keeps the pairs that its verdict rests on. A slow-down is
+//! claimed at a level shared by the whole suite; that a benchmark is *not*
+//! slower is claimed at the full level, since the gate passes only where all of
+//! them pass (an intersection-union test).
+
+use serde::{Deserialize, Serialize};
+
+use super::comparison::{BlockScore, Stopped};
+use super::finding::Finding;
+use super::host::HostRecord;
+use super::metric::{EffectRecord, MetricRecord};
+use super::named::named;
+use super::{Entry, StoredRecord};
+use pinwise_format::count;
+
+/// Schema of [`GateRecord`].
+pub const GATE_SCHEMA: &str = "pinwise.gate/1";
+
+/// Two builds over a suite of benchmarks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateRecord {
+    /// [`GATE_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// Version of pinwise that wrote it.
+    pub pinwise_version: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where it ran.
+    pub host: HostRecord,
+    /// The arguments of pinwise that it was made with.
+    pub argv: Vec<String>,
+    /// Name of the suite.
+    pub suite: String,
+    /// Seed of the order of runs.
+    pub seed: u64,
+    /// What is compared with.
+    pub base: BuildRecord,
+    /// What is judged.
+    pub head: BuildRecord,
+    /// How it was planned.
+    pub plan: GatePlanRecord,
+    /// The benchmarks, in the order of the suite.
+    pub benchmarks: Vec<GateBenchmark>,
+    /// The result.
+    pub verdict: GateVerdict,
+    /// What else is worth knowing, worst first.
+    pub findings: Vec<Finding>,
+    /// Why it ended; `null` while it runs or where it was killed.
+    pub stopped: Option<Stopped>,
+    /// Time from start to end, seconds.
+    pub elapsed_s: f64,
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// A build of the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct BuildRecord {
+    /// As on the command line: a folder or a revision.
+    pub name: String,
+    /// Folder that its benchmarks start in.
+    pub folder: String,
+    /// The commit, where it was a revision; `null` of a folder as it stands.
+    pub commit: Option<String>,
+}
+
+/// How a gate was planned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GatePlanRecord {
+    /// Two-sided error: that any benchmark of the suite is called slower or
+    /// faster that is not; and that the gate passes with one that is slower by
+    /// its smallest effect.
+    pub alpha: f64,
+    /// Budget in seconds.
+    pub budget_s: Option<f64>,
+    /// Most pairs of runs per benchmark.
+    pub max_pairs: Option<usize>,
+    /// How pairs count.
+    pub score: BlockScore,
+}
+
+named! {
+    /// What became of a benchmark.
+    GateOutcome {
+        /// Surely slower, and by the smallest effect or more as estimated: the
+        /// gate fails.
+        Slower = "slower",
+        /// Surely faster.
+        Faster = "faster",
+        /// Not slower by the smallest effect: it passes.
+        Passed = "passed",
+        /// Neither is sure.
+        Undecided = "undecided",
+        /// A run failed or had no figure: it cannot be judged.
+        Failed = "failed",
+        /// Only the base has it.
+        Missing = "missing",
+        /// Only the head has it: there is nothing to compare with.
+        New = "new",
+    }
+}
+
+/// A benchmark and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateBenchmark {
+    /// Its name, unique in the suite.
+    pub name: String,
+    /// The command, started in the build's folder.
+    pub command: Vec<String>,
+    /// The figure.
+    pub metric: MetricRecord,
+    /// Smallest slow-down of interest, as a share: 0.01 is 1 %.
+    pub min_effect: f64,
+    /// What became of it.
+    pub outcome: GateOutcome,
+    /// The same as a full sentence.
+    pub sentence: String,
+    /// Median figure of the base; `null` without a pair.
+    pub base: Option<f64>,
+    /// Median figure of the head.
+    pub head: Option<f64>,
+    /// Cost of the head over that of the base; `null` without an estimate.
+    pub ratio: Option<f64>,
+    /// Lower end of the interval that holds for all benchmarks and looks
+    /// together; `null` with too few pairs.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Upper end of the interval of this benchmark alone: below 1 plus the
+    /// smallest effect it passes.
+    pub high_alone: Option<f64>,
+    /// `ratio` with the first interval as a change of the figure.
+    pub effect: Option<EffectRecord>,
+    /// p-value adjusted for looks and for the suite by the rate of false
+    /// discoveries (Benjamini and Hochberg); `null` with too few pairs.
+    pub q: Option<f64>,
+    /// Pairs of runs, in time order.
+    pub pairs: Vec<GatePair>,
+    /// Why there is no verdict, where it is not a matter of time.
+    pub problem: Option<String>,
+}
+
+/// A run of each build, one right after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GatePair {
+    /// Start of the first run, seconds from the start of the gate.
+    pub at_s: f64,
+    /// Figure of the base.
+    pub base: f64,
+    /// Figure of the head.
+    pub head: f64,
+    /// Did the head run first?
+    pub head_first: bool,
+}
+
+named! {
+    /// What a gate says.
+    GateDecision {
+        /// No benchmark is slower by its smallest effect.
+        Pass = "pass",
+        /// A benchmark is slower.
+        Fail = "fail",
+        /// A benchmark could not be judged, and none is known to be slower.
+        Broken = "broken",
+        /// More time is needed.
+        Undecided = "undecided",
+    }
+}
+
+/// The result of a gate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateVerdict {
+    /// Which.
+    pub decision: GateDecision,
+    /// As a full sentence.
+    pub sentence: String,
+    /// What to do; empty where nothing is to be done.
+    pub advice: String,
+}
+
+impl GateRecord {
+    /// What it is about, in a few words.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let benchmarks = count(self.benchmarks.len(), "benchmark");
+        format!(
+            "{} against {}: {} ({benchmarks})",
+            self.head.name, self.base.name, self.suite
+        )
+    }
+
+    /// Benchmarks of which this became.
+    pub fn with(&self, outcome: &GateOutcome) -> impl Iterator<Item = &GateBenchmark> {
+        let benchmarks = self.benchmarks.iter();
+        benchmarks.filter(move |benchmark| benchmark.outcome == *outcome)
+    }
+}
+
+impl GateBenchmark {
+    /// Is it among the changes of the suite at this rate of false discoveries?
+    #[must_use]
+    pub fn is_change(&self, rate: f64) -> bool {
+        self.q.is_some_and(|q| q <= rate)
+    }
+}
+
+impl StoredRecord for GateRecord {
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.name(),
+            title: self.title(),
+            verdict: match self.stopped {
+                Some(_) => self.verdict.sentence.clone(),
+                None => String::new(),
+            },
+            is_complete: self.stopped.is_some(),
+        }
+    }
+}

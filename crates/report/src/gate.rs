@@ -1,0 +1,238 @@
+//! A gate as text, as Markdown for a pull request, and as rows.
+
+use super::comparison::{findings, place};
+use super::style::{Palette, paragraph, quantity, shortened, table, visible};
+use super::table::{Cell, Holds, Table};
+use pinwise_format::{count, duration, percent};
+use pinwise_record::{GateBenchmark, GateDecision, GateOutcome, GateRecord};
+use std::time::Duration;
+
+/// Longest name of a benchmark in the table, columns.
+const NAME_WIDTH: usize = 30;
+
+/// The whole gate for a terminal.
+#[must_use]
+pub fn gate(record: &GateRecord, palette: Palette) -> String {
+    let title = palette.strong(&shortened(&record.title(), super::WIDTH));
+    let verdict = match record.verdict.decision {
+        GateDecision::Pass => palette.good("PASS"),
+        GateDecision::Fail => palette.bad("FAIL"),
+        GateDecision::Broken => palette.bad("BROKEN"),
+        _ => palette.warn("UNDECIDED"),
+    };
+    let mut text = format!(
+        "{title}\n{}\n\n{verdict}\n{}\n",
+        shortened(&place(&record.host), super::WIDTH),
+        paragraph("", "", &record.verdict.sentence)
+    );
+    if !record.verdict.advice.is_empty() {
+        text.push_str(&format!("{}\n", paragraph("", "", &record.verdict.advice)));
+    }
+    let header = [
+        "benchmark",
+        record.base.name.as_str(),
+        record.head.name.as_str(),
+        "change",
+        "interval",
+        "pairs",
+        "verdict",
+    ];
+    let header = header.map(|word| shortened(word, 12));
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let rows = in_order(record).map(|benchmark| row(benchmark, record.plan.alpha));
+    text.push_str(&format!("\n{}", table(&header, rows.collect())));
+    for benchmark in in_order(record).filter(|benchmark| needs_words(benchmark)) {
+        text.push_str(&format!("{}\n", paragraph("  ", "  ", &benchmark.sentence)));
+    }
+    text.push_str(&findings(&record.findings, palette));
+    text.push_str(&format!("\n{}\n", palette.faint(&method(record))));
+    text
+}
+
+/// What needs attention first: slower, failed, undecided, then the rest in the
+/// order of the suite.
+fn in_order(record: &GateRecord) -> impl Iterator<Item = &GateBenchmark> {
+    let rank = |benchmark: &GateBenchmark| match benchmark.outcome {
+        GateOutcome::Slower => 0,
+        GateOutcome::Failed | GateOutcome::Missing => 1,
+        GateOutcome::Undecided => 2,
+        _ => 3,
+    };
+    let mut sorted: Vec<&GateBenchmark> = record.benchmarks.iter().collect();
+    sorted.sort_by_key(|benchmark| rank(benchmark));
+    sorted.into_iter()
+}
+
+/// Does its row leave something unsaid?
+fn needs_words(benchmark: &GateBenchmark) -> bool {
+    benchmark.problem.is_some() || benchmark.outcome == GateOutcome::Missing
+}
+
+fn row(benchmark: &GateBenchmark, rate: f64) -> Vec<String> {
+    let figure = |value: Option<f64>| match value {
+        Some(value) => quantity(value, &benchmark.metric.unit),
+        None => "–".to_owned(),
+    };
+    let [change, interval] = effect(benchmark);
+    vec![
+        shortened(&benchmark.name, NAME_WIDTH),
+        figure(benchmark.base),
+        figure(benchmark.head),
+        change,
+        interval,
+        benchmark.pairs.len().to_string(),
+        verdict(benchmark, rate),
+    ]
+}
+
+fn effect(benchmark: &GateBenchmark) -> [String; 2] {
+    let or_dash = |text: &str| match text {
+        "" => "–".to_owned(),
+        text => text.to_owned(),
+    };
+    let effect = benchmark.effect.as_ref();
+    [
+        effect.map_or_else(|| "–".to_owned(), |effect| or_dash(&effect.text)),
+        effect.map_or_else(|| "–".to_owned(), |effect| or_dash(&effect.interval)),
+    ]
+}
+
+/// The outcome in a word, with what is likely where it passed.
+fn verdict(benchmark: &GateBenchmark, rate: f64) -> String {
+    let metric = &benchmark.metric;
+    let word = |word: &str| visible(word);
+    match &benchmark.outcome {
+        GateOutcome::Slower => word(&metric.worse_word),
+        GateOutcome::Faster => word(&metric.better_word),
+        GateOutcome::Passed if benchmark.is_change(rate) => {
+            let is_better = benchmark.ratio.is_some_and(|ratio| ratio < 1.0);
+            let change = match is_better {
+                true => &metric.better_word,
+                false => &metric.worse_word,
+            };
+            format!("passed ({})", word(change))
+        }
+        other => word(other.as_str()),
+    }
+}
+
+fn method(record: &GateRecord) -> String {
+    let pairs = record.benchmarks.iter().map(|b| b.pairs.len()).sum();
+    let elapsed = Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default();
+    format!(
+        "{} in {}; error over the suite {}",
+        count(pairs, "pair"),
+        duration(elapsed),
+        percent(record.plan.alpha)
+    )
+}
+
+/// Where a comment of a pull request is found again.
+const MARKER: &str = "<!-- pinwise gate -->";
+
+/// A comment for a pull request: the verdict, what needs attention, and the
+/// whole table folded.
+#[must_use]
+pub fn gate_markdown(record: &GateRecord) -> String {
+    let sign = match record.verdict.decision {
+        GateDecision::Pass => "✅",
+        GateDecision::Fail => "❌",
+        GateDecision::Broken => "⚠️",
+        _ => "❔",
+    };
+    let mut text = format!(
+        "{MARKER}\n### {sign} {}\n\n{}\n",
+        cell(&record.title()),
+        cell(&record.verdict.sentence)
+    );
+    if !record.verdict.advice.is_empty() {
+        text.push_str(&format!("\n{}\n", cell(&record.verdict.advice)));
+    }
+    let is_quiet = |benchmark: &&GateBenchmark| {
+        matches!(benchmark.outcome, GateOutcome::Passed) && !benchmark.is_change(record.plan.alpha)
+    };
+    let (quiet, loud): (Vec<_>, Vec<_>) = in_order(record).partition(is_quiet);
+    if !loud.is_empty() {
+        text.push_str(&format!("\n{}", markdown_table(record, &loud)));
+    }
+    for benchmark in loud.iter().filter(|benchmark| needs_words(benchmark)) {
+        text.push_str(&format!("\n{}\n", cell(&benchmark.sentence)));
+    }
+    if !quiet.is_empty() {
+        text.push_str(&format!(
+            "\n<details><summary>{} without a change</summary>\n\n{}\n</details>\n",
+            count(quiet.len(), "benchmark"),
+            markdown_table(record, &quiet)
+        ));
+    }
+    for finding in &record.findings {
+        text.push_str(&format!("\n{}\n", cell(&finding.sentence)));
+    }
+    text.push_str(&format!(
+        "\n<sub>{}; {}. pinwise {}</sub>\n",
+        cell(&method(record)),
+        cell(&place(&record.host)),
+        cell(&record.pinwise_version)
+    ));
+    text
+}
+
+/// Text that no Markdown or HTML of a name can break out of.
+fn cell(text: &str) -> String {
+    let escaped = visible(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('|', "\\|");
+    let mut text = String::new();
+    for c in escaped.chars() {
+        if matches!(c, '`' | '*' | '_' | '[' | ']' | '@') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
+}
+
+fn markdown_table(record: &GateRecord, benchmarks: &[&GateBenchmark]) -> String {
+    let mut text = format!(
+        "| benchmark | {} | {} | change | interval | pairs | verdict |\n|:---|---:|---:|---:|:---|---:|:---|\n",
+        cell(&record.base.name),
+        cell(&record.head.name)
+    );
+    for benchmark in benchmarks {
+        let mut cells = row(benchmark, record.plan.alpha);
+        cells[0].clone_from(&benchmark.name);
+        let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    text
+}
+
+/// One row per pair.
+#[must_use]
+pub fn gate_rows(record: &GateRecord) -> Table {
+    let mut table = Table::new([
+        ("benchmark", Holds::Text),
+        ("pair", Holds::Whole),
+        ("at_s", Holds::Number),
+        ("first", Holds::Text),
+        ("base", Holds::Number),
+        ("head", Holds::Number),
+        ("unit", Holds::Text),
+    ]);
+    for benchmark in &record.benchmarks {
+        for (number, pair) in benchmark.pairs.iter().enumerate() {
+            table.push([
+                Cell::text(&benchmark.name),
+                Cell::whole(number),
+                Cell::number(pair.at_s),
+                Cell::text(if pair.head_first { "head" } else { "base" }),
+                Cell::number(pair.base),
+                Cell::number(pair.head),
+                Cell::text(&benchmark.metric.unit),
+            ]);
+        }
+    }
+    table
+}

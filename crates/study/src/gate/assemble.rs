@@ -1,0 +1,200 @@
+//! Puts a gate's record together.
+
+use std::time::Duration;
+
+use super::measured::Measured;
+use super::{GatePlan, PlannedBenchmark, words};
+use pinwise_record::{
+    Finding, GATE_SCHEMA, GateBenchmark, GateDecision, GateOutcome, GatePlanRecord, GateRecord,
+    GateVerdict, HostRecord, MetricRecord, Severity, Stopped,
+};
+use pinwise_stats::describe::quantile;
+use pinwise_stats::discovery;
+use pinwise_stats::regression::Standing;
+
+/// The record before the first run.
+pub(super) fn opening(plan: &GatePlan, host: HostRecord) -> GateRecord {
+    GateRecord {
+        schema: GATE_SCHEMA.to_owned(),
+        id: plan.id.clone(),
+        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: plan.started.clone(),
+        host,
+        argv: plan.argv.clone(),
+        suite: plan.suite.clone(),
+        seed: plan.seed,
+        base: plan.base.clone(),
+        head: plan.head.clone(),
+        plan: GatePlanRecord {
+            alpha: plan.alpha,
+            budget_s: plan.budget.map(|budget| budget.as_secs_f64()),
+            max_pairs: plan.max_pairs,
+            score: plan.score.into(),
+        },
+        benchmarks: plan.benchmarks.iter().map(not_measured).collect(),
+        verdict: GateVerdict {
+            decision: GateDecision::Undecided,
+            sentence: "Undecided: the gate has not finished.".to_owned(),
+            advice: String::new(),
+        },
+        findings: Vec::new(),
+        stopped: None,
+        elapsed_s: 0.0,
+        tags: plan.tags.clone(),
+    }
+}
+
+fn not_measured(benchmark: &PlannedBenchmark) -> GateBenchmark {
+    let outcome = match (&benchmark.base, &benchmark.head) {
+        (Some(_), None) => GateOutcome::Missing,
+        (None, Some(_)) => GateOutcome::New,
+        _ => GateOutcome::Undecided,
+    };
+    let either = benchmark.head.as_ref().or(benchmark.base.as_ref());
+    GateBenchmark {
+        name: benchmark.name.clone(),
+        command: either.map_or(Vec::new(), |w| w.command.argv().to_vec()),
+        metric: MetricRecord::new(&benchmark.metric, &benchmark.unit),
+        min_effect: benchmark.min_effect,
+        outcome,
+        sentence: String::new(),
+        base: None,
+        head: None,
+        ratio: None,
+        low: None,
+        high: None,
+        high_alone: None,
+        effect: None,
+        q: None,
+        pairs: Vec::new(),
+        problem: None,
+    }
+}
+
+/// What is known so far of every benchmark.
+pub(super) fn fill(
+    record: &mut GateRecord,
+    plan: &GatePlan,
+    states: &[Option<Measured>],
+    elapsed: Duration,
+) {
+    record.elapsed_s = elapsed.as_secs_f64();
+    let names = [record.base.name.clone(), record.head.name.clone()];
+    for (entry, state) in record.benchmarks.iter_mut().zip(states) {
+        if let Some(state) = state {
+            fill_one(entry, state);
+        }
+    }
+    adjust(&mut record.benchmarks, states);
+    let benchmarks = record.benchmarks.iter_mut();
+    for ((entry, state), planned) in benchmarks.zip(states).zip(&plan.benchmarks) {
+        entry.sentence = match state {
+            Some(state) => words::sentence(entry, state, planned, plan, &names),
+            None => words::of_one_build(entry, &names),
+        };
+    }
+}
+
+fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
+    entry.pairs.clone_from(&state.pairs);
+    let median = |figure: fn(&pinwise_record::GatePair) -> f64| {
+        let figures: Vec<f64> = state.pairs.iter().map(figure).collect();
+        (!figures.is_empty()).then(|| quantile(&figures, 0.5))
+    };
+    entry.base = median(|pair| pair.base);
+    entry.head = median(|pair| pair.head);
+    entry.problem.clone_from(&state.failed);
+    entry.outcome = match (&state.failed, state.standing()) {
+        (Some(_), _) => GateOutcome::Failed,
+        (None, Standing::Slower) => GateOutcome::Slower,
+        (None, Standing::Faster) => GateOutcome::Faster,
+        (None, Standing::Passed) => GateOutcome::Passed,
+        (None, Standing::Undecided) => GateOutcome::Undecided,
+    };
+    let Some(look) = &state.look else { return };
+    let end = |log_ratio: f64| Some(log_ratio.exp()).filter(|ratio| ratio.is_finite());
+    let contrast = &look.shared;
+    let ratio = contrast.estimate.exp();
+    let low = end(contrast.interval.low).filter(|low| *low > 0.0);
+    let high = end(contrast.interval.high);
+    let (low, high) = low.zip(high).unzip();
+    entry.ratio = Some(ratio);
+    (entry.low, entry.high) = (low, high);
+    let alone = look.alone.as_ref().unwrap_or(contrast);
+    entry.high_alone = end(alone.interval.high);
+    entry.effect = Some(entry.metric.effect(ratio, low, high));
+}
+
+/// The rate of false discoveries at which each would be among those named.
+fn adjust(entries: &mut [GateBenchmark], states: &[Option<Measured>]) {
+    let p_value = |state: &Option<Measured>| -> f64 {
+        let look = state.as_ref().and_then(|state| state.look.as_ref());
+        look.map_or(f64::NAN, |look| look.shared.p_adjusted)
+    };
+    let p_values: Vec<f64> = states.iter().map(p_value).collect();
+    for (entry, q) in entries.iter_mut().zip(discovery::adjusted(&p_values)) {
+        entry.q = q.is_finite().then_some(q);
+    }
+}
+
+/// The result.
+pub(super) fn close(
+    record: &mut GateRecord,
+    plan: &GatePlan,
+    states: &[Option<Measured>],
+    stopped: Stopped,
+) {
+    record.stopped = Some(stopped);
+    let has = |outcome: GateOutcome| record.with(&outcome).next().is_some();
+    let decision = if has(GateOutcome::Slower) {
+        GateDecision::Fail
+    } else if has(GateOutcome::Failed) || has(GateOutcome::Missing) {
+        GateDecision::Broken
+    } else if has(GateOutcome::Undecided) || !states.iter().any(Option::is_some) {
+        GateDecision::Undecided
+    } else {
+        GateDecision::Pass
+    };
+    record.verdict = GateVerdict {
+        sentence: words::verdict(record, &decision),
+        advice: words::advice(record, plan, states, &decision),
+        decision,
+    };
+    record.findings = findings(record);
+}
+
+/// Figures that differ by more than this many times are hardly of one unit.
+const OTHER_UNIT: f64 = 50.0;
+
+fn findings(record: &GateRecord) -> Vec<Finding> {
+    let far = |benchmark: &&GateBenchmark| {
+        let ratio = benchmark.ratio.unwrap_or(1.0);
+        ratio.max(1.0 / ratio) > OTHER_UNIT
+    };
+    let units = record.benchmarks.iter().filter(far).map(|benchmark| {
+        let sentence = format!(
+            "{}: the figures differ by a factor of {:.0}: did their unit change?",
+            benchmark.name,
+            benchmark.ratio.map_or(1.0, |ratio| ratio.max(1.0 / ratio))
+        );
+        let advice = "Look at what both builds print.";
+        Finding::new("unit", Severity::Warning, sentence, advice)
+            .with("ratio", benchmark.ratio.unwrap_or(1.0))
+    });
+    let mut found: Vec<Finding> = units.collect();
+    let new: Vec<&str> = record
+        .with(&GateOutcome::New)
+        .map(|benchmark| benchmark.name.as_str())
+        .collect();
+    if !new.is_empty() {
+        let sentence = format!(
+            "{} has benchmarks that {} has not: {}.",
+            record.head.name,
+            record.base.name,
+            new.join(", ")
+        );
+        found.push(Finding::new("new", Severity::Note, sentence, ""));
+    }
+    found.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
+    found
+}

@@ -1,0 +1,358 @@
+//! Carries a gate out: rounds over the benchmarks that are open, until all are
+//! decided or the budget is spent.
+
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::assemble;
+use super::measured::{BASE, HEAD, Measured, Pair};
+use super::{GatePlan, GateProgress, Observer};
+use crate::compare::{Moment, PADDING, Trial};
+use pinwise_machine::{Machine, MachineError, Output};
+use pinwise_record::{GateRecord, Phase, RunRecord, Stopped};
+use pinwise_stats::regression::{Regression, Standing};
+
+/// Carries a plan out.
+///
+/// # Errors
+/// [`MachineError`] where nothing can be run at all. Benchmarks that fail and
+/// interruptions are no errors: the record says so.
+pub fn run(
+    plan: &GatePlan,
+    machine: &mut dyn Machine,
+    observer: &mut dyn Observer,
+) -> Result<GateRecord, MachineError> {
+    let (topology, _) = machine.topology()?;
+    let host = crate::host::host_record(machine, &topology);
+    let mut record = assemble::opening(plan, host);
+    observer.begin(&record);
+    let mut engine = Engine::new(plan, machine, observer);
+    let stopped = engine.carry_out(&mut record)?;
+    for (state, &more) in engine.states.iter_mut().zip(&engine.more) {
+        if let Some(state) = state {
+            state.close(stopped, more);
+        }
+    }
+    let elapsed = engine.machine.now().saturating_sub(engine.started);
+    assemble::fill(&mut record, plan, &engine.states, elapsed);
+    assemble::close(&mut record, plan, &engine.states, stopped);
+    Ok(record)
+}
+
+struct Engine<'a> {
+    plan: &'a GatePlan,
+    machine: &'a mut dyn Machine,
+    observer: &'a mut dyn Observer,
+    order: ChaCha8Rng,
+    started: Duration,
+    /// By benchmark; `None` where only one build has it.
+    states: Vec<Option<Measured>>,
+    /// Pairs that each might still get.
+    more: Vec<usize>,
+    /// The benchmark and the build that ran last.
+    last: Option<(usize, usize)>,
+}
+
+/// What became of a turn.
+enum Turn {
+    /// The benchmark is decided now, or has failed.
+    Over,
+    /// It is not.
+    Open,
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl<'a> Engine<'a> {
+    fn new(
+        plan: &'a GatePlan,
+        machine: &'a mut dyn Machine,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        let started = machine.now().saturating_sub(plan.spent_before);
+        let both = |benchmark: &&super::PlannedBenchmark| benchmark.both().is_some();
+        let judged = plan.benchmarks.iter().filter(both).count();
+        let states = plan.benchmarks.iter().map(|benchmark| {
+            let question = benchmark.question(plan);
+            let regression = Regression::new(question, judged);
+            benchmark.both().map(|_| Measured::new(regression))
+        });
+        Self {
+            states: states.collect(),
+            more: vec![0; plan.benchmarks.len()],
+            order: ChaCha8Rng::seed_from_u64(plan.seed),
+            last: None,
+            plan,
+            machine,
+            observer,
+            started,
+        }
+    }
+
+    fn carry_out(&mut self, record: &mut GateRecord) -> Result<Stopped, MachineError> {
+        loop {
+            let open = self.open();
+            if open.is_empty() {
+                return Ok(Stopped::Precision);
+            }
+            let mut turn = self.worth_running(&open);
+            turn.retain(|&index| self.may_begin(index));
+            if turn.is_empty() {
+                let is_out_of_runs = |&index: &usize| self.pairs_left(index) == 0;
+                return Ok(match open.iter().all(is_out_of_runs) {
+                    true => Stopped::Runs,
+                    false => Stopped::Budget,
+                });
+            }
+            turn.shuffle(&mut self.order);
+            for index in turn {
+                if !self.may_begin(index) {
+                    continue;
+                }
+                match self.turn(index)? {
+                    Turn::Open => {}
+                    Turn::Interrupted => return Ok(Stopped::Interrupted),
+                    Turn::Over => {
+                        assemble::fill(record, self.plan, &self.states, self.elapsed());
+                        self.observer.decided(&record.benchmarks[index]);
+                    }
+                }
+            }
+            assemble::fill(record, self.plan, &self.states, self.elapsed());
+            self.observer.round(record);
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.machine.now().saturating_sub(self.started)
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        let budget = self.plan.budget?;
+        Some(budget.saturating_sub(self.elapsed()))
+    }
+
+    /// Benchmarks that are not decided.
+    fn open(&self) -> Vec<usize> {
+        let states = self.states.iter().enumerate();
+        let is_open = |state: &Measured| state.is_open();
+        states
+            .filter(|(_, state)| state.as_ref().is_some_and(is_open))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    fn pairs_left(&self, index: usize) -> usize {
+        let done = self.states[index].as_ref().map_or(0, |s| s.pairs.len());
+        let most = self.plan.max_pairs.unwrap_or(usize::MAX);
+        most.saturating_sub(done)
+    }
+
+    /// May another pair begin? None does that would not end within the budget.
+    fn may_begin(&self, index: usize) -> bool {
+        let state = self.states[index].as_ref();
+        let Some(state) = state.filter(|state| state.is_open()) else {
+            return false;
+        };
+        let pair_s = state.pair_s().unwrap_or(0.0);
+        let left = self.time_left();
+        let is_left = left.is_none_or(|left| !left.is_zero() && left.as_secs_f64() >= pair_s);
+        is_left && self.pairs_left(index) > 0
+    }
+
+    /// Those of the open benchmarks that the time left is spent on: all of them
+    /// while it may be enough for all; else those nearest to a verdict. Which
+    /// build was which does not enter.
+    fn worth_running(&self, open: &[usize]) -> Vec<usize> {
+        let Some(left) = self.time_left() else {
+            return open.to_vec();
+        };
+        let needed = |&index: &usize| {
+            let state = self.states[index].as_ref()?;
+            let delta = self.plan.benchmarks[index].min_effect.ln_1p();
+            Some((index, state.needed_s(delta)?))
+        };
+        let Some(mut needed) = open.iter().map(needed).collect::<Option<Vec<_>>>() else {
+            return open.to_vec();
+        };
+        needed.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let mut sum_s = 0.0;
+        let fits = |(_, needed_s): &&(usize, f64)| {
+            sum_s += needed_s;
+            sum_s <= left.as_secs_f64()
+        };
+        let chosen: Vec<usize> = needed.iter().take_while(fits).map(|(i, _)| *i).collect();
+        match chosen.is_empty() {
+            true => open.to_vec(),
+            false => chosen,
+        }
+    }
+
+    /// Pairs that a benchmark may still get where all that are open share the
+    /// time that is left.
+    fn pairs_to_come(&self, index: usize) -> usize {
+        let by_runs = self.pairs_left(index);
+        let Some(left) = self.time_left() else {
+            return by_runs;
+        };
+        let states = self.states.iter().flatten();
+        let round_s: f64 = states
+            .filter(|state| state.is_open())
+            .filter_map(Measured::pair_s)
+            .sum();
+        by_runs.min(floor(left.as_secs_f64() / round_s.max(1e-9)))
+    }
+
+    /// Both builds once, in random order.
+    fn turn(&mut self, index: usize) -> Result<Turn, MachineError> {
+        let mut order = [BASE, HEAD];
+        order.shuffle(&mut self.order);
+        let before = self.last.filter(|(other, _)| *other == index);
+        let began = self.machine.now();
+        let mut runs: [Option<RunRecord>; 2] = [None, None];
+        for (slot, &build) in order.iter().enumerate() {
+            self.show_progress(index);
+            let run = match self.one_run(index, build, slot) {
+                Ok(run) => run,
+                Err(MachineError::Interrupted) => return Ok(Turn::Interrupted),
+                Err(error) if slot == 0 && self.is_first_run() => return Err(error),
+                Err(error) => Err(error.to_string()),
+            };
+            self.last = Some((index, build));
+            match run {
+                Ok(run) => runs[build] = Some(run),
+                Err(why) => {
+                    let name = &[&self.plan.base, &self.plan.head][build].name;
+                    if let Some(state) = &mut self.states[index] {
+                        state.failed = Some(format!("it fails in {name}: {why}"));
+                    }
+                    return Ok(Turn::Over);
+                }
+            }
+        }
+        let duration = self.machine.now().saturating_sub(began);
+        let pair = runs_to_pair(&runs).map(|pair| Pair {
+            order,
+            before: before.map(|(_, build)| build),
+            at: began.saturating_sub(self.started),
+            ..pair
+        });
+        if let Some(state) = &mut self.states[index] {
+            state.spend(duration);
+        }
+        let Some(pair) = pair else {
+            return Ok(Turn::Open);
+        };
+        let more = self.pairs_to_come(index);
+        self.more[index] = more;
+        let state = self.states[index].as_mut();
+        let is_over = state.is_some_and(|state| state.take(&pair, more));
+        Ok(if is_over { Turn::Over } else { Turn::Open })
+    }
+
+    fn is_first_run(&self) -> bool {
+        self.last.is_none()
+    }
+
+    fn one_run(
+        &mut self,
+        index: usize,
+        build: usize,
+        slot: usize,
+    ) -> Result<Result<RunRecord, String>, MachineError> {
+        let benchmark = &self.plan.benchmarks[index];
+        let Some(workloads) = benchmark.both() else {
+            return Ok(Err("only one build has it".to_owned()));
+        };
+        let state = self.states[index].as_ref();
+        let is_warm = state.is_some_and(|state| state.is_warm);
+        let moment = Moment {
+            phase: match is_warm {
+                true => Phase::Confirmation,
+                false => Phase::Warmup,
+            },
+            block: state.map_or(0, |state| state.pairs.len()),
+            order: slot,
+            block_runs: 2,
+            at: Duration::ZERO,
+        };
+        let trial = Trial {
+            workload: workloads[build],
+            place: &self.plan.place,
+            binding: None,
+            offline: None,
+            metric: &benchmark.metric,
+            output: match benchmark.metric.needs_output() {
+                true => Output::Keep,
+                false => Output::Discard,
+            },
+            padding: self.order.random_range(0..PADDING),
+        };
+        let (record, failure) = trial.carry_out(self.machine, moment, self.started)?;
+        Ok(match failure {
+            Some(failure) => Err(one_line(&failure.without_hint().to_string())),
+            None => Ok(record),
+        })
+    }
+
+    fn show_progress(&mut self, index: usize) {
+        let states = || self.states.iter().flatten();
+        let fraction = self.plan.budget.map_or(0.0, |budget| {
+            self.elapsed().as_secs_f64() / budget.as_secs_f64().max(1e-9)
+        });
+        let progress = GateProgress {
+            fraction: fraction.min(1.0),
+            left_s: self
+                .time_left()
+                .map_or(f64::INFINITY, |left| left.as_secs_f64()),
+            benchmark: &self.plan.benchmarks[index].name,
+            decided: states().filter(|state| !state.is_open()).count(),
+            benchmarks: self.states.len(),
+            slower: states()
+                .filter(|state| state.standing() == Standing::Slower)
+                .count(),
+        };
+        self.observer.progress(&progress);
+    }
+}
+
+/// What a program said when it failed, in one line.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    lines.join(" ")
+}
+
+/// The runs of both builds, base first, as a pair; `None` where a quota on CPU
+/// time held one back, and nothing of the pair counts.
+fn runs_to_pair(runs: &[Option<RunRecord>; 2]) -> Option<Pair> {
+    let [Some(base), Some(head)] = runs else {
+        return None;
+    };
+    let is_throttled = |run: &RunRecord| run.throttled.is_some_and(|times| times > 0);
+    if is_throttled(base) || is_throttled(head) {
+        return None;
+    }
+    let share = |run: &RunRecord| Some(run.foreign_cpu_s? / run.wall_s);
+    let load = share(base).zip(share(head)).map(|(a, b)| (a + b) / 2.0);
+    Some(Pair {
+        figures: [base.metric.value?, head.metric.value?],
+        costs: [base.metric.cost?, head.metric.cost?],
+        order: [BASE, HEAD],
+        before: None,
+        load: load.filter(|load| load.is_finite()),
+        at: Duration::ZERO,
+    })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of pairs; the cast saturates"
+)]
+fn floor(value: f64) -> usize {
+    value.max(0.0).floor() as usize
+}

@@ -1,0 +1,134 @@
+//! Two builds of a program over a suite of benchmarks: is any of them slower?
+//!
+//! Benchmarks take turns in rounds: in each round every benchmark that is still
+//! open runs once in each build, one right after the other, in random order.
+//! Those that are decided stop, and where time is short those that it can decide
+//! go first. [`GatePlan`] says what is compared, [`run`] carries it out.
+
+mod assemble;
+mod engine;
+mod measured;
+mod words;
+
+use std::time::Duration;
+
+use pinwise_placement::Realised;
+use pinwise_record::{BuildRecord, GateBenchmark, GateRecord};
+use pinwise_stats::confirm::{Question, Score};
+use pinwise_stats::judge::Judge;
+use pinwise_workload::{Better, Metric, Workload};
+
+pub use engine::run;
+
+/// Two builds and what is asked of them.
+#[derive(Debug, Clone)]
+pub struct GatePlan {
+    /// What is compared with.
+    pub base: BuildRecord,
+    /// What is judged.
+    pub head: BuildRecord,
+    /// Name of the suite.
+    pub suite: String,
+    /// The benchmarks; at least one that both builds have.
+    pub benchmarks: Vec<PlannedBenchmark>,
+    /// Where all of them run.
+    pub place: Realised,
+    /// Two-sided error over the whole suite.
+    pub alpha: f64,
+    /// Time for everything.
+    pub budget: Option<Duration>,
+    /// Time of the budget that the making of the plan took.
+    pub spent_before: Duration,
+    /// Most pairs of runs per benchmark.
+    pub max_pairs: Option<usize>,
+    /// How pairs count.
+    pub score: Score,
+    /// Seed of the order of runs.
+    pub seed: u64,
+    /// Name under which the record is stored.
+    pub id: String,
+    /// When it begins, RFC 3339.
+    pub started: String,
+    /// The arguments that it was made of; empty where no command line did.
+    pub argv: Vec<String>,
+    /// Labels of the user's.
+    pub tags: Vec<String>,
+}
+
+/// A benchmark as each build has it.
+#[derive(Debug, Clone)]
+pub struct PlannedBenchmark {
+    /// Unique in the suite.
+    pub name: String,
+    /// What the base runs; `None` where it does not have the benchmark.
+    pub base: Option<Workload>,
+    /// What the head runs, likewise.
+    pub head: Option<Workload>,
+    /// The figure.
+    pub metric: Metric,
+    /// Unit of the figure where the metric has none; empty where unknown.
+    pub unit: String,
+    /// Smallest slow-down of interest, as a share.
+    pub min_effect: f64,
+}
+
+impl PlannedBenchmark {
+    /// What both builds run, base first; `None` where one does not have it.
+    const fn both(&self) -> Option<[&Workload; 2]> {
+        match (&self.base, &self.head) {
+            (Some(base), Some(head)) => Some([base, head]),
+            _ => None,
+        }
+    }
+
+    fn question(&self, plan: &GatePlan) -> Question {
+        Question {
+            judge: Judge::Typical,
+            score: plan.score,
+            alpha: plan.alpha,
+            delta: self.min_effect.ln_1p(),
+            is_rate: self.metric.better() == Better::Higher,
+        }
+    }
+}
+
+/// Where a gate stands.
+#[derive(Debug, Clone, Copy)]
+pub struct GateProgress<'a> {
+    /// Share of the budget used, 0 to 1.
+    pub fraction: f64,
+    /// Expected seconds until the end of the budget; infinite without one.
+    pub left_s: f64,
+    /// The benchmark that runs next.
+    pub benchmark: &'a str,
+    /// Benchmarks that are decided.
+    pub decided: usize,
+    /// Benchmarks in all.
+    pub benchmarks: usize,
+    /// Those of them found slower.
+    pub slower: usize,
+}
+
+/// Who watches a gate.
+pub trait Observer {
+    /// The gate begins; the record has its plan and no pairs yet.
+    fn begin(&mut self, _record: &GateRecord) {}
+
+    /// A run is about to begin.
+    fn progress(&mut self, _progress: &GateProgress<'_>) {}
+
+    /// A benchmark is decided, or has failed.
+    fn decided(&mut self, _benchmark: &GateBenchmark) {}
+
+    /// A round is over; the record as it stands.
+    fn round(&mut self, _record: &GateRecord) {}
+}
+
+/// Nobody watches.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unwatched;
+
+impl Observer for Unwatched {}
+
+#[cfg(test)]
+mod tests;

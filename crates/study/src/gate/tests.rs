@@ -1,0 +1,164 @@
+use super::*;
+use pinwise_placement::Placement;
+use pinwise_record::{GateDecision, GateOutcome, Stopped};
+use pinwise_sim::SimulatedMachine;
+use pinwise_workload::Command;
+
+const MACHINE: &str = r#"
+topology = "core:2 pu:1"
+[workload.default]
+base_s = 0.05
+[workload."head/slow"]
+base_s = 0.0525
+[workload."head/fast"]
+base_s = 0.045
+[workload."head/broken"]
+base_s = 0.05
+exit = 1
+[noise]
+kind = "lognormal"
+sd = 0.01
+"#;
+
+fn workload(build: &str, program: &str) -> Workload {
+    let command = Command::from_line(program).unwrap();
+    Workload {
+        folder: Some(build.into()),
+        ..Workload::new(command)
+    }
+}
+
+fn build(name: &str) -> BuildRecord {
+    BuildRecord {
+        name: name.to_owned(),
+        folder: name.to_owned(),
+        commit: None,
+    }
+}
+
+fn planned(program: &str) -> PlannedBenchmark {
+    PlannedBenchmark {
+        name: program.to_owned(),
+        base: Some(workload("base", program)),
+        head: Some(workload("head", program)),
+        metric: Metric::Wall,
+        unit: String::new(),
+        min_effect: 0.01,
+    }
+}
+
+fn plan(benchmarks: Vec<PlannedBenchmark>, budget_s: u64, seed: u64) -> GatePlan {
+    let topology = pinwise_topology::Topology::from_synthetic("core:2 pu:1").unwrap();
+    GatePlan {
+        base: build("base"),
+        head: build("head"),
+        suite: "suite.toml".to_owned(),
+        benchmarks,
+        place: Placement::os_default().realise(&topology).unwrap(),
+        alpha: 0.05,
+        budget: Some(Duration::from_secs(budget_s)),
+        spent_before: Duration::ZERO,
+        max_pairs: None,
+        score: Score::default(),
+        seed,
+        id: "gate".to_owned(),
+        started: String::new(),
+        argv: Vec::new(),
+        tags: Vec::new(),
+    }
+}
+
+fn gate(benchmarks: Vec<PlannedBenchmark>, budget_s: u64, seed: u64) -> GateRecord {
+    let mut machine = SimulatedMachine::from_text("test", MACHINE, seed).unwrap();
+    let plan = plan(benchmarks, budget_s, seed);
+    run(&plan, &mut machine, &mut Unwatched).unwrap()
+}
+
+fn outcome<'a>(record: &'a GateRecord, name: &str) -> &'a GateOutcome {
+    let benchmark = record.benchmarks.iter().find(|b| b.name == name).unwrap();
+    &benchmark.outcome
+}
+
+#[test]
+fn a_slower_benchmark_fails_the_gate_and_the_others_are_decided() {
+    let suite = ["same", "slow", "fast", "other"].map(planned).to_vec();
+    let record = gate(suite, 60, 1);
+    assert_eq!(record.verdict.decision, GateDecision::Fail);
+    assert_eq!(*outcome(&record, "slow"), GateOutcome::Slower);
+    // Whether it is faster need not be sure for it to pass.
+    assert_ne!(*outcome(&record, "fast"), GateOutcome::Slower);
+    assert!(record.benchmarks[2].is_change(0.05), "{record:?}");
+    for name in ["same", "other"] {
+        assert_eq!(*outcome(&record, name), GateOutcome::Passed, "{record:?}");
+    }
+    assert_eq!(record.stopped, Some(Stopped::Precision));
+    let sentence = &record.verdict.sentence;
+    assert!(
+        sentence.starts_with("1 of 4 benchmarks is slower: slow by "),
+        "{sentence}"
+    );
+    let slow = &record.benchmarks[1];
+    assert!(slow.low.unwrap() < 1.05 && slow.high.unwrap() > 1.05);
+}
+
+#[test]
+fn suites_without_a_change_pass_and_raise_few_alarms() {
+    let mut passed = 0;
+    for seed in 0..30 {
+        let suite = ["a", "b", "c", "d", "e"].map(planned).to_vec();
+        let record = gate(suite, 60, seed);
+        assert_ne!(record.verdict.decision, GateDecision::Broken);
+        passed += usize::from(record.verdict.decision == GateDecision::Pass);
+    }
+    assert!(passed > 26, "{passed}");
+}
+
+#[test]
+fn a_gate_that_cannot_decide_says_so_and_keeps_its_budget() {
+    let record = gate(["a", "b", "c"].map(planned).to_vec(), 3, 1);
+    assert_eq!(record.verdict.decision, GateDecision::Undecided);
+    assert_eq!(record.stopped, Some(Stopped::Budget));
+    assert!(record.elapsed_s <= 3.0, "{}", record.elapsed_s);
+    let sentence = &record.verdict.sentence;
+    assert!(sentence.starts_with("Undecided: 3 of 3"), "{sentence}");
+    assert!(
+        record.verdict.advice.contains("--budget"),
+        "{:?}",
+        record.verdict
+    );
+}
+
+#[test]
+fn what_cannot_be_judged_is_named_and_the_rest_decided() {
+    let mut suite = ["same", "broken", "gone", "new"].map(planned).to_vec();
+    suite[2].head = None;
+    suite[3].base = None;
+    let record = gate(suite, 60, 1);
+    assert_eq!(*outcome(&record, "same"), GateOutcome::Passed);
+    assert_eq!(*outcome(&record, "broken"), GateOutcome::Failed);
+    assert_eq!(*outcome(&record, "gone"), GateOutcome::Missing);
+    assert_eq!(*outcome(&record, "new"), GateOutcome::New);
+    assert_eq!(record.verdict.decision, GateDecision::Broken);
+    let problem = record.benchmarks[1].problem.as_deref().unwrap();
+    assert!(problem.starts_with("it fails in head: "), "{problem}");
+    assert!(record.findings.iter().any(|found| found.check == "new"));
+}
+
+#[test]
+fn runs_of_both_builds_alternate_at_random() {
+    let record = gate(["same"].map(planned).to_vec(), 30, 1);
+    let pairs = &record.benchmarks[0].pairs;
+    let first = pairs.iter().filter(|pair| pair.head_first).count();
+    assert!(first > 0 && first < pairs.len());
+    assert!(pairs.windows(2).all(|two| two[0].at_s < two[1].at_s));
+}
+
+#[test]
+fn the_most_pairs_that_were_allowed_are_not_exceeded() {
+    let mut machine = SimulatedMachine::from_text("test", MACHINE, 1).unwrap();
+    let mut plan = plan(["a", "b"].map(planned).to_vec(), 600, 1);
+    plan.max_pairs = Some(7);
+    let record = run(&plan, &mut machine, &mut Unwatched).unwrap();
+    assert_eq!(record.stopped, Some(Stopped::Runs));
+    assert!(record.benchmarks.iter().all(|b| b.pairs.len() == 7));
+}

@@ -1,0 +1,229 @@
+//! What a gate says, in sentences.
+
+use std::time::Duration;
+
+use super::measured::Measured;
+use super::{GatePlan, PlannedBenchmark};
+use pinwise_format::{count, duration, percent, percent_range};
+use pinwise_record::{Direction, GateBenchmark, GateDecision, GateOutcome, GateRecord, words};
+use pinwise_stats::verdict::{self, ROOM, Setting};
+
+/// Benchmarks that a sentence names.
+const NAMED: usize = 3;
+
+/// What became of a benchmark that both builds have; notes what withholds its
+/// verdict.
+pub(super) fn sentence(
+    entry: &mut GateBenchmark,
+    state: &Measured,
+    planned: &PlannedBenchmark,
+    plan: &GatePlan,
+    names: &[String; 2],
+) -> String {
+    let name = &entry.name.clone();
+    let pairs = count(entry.pairs.len(), "pair");
+    let worse = &entry.metric.worse_word;
+    match &entry.outcome {
+        GateOutcome::Failed => format!("{name}: {}.", entry.problem.as_deref().unwrap_or("?")),
+        GateOutcome::Slower => format!("{name} is {worse} by {} ({pairs}).", sizes(entry)),
+        GateOutcome::Faster => format!(
+            "{name} is {} by {} ({pairs}).",
+            entry.metric.better_word,
+            sizes(entry)
+        ),
+        GateOutcome::Passed => format!(
+            "{name} is not {worse} by {} or more{}: {} ({pairs}).",
+            percent(entry.min_effect),
+            likely(entry, plan.alpha),
+            change(entry)
+        ),
+        _ => undecided(entry, state, planned, plan, names),
+    }
+}
+
+fn undecided(
+    entry: &mut GateBenchmark,
+    state: &Measured,
+    planned: &PlannedBenchmark,
+    plan: &GatePlan,
+    names: &[String; 2],
+) -> String {
+    let name = &entry.name.clone();
+    let Some(look) = &state.look else {
+        let least = state.least_pairs();
+        return format!(
+            "{name} is undecided: {} of the {least} that a verdict needs.",
+            count(entry.pairs.len(), "pair")
+        );
+    };
+    let contrast = look.alone.as_ref().unwrap_or(&look.shared);
+    let setting = Setting {
+        names,
+        baseline: 0,
+        delta: entry.min_effect.ln_1p(),
+        words: words(&planned.metric),
+        is_rate: entry.metric.better == Direction::Higher,
+        judge: planned.question(plan).judge,
+        resolution: None,
+        least: state.least_pairs(),
+        spent: Duration::ZERO,
+    };
+    let caveat = verdict::caveat(contrast, &setting);
+    entry.problem.clone_from(&caveat);
+    let caveat = caveat.map_or_else(String::new, |caveat| format!(", but {caveat}"));
+    let pairs = count(look.pairs, "pair");
+    format!("{name} is undecided: {}{caveat} ({pairs}).", change(entry))
+}
+
+/// ` and likely faster`, where it is among the changes of the suite at this rate
+/// of false discoveries.
+fn likely(entry: &GateBenchmark, rate: f64) -> String {
+    let metric = &entry.metric;
+    let word = match entry.ratio {
+        Some(ratio) if ratio < 1.0 => &metric.better_word,
+        _ => &metric.worse_word,
+    };
+    match entry.is_change(rate) {
+        true => format!(" but likely {word}"),
+        false => String::new(),
+    }
+}
+
+/// `−0.3 % (−0.9 to +0.4 %)`.
+fn change(entry: &GateBenchmark) -> String {
+    match &entry.effect {
+        None => "no estimate yet".to_owned(),
+        Some(effect) if effect.interval.is_empty() => format!("{}, no interval yet", effect.text),
+        Some(effect) => format!("{} ({})", effect.text, effect.interval),
+    }
+}
+
+/// `2.1–4.0 %`, without a sign.
+fn sizes(entry: &GateBenchmark) -> String {
+    let effect = entry.effect.as_ref();
+    let ends = effect.and_then(|effect| effect.low.zip(effect.high));
+    let Some((low, high)) = ends else {
+        return effect.map_or_else(String::new, |effect| effect.text.clone());
+    };
+    let (low, high) = (low.abs() / 100.0, high.abs() / 100.0);
+    percent_range(low.min(high), low.max(high))
+}
+
+/// A benchmark that only one build has.
+pub(super) fn of_one_build(entry: &GateBenchmark, names: &[String; 2]) -> String {
+    let [base, head] = names;
+    match entry.outcome {
+        GateOutcome::Missing => format!("{}: {base} has it, {head} does not.", entry.name),
+        _ => format!("{}: {head} has it, {base} does not.", entry.name),
+    }
+}
+
+/// The result as a sentence.
+pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
+    let all = record.benchmarks.len();
+    let of_all = |number: usize| match (number, all) {
+        (1, 1) => "The benchmark".to_owned(),
+        _ => format!("{number} of {}", count(all, "benchmark")),
+    };
+    let is = |number: usize| if number == 1 { "is" } else { "are" };
+    match decision {
+        GateDecision::Fail => {
+            let slower: Vec<&GateBenchmark> = record.with(&GateOutcome::Slower).collect();
+            let named = slower.iter().take(NAMED);
+            let named = named.map(|entry| format!("{} by {}", entry.name, sizes(entry)));
+            let mut named: Vec<String> = named.collect();
+            if slower.len() > NAMED {
+                named.push(format!("{} more", slower.len() - NAMED));
+            }
+            format!(
+                "{} {} {}: {}.",
+                of_all(slower.len()),
+                is(slower.len()),
+                slower[0].metric.worse_word,
+                named.join(", ")
+            )
+        }
+        GateDecision::Broken => {
+            let broken = |entry: &&GateBenchmark| {
+                matches!(entry.outcome, GateOutcome::Failed | GateOutcome::Missing)
+            };
+            let broken: Vec<&GateBenchmark> = record.benchmarks.iter().filter(broken).collect();
+            let first = broken.first().map_or("", |entry| entry.sentence.as_str());
+            format!(
+                "{} could not be judged, and none is known to be slower. {first}",
+                of_all(broken.len())
+            )
+        }
+        GateDecision::Pass => {
+            let judged = record.benchmarks.iter();
+            let judged = judged.filter(|entry| entry.outcome != GateOutcome::New);
+            format!(
+                "No benchmark is slower{}: {} passed.",
+                limit(record),
+                judged.count()
+            )
+        }
+        _ => {
+            let open: Vec<&GateBenchmark> = record.with(&GateOutcome::Undecided).collect();
+            let worst = open.iter().filter_map(|entry| entry.high_alone);
+            let worst = worst.fold(f64::NEG_INFINITY, f64::max);
+            let worst = match worst.is_finite() {
+                true => format!(", by up to {}", percent(worst - 1.0)),
+                false => String::new(),
+            };
+            format!(
+                "Undecided: {} may be slower{worst}; none is known to be.",
+                of_all(open.len()).to_lowercase()
+            )
+        }
+    }
+}
+
+/// ` by 1 % or more`, where all benchmarks have the same limit.
+fn limit(record: &GateRecord) -> String {
+    let first = record.benchmarks.first().map_or(0.0, |b| b.min_effect);
+    let is_same = |entry: &GateBenchmark| (entry.min_effect - first).abs() < 1e-12;
+    match record.benchmarks.iter().all(is_same) {
+        true => format!(" by {} or more", percent(first)),
+        false => " by its smallest effect or more".to_owned(),
+    }
+}
+
+/// More than anybody waits for.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// What to do.
+pub(super) fn advice(
+    record: &GateRecord,
+    plan: &GatePlan,
+    states: &[Option<Measured>],
+    decision: &GateDecision,
+) -> String {
+    match decision {
+        GateDecision::Fail => {
+            "Look at the change, or run the gate again: what is slower is slower again.".to_owned()
+        }
+        GateDecision::Broken => "Mend what fails, or leave it out of the suite.".to_owned(),
+        GateDecision::Undecided => {
+            let states = states.iter().zip(&plan.benchmarks);
+            let open = states.filter_map(|(state, benchmark)| {
+                let state = state.as_ref().filter(|state| state.is_open())?;
+                state.needed_s(benchmark.min_effect.ln_1p())
+            });
+            let needed_s = ROOM * open.sum::<f64>();
+            let needed = Duration::try_from_secs_f64(needed_s).unwrap_or(Duration::MAX);
+            match needed_s > 0.0 && needed <= LONG {
+                true => format!(
+                    "About {} more decide them (--budget); or accept a larger smallest effect (--min-effect).",
+                    duration(needed)
+                ),
+                false if record.stopped.is_none() => String::new(),
+                false => {
+                    "Give it a longer --budget, or accept a larger smallest effect (--min-effect)."
+                        .to_owned()
+                }
+            }
+        }
+        _ => String::new(),
+    }
+}
