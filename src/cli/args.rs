@@ -7,6 +7,7 @@
 mod apply;
 mod compare;
 mod fleet;
+mod gate;
 mod generate;
 mod kernels;
 mod profile;
@@ -35,6 +36,7 @@ pub(super) use fleet::{
     FleetNodeArgs, FleetReportArgs, FleetResumeArgs, FleetSimulateArgs, FleetStatusArgs,
     FleetSubmitArgs,
 };
+pub(super) use gate::{GateArgs, Undecided};
 pub(super) use generate::{CompletionsArgs, GenerateArgs, Generated};
 pub(super) use kernels::{
     BenchAction, BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite,
@@ -182,6 +184,8 @@ pub enum Command {
     Compare(Box<CompareArgs>),
     /// Find the best of very many placements in a few runs
     Search(Box<SearchArgs>),
+    /// Judge a change: two builds over a suite of benchmarks
+    Gate(Box<GateArgs>),
     /// Measure built-in workloads: scaling, SMT, memory, caches
     Bench(Box<BenchArgs>),
     /// Show how the CPUs are wired, as reported and as measured
@@ -223,7 +227,7 @@ is changed.")]
 
 /// The commands by what they are for, in the order of the help.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Ask", &["compare", "search", "bench"]),
+    ("Ask", &["compare", "search", "gate", "bench"]),
     (
         "Look",
         &["topology", "doctor", "trace", "top", "profile", "spin"],

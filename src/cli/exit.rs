@@ -13,6 +13,8 @@ pub enum Exit {
     Error,
     /// Undecided where a verdict was required.
     Undecided,
+    /// `git bisect` should try another commit.
+    Skip,
     /// Interrupted; partial results were kept and shown.
     Interrupted,
     /// The command of `run` is there but cannot be executed.
@@ -39,6 +41,7 @@ impl Exit {
             Self::GateFailed => 1,
             Self::Error => 2,
             Self::Undecided => 3,
+            Self::Skip => 125,
             Self::Interrupted => 130,
             // As shells have it.
             Self::NotExecutable => 126,

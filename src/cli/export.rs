@@ -18,11 +18,14 @@ pub(super) fn in_form(format: Format, record: &AnyRecord, id: &str) -> anyhow::R
         (Format::Markdown, AnyRecord::Comparison(record)) => {
             Form::Markdown.render(record)?.into_bytes()
         }
+        (Format::Markdown, AnyRecord::Gate(record)) => {
+            pinwise_report::gate_markdown(record).into_bytes()
+        }
         (Format::Hyperfine, AnyRecord::Comparison(record)) => {
             Form::Hyperfine.render(record)?.into_bytes()
         }
         (Format::Markdown | Format::Hyperfine, _) => bail!(
-            "record {id} is a {kind}: --format json or csv (Markdown and hyperfine's JSON are of comparisons)"
+            "record {id} is a {kind}: --format json or csv (Markdown is of comparisons and gates, hyperfine's JSON of comparisons)"
         ),
         (Format::Svg, _) => pinwise_report::picture(record)
             .with_context(|| {

@@ -15,6 +15,7 @@ mod exit;
 mod export;
 mod files;
 mod fleet;
+mod gate;
 mod generate;
 mod history;
 mod host;
@@ -177,6 +178,7 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
             None => search::search(global, &args, terminal),
             Some(SearchAction::Predict(args)) => predict::predict(global, args, terminal),
         },
+        Command::Gate(args) => gate::gate(global, &args, terminal),
         Command::Bench(args) => match &args.action {
             None => bench::bench(global, &args, terminal),
             Some(BenchAction::Kernel(args)) => kernel::kernel(global, args, terminal),

@@ -14,6 +14,7 @@ use pinwise_report::visible;
 use pinwise_stats::confirm::{Contrast, Decision};
 use pinwise_stats::verdict::gain;
 use pinwise_study::compare::Progress;
+use pinwise_study::gate::GateProgress;
 use pinwise_study::probe::Step;
 use pinwise_study::search::Progress as Searching;
 
@@ -79,6 +80,12 @@ impl ProgressLine {
         self.set_message(&of_search(progress));
     }
 
+    /// A gate, and what it has found.
+    pub(super) fn show_gate(&mut self, progress: &GateProgress<'_>) {
+        self.bar.set_position(steps(progress.fraction));
+        self.set_message(&of_gate(progress));
+    }
+
     /// A part of an experiment that is not a comparison.
     pub(super) fn show_part(&mut self, what: &str, done: usize, all: usize) {
         self.bar
@@ -127,6 +134,20 @@ fn message(progress: &Progress<'_>) -> String {
     // Last, since a narrow terminal cuts the end.
     for interval in intervals(progress) {
         text.push_str(&format!(" · {interval}"));
+    }
+    text
+}
+
+fn of_gate(progress: &GateProgress<'_>) -> String {
+    let mut text = format!(
+        "{} of {} decided, {} slower: {} runs",
+        progress.decided,
+        progress.benchmarks,
+        progress.slower,
+        visible(progress.benchmark)
+    );
+    if let Ok(left) = Duration::try_from_secs_f64(progress.left_s) {
+        text.push_str(&format!(" · at most {} left", duration(left)));
     }
     text
 }

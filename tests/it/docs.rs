@@ -197,8 +197,8 @@ impl Stage {
 
 /// README and the guides, in the order in which they are read: what one shows
 /// may need what another left.
-const GUIDES: [&str; 9] = [
-    "search", "wiring", "trace", "spin", "machine", "apply", "cluster", "page", "daily",
+const GUIDES: [&str; 10] = [
+    "gate", "search", "wiring", "trace", "spin", "machine", "apply", "cluster", "page", "daily",
 ];
 
 fn guides() -> Vec<String> {
@@ -238,6 +238,10 @@ fn quick(line: &str) -> String {
     let line = line.split("  #").next().unwrap().trim();
     let line = line.split("   #").next().unwrap().trim();
     let line = line.split(" > ").next().unwrap().trim();
+    // Builds that are only named, on a machine where that is enough.
+    if line.starts_with("pinwise gate ") && !line.contains("--machine") {
+        return format!("{line} --machine sim:builds.toml --undecided pass --max-pairs 7");
+    }
     if line.contains("--measure") && !line.contains("--machine") {
         let line = line.replace("--watch 60s", "--watch 500ms");
         return format!("{line} --wiring-only --budget 200ms");

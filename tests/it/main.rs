@@ -28,6 +28,7 @@ mod fleet_report;
 mod fleet_simulate;
 mod fleet_slurm;
 mod fleet_trust;
+mod gate;
 mod kernels;
 mod ladder;
 mod library;

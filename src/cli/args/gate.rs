@@ -1,0 +1,106 @@
+//! Arguments of `gate`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::values::{parse_count, parse_duration, parse_margin, parse_tag, parse_whole};
+
+/// `pinwise gate`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise gate main . --suite bench.toml
+  pinwise gate ../before ../after --suite bench.toml --budget 5m
+  pinwise gate v1.4 v1.5 --suite bench.toml --export-markdown comment.md
+  git bisect run pinwise gate v1.4 . --suite bench.toml --bisect
+
+A suite is a file:
+  build = \"cargo build --release\"
+  [[benchmark]]
+  name = \"compress\"
+  run = \"./target/release/tool -9 big.txt\"
+  [[benchmark]]
+  adapter = \"criterion\"
+  run = \"cargo bench --bench codec --\"
+
+Exit status: 0 nothing is slower; 1 a benchmark is slower; 2 error, or one could
+not be judged; 3 undecided.")]
+pub struct GateArgs {
+    /// What is compared with: a folder with a build, or a revision of the git
+    /// repository here, which is built in the user's cache folder
+    #[arg(value_name = "BASE")]
+    pub base: String,
+    /// What is judged, likewise; `.` is this folder as it stands
+    #[arg(value_name = "HEAD")]
+    pub head: String,
+    /// The benchmarks: a file in TOML
+    #[arg(long, value_name = "FILE", help_heading = "What is compared")]
+    pub suite: PathBuf,
+    /// Only benchmarks whose name matches this regular expression
+    #[arg(long, value_name = "PATTERN", help_heading = "What is compared")]
+    pub filter: Option<String>,
+    /// Where all benchmarks run
+    #[arg(
+        long,
+        value_name = "PLACEMENT",
+        default_value = "os-default",
+        help_heading = "What is compared"
+    )]
+    pub place: String,
+    /// Run no build command: both folders hold builds already
+    #[arg(long, help_heading = "What is compared")]
+    pub no_build: bool,
+    /// Time for the runs, without building [default: 10m, unless --max-pairs is
+    /// given]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Effort")]
+    pub budget: Option<Duration>,
+    /// Most pairs of runs per benchmark
+    #[arg(long, short = 'r', value_name = "N", value_parser = parse_count, help_heading = "Effort")]
+    pub max_pairs: Option<usize>,
+    /// Smallest slow-down of interest [default: the suite's, else 1%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin, help_heading = "Effort")]
+    pub min_effect: Option<f64>,
+    /// Seed of the order of runs; repeats it [default: random, recorded]
+    #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>, help_heading = "Effort")]
+    pub seed: Option<u64>,
+    /// What an undecided gate exits with
+    #[arg(
+        long,
+        value_enum,
+        value_name = "STATUS",
+        default_value = "status3",
+        help_heading = "Exit status"
+    )]
+    pub undecided: Undecided,
+    /// Exit as `git bisect run` understands it: 0 good, 1 bad, 125 skip, where
+    /// it is undecided, does not build or cannot be judged
+    #[arg(long, conflicts_with = "undecided", help_heading = "Exit status")]
+    pub bisect: bool,
+    /// Write the record
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub export_json: Option<PathBuf>,
+    /// Write one line per pair of runs
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub export_csv: Option<PathBuf>,
+    /// Write a comment for a pull request
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub export_markdown: Option<PathBuf>,
+    /// Write an HTML page to open or to send
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub report: Option<PathBuf>,
+    /// Label the record
+    #[arg(long = "tag", value_name = "TAG", value_parser = parse_tag, help_heading = "Results")]
+    pub tags: Vec<String>,
+}
+
+/// What an undecided gate exits with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Undecided {
+    /// 3.
+    Status3,
+    /// 0, as if it had passed.
+    Pass,
+    /// 1, as if it had failed.
+    Fail,
+}

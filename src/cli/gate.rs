@@ -1,0 +1,213 @@
+//! `gate`: two builds over a suite of benchmarks.
+
+mod builds;
+mod listing;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::args::{GateArgs, Global, Undecided};
+use super::files::{read_file, write_file};
+use super::progress::ProgressLine;
+use super::terminal::Terminal;
+use super::{Exit, export, open_machine, open_store, plan};
+use pinwise_machine::Machine;
+use pinwise_placement::Placement;
+use pinwise_record::{GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped};
+use pinwise_stats::confirm::Score;
+use pinwise_store::Store;
+use pinwise_study::gate::{self, GatePlan, GateProgress, Observer};
+use pinwise_workload::suite;
+
+/// Two-sided error over the suite.
+const ALPHA: f64 = 0.05;
+/// Time where none is given.
+const USUAL_BUDGET: Duration = Duration::from_secs(600);
+/// Time between two writes of a record that grows.
+const KEEP_EVERY: f64 = 10.0;
+
+pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let made = judged(global, args, terminal);
+    if !args.bisect {
+        return made;
+    }
+    Ok(match made {
+        Ok(Exit::Undecided | Exit::Error) => Exit::Skip,
+        Ok(exit) => exit,
+        Err(error) => {
+            terminal.error(&format!("{error:#}"));
+            Exit::Skip
+        }
+    })
+}
+
+fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let files = files(args);
+    export::check_files(&files)?;
+    let text =
+        read_file(&args.suite).with_context(|| format!("--suite {}", args.suite.display()))?;
+    let suite = suite::parse(&text).with_context(|| format!("--suite {}", args.suite.display()))?;
+    let seed = plan::seed_or_new(args.seed);
+    let place: Placement = args.place.parse().context("--place")?;
+    let (base, head) = builds::both(global, args, &suite, terminal)?;
+    let benchmarks = listing::benchmarks(args, &suite, &base, &head)?;
+    // Builds and lists are done: a machine that is open makes orphans its own.
+    let mut machine = open_machine(global, seed, false)?;
+    let (topology, _) = machine.topology()?;
+    let (id, started) = plan::name_and_time();
+    let plan = GatePlan {
+        base: base.record,
+        head: head.record,
+        suite: name_of(&args.suite),
+        benchmarks,
+        place: place.realise(&topology).context("--place")?,
+        alpha: ALPHA,
+        budget: args
+            .budget
+            .or_else(|| args.max_pairs.is_none().then_some(USUAL_BUDGET)),
+        spent_before: Duration::ZERO,
+        max_pairs: args.max_pairs,
+        score: Score::default(),
+        seed,
+        id,
+        started,
+        argv: global.argv.clone(),
+        tags: args.tags.clone(),
+    };
+    carry_out(global, args, &plan, machine.as_mut(), terminal)
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+fn files(args: &GateArgs) -> Vec<(&'static str, &Path)> {
+    let files = [
+        ("--export-json", &args.export_json),
+        ("--export-csv", &args.export_csv),
+        ("--export-markdown", &args.export_markdown),
+        ("--report", &args.report),
+    ];
+    files
+        .into_iter()
+        .filter_map(|(option, path)| Some((option, path.as_deref()?)))
+        .collect()
+}
+
+fn carry_out(
+    global: &Global,
+    args: &GateArgs,
+    plan: &GatePlan,
+    machine: &mut dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let mut watch = GateWatch {
+        store: open_store(global)?,
+        terminal,
+        line: terminal
+            .shows_progress()
+            .then(|| ProgressLine::new(terminal)),
+        kept_at_s: 0.0,
+    };
+    let made = gate::run(plan, machine, &mut watch);
+    if let Some(line) = &mut watch.line {
+        line.finish();
+    }
+    let record = made?;
+    if record
+        .benchmarks
+        .iter()
+        .all(|benchmark| benchmark.pairs.is_empty())
+        && record.stopped == Some(Stopped::Interrupted)
+    {
+        terminal.warn("interrupted before the first pair that counts; nothing was stored");
+        return Ok(Exit::Interrupted);
+    }
+    super::ending::keep_and_show(
+        watch.store,
+        &record,
+        terminal,
+        || {
+            terminal.show(&record, pinwise_report::gate)?;
+            write_files(&record, args)
+        },
+        exit_of(&record, args.undecided),
+    )
+}
+
+fn write_files(record: &GateRecord, args: &GateArgs) -> anyhow::Result<()> {
+    super::files::write_json(args.export_json.as_deref(), record)?;
+    if let Some(path) = &args.export_csv {
+        write_file(path, &pinwise_report::gate_rows(record).csv()?)?;
+    }
+    if let Some(path) = &args.export_markdown {
+        write_file(path, &pinwise_report::gate_markdown(record))?;
+    }
+    export::page(record, args.report.as_deref())
+}
+
+fn exit_of(record: &GateRecord, undecided: Undecided) -> Exit {
+    if record.stopped == Some(Stopped::Interrupted) {
+        return Exit::Interrupted;
+    }
+    match (&record.verdict.decision, undecided) {
+        (GateDecision::Pass, _) | (GateDecision::Undecided, Undecided::Pass) => Exit::Done,
+        (GateDecision::Fail, _) | (GateDecision::Undecided, Undecided::Fail) => Exit::GateFailed,
+        (GateDecision::Undecided, Undecided::Status3) => Exit::Undecided,
+        _ => Exit::Error,
+    }
+}
+
+/// Shows a gate as it goes, and keeps what has grown.
+struct GateWatch<'a> {
+    store: Option<Store>,
+    terminal: &'a Terminal,
+    line: Option<ProgressLine>,
+    kept_at_s: f64,
+}
+
+impl GateWatch<'_> {
+    fn say(&self, sentence: &str) {
+        match &self.line {
+            Some(line) => line.above(|| self.terminal.note(sentence)),
+            None => self.terminal.note(sentence),
+        }
+    }
+}
+
+impl Observer for GateWatch<'_> {
+    fn progress(&mut self, progress: &GateProgress<'_>) {
+        if let Some(line) = &mut self.line {
+            line.show_gate(progress);
+        }
+    }
+
+    fn decided(&mut self, benchmark: &GateBenchmark) {
+        if benchmark.outcome != GateOutcome::Passed {
+            self.say(&benchmark.sentence);
+        }
+    }
+
+    fn round(&mut self, record: &GateRecord) {
+        if record.elapsed_s - self.kept_at_s < KEEP_EVERY {
+            return;
+        }
+        self.kept_at_s = record.elapsed_s;
+        // What cannot be stored is said at the end.
+        if let Some(store) = &mut self.store {
+            let _ = store.keep(record);
+        }
+    }
+}
+
+/// A gate needs something to compare.
+fn check_any(benchmarks: &[gate::PlannedBenchmark]) -> anyhow::Result<()> {
+    let is_shared = |b: &gate::PlannedBenchmark| b.base.is_some() && b.head.is_some();
+    if benchmarks.iter().any(is_shared) {
+        return Ok(());
+    }
+    bail!("there is nothing to compare: no benchmark is in both builds (and matches --filter)")
+}

@@ -1,0 +1,185 @@
+//! The two builds: folders as they stand, or revisions of the repository here,
+//! which are cloned into the user's cache folder and built there once.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+use crate::cli::args::{GateArgs, Global};
+use crate::cli::files::{read_file, write_file};
+use crate::cli::named_folder;
+use crate::cli::terminal::Terminal;
+use pinwise_record::BuildRecord;
+use pinwise_workload::suite::Suite;
+
+/// A build, and the folder that its benchmarks start in.
+pub(super) struct Tree {
+    pub(super) record: BuildRecord,
+    pub(super) folder: PathBuf,
+    /// Is it a folder of this host, in which something can be started?
+    pub(super) is_real: bool,
+}
+
+/// Both builds, made where they have to be.
+pub(super) fn both(
+    global: &Global,
+    args: &GateArgs,
+    suite: &Suite,
+    terminal: &Terminal,
+) -> anyhow::Result<(Tree, Tree)> {
+    if global.machine != "local" {
+        return Ok((simulated(&args.base), simulated(&args.head)));
+    }
+    let build = suite.build.as_deref().filter(|_| !args.no_build);
+    let tree = |argument: &str, name: &str| -> anyhow::Result<Tree> {
+        let tree = found(name).with_context(|| format!("{argument} '{name}'"))?;
+        if let Some(build) = build {
+            make(&tree, build, terminal).with_context(|| format!("{argument} '{name}'"))?;
+        }
+        Ok(tree)
+    };
+    Ok((tree("BASE", &args.base)?, tree("HEAD", &args.head)?))
+}
+
+/// On a simulated machine a build is its name.
+fn simulated(name: &str) -> Tree {
+    let folder = PathBuf::from(name);
+    Tree {
+        record: BuildRecord {
+            name: name.to_owned(),
+            folder: name.to_owned(),
+            commit: None,
+        },
+        folder,
+        is_real: false,
+    }
+}
+
+fn found(name: &str) -> anyhow::Result<Tree> {
+    let path = Path::new(name);
+    if path.is_dir() {
+        let folder = path.canonicalize()?;
+        return Ok(tree(name, folder, None));
+    }
+    let revision = format!("{name}^{{commit}}");
+    let commit = git(
+        None,
+        &[
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &revision,
+        ],
+    );
+    let Ok(commit) = commit else {
+        bail!("it is neither a folder nor a revision of a git repository here");
+    };
+    let top = git(None, &["rev-parse", "--show-toplevel"])?;
+    let within = git(None, &["rev-parse", "--show-prefix"])?;
+    let clone = cloned(Path::new(&top), &commit)?;
+    Ok(tree(name, clone.join(within), Some(commit)))
+}
+
+fn tree(name: &str, folder: PathBuf, commit: Option<String>) -> Tree {
+    Tree {
+        record: BuildRecord {
+            name: name.to_owned(),
+            folder: folder.display().to_string(),
+            commit,
+        },
+        folder,
+        is_real: true,
+    }
+}
+
+/// The commit in a clone of its own, which leaves no trace in the repository.
+fn cloned(repository: &Path, commit: &str) -> anyhow::Result<PathBuf> {
+    let cache = named_folder("XDG_CACHE_HOME")
+        .or_else(|| named_folder("HOME").map(|home| home.join(".cache")))
+        .context("neither XDG_CACHE_HOME nor HOME is set: builds of revisions need a folder")?;
+    let name = repository.display().to_string().replace('/', "-");
+    let folder = cache.join("pinwise/gate").join(name.trim_matches('-'));
+    let clone = folder.join(commit);
+    if clone.join(".git").exists() {
+        return Ok(clone);
+    }
+    std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let from = repository.display().to_string();
+    let to = clone.display().to_string();
+    git(
+        None,
+        &["clone", "--quiet", "--shared", "--no-checkout", &from, &to],
+    )?;
+    let checkout = [
+        "-c",
+        "advice.detachedHead=false",
+        "checkout",
+        "--quiet",
+        "--detach",
+        commit,
+    ];
+    if let Err(error) = git(Some(&clone), &checkout) {
+        // A half of a checkout must not be taken for a whole one.
+        let _ = std::fs::remove_dir_all(&clone);
+        return Err(error);
+    }
+    Ok(clone)
+}
+
+/// What git prints, without the end of its line.
+#[expect(clippy::disallowed_methods, reason = "revisions are git's")]
+fn git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<String> {
+    let mut command = Command::new("git");
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    let output = command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .context("git")?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        let last = words.lines().last().unwrap_or("no message").trim();
+        bail!("git {}: {last}", arguments.first().unwrap_or(&""));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// The file beside a clone that says which command built it.
+fn stamp(tree: &Tree) -> Option<PathBuf> {
+    let commit = tree.record.commit.as_ref()?;
+    let clone = tree
+        .folder
+        .ancestors()
+        .find(|folder| folder.ends_with(commit))?;
+    Some(clone.with_extension("built"))
+}
+
+/// Runs the suite's build command, unless a clone was built by it before.
+#[expect(clippy::disallowed_methods, reason = "the suite says how to build")]
+fn make(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<()> {
+    let stamp = stamp(tree);
+    let built_by = stamp.as_deref().and_then(|path| read_file(path).ok());
+    if built_by.as_deref() == Some(build) {
+        return Ok(());
+    }
+    terminal.note(&format!("building {}: {build}", tree.record.name));
+    // Its output is no result: all of it goes to standard error.
+    let status = Command::new("sh")
+        .args(["-c", "eval \"$1\" >&2", "sh", build])
+        .current_dir(&tree.folder)
+        .stdin(Stdio::null())
+        .status()
+        .context("sh")?;
+    if !status.success() {
+        bail!("it does not build: '{build}' ended with {status}");
+    }
+    match stamp {
+        Some(path) => write_file(&path, build),
+        None => Ok(()),
+    }
+}

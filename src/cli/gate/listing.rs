@@ -1,0 +1,178 @@
+//! The benchmarks of a suite as each build has them.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+use super::builds::Tree;
+use super::check_any;
+use crate::cli::args::GateArgs;
+use pinwise_study::gate::PlannedBenchmark;
+use pinwise_workload::Framework;
+use pinwise_workload::suite::{MOST_BENCHMARKS, Suite, SuiteContent, SuiteEntry};
+use pinwise_workload::{Command as Program, Metric, Pattern, Workload};
+
+/// All benchmarks of the suite that were asked for.
+pub(super) fn benchmarks(
+    args: &GateArgs,
+    suite: &Suite,
+    base: &Tree,
+    head: &Tree,
+) -> anyhow::Result<Vec<PlannedBenchmark>> {
+    let filter = match &args.filter {
+        None => None,
+        Some(text) => {
+            Some(Pattern::parse(text).map_err(|why| anyhow::anyhow!("--filter '{text}': {why}"))?)
+        }
+    };
+    let mut found: Vec<PlannedBenchmark> = Vec::new();
+    for entry in &suite.benchmarks {
+        let at = format!("--suite {}:{}", args.suite.display(), entry.position);
+        let of_entry = match &entry.content {
+            SuiteContent::Single { name, metric } => vec![single(entry, name, metric, base, head)],
+            SuiteContent::Framework {
+                framework,
+                filter,
+                prefix,
+            } => {
+                let listed = [base, head].map(|tree| list(entry, *framework, tree));
+                let [base_has, head_has] = listed;
+                let lists = [
+                    base_has.with_context(|| at.clone())?,
+                    head_has.with_context(|| at.clone())?,
+                ];
+                of_framework(
+                    entry,
+                    *framework,
+                    (filter.as_ref(), prefix),
+                    lists,
+                    [base, head],
+                )?
+            }
+        };
+        for benchmark in of_entry {
+            let is_wanted = |pattern: &Pattern| pattern.is_in(benchmark.name.as_bytes());
+            if !filter.as_ref().is_none_or(is_wanted) {
+                continue;
+            }
+            if found.iter().any(|other| other.name == benchmark.name) {
+                bail!(
+                    "{at}: there is a benchmark '{}' already; give one of the entries another name",
+                    benchmark.name
+                );
+            }
+            found.push(benchmark);
+        }
+    }
+    if found.len() > MOST_BENCHMARKS {
+        bail!("the suite has more than {MOST_BENCHMARKS} benchmarks: choose some with --filter");
+    }
+    if let Some(min_effect) = args.min_effect {
+        for benchmark in &mut found {
+            benchmark.min_effect = min_effect;
+        }
+    }
+    check_any(&found)?;
+    Ok(found)
+}
+
+fn single(
+    entry: &SuiteEntry,
+    name: &str,
+    metric: &Metric,
+    base: &Tree,
+    head: &Tree,
+) -> PlannedBenchmark {
+    PlannedBenchmark {
+        name: name.to_owned(),
+        base: Some(workload(entry, entry.command.clone(), base)),
+        head: Some(workload(entry, entry.command.clone(), head)),
+        metric: metric.clone(),
+        unit: String::new(),
+        min_effect: entry.min_effect,
+    }
+}
+
+fn workload(entry: &SuiteEntry, command: Program, tree: &Tree) -> Workload {
+    Workload {
+        folder: Some(tree.folder.clone()),
+        timeout: entry.timeout,
+        environment: entry.environment.clone(),
+        ..Workload::new(command)
+    }
+}
+
+/// Benchmarks that a framework lists in either build, in the order of the base.
+fn of_framework(
+    entry: &SuiteEntry,
+    framework: Framework,
+    (filter, prefix): (Option<&Pattern>, &str),
+    [base_has, head_has]: [Vec<String>; 2],
+    [base, head]: [&Tree; 2],
+) -> anyhow::Result<Vec<PlannedBenchmark>> {
+    let mut has: BTreeMap<&str, [bool; 2]> = BTreeMap::new();
+    let mut names: Vec<&str> = Vec::new();
+    for (build, listed) in [&base_has, &head_has].into_iter().enumerate() {
+        for name in listed {
+            let entry = has.entry(name).or_insert_with(|| {
+                names.push(name);
+                [false; 2]
+            });
+            entry[build] = true;
+        }
+    }
+    let is_wanted = |name: &&str| filter.is_none_or(|filter| filter.is_in(name.as_bytes()));
+    names
+        .into_iter()
+        .filter(is_wanted)
+        .map(|name| {
+            let argv = framework.command(entry.command.argv(), name);
+            let command = Program::from_argv(argv)?;
+            let [in_base, in_head] = has.get(name).copied().unwrap_or_default();
+            let one = |is_there: bool, tree: &Tree| {
+                is_there.then(|| workload(entry, command.clone(), tree))
+            };
+            Ok(PlannedBenchmark {
+                name: match prefix {
+                    "" => name.to_owned(),
+                    prefix => format!("{prefix}/{name}"),
+                },
+                base: one(in_base, base),
+                head: one(in_head, head),
+                metric: Metric::Framework(framework, name.to_owned()),
+                unit: String::new(),
+                min_effect: entry.min_effect,
+            })
+        })
+        .collect()
+}
+
+/// What a framework lists in a build.
+#[expect(clippy::disallowed_methods, reason = "lists are no runs of a machine")]
+fn list(entry: &SuiteEntry, framework: Framework, tree: &Tree) -> anyhow::Result<Vec<String>> {
+    if !tree.is_real {
+        bail!("adapter: benchmarks of a framework need --machine local");
+    }
+    let argv = entry.command.argv();
+    let output = Command::new(&argv[0])
+        .args(&argv[1..])
+        .args(framework.list_arguments())
+        .envs(entry.environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(&tree.folder)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("'{}' in {}", entry.command, tree.record.name))?;
+    if let Ok(listed) = framework.listed(&String::from_utf8_lossy(&output.stdout)) {
+        return Ok(listed);
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    let last = words.lines().rev().find(|line| !line.trim().is_empty());
+    bail!(
+        "'{}' lists no {framework} benchmark in {}: it ended with {}{}",
+        entry.command,
+        tree.record.name,
+        output.status,
+        last.map_or_else(String::new, |line| format!(" and said '{}'", line.trim()))
+    )
+}

@@ -1,0 +1,344 @@
+//! `gate`: verdicts and exit statuses on simulated machines, builds and adapters
+//! on this one.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::support::{pinwise, skipped, texts};
+
+const MACHINE: &str = "topology = \"package:1 core:4 pu:1\"
+[workload.default]
+base_s = 0.2
+[workload.\"head/parse\"]
+base_s = 0.208
+[workload.\"head/broken\"]
+base_s = 0.2
+exit = 3
+[noise]
+kind = \"lognormal\"
+sd = 0.02
+";
+
+const SUITE: &str = "[[benchmark]]
+name = \"parse\"
+run = \"parse big.json\"
+[[benchmark]]
+name = \"encode\"
+run = \"encode big.json\"
+min_effect = \"2%\"
+[[benchmark]]
+name = \"broken\"
+run = \"broken\"
+";
+
+struct Stage(tempfile::TempDir);
+
+impl Stage {
+    fn new() -> Self {
+        let stage = Self(tempfile::tempdir().unwrap());
+        stage.write("machine.toml", MACHINE);
+        stage.write("suite.toml", SUITE);
+        stage
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// A shell script that can be started.
+    fn script(&self, name: &str, text: &str) {
+        self.write(name, &format!("#!/bin/sh\n{text}\n"));
+        let may_run = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(self.path().join(name), may_run).unwrap();
+    }
+
+    fn gate(&self, arguments: &[&str]) -> Output {
+        let mut command = pinwise(&self.path().join("store.db"));
+        command
+            .current_dir(self.path())
+            .env("XDG_CACHE_HOME", self.path().join("cache"))
+            .arg("gate")
+            .args(arguments);
+        command.output().unwrap()
+    }
+
+    /// A gate on the simulated machine.
+    fn simulated(&self, arguments: &[&str]) -> Output {
+        let fixed = ["base", "head", "--suite", "suite.toml", "--seed", "1"];
+        let machine = ["--machine", "sim:machine.toml"];
+        self.gate(&[&fixed[..], &machine, arguments].concat())
+    }
+
+    #[track_caller]
+    fn record(&self, arguments: &[&str]) -> Value {
+        let output = self.gate(&[arguments, &["--format", "json"]].concat());
+        let (out, err) = texts(&output);
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {err}"))
+    }
+}
+
+#[track_caller]
+fn check(output: &Output, status: i32, words: &str) {
+    let (out, err) = texts(output);
+    assert_eq!(output.status.code(), Some(status), "{out}{err}");
+    assert!(out.contains(words), "{out}{err}");
+}
+
+#[test]
+fn every_verdict_has_its_exit_status() {
+    let stage = Stage::new();
+    let slower = stage.simulated(&["--filter", "parse|encode", "--budget", "5m"]);
+    check(&slower, 1, "FAIL\n1 of 2 benchmarks is slower: parse by ");
+    let same = stage.simulated(&["--filter", "encode", "--budget", "5m"]);
+    check(
+        &same,
+        0,
+        "PASS\nNo benchmark is slower by 2.0 % or more: 1 passed.",
+    );
+    let short = ["--filter", "encode", "--budget", "4s"];
+    let with = |more: &[&str]| stage.simulated(&[&short[..], more].concat());
+    check(
+        &with(&[]),
+        3,
+        "UNDECIDED\nUndecided: the benchmark may be slower",
+    );
+    check(&with(&["--undecided", "pass"]), 0, "UNDECIDED");
+    check(&with(&["--undecided", "fail"]), 1, "UNDECIDED");
+    check(&with(&["--bisect"]), 125, "UNDECIDED");
+    let broken = stage.simulated(&["--filter", "encode|broken", "--budget", "5m"]);
+    check(&broken, 2, "BROKEN\n1 of 2 benchmarks could not be judged");
+    check(&broken, 2, "failed with exit status 3.");
+}
+
+#[test]
+fn a_gate_is_kept_shown_and_written() {
+    let stage = Stage::new();
+    let files = [
+        "--export-markdown",
+        "comment.md",
+        "--export-csv",
+        "pairs.csv",
+    ];
+    let arguments = ["--filter", "parse|encode", "--report", "page.html"];
+    let output = stage.simulated(&[&files[..], &arguments].concat());
+    let (shown, _) = texts(&output);
+    let read = |name: &str| std::fs::read_to_string(stage.path().join(name)).unwrap();
+    let comment = read("comment.md");
+    assert!(comment.starts_with("<!-- pinwise gate -->\n### ❌ head against base"));
+    assert!(comment.contains("| parse | "), "{comment}");
+    let pairs = read("pairs.csv");
+    assert!(pairs.starts_with("benchmark,pair,at_s,first,base,head,unit\nparse,0,"));
+    assert!(read("page.html").contains("pinwise.gate/1"));
+    let stored = |format: &str| {
+        let mut command = pinwise(&stage.path().join("store.db"));
+        let arguments = ["record", "show", "last", "--format", format];
+        texts(&command.args(arguments).output().unwrap()).0
+    };
+    assert_eq!(stored("text"), shown);
+    assert_eq!(stored("markdown"), comment);
+    assert_eq!(stored("csv"), pairs);
+}
+
+/// Prints a figure that never varies.
+fn says(figure: u32) -> String {
+    format!("echo \"figure={figure}\"")
+}
+
+#[test]
+fn each_build_runs_in_its_own_folder() {
+    let stage = Stage::new();
+    stage.script("before/say", &says(100));
+    stage.script("after/say", &says(150));
+    stage.script("after/gone", "exit 0");
+    let suite = "[[benchmark]]\nname = \"say\"\nrun = \"./say\"\nmetric = \"regex:figure=([0-9]+) lower\"\n\
+        [[benchmark]]\nname = \"gone\"\nrun = \"./gone\"\n";
+    stage.write("own.toml", suite);
+    let record = stage.record(&[
+        "before",
+        "after",
+        "--suite",
+        "own.toml",
+        "--max-pairs",
+        "30",
+    ]);
+    assert_eq!(record["verdict"]["decision"], "fail", "{record:#}");
+    let [say, gone] = &record["benchmarks"].as_array().unwrap()[..] else {
+        panic!("{record:#}")
+    };
+    assert_eq!(say["outcome"], "slower");
+    assert_eq!(
+        (&say["base"], &say["head"]),
+        (&Value::from(100.0), &Value::from(150.0))
+    );
+    assert_eq!(gone["outcome"], "failed");
+    let problem = gone["problem"].as_str().unwrap();
+    assert!(problem.starts_with("it fails in before: "), "{problem}");
+}
+
+/// Lists these benchmarks as Google Benchmark does, and runs one.
+fn google(names: &str) -> String {
+    format!(
+        "case \"$1\" in --benchmark_list_tests=true) printf '{names}'; exit;; esac
+name=$(echo \"$1\" | sed 's/.*=^//; s/\\$$//')
+echo '{{\"benchmarks\": [{{\"name\": \"'$name'\", \"run_type\": \"iteration\", \"real_time\": 5.0, \"time_unit\": \"us\"}}]}}'"
+    )
+}
+
+#[test]
+fn benchmarks_of_a_framework_that_one_build_lacks_are_named() {
+    let stage = Stage::new();
+    stage.script("before/bench", &google("BM_a\\nBM_b\\n"));
+    stage.script("after/bench", &google("BM_a\\nBM_c\\n"));
+    let suite = "[[benchmark]]\nadapter = \"google-benchmark\"\nrun = \"./bench\"\n";
+    stage.write("own.toml", suite);
+    let record = stage.record(&[
+        "before",
+        "after",
+        "--suite",
+        "own.toml",
+        "--max-pairs",
+        "30",
+    ]);
+    assert_eq!(record["verdict"]["decision"], "broken", "{record:#}");
+    let benchmarks = record["benchmarks"].as_array().unwrap();
+    let found: Vec<(&str, &str)> = benchmarks
+        .iter()
+        .map(|one| {
+            (
+                one["name"].as_str().unwrap(),
+                one["outcome"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [("BM_a", "passed"), ("BM_b", "missing"), ("BM_c", "new")]
+    );
+    assert_eq!(benchmarks[0]["base"], 5e-6);
+}
+
+#[track_caller]
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(identity).args(arguments);
+    let output = command.output().unwrap();
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "git {arguments:?}: {err}");
+    out
+}
+
+#[test]
+fn revisions_are_built_once_and_leave_the_repository_alone() {
+    let test = "gate::revisions_are_built_once_and_leave_the_repository_alone";
+    if Command::new("git").arg("--version").output().is_err() {
+        skipped(test, "git is not installed");
+        return;
+    }
+    let stage = Stage::new();
+    let folder = stage.path().join("project");
+    stage.script("project/say.in", &says(100));
+    stage.write(
+        "project/suite.toml",
+        "build = \"cp say.in say; echo built >> ../times\"\n[[benchmark]]\nname = \"say\"\n\
+         run = \"./say\"\nmetric = \"regex:figure=([0-9]+) lower\"\n",
+    );
+    git(&folder, &["init", "-q"]);
+    git(&folder, &["add", "-A"]);
+    git(&folder, &["commit", "-qm", "one"]);
+    stage.script("project/say.in", &says(101));
+    git(&folder, &["commit", "-qam", "two"]);
+    stage.script("project/say.in", "exit 1");
+    git(&folder, &["commit", "-qam", "three"]);
+    let state = || git(&folder, &["worktree", "list"]) + &git(&folder, &["status", "--short"]);
+    let before = state();
+    let run = |base: &str, head: &str| {
+        let mut command = pinwise(&stage.path().join("store.db"));
+        let arguments = ["--suite", "suite.toml", "--min-effect", "0.5%", "-r", "30"];
+        command
+            .current_dir(&folder)
+            .env("XDG_CACHE_HOME", stage.path().join("cache"))
+            .args(["gate", base, head])
+            .args(arguments);
+        command.output().unwrap()
+    };
+    check(&run("HEAD~2", "HEAD~1"), 1, "say by ");
+    check(&run("HEAD~2", "HEAD~1"), 1, "say by ");
+    check(&run("HEAD~2", "HEAD"), 2, "it fails in HEAD: ");
+    assert_eq!(state(), before);
+    let clones = stage.path().join("cache/pinwise/gate");
+    let clones = std::fs::read_dir(clones).unwrap().next().unwrap().unwrap();
+    let built = std::fs::read_to_string(clones.path().join("times")).unwrap();
+    assert_eq!(built.lines().count(), 3, "each of three commits once");
+}
+
+#[test]
+fn what_is_wrong_with_a_gate_is_said_in_one_line() {
+    let stage = Stage::new();
+    stage.write("bad.toml", "[[benchmark]]\nrun = \"a | b\"\n");
+    stage.write(
+        "adapter.toml",
+        "[[benchmark]]\nrun = \"true\"\nadapter = \"go\"\n",
+    );
+    stage.write(
+        "fails.toml",
+        "build = \"exit 7\"\n[[benchmark]]\nrun = \"true\"\n",
+    );
+    std::fs::create_dir(stage.path().join("here")).unwrap();
+    let check = |arguments: &[&str], words: &str| {
+        let output = stage.gate(arguments);
+        let (out, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
+        let last = err.lines().last().unwrap_or_default();
+        assert!(last.contains(words), "{arguments:?}: {err}");
+    };
+    check(&["here", "here"], "--suite");
+    check(
+        &["here", "here", "--suite", "none.toml"],
+        "--suite none.toml",
+    );
+    check(
+        &["here", "here", "--suite", "bad.toml"],
+        "bad.toml: 2:7: run: '|'",
+    );
+    check(
+        &["here", "no such", "--suite", "suite.toml"],
+        "HEAD 'no such': it is neither a folder nor a revision",
+    );
+    check(
+        &["here", "here", "--suite", "fails.toml"],
+        "it does not build",
+    );
+    check(
+        &["here", "here", "--suite", "adapter.toml"],
+        "lists no go benchmark",
+    );
+    check(
+        &["here", "here", "--suite", "suite.toml", "--filter", "("],
+        "--filter '(': ",
+    );
+    check(
+        &["here", "here", "--suite", "suite.toml", "--filter", "zz"],
+        "nothing to compare",
+    );
+    check(
+        &[
+            "here",
+            "here",
+            "--suite",
+            "suite.toml",
+            "--place",
+            "nowhere",
+        ],
+        "--place",
+    );
+}
