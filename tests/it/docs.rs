@@ -183,6 +183,7 @@ impl Stage {
         // A gate may close by chance, or since this machine is so; an example must
         // not be an error.
         let gates = [
+            "pinwise gate",
             "--fail-if-slower",
             "--check",
             "--max-spin",
@@ -388,6 +389,7 @@ fn help_examples_run() {
         "topology",
         "search",
         "search predict",
+        "gate",
         "compare",
         // While the last record is a comparison.
         "record show",

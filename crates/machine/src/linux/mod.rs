@@ -39,7 +39,6 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 pub use accounts::{effective_user, group_id};
@@ -73,7 +72,7 @@ use guardian::{Guardian, MARK};
 use output::Streams;
 use signals::Signals;
 use spawn::{Child, ChildPlan, Spawner};
-use start::{c_strings, locate, policy_mode, start_error};
+use start::{Programs, c_strings, policy_mode, start_error};
 use supervise::Alone;
 use usage::{Meter, OwnPeak, Throttle};
 
@@ -98,8 +97,7 @@ pub struct LinuxMachine {
     guardian: Guardian,
     signals: Signals,
     environment: BTreeMap<String, CString>,
-    search_path: String,
-    programs: BTreeMap<PathBuf, CString>,
+    programs: Programs,
     streams: Streams,
     counters: Counters,
     has_run: bool,
@@ -159,8 +157,7 @@ impl LinuxMachine {
             guardian,
             signals,
             environment: inherited_environment(),
-            search_path: search_path(),
-            programs: BTreeMap::new(),
+            programs: Programs::new(),
             streams: Streams::new().map_err(system("making pipes"))?,
             counters,
             has_run: false,
@@ -185,21 +182,6 @@ impl LinuxMachine {
     pub fn with_ledger(mut self, ledger: Ledger) -> Self {
         self.ledger = Some(ledger);
         self
-    }
-
-    fn program(
-        &mut self,
-        folder: Option<&Path>,
-        command: &Command,
-    ) -> Result<CString, MachineError> {
-        let name = command.program();
-        let from = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
-        if let Some(path) = self.programs.get(&from) {
-            return Ok(path.clone());
-        }
-        let path = locate(folder, command, &self.search_path)?;
-        self.programs.insert(from, path.clone());
-        Ok(path)
     }
 
     /// `NAME=VALUE` strings for a command: what pinwise itself inherited, the
@@ -229,7 +211,7 @@ impl LinuxMachine {
         descriptors: [i32; 3],
     ) -> Result<(Child, Duration), MachineError> {
         let folder = workload.and_then(|workload| workload.folder.as_deref());
-        let program = self.program(folder, command)?;
+        let program = self.programs.path(folder, command)?;
         let folder = folder.and_then(|folder| CString::new(folder.as_os_str().as_bytes()).ok());
         if bound.is_some() {
             refusal::check_program(&program, command)?;

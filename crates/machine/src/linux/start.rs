@@ -1,9 +1,10 @@
 //! From a command to what the kernel is asked, and from what the kernel
 //! refuses to an error that a user understands.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::bind::refusal;
 use super::spawn::{self, FindError, Step};
@@ -55,6 +56,38 @@ pub(super) fn place_self(
         sys::set_memory_policy(mode, nodes).map_err(refused(Step::Memory))?;
     }
     Ok(())
+}
+
+/// Where programs that were started before are.
+#[derive(Debug)]
+pub(super) struct Programs {
+    search_path: String,
+    found: BTreeMap<PathBuf, CString>,
+}
+
+impl Programs {
+    pub(super) fn new() -> Self {
+        Self {
+            search_path: search_path(),
+            found: BTreeMap::new(),
+        }
+    }
+
+    /// The path of a command's program; a relative one counts from `folder`.
+    pub(super) fn path(
+        &mut self,
+        folder: Option<&Path>,
+        command: &Command,
+    ) -> Result<CString, MachineError> {
+        let name = command.program();
+        let from = folder.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
+        if let Some(path) = self.found.get(&from) {
+            return Ok(path.clone());
+        }
+        let path = locate(folder, command, &self.search_path)?;
+        self.found.insert(from, path.clone());
+        Ok(path)
+    }
 }
 
 /// The path of a command's program; a relative one counts from `folder`.

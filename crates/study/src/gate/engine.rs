@@ -218,7 +218,6 @@ impl<'a> Engine<'a> {
             let run = match self.one_run(index, build, slot) {
                 Ok(run) => run,
                 Err(MachineError::Interrupted) => return Ok(Turn::Interrupted),
-                Err(error) if slot == 0 && self.is_first_run() => return Err(error),
                 Err(error) => Err(error.to_string()),
             };
             self.last = Some((index, build));
@@ -251,10 +250,6 @@ impl<'a> Engine<'a> {
         let state = self.states[index].as_mut();
         let is_over = state.is_some_and(|state| state.take(&pair, more));
         Ok(if is_over { Turn::Over } else { Turn::Open })
-    }
-
-    fn is_first_run(&self) -> bool {
-        self.last.is_none()
     }
 
     fn one_run(

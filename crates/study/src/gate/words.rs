@@ -201,7 +201,8 @@ pub(super) fn advice(
 ) -> String {
     match decision {
         GateDecision::Fail => {
-            "Look at the change, or run the gate again: what is slower is slower again.".to_owned()
+            "Look at the change. A real slow-down shows again where the gate is repeated."
+                .to_owned()
         }
         GateDecision::Broken => "Mend what fails, or leave it out of the suite.".to_owned(),
         GateDecision::Undecided => {
