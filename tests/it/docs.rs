@@ -241,6 +241,7 @@ fn quick(line: &str) -> String {
     let line = line.split(" > ").next().unwrap().trim();
     // Builds that are only named, on a machine where that is enough.
     if line.starts_with("pinwise gate ") && !line.contains("--machine") {
+        let line = line.replace(" --bisect", "");
         return format!("{line} --machine sim:builds.toml --undecided pass --max-pairs 7");
     }
     if line.contains("--measure") && !line.contains("--machine") {

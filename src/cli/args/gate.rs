@@ -13,7 +13,7 @@ use crate::cli::values::{parse_count, parse_duration, parse_margin, parse_tag, p
   pinwise gate main . --suite bench.toml
   pinwise gate ../before ../after --suite bench.toml --budget 5m
   pinwise gate v1.4 v1.5 --suite bench.toml --export-markdown comment.md
-  git bisect run pinwise gate v1.4 . --suite bench.toml --bisect
+  pinwise gate v1.4 . --suite bench.toml --bisect    # by git bisect run
 
 A suite is a file:
   build = \"cargo build --release\"

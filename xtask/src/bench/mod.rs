@@ -11,6 +11,7 @@ mod build;
 mod discovery;
 mod figures;
 mod fleet;
+mod gates;
 mod harness;
 mod history;
 mod kernels;
@@ -52,9 +53,10 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 25] = [
+const BENCHMARKS: [(&str, Benchmark); 26] = [
     ("method", method::run),
     ("aa", aa::run),
+    ("gates", gates::run),
     ("harness", harness::run),
     ("topology", topology::run),
     ("wiring", wiring::run),

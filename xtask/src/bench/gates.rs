@@ -1,0 +1,217 @@
+//! Gates: false alarms and found slow-downs, replayed and on the live machine.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::Setting;
+use crate::programs::{find_or_install, root};
+
+/// Gates per cell of the first table.
+const REPLAYS: u64 = 100;
+/// Gates per cell of the second.
+const LIVE: u64 = 8;
+/// Recorded noise, and what it is called.
+const NOISES: [(&str, &str); 4] = [
+    ("light_cpu", "light"),
+    ("medium_mem", "medium"),
+    ("aa_cpu1", "heavy"),
+    ("aa_bg", "bursts"),
+];
+/// Benchmarks of a suite.
+const BENCHMARKS: [&str; 6] = ["planted", "b", "c", "d", "e", "f"];
+/// What is planted, as a share.
+const PLANTED_PERCENT: usize = 3;
+
+pub(super) fn run(setting: &Setting) -> Result<String> {
+    let mut replayed = String::new();
+    for (series, name) in NOISES {
+        for planted in [false, true] {
+            let mut cell = Cell::default();
+            for seed in 0..REPLAYS {
+                cell.add(&replay(setting, series, planted, seed)?);
+            }
+            replayed.push_str(&cell.row(&format!("{name} (`{series}`)"), planted));
+        }
+    }
+    let mut live = String::new();
+    for planted in [false, true] {
+        let mut cell = Cell::default();
+        for seed in 0..LIVE {
+            cell.add(&on_this_machine(setting, planted, seed)?);
+        }
+        live.push_str(&cell.row("this machine", planted));
+    }
+    Ok(section(&replayed, &live))
+}
+
+fn section(replayed: &str, live: &str) -> String {
+    format!(
+        "## Gates
+
+`pinwise gate` over six benchmarks with a smallest effect of 1 %, {REPLAYS} gates per row, on
+simulated machines that replay recorded noise (as in the first section): runs of 0.2 s,
+`--budget 10m`. *Planted*: one of the six is {PLANTED_PERCENT} % slower. *False alarm*: a gate that failed
+for a benchmark that is not slower (limit 5 %). *Found*: the planted one was called slower.
+*Missed*: the gate passed. *Minutes*: median time of runs.
+
+{HEADER}{replayed}
+The same live, {LIVE} gates per row, `--budget 60s`: gzip, xz, sort, sha256sum, python3 and awk
+on files of the build; the file of one is {PLANTED_PERCENT} % longer where a slow-down is planted.
+
+{HEADER}{live}"
+    )
+}
+
+const HEADER: &str = "\
+| noise | planted | false alarm | found | missed | undecided | minutes | pairs |
+|---|---|---|---|---|---|---|---|
+";
+
+/// What became of gates.
+#[derive(Default)]
+struct Cell {
+    gates: usize,
+    alarms: usize,
+    found: usize,
+    missed: usize,
+    undecided: usize,
+    minutes: Vec<f64>,
+    pairs: Vec<f64>,
+}
+
+impl Cell {
+    fn add(&mut self, record: &Value) {
+        let benchmarks = record["benchmarks"].as_array();
+        let of = |benchmark: &Value, outcome: &str| benchmark["outcome"] == outcome;
+        let slower = |is_planted: bool| {
+            benchmarks.into_iter().flatten().any(|benchmark| {
+                of(benchmark, "slower") && (benchmark["name"] == "planted") == is_planted
+            })
+        };
+        self.gates += 1;
+        self.alarms += usize::from(slower(false));
+        self.found += usize::from(slower(true));
+        self.missed += usize::from(record["verdict"]["decision"] == "pass");
+        self.undecided += usize::from(record["verdict"]["decision"] == "undecided");
+        let pairs = benchmarks.into_iter().flatten();
+        let pairs = pairs.map(|one| one["pairs"].as_array().map_or(0, Vec::len));
+        self.pairs.push(pairs.sum::<usize>() as f64);
+        self.minutes
+            .push(record["elapsed_s"].as_f64().unwrap_or(0.0) / 60.0);
+    }
+
+    fn row(mut self, name: &str, planted: bool) -> String {
+        let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / self.gates as f64);
+        // Without a slow-down, one that is called slower is an alarm whoever it is.
+        let (alarms, found, missed, word) = match planted {
+            true => (
+                share(self.alarms),
+                share(self.found),
+                share(self.missed),
+                "+3 %",
+            ),
+            false => (
+                share(self.alarms.max(self.found)),
+                "–".to_owned(),
+                "–".to_owned(),
+                "no",
+            ),
+        };
+        let undecided = share(self.undecided);
+        format!(
+            "| {name} | {word} | {alarms} | {found} | {missed} | {undecided} | {:.1} | {:.0} |\n",
+            median(&mut self.minutes),
+            median(&mut self.pairs)
+        )
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn replay(setting: &Setting, series: &str, planted: bool, seed: u64) -> Result<Value> {
+    let folder = setting.folder.path();
+    let series = root().join(format!("tests/data/series/{series}.csv.xz"));
+    let effect = if planted {
+        1.0 + PLANTED_PERCENT as f64 / 100.0
+    } else {
+        1.0
+    };
+    let machine = format!(
+        "topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = 0.2\n\
+         [workload.\"head/planted\"]\nbase_s = {}\n[noise]\nkind = \"series\"\nseries = \"{}\"\n",
+        0.2 * effect,
+        series.display()
+    );
+    let path = folder.join("gate.machine.toml");
+    std::fs::write(&path, machine)?;
+    let suite =
+        BENCHMARKS.map(|name| format!("[[benchmark]]\nname = \"{name}\"\nrun = \"{name}\"\n"));
+    std::fs::write(folder.join("gate.suite.toml"), suite.concat())?;
+    let machine = format!("sim:{}", path.display());
+    gate(setting, &["--machine", &machine, "--budget", "10m"], seed)
+}
+
+/// Bytes of the files that the live benchmarks read.
+const BYTES: usize = 1 << 20;
+
+/// Six programs on a file of each build; that of gzip is longer where a
+/// slow-down is planted.
+fn on_this_machine(setting: &Setting, planted: bool, seed: u64) -> Result<Value> {
+    for program in ["gzip", "xz", "sort", "sha256sum", "python3", "awk"] {
+        let package = match program {
+            "xz" => "xz-utils",
+            "sort" | "sha256sum" => "coreutils",
+            other => other,
+        };
+        find_or_install(program, package)?;
+    }
+    let folder = setting.folder.path();
+    let bytes = std::fs::read(&setting.pinwise)?;
+    for build in ["base", "head"] {
+        let there = folder.join(build);
+        std::fs::create_dir_all(&there)?;
+        let longer = planted && build == "head";
+        let some = |percent: usize| &bytes[..(BYTES + BYTES / 100 * percent).min(bytes.len())];
+        let percent = if longer { PLANTED_PERCENT } else { 0 };
+        std::fs::write(there.join("planted.bin"), some(percent))?;
+        std::fs::write(there.join("file.bin"), some(0))?;
+        let lines: String = (0..40_000u64)
+            .map(|n| format!("{}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20))
+            .collect();
+        std::fs::write(there.join("lines.txt"), lines)?;
+    }
+    let suite = [
+        ("planted", "gzip -6 -c planted.bin"),
+        ("xz", "xz -1 -c file.bin"),
+        ("sort", "sort -n lines.txt"),
+        ("sha256sum", "sha256sum file.bin file.bin file.bin file.bin"),
+        (
+            "python3",
+            "python3 -S -c 'sum(i * i for i in range(300000))'",
+        ),
+        ("awk", "awk '{ sum += $1 % 7 } END { print sum }' lines.txt"),
+    ];
+    let suite =
+        suite.map(|(name, run)| format!("[[benchmark]]\nname = \"{name}\"\nrun = '''{run}'''\n"));
+    std::fs::write(folder.join("gate.suite.toml"), suite.concat())?;
+    gate(setting, &["--budget", "60s"], seed)
+}
+
+fn gate(setting: &Setting, arguments: &[&str], seed: u64) -> Result<Value> {
+    let output = Command::new(&setting.pinwise)
+        .current_dir(setting.folder.path())
+        .args(["--store", "none", "--quiet", "--format", "json"])
+        .args(["gate", "base", "head", "--suite", "gate.suite.toml"])
+        .args(["--seed", &seed.to_string()])
+        .args(arguments)
+        .output()?;
+    if output.stdout.is_empty() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    serde_json::from_slice(&output.stdout).context("a gate's record")
+}
