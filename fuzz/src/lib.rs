@@ -18,6 +18,7 @@ macro_rules! with_targets {
             emitted
             fleet_record
             fleet_template
+            framework
             ftrace
             host_files
             hostlist
@@ -39,6 +40,7 @@ macro_rules! with_targets {
             simulated_machine
             store_location
             study_file
+            suite
             synthetic
             topology_diff
         }

@@ -298,6 +298,51 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
 }
 
 #[test]
+fn the_comment_of_an_earlier_gate_is_replaced() {
+    let stage = Stage::new();
+    stage.write("comment.md", "<!-- pinwise gate -->\n### PASS\n");
+    let script = crate::support::root().join(".github/actions/gate/comment.sh");
+    let comment = |listed: &str| {
+        let noted = stage.path().join("asked");
+        let _ = std::fs::remove_file(&noted);
+        stage.script(
+            "bin/gh",
+            &format!(
+                "echo \"$@\" >> {}\ncase \"$*\" in *--paginate*) printf '{listed}';; esac",
+                noted.display()
+            ),
+        );
+        let path = format!("{}:/usr/bin:/bin", stage.path().join("bin").display());
+        let status = Command::new("sh")
+            .arg(&script)
+            .arg("comment.md")
+            .current_dir(stage.path())
+            .envs([
+                ("PATH", path.as_str()),
+                ("REPOSITORY", "o/r"),
+                ("PULL_REQUEST", "7"),
+            ])
+            .status();
+        assert!(status.unwrap().success());
+        std::fs::read_to_string(noted).unwrap()
+    };
+    let first = comment("");
+    assert!(
+        first.contains("startswith(\"<!-- pinwise gate -->\")"),
+        "{first}"
+    );
+    assert!(
+        first.ends_with("api --method POST repos/o/r/issues/7/comments --field body=@comment.md\n")
+    );
+    let again = comment("42\\n43\\n");
+    assert!(
+        again.ends_with(
+            "api --method PATCH repos/o/r/issues/comments/42 --field body=@comment.md\n"
+        )
+    );
+}
+
+#[test]
 fn what_is_wrong_with_a_gate_is_said_in_one_line() {
     let stage = Stage::new();
     stage.write("bad.toml", "[[benchmark]]\nrun = \"a | b\"\n");
