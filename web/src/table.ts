@@ -12,6 +12,12 @@ export interface Table {
   rows: readonly (readonly TableCell[])[];
 }
 
+/** Columns of numbers by their names. */
+export const numberColumns = (
+  ...names: readonly string[]
+): { name: string; isNumber: true }[] =>
+  names.map((name) => ({ name, isNumber: true }));
+
 /** A table that scrolls sideways where it is wider than the page. */
 export function tableElement(table: Table): HTMLElement {
   const align = (at: number): string =>

@@ -10,11 +10,12 @@ import type { Look, Panel } from '../../plot';
 import { COLOURS, look } from '../../plot';
 import type { Bench, BenchKernel } from '../../records';
 import { wholeTicks } from '../../scales';
+import { findingsPart, runFacts } from '../../method';
 import type { AnyRecord } from '../../source';
-import { tableElement } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { stack } from '../../view';
-import { facts, findingList, hostFacts, section } from '../../words';
+import { facts, section } from '../../words';
 import {
   cellRows,
   courses,
@@ -62,13 +63,7 @@ export function benchView(record: AnyRecord, page: Page): View {
     ),
     scores(bench),
     section('Kernels', ...kernels.map((kernel) => kernelPart(kernel, page))),
-    section(
-      'Findings',
-      findingList(
-        bench.findings ?? [],
-        'Nothing that disturbs a measurement was found.',
-      ),
-    ),
+    findingsPart(bench.findings),
     section(
       'How it was measured',
       facts([
@@ -93,14 +88,7 @@ export function benchView(record: AnyRecord, page: Page): View {
             ? `${percent(kernels[0].confidence, 0)} for all cells of a comparison together`
             : null,
         ],
-        ['Seed', typeof bench.seed === 'number' ? String(bench.seed) : null],
-        [
-          'Took',
-          typeof bench.elapsed_s === 'number' ? seconds(bench.elapsed_s) : null,
-        ],
-        ...hostFacts(bench.host),
-        ['pinwise', bench.pinwise_version],
-        ['Tags', (bench.tags ?? []).join(', ')],
+        ...runFacts(bench),
       ]),
     ),
   ]);
@@ -156,9 +144,7 @@ function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
     caption: `Speed-up of ${kernel.kernel} over ${kernel.baseline ?? 'its baseline'}`,
     columns: [
       { name: 'Placement' },
-      { name: 'Threads', isNumber: true },
-      { name: 'Speed-up', isNumber: true },
-      { name: 'Interval', isNumber: true },
+      ...numberColumns('Threads', 'Speed-up', 'Interval'),
     ],
     rows: courses(kernel).flatMap((c) =>
       c.points.map((p) => [
@@ -235,11 +221,7 @@ function yieldTable(
 ): NonNullable<ChartPlan['table']> {
   return {
     caption: 'SMT yield',
-    columns: [
-      { name: 'Kernel' },
-      { name: 'Adds', isNumber: true },
-      { name: 'Interval', isNumber: true },
-    ],
+    columns: [{ name: 'Kernel' }, ...numberColumns('Adds', 'Interval')],
     rows: rows.map((r) => [
       r.kernel,
       percent(r.value),
@@ -283,14 +265,13 @@ function kernelPart(kernel: BenchKernel, page: Page): HTMLElement {
     columns: [
       { name: 'Cell' },
       { name: 'CPUs' },
-      { name: 'Time', isNumber: true },
-      {
-        name: `${kernel.operation ?? 'operations'} per second`,
-        isNumber: true,
-      },
-      { name: 'Bandwidth', isNumber: true },
-      { name: 'Speed-up', isNumber: true },
-      { name: 'Efficiency', isNumber: true },
+      ...numberColumns(
+        'Time',
+        `${kernel.operation ?? 'operations'} per second`,
+        'Bandwidth',
+        'Speed-up',
+        'Efficiency',
+      ),
     ],
     rows: cellRows(kernel),
   });

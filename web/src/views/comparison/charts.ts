@@ -7,6 +7,7 @@ import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis } from '../../plot';
 import type { Comparison } from '../../records';
 import { ratioRange } from '../../scales';
+import { numberColumns } from '../../table';
 import type { ArmLine, RatioLine, Standing } from './shape';
 import {
   contrastRows,
@@ -78,8 +79,7 @@ export function ratioPlan(
       caption: `${label} against ${baseline}`,
       columns: [
         { name: 'Arm' },
-        { name: 'Change', isNumber: true },
-        { name: 'Interval', isNumber: true },
+        ...numberColumns('Change', 'Interval'),
         { name: 'Verdict' },
       ],
       rows: rows.map((r) => [r.name, r.change, r.interval || null, r.word]),
@@ -97,11 +97,13 @@ export const contrastTable = (
     { name: 'Arm' },
     { name: 'Typical', isNumber: true },
     { name: 'Verdict' },
-    { name: 'p, adjusted', isNumber: true },
-    { name: 'CPU time', isNumber: true },
-    { name: 'Mean', isNumber: true },
-    { name: '90th percentile', isNumber: true },
-    { name: 'Spread', isNumber: true },
+    ...numberColumns(
+      'p, adjusted',
+      'CPU time',
+      'Mean',
+      '90th percentile',
+      'Spread',
+    ),
     { name: 'Depends on' },
   ],
   rows: contrastRows(lines),

@@ -5,6 +5,7 @@ import { change, percent, quantity } from '../../format';
 import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, look, ratioAxis, seriesColour } from '../../plot';
 import type { Comparison } from '../../records';
+import { numberColumns } from '../../table';
 import { along, metricName } from './charts';
 import type { ArmLine, Moment } from './shape';
 import { moments, quantileRows, steps, timeSummary, wander } from './shape';
@@ -36,10 +37,12 @@ export function timePlan(
       columns: [
         { name: 'At', isNumber: true },
         { name: 'Arm' },
-        { name: 'Block', isNumber: true },
-        { name: 'Over the median', isNumber: true },
-        { name: 'Others, CPUs', isNumber: true },
-        { name: 'Steal, CPUs', isNumber: true },
+        ...numberColumns(
+          'Block',
+          'Over the median',
+          'Others, CPUs',
+          'Steal, CPUs',
+        ),
       ],
       rows: all
         .slice(0, 500)
@@ -55,7 +58,8 @@ export function timePlan(
   };
 }
 
-const START: Axis = {
+/** Seconds since an experiment began. */
+export const START: Axis = {
   title: 'time since the start',
   hasZero: true,
   label: (s) => quantity(s, 's'),

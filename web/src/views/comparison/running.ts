@@ -9,6 +9,7 @@ import { ascending, finite, median } from '../../numbers';
 import { look, ratioAxis } from '../../plot';
 import type { Arm, Comparison } from '../../records';
 import { ratioRange } from '../../scales';
+import { numberColumns } from '../../table';
 import { metricName } from './charts';
 
 export interface Running {
@@ -221,8 +222,7 @@ export function narrowingPlan(record: Comparison): ChartPlan | null {
       caption: `After the blocks so far; 95 % intervals of each arm alone`,
       columns: [
         { name: 'Arm' },
-        { name: 'Blocks', isNumber: true },
-        { name: 'Change (interval)', isNumber: true },
+        ...numberColumns('Blocks', 'Change (interval)'),
       ],
       rows: lines.map(({ name, steps }) => [
         name,

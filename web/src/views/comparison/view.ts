@@ -1,21 +1,22 @@
 // A comparison: the verdict first, then what it rests on.
 
 import { h, visible } from '../../dom';
-import { count, percent, quantity, seconds } from '../../format';
+import { count, percent } from '../../format';
 import { chartSlot, keyedSlot } from '../../keep';
 import { copyBlock, headline, recordCommands } from '../../headline';
+import {
+  adviceLine,
+  endFact,
+  findingsPart,
+  limitFact,
+  runFacts,
+} from '../../method';
 import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
-import { tableElement } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
-import {
-  facts,
-  findingList,
-  hostFacts,
-  section,
-  shellWords,
-} from '../../words';
+import { facts, section, shellWords } from '../../words';
 import { adviceList, placePart } from './answer';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
 import { spreadPlan, timePlan } from './courses';
@@ -100,11 +101,8 @@ export function comparisonView(record: AnyRecord, page: Page): View {
       [armRows(lines, now.metric?.unit ?? ''), now.contrasts],
       () => [tables(now, lines)],
     );
-    const noFindings = now.stopped
-      ? 'Nothing that disturbs a measurement was found.'
-      : 'They are looked for when it ends.';
-    findings.show([now.findings, noFindings], () => [
-      section('Findings', findingList(now.findings, noFindings)),
+    findings.show([now.findings, now.stopped], () => [
+      findingsPart(now.findings, Boolean(now.stopped)),
     ]);
     scheduler.show(traceRows(lines), () => [schedulerPart(lines)]);
     method.show(
@@ -179,14 +177,7 @@ function topPart(
   return [
     h('p', { class: 'verdict' }, visible(said.sentence)),
     headline(said.figure),
-    said.isEnded && verdict?.advice
-      ? h(
-          'p',
-          { class: 'advice-line' },
-          h('span', { aria: { hidden: 'true' } }, '→ '),
-          visible(verdict.advice),
-        )
-      : null,
+    adviceLine(said.isEnded ? verdict?.advice : null),
     adviceList(record, lines, choose),
   ];
 }
@@ -213,10 +204,7 @@ function tables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
       caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; least cost first`,
       columns: [
         { name: 'Arm' },
-        { name: 'Runs', isNumber: true },
-        { name: 'Median', isNumber: true },
-        { name: '95 % interval', isNumber: true },
-        { name: 'Spread (cv)', isNumber: true },
+        ...numberColumns('Runs', 'Median', '95 % interval', 'Spread (cv)'),
         { name: 'Standing' },
       ],
       rows: armRows(lines, unit),
@@ -239,25 +227,19 @@ function schedulerPart(lines: readonly ArmLine[]): Node | null {
       caption: 'One traced run of each arm, after the experiment',
       columns: [
         { name: 'Arm' },
-        { name: 'CPU time', isNumber: true },
-        { name: 'Switches', isNumber: true },
-        { name: 'Migrations', isNumber: true },
-        { name: 'Queued', isNumber: true },
-        { name: 'Beside an SMT sibling while a core idled', isNumber: true },
+        ...numberColumns(
+          'CPU time',
+          'Switches',
+          'Migrations',
+          'Queued',
+          'Beside an SMT sibling while a core idled',
+        ),
         { name: 'In words' },
       ],
       rows,
     }),
   );
 }
-
-const STOPPED: Readonly<Record<string, string>> = {
-  precision: 'the answer was clear, or the precision reached',
-  budget: 'the time was over',
-  runs: 'the runs were used up',
-  interrupted: 'it was interrupted',
-  failed: 'a command failed',
-};
 
 function methodPart(
   record: Comparison,
@@ -278,7 +260,6 @@ function methodPart(
         'Design',
         `${record.stopped ? count(record.blocks ?? 0, 'block') : 'Blocks'} in random order, every arm once in each`,
       ],
-      ['Seed', typeof record.seed === 'number' ? String(record.seed) : null],
       [
         'Warm-up',
         typeof plan?.warmup_blocks === 'number'
@@ -301,17 +282,7 @@ function methodPart(
         'Precision',
         share(plan?.precision) ? `±${share(plan?.precision)} asked for` : null,
       ],
-      [
-        'Limits',
-        [
-          typeof plan?.max_runs === 'number'
-            ? `${plan.max_runs} runs an arm`
-            : '',
-          typeof plan?.budget_s === 'number' ? seconds(plan.budget_s) : '',
-        ]
-          .filter(Boolean)
-          .join(', '),
-      ],
+      limitFact(plan?.max_runs, 'runs an arm', plan?.budget_s),
       [
         'Judged',
         plan?.judge && plan.judge !== 'typical'
@@ -334,21 +305,8 @@ function methodPart(
           ? `${plan.screened_arms} arms entered, the finalists ran on fresh blocks`
           : null,
       ],
-      [
-        'Ended',
-        record.stopped
-          ? (STOPPED[record.stopped] ?? record.stopped)
-          : 'not yet, or cut off',
-      ],
-      [
-        'Took',
-        record.stopped && typeof record.elapsed_s === 'number'
-          ? `${quantity(record.elapsed_s, 's')}${record.host?.simulated ? ' of simulated time' : ''}`
-          : null,
-      ],
-      ...hostFacts(record.host),
-      ['pinwise', record.pinwise_version],
-      ['Tags', (record.tags ?? []).join(', ')],
+      endFact(record.stopped),
+      ...runFacts(record),
     ]),
     placements(lines, allowed),
   );
@@ -361,10 +319,7 @@ function placements(lines: readonly ArmLine[], allowed: string): HTMLElement {
       { name: 'Arm' },
       { name: 'CPUs' },
       { name: 'Of those allowed' },
-      { name: 'Cores', isNumber: true },
-      { name: 'LLCs', isNumber: true },
-      { name: 'Nodes', isNumber: true },
-      { name: 'Packages', isNumber: true },
+      ...numberColumns('Cores', 'LLCs', 'Nodes', 'Packages'),
       { name: 'Memory' },
       { name: 'Also known as' },
       { name: 'Command' },

@@ -10,7 +10,7 @@ import type { DiffRecord } from '../../records';
 import { ratioRange } from '../../scales';
 import type { AnyRecord } from '../../source';
 import type { TableCell } from '../../table';
-import { tableElement } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { stack } from '../../view';
 import { section } from '../../words';
@@ -92,9 +92,7 @@ function figureTable(diff: DiffRecord): HTMLElement {
     caption: 'Figures of both, with 95 % intervals where they are known',
     columns: [
       { name: 'Figure' },
-      { name: 'A', isNumber: true },
-      { name: 'B', isNumber: true },
-      { name: 'B over A', isNumber: true },
+      ...numberColumns('A', 'B', 'B over A'),
       { name: 'Verdict' },
     ],
     rows,

@@ -6,7 +6,7 @@ import { h, svg, visible } from '../../dom';
 import { count, quantity } from '../../format';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
-import { tableElement } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
 import { section } from '../../words';
 import type { Range } from '../fleet-report/shape';
@@ -138,10 +138,7 @@ const table = (figures: readonly FigureChange[]): HTMLElement =>
     caption: 'Medians of both, and their ratio',
     columns: [
       { name: 'Figure' },
-      { name: 'First', isNumber: true },
-      { name: 'Second', isNumber: true },
-      { name: 'Ratio', isNumber: true },
-      { name: 'Interval', isNumber: true },
+      ...numberColumns('First', 'Second', 'Ratio', 'Interval'),
       { name: 'In words' },
     ],
     rows: figures.map((figure) => [

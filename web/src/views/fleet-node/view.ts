@@ -5,7 +5,7 @@ import { fill, h, visible } from '../../dom';
 import { minute, seconds } from '../../format';
 import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
-import { tableElement } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import type { Group, Outlier, Report } from '../fleet-report/record';
@@ -117,8 +117,7 @@ function stepTable(node: FleetNode, page: Page): HTMLElement {
     columns: [
       { name: 'Step' },
       { name: 'State' },
-      { name: 'Attempt', isNumber: true },
-      { name: 'Took', isNumber: true },
+      ...numberColumns('Attempt', 'Took'),
       { name: 'Record' },
       { name: 'Why' },
     ],
@@ -154,10 +153,7 @@ function figures(
       ),
       columns: [
         { name: 'Figure' },
-        { name: 'Value', isNumber: true },
-        { name: 'Interval', isNumber: true },
-        { name: 'Typical', isNumber: true },
-        { name: 'Ratio', isNumber: true },
+        ...numberColumns('Value', 'Interval', 'Typical', 'Ratio'),
         { name: 'Beside its group' },
       ],
       rows: figureRows(node, group, outliers),

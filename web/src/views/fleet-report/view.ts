@@ -10,6 +10,7 @@ import type { AnyRecord } from '../../source';
 import { sortableTable } from '../../sortable';
 import type { Page, View } from '../../view';
 import { facts, findingList, section, shellWords } from '../../words';
+import { numberColumns } from '../../table';
 import { addressOf } from '../history/shape';
 import { heatMap } from './heat-map';
 import { nodeLists } from './lists';
@@ -102,18 +103,14 @@ function related(report: Report, page: Page, link: Link): HTMLElement | null {
 
 const NODE_COLUMNS = [
   { name: 'Node' },
-  { name: 'Group', isNumber: true },
-  { name: 'Anomalies', isNumber: true },
+  ...numberColumns('Group', 'Anomalies'),
   { name: 'Which' },
   { name: 'Most of all' },
 ];
 const COLUMNS = [
   { name: 'Node' },
   { name: 'Figure or setting' },
-  { name: 'Value', isNumber: true },
-  { name: 'Typical', isNumber: true },
-  { name: 'Ratio', isNumber: true },
-  { name: 'q', isNumber: true },
+  ...numberColumns('Value', 'Typical', 'Ratio', 'q'),
   { name: 'In words' },
 ];
 

@@ -9,6 +9,7 @@ import type { Panel } from '../../plot';
 import { look } from '../../plot';
 import type { Entry, Listing } from '../../source';
 import type { Page, Part } from '../../view';
+import { numberColumns } from '../../table';
 import type { Change, OverTime, Point, Stretch } from './shape';
 import { overTime, within } from './shape';
 
@@ -222,8 +223,7 @@ function planOf(
         { name: 'Time' },
         { name: 'Host' },
         { name: figure, isNumber: true },
-        { name: 'From', isNumber: true },
-        { name: 'To', isNumber: true },
+        ...numberColumns('From', 'To'),
       ],
       rows: [...all]
         .sort((a, b) => b.time - a.time)

@@ -6,6 +6,7 @@ import { visible } from '../../dom';
 import { bytes, digits, percent, quantity, seconds } from '../../format';
 import type { Axis, Panel, Point, Series } from '../../plot';
 import { look, seriesColour } from '../../plot';
+import { numberColumns } from '../../table';
 import type { DriftPair, Measure, Measured } from './record';
 import { sizeWords } from './shape';
 
@@ -30,12 +31,7 @@ export function ladderPlan(ladder: NonNullable<Measured['ladder']>): ChartPlan {
     panels: () => [ladderPanel(ladder)],
     table: {
       caption: 'Load latency by working set',
-      columns: [
-        { name: 'Working set', isNumber: true },
-        { name: 'One load', isNumber: true },
-        { name: 'From', isNumber: true },
-        { name: 'To', isNumber: true },
-      ],
+      columns: [...numberColumns('Working set', 'One load', 'From', 'To')],
       rows: ladder.points.map((p) => [
         bytes(p.bytes),
         quantity(p.ns.value, 'ns'),
@@ -166,9 +162,7 @@ export function bandwidthPlan(rows: Measured['bandwidth']): ChartPlan {
         { name: 'CPUs' },
         { name: 'Memory' },
         { name: 'Stream' },
-        { name: 'GB/s', isNumber: true },
-        { name: 'From', isNumber: true },
-        { name: 'To', isNumber: true },
+        ...numberColumns('GB/s', 'From', 'To'),
       ],
       rows: rows.map((row) => [
         row.cpus,
@@ -215,8 +209,7 @@ export function loadedPlan(rows: Measured['loaded']): ChartPlan {
       columns: [
         { name: 'CPU', isNumber: true },
         { name: 'Others' },
-        { name: 'Their load, GB/s', isNumber: true },
-        { name: 'One load', isNumber: true },
+        ...numberColumns('Their load, GB/s', 'One load'),
       ],
       rows: sorted.map((row) => [
         row.cpu,
@@ -275,10 +268,7 @@ export function driftPlan(pair: DriftPair): ChartPlan {
       caption: `States of CPUs ${pair.a} and ${pair.b}`,
       columns: [
         { name: 'State' },
-        { name: 'Latency', isNumber: true },
-        { name: 'Share', isNumber: true },
-        { name: 'Visits', isNumber: true },
-        { name: 'Median stay', isNumber: true },
+        ...numberColumns('Latency', 'Share', 'Visits', 'Median stay'),
       ],
       rows: pair.states.map((s) => [
         stateWords(s.kind),

@@ -6,7 +6,7 @@ import { fill, h, svg, visible } from '../../dom';
 import { count } from '../../format';
 import { onPrint } from '../../print';
 import type { Table } from '../../table';
-import { tableElement } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import type { Colouring } from './figures';
@@ -331,11 +331,7 @@ function cpuTable(machine: Machine, now: Colouring): Table {
   return {
     caption: 'CPUs, their units and the figure that they are coloured by',
     columns: [
-      { name: 'CPU', isNumber: true },
-      { name: 'Core', isNumber: true },
-      { name: 'LLC', isNumber: true },
-      { name: 'Node', isNumber: true },
-      { name: 'Package', isNumber: true },
+      ...numberColumns('CPU', 'Core', 'LLC', 'Node', 'Package'),
       { name: 'State' },
       { name: 'Figure' },
     ],

@@ -15,7 +15,7 @@ import {
 } from '../../format';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
-import { tableElement } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import type { Part, View } from '../../view';
 import { stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
@@ -125,9 +125,7 @@ function compared(machine: Machine): HTMLElement | null {
       { name: 'as reported' },
       { name: 'as measured' },
       { name: 'Verdict' },
-      { name: 'Confidence', isNumber: true },
-      { name: 'Within', isNumber: true },
-      { name: 'To the nearest other', isNumber: true },
+      ...numberColumns('Confidence', 'Within', 'To the nearest other'),
     ],
     rows: levels.map((row) => [
       row.unit,
@@ -207,12 +205,7 @@ const figure = (value: unknown, unit: string): string | null =>
 function costs(measured: Measured): HTMLElement | null {
   const pause: Table = {
     caption: 'Cost of the spin-wait hint',
-    columns: [
-      { name: 'CPU', isNumber: true },
-      { name: 'Time', isNumber: true },
-      { name: 'Cycles', isNumber: true },
-      { name: 'Odd' },
-    ],
+    columns: [...numberColumns('CPU', 'Time', 'Cycles'), { name: 'Odd' }],
     rows: measured.pause.map((p) => [
       p.cpu,
       shownAs(p.ns, 'ns'),

@@ -6,6 +6,7 @@ import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis, seriesColour } from '../../plot';
 import type { SearchRecord } from '../../records';
 import { decadeTicks, evenTicks, ratioRange, wholeTicks } from '../../scales';
+import { numberColumns } from '../../table';
 import type { Against, Step } from './shape';
 import {
   checks,
@@ -64,10 +65,7 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
       caption: 'Predictions and what came',
       columns: [
         { name: 'Placement' },
-        { name: 'Predicted', isNumber: true },
-        { name: '90 % interval', isNumber: true },
-        { name: 'Came', isNumber: true },
-        { name: 'Off by', isNumber: true },
+        ...numberColumns('Predicted', '90 % interval', 'Came', 'Off by'),
         { name: 'What came is' },
       ],
       rows: all.map((p, at) => [
@@ -140,10 +138,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
       columns: [
         { name: 'Runs', isNumber: true },
         { name: 'Leader' },
-        { name: 'Expected', isNumber: true },
-        { name: '90 % interval', isNumber: true },
-        { name: 'Doubt', isNumber: true },
-        { name: 'True regret', isNumber: true },
+        ...numberColumns('Expected', '90 % interval', 'Doubt', 'True regret'),
       ],
       rows: steps.map((s) => [
         s.runs,
@@ -266,8 +261,7 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
       caption: `Change of ${label} from the candidate that has least of a feature to the one that has most`,
       columns: [
         { name: 'Feature' },
-        { name: 'Change', isNumber: true },
-        { name: '90 % interval', isNumber: true },
+        ...numberColumns('Change', '90 % interval'),
       ],
       rows: rows.map((r) => [r.meaning, r.change, r.interval]),
     },

@@ -2,7 +2,7 @@
 // model predicted it, and every candidate.
 
 import { h, visible } from '../../dom';
-import { count, percent, quantity, seconds } from '../../format';
+import { count, percent, quantity } from '../../format';
 import {
   commandList,
   copyBlock,
@@ -12,15 +12,16 @@ import {
 import { chartSlot, keyedSlot } from '../../keep';
 import type { SearchRecord } from '../../records';
 import { sortableTable } from '../../sortable';
+import {
+  adviceLine,
+  endFact,
+  findingsPart,
+  limitFact,
+  runFacts,
+} from '../../method';
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
-import {
-  facts,
-  findingList,
-  hostFacts,
-  section,
-  shellWords,
-} from '../../words';
+import { facts, section, shellWords } from '../../words';
 import { againstPlan, effectPlan, progressPlan } from './charts';
 import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
 
@@ -54,15 +55,7 @@ export function searchView(record: AnyRecord, _page: Page): View {
     progress.show(progressPlan(now));
     model.show(effectPlan(now));
     candidates.show(table(now));
-    findings.show(now.findings, () => [
-      section(
-        'Findings',
-        findingList(
-          now.findings,
-          'Nothing that disturbs a measurement was found.',
-        ),
-      ),
-    ]);
+    findings.show(now.findings, () => [findingsPart(now.findings)]);
     method.show(
       [
         now.plan,
@@ -103,14 +96,7 @@ function topPart(record: SearchRecord): (Node | null)[] {
   return [
     h('p', { class: 'verdict' }, visible(sentence)),
     headline(verdict?.headline),
-    verdict?.advice && isEnded
-      ? h(
-          'p',
-          { class: 'advice-line' },
-          h('span', { aria: { hidden: 'true' } }, '→ '),
-          visible(verdict.advice),
-        )
-      : null,
+    adviceLine(isEnded ? verdict?.advice : null),
     copyBlock(recordCommands(verdict?.commands, null)),
     ...(verdict?.beside ?? []).map((more) => h('p', {}, visible(more))),
     least?.sentence
@@ -169,14 +155,6 @@ function truthPart(record: SearchRecord): Node | null {
   );
 }
 
-const STOPPED: Readonly<Record<string, string>> = {
-  precision: 'the answer was sure',
-  budget: 'the time was over',
-  runs: 'the runs were used up',
-  interrupted: 'it was interrupted',
-  failed: 'a command failed',
-};
-
 function methodPart(record: SearchRecord): HTMLElement {
   const { plan, model } = record;
   const share = (value: number | null | undefined): string | null =>
@@ -216,15 +194,7 @@ function methodPart(record: SearchRecord): HTMLElement {
           ? `${record.runs_used} to search, ${record.runs?.length ?? 0} in all`
           : null,
       ],
-      [
-        'Limits',
-        [
-          typeof plan?.max_runs === 'number' ? `${plan.max_runs} runs` : '',
-          typeof plan?.budget_s === 'number' ? seconds(plan.budget_s) : '',
-        ]
-          .filter(Boolean)
-          .join(', '),
-      ],
+      limitFact(plan?.max_runs, 'runs', plan?.budget_s),
       [
         'Model',
         model?.judgement
@@ -237,20 +207,8 @@ function methodPart(record: SearchRecord): HTMLElement {
           ? `${share(model?.noise_sd)} from run to run`
           : null,
       ],
-      ['Seed', typeof record.seed === 'number' ? String(record.seed) : null],
-      [
-        'Ended',
-        record.stopped
-          ? (STOPPED[record.stopped] ?? record.stopped)
-          : 'not yet, or cut off',
-      ],
-      [
-        'Took',
-        typeof record.elapsed_s === 'number' ? seconds(record.elapsed_s) : null,
-      ],
-      ...hostFacts(record.host),
-      ['pinwise', record.pinwise_version],
-      ['Tags', (record.tags ?? []).join(', ')],
+      endFact(record.stopped),
+      ...runFacts(record),
     ]),
     commandList(recordCommands([], record.again)),
   );

@@ -20,6 +20,7 @@ import {
   section,
   shellWords,
 } from '../../words';
+import { numberColumns } from '../../table';
 
 /** A place is shown from this share of CPU time on. */
 const LEAST_SHARE = 0.005;
@@ -180,8 +181,7 @@ function sharePlan(record: SpinAttachRecord): ChartPlan | null {
       caption: 'CPU time by kind',
       columns: [
         { name: 'Kind' },
-        { name: 'CPU time', isNumber: true },
-        { name: 'Share', isNumber: true },
+        ...numberColumns('CPU time', 'Share'),
         { name: 'What its loops do' },
       ],
       rows: rows.map((r) => [
@@ -264,11 +264,9 @@ function threads(record: SpinAttachRecord): HTMLElement {
     sortableTable({
       caption: 'CPU time of each thread, and of that spun',
       columns: [
-        { name: 'Thread', isNumber: true },
-        { name: 'Process', isNumber: true },
+        ...numberColumns('Thread', 'Process'),
         { name: 'Name' },
-        { name: 'CPU time', isNumber: true },
-        { name: 'Spun', isNumber: true },
+        ...numberColumns('CPU time', 'Spun'),
       ],
       rows: (record.threads ?? []).map((t) => [
         { text: String(t.tid ?? '–'), sort: t.tid ?? null },

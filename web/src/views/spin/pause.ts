@@ -8,7 +8,7 @@ import type { Panel } from '../../plot';
 import { seriesColour } from '../../plot';
 import type { CpuPauseRecord, SpinPauseRecord } from '../../records';
 import type { AnyRecord } from '../../source';
-import { tableElement } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
@@ -135,11 +135,7 @@ function cpuTable(record: SpinPauseRecord): HTMLElement {
   return tableElement({
     caption: 'Medians with 95 % intervals',
     columns: [
-      { name: 'CPU', isNumber: true },
-      { name: 'Time', isNumber: true },
-      { name: '95 %', isNumber: true },
-      { name: 'Cycles', isNumber: true },
-      { name: '95 %', isNumber: true },
+      ...numberColumns('CPU', 'Time', '95 %', 'Cycles', '95 %'),
       { name: 'Counted by' },
       { name: 'Clock', isNumber: true },
       { name: 'Levels' },
@@ -181,8 +177,7 @@ function chipTable(record: SpinPauseRecord): HTMLElement | null {
       columns: [
         { name: 'Chip' },
         { name: 'CPUs' },
-        { name: 'Published, cycles', isNumber: true },
-        { name: 'Measured', isNumber: true },
+        ...numberColumns('Published, cycles', 'Measured'),
         { name: 'Agrees' },
         { name: 'Chips with a cheaper one' },
       ],

@@ -12,6 +12,7 @@ import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
 import { facts, section } from '../../words';
+import { numberColumns } from '../../table';
 import type { Chips } from './charts';
 import { curvePlan, ladderPlan, mapPlan } from './charts';
 import type { Predicted } from './shape';
@@ -192,16 +193,9 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
     columns: [
       { name: 'Algorithm' },
       { name: 'Of' },
-      { name: 'CPUs', isNumber: true },
-      { name: 'PAUSEs', isNumber: true },
-      { name: 'Spins', isNumber: true },
-      { name: 'Blind gap', isNumber: true },
-      { name: 'Wasted', isNumber: true },
+      ...numberColumns('CPUs', 'PAUSEs', 'Spins', 'Blind gap', 'Wasted'),
       ...(isMove
-        ? [
-            { name: `On ${record.from?.name ?? 'the first'}`, isNumber: true },
-            { name: 'Change', isNumber: true },
-          ]
+        ? [...numberColumns(`On ${record.from?.name ?? 'the first'}`, 'Change')]
         : []),
       { name: 'PAUSE matters' },
       { name: 'Then' },

@@ -14,7 +14,7 @@ import type {
 } from '../../records';
 import { wholeTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
-import { tableElement } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
 import { stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
@@ -83,10 +83,7 @@ function latenessPlan(
       caption: `${of.algorithm}: lateness predicted and measured`,
       columns: [
         { name: isHandoff ? 'Held' : 'Delay', isNumber: true },
-        { name: 'Predicted', isNumber: true },
-        { name: 'Measured', isNumber: true },
-        { name: 'Quartiles', isNumber: true },
-        { name: 'Error', isNumber: true },
+        ...numberColumns('Predicted', 'Measured', 'Quartiles', 'Error'),
         { name: 'Stable' },
       ],
       rows: points.map((p) => [
@@ -192,11 +189,13 @@ function contentionPlans(of: ReplayedAlgorithm): (ChartPlan | null)[] {
       table: {
         caption: `${of.algorithm} under contention`,
         columns: [
-          { name: 'Threads', isNumber: true },
-          { name: 'Million per CPU second', isNumber: true },
-          { name: 'CPU time spinning', isNumber: true },
-          { name: 'Longest wait', isNumber: true },
-          { name: 'Parks per 1000', isNumber: true },
+          ...numberColumns(
+            'Threads',
+            'Million per CPU second',
+            'CPU time spinning',
+            'Longest wait',
+            'Parks per 1000',
+          ),
         ],
         rows: cells.map((c) => [
           c.threads,
@@ -290,8 +289,7 @@ function method(record: SpinReplayRecord): HTMLElement {
     columns: [
       { name: 'Algorithm' },
       { name: 'Of' },
-      { name: 'Hints before it ends', isNumber: true },
-      { name: 'Hints without a look', isNumber: true },
+      ...numberColumns('Hints before it ends', 'Hints without a look'),
       { name: 'Then' },
     ],
     rows: (record.algorithms ?? []).map((a) => [

@@ -8,7 +8,7 @@ import { finite } from '../../numbers';
 import type { ThreadRecord, TraceRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
-import { tableElement } from '../../table';
+import { tableElement, numberColumns } from '../../table';
 import type { Page, View } from '../../view';
 import { facts, findingList, hostFacts, section } from '../../words';
 import { topologyOf } from '../machine/at-hand';
@@ -115,8 +115,7 @@ function longest(scene: Scene, drawn: Timeline): HTMLElement | null {
   });
   const columns = [
     { name: 'Thread' },
-    { name: 'Waited', isNumber: true },
-    { name: 'From', isNumber: true },
+    ...numberColumns('Waited', 'From'),
     { name: 'Queued on' },
     { name: 'Because' },
     { name: 'Timeline' },

@@ -1,0 +1,86 @@
+// What experiments of any kind say of how they were made, and what they found.
+
+import { h } from './dom';
+import { number, texts } from './fields';
+import { seconds } from './format';
+import type { Finding, HostRecord, Maybe, Stopped } from './records';
+import { findingList, hostFacts, section } from './words';
+
+/** What was found; before the end of an experiment nothing is. */
+export const findingsPart = (
+  findings: Maybe<readonly Finding[]>,
+  isEnded = true,
+): HTMLElement =>
+  section(
+    'Findings',
+    findingList(
+      findings,
+      isEnded
+        ? 'Nothing that disturbs a measurement was found.'
+        : 'They are looked for when it ends.',
+    ),
+  );
+
+/** What to do, below a verdict. */
+export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
+  advice
+    ? h(
+        'p',
+        { class: 'advice-line' },
+        h('span', { aria: { hidden: 'true' } }, '→ '),
+        advice,
+      )
+    : null;
+
+const STOPPED: Readonly<Record<string, string>> = {
+  precision: 'the answer was clear, or the precision reached',
+  budget: 'the time was over',
+  runs: 'the runs were used up',
+  interrupted: 'it was interrupted',
+  failed: 'a command failed',
+};
+
+/** Why an experiment ended. */
+export const endFact = (stopped: Maybe<Stopped>): [string, string] => [
+  'Ended',
+  stopped ? (STOPPED[stopped] ?? stopped) : 'not yet, or cut off',
+];
+
+/** How long an experiment may go on: so many of something, so much time. */
+export const limitFact = (
+  most: Maybe<number>,
+  what: string,
+  budget_s: Maybe<number>,
+): [string, string] => [
+  'Limits',
+  [
+    number(most) === null ? '' : `${most} ${what}`,
+    number(budget_s) === null ? '' : seconds(budget_s),
+  ]
+    .filter(Boolean)
+    .join(', '),
+];
+
+/** Its seed, how long it took, where, and by which pinwise. */
+export function runFacts(record: {
+  seed?: Maybe<number>;
+  stopped?: Maybe<Stopped>;
+  elapsed_s?: Maybe<number>;
+  host?: Maybe<HostRecord>;
+  pinwise_version?: Maybe<string>;
+  tags?: Maybe<string[]>;
+}): [string, Maybe<string>][] {
+  const { seed, host } = record;
+  return [
+    ['Seed', number(seed) === null ? null : String(seed)],
+    [
+      'Took',
+      record.stopped === null || number(record.elapsed_s) === null
+        ? null
+        : `${seconds(record.elapsed_s)}${host?.simulated ? ' of simulated time' : ''}`,
+    ],
+    ...hostFacts(host),
+    ['pinwise', record.pinwise_version],
+    ['Tags', texts(record.tags).join(', ')],
+  ];
+}
