@@ -28,14 +28,44 @@ const WRONG = `topology = "package:1 l3:1(size=32MB) core:8 pu:1"
 topology = "package:2 l3:1(size=16MB) core:2 pu:2"
 `;
 
+/** A machine on which the head is slower in one benchmark and broken in another. */
+const BUILDS = `topology = "package:1 core:4 pu:1"
+[workload.default]
+base_s = 0.2
+[workload."head/parse"]
+base_s = 0.208
+[workload."head/broken"]
+base_s = 0.2
+exit = 3
+[noise]
+kind = "lognormal"
+sd = 0.02
+`;
+
+const SUITE = `[[benchmark]]
+name = "parse"
+run = "parse big.json"
+[[benchmark]]
+name = "encode"
+run = "encode big.json"
+min_effect = "2%"
+[[benchmark]]
+name = "render"
+run = "render page.html"
+[[benchmark]]
+name = "broken"
+run = "broken"
+`;
+
 const MACHINE = ['--machine', 'sim:package:1 l3:2 core:2 pu:2'];
 const LOOP = 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done';
 
-/** How each kind is made; `needsHost` where the machine at hand may refuse. */
+/** How each kind is made; `needsHost` where the machine at hand may refuse, `status` where it ends with another than 0. */
 const MAKERS: Readonly<
   Record<
     string,
-    { words: readonly string[]; needsHost?: boolean } | { made: () => Fields }
+    | { words: readonly string[]; needsHost?: boolean; status?: number }
+    | { made: () => Fields }
   >
 > = {
   comparison: {
@@ -49,6 +79,22 @@ const MAKERS: Readonly<
       '--',
       'prog',
     ],
+  },
+  gate: {
+    words: [
+      '--machine',
+      'sim:builds.toml',
+      'gate',
+      'base',
+      'head',
+      '--suite',
+      'suite.toml',
+      '--seed',
+      '1',
+      '--budget',
+      '40s',
+    ],
+    status: 1,
   },
   topology: {
     words: [
@@ -120,6 +166,8 @@ export function recordBench(): Bench {
     bench = new Bench();
     bench.file('scheduler.toml', SCHEDULER);
     bench.file('wrong.toml', WRONG);
+    bench.file('builds.toml', BUILDS);
+    bench.file('suite.toml', SUITE);
   }
   return bench;
 }
@@ -133,9 +181,7 @@ export function recordOf(kind: string): Fields | null {
   if (kind === 'profile-diff' && recordOf('profile') === null) return null;
   let record: Fields | null = null;
   try {
-    record = JSON.parse(
-      recordBench().run('-q', '--format', 'json', ...maker.words),
-    ) as Fields;
+    record = JSON.parse(printed(maker.words, maker.status)) as Fields;
     if (kind === 'spin-pause') addLevels(record);
   } catch (error) {
     // Refused by the machine, not failed to start or killed.
@@ -147,6 +193,17 @@ export function recordOf(kind: string): Fields | null {
   }
   made.set(kind, record);
   return record;
+}
+
+/** What the program prints as JSON, where it ends with that status. */
+function printed(words: readonly string[], status = 0): string {
+  try {
+    return recordBench().run('-q', '--format', 'json', ...words);
+  } catch (error) {
+    const ended = error as { status?: unknown; stdout?: unknown };
+    if (status === 0 || ended.status !== status) throw error;
+    return String(ended.stdout);
+  }
 }
 
 /** Two levels of the first CPU's cost: a machine shows them by chance only. */

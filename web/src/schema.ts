@@ -17,6 +17,7 @@ export const KNOWN: Readonly<Record<string, number>> = {
   comparison: 1,
   bench: 1,
   diff: 1,
+  gate: 1,
   topology: 1,
   trace: 1,
   search: 1,

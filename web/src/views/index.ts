@@ -10,6 +10,7 @@ import { fleetDiffView } from './fleet-diff/view';
 import { fleetNodeView } from './fleet-node/view';
 import { fleetPlanView } from './fleet-plan/view';
 import { fleetReportView } from './fleet-report/view';
+import { gateView } from './gate/view';
 import { machineView } from './machine/view';
 import { plainView } from './plain/view';
 import { profileDiffView, profileView } from './profile/view';
@@ -33,6 +34,7 @@ const VIEWS: Readonly<Record<string, Draw>> = {
   'fleet-diff': fleetDiffView,
   'fleet-node': fleetNodeView,
   'fleet-report': fleetReportView,
+  gate: gateView,
   'profile-diff': profileDiffView,
   profile: profileView,
   reproduction: reproductionView,

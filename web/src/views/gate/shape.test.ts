@@ -1,0 +1,130 @@
+// What a gate's drawings and tables are made of.
+
+import { expect, test } from 'vitest';
+
+import type { GateBenchmark, GateRecord } from '../../records';
+import {
+  benchmarkRows,
+  buildName,
+  buildWords,
+  gateLines,
+  head,
+  pairDots,
+  summary,
+} from './shape';
+
+const METRIC = {
+  unit: 's',
+  better: 'lower',
+  better_word: 'faster',
+  worse_word: 'slower',
+};
+
+const benchmark = (
+  name: string,
+  outcome: string,
+  more: Partial<GateBenchmark> = {},
+): GateBenchmark => ({ name, outcome, metric: METRIC, ...more });
+
+const RECORD: GateRecord = {
+  schema: 'pinwise.gate/1',
+  plan: { alpha: 0.05 },
+  stopped: 'precision',
+  verdict: { decision: 'fail', sentence: 'One is slower.', advice: 'Look.' },
+  benchmarks: [
+    benchmark('quick', 'passed', { q: 0.01, ratio: 0.9 }),
+    benchmark('open', 'undecided', { q: 0.5, ratio: 1.01 }),
+    benchmark('same', 'passed', { q: 0.9, ratio: 1.001 }),
+    benchmark('gone', 'missing'),
+    benchmark('wrong', 'failed'),
+    benchmark('parse', 'slower', {
+      min_effect: 0.02,
+      base: 0.2,
+      head: 0.21,
+      ratio: 1.05,
+      low: 1.03,
+      high: 1.07,
+      effect: { text: '+5.0 %', interval: '+3.0 to +7.0 %' },
+      pairs: [{ at_s: 1, base: 0.2, head: 0.21, head_first: true }],
+    }),
+  ],
+};
+
+test('what needs attention stands first, the rest in the order of the suite', () => {
+  expect(gateLines(RECORD).map(({ name, word }) => [name, word])).toEqual([
+    ['parse', 'slower'],
+    ['gone', 'missing'],
+    ['wrong', 'failed'],
+    ['open', 'undecided'],
+    ['quick', 'passed (faster)'],
+    ['same', 'passed'],
+  ]);
+  expect(summary(gateLines(RECORD))).toBe(
+    '6 benchmarks: 1 slower, 1 missing, 1 failed, 1 undecided, 1 passed (faster), 1 passed.',
+  );
+});
+
+test('the verdict is a word, and whatever is unknown is undecided', () => {
+  expect(head(RECORD)).toEqual({
+    word: 'FAIL',
+    decision: 'fail',
+    sentence: 'One is slower.',
+    advice: 'Look.',
+  });
+  const later = { ...RECORD, verdict: { decision: 'perhaps' } };
+  expect(head(later).word).toBe('UNDECIDED');
+});
+
+test('a gate that runs has no verdict', () => {
+  expect(head({ ...RECORD, stopped: null })).toEqual({
+    word: '',
+    decision: '',
+    sentence: 'No verdict: the gate runs, or was cut off, after 1 pair.',
+    advice: '',
+  });
+});
+
+test('a commit is shortened, and left out where it is the name', () => {
+  const commit = '0123456789abcdef0123456789abcdef01234567';
+  expect(buildWords({ name: 'main', commit })).toBe('main (0123456789ab)');
+  expect(buildWords({ name: commit, commit })).toBe('0123456789ab');
+  expect(buildWords({ name: 'build', commit: null })).toBe('build');
+  expect(buildName({ name: 'main', commit }, 'base')).toBe('main');
+  expect(buildName(null, 'base')).toBe('base');
+});
+
+test('rows of the table have units, and dashes where nothing is known', () => {
+  const [first, second] = benchmarkRows(gateLines(RECORD));
+  expect(first).toEqual([
+    'parse',
+    '200 ms',
+    '210 ms',
+    '+5.0 %',
+    '+3.0 to +7.0 %',
+    1,
+    'slower',
+  ]);
+  expect(second).toEqual(['gone', '–', '–', null, null, 0, 'missing']);
+});
+
+test('a pair of rates is drawn as its cost: up is worse', () => {
+  const rate = benchmark('rate', 'passed', {
+    metric: { ...METRIC, better: 'higher' },
+    pairs: [
+      { at_s: 1, base: 100, head: 80, head_first: false },
+      { at_s: 2, base: 0, head: 80 },
+      { at_s: null, base: 1, head: 1 },
+    ],
+  });
+  const [line] = gateLines({ benchmarks: [rate] });
+  expect(pairDots(line!)).toEqual([
+    { at: 1, ratio: 1.25, base: 100, head: 80, isHeadFirst: false },
+  ]);
+});
+
+test('a record without its fields has lines all the same', () => {
+  expect(gateLines({})).toEqual([]);
+  expect(gateLines({ benchmarks: [{}] })).toMatchObject([
+    { name: '', word: '', ratio: null, limit: null, change: '' },
+  ]);
+});

@@ -1,0 +1,181 @@
+// What the drawings and tables of a gate show, worked out of the record.
+
+import { items, list, number, text } from '../../fields';
+import { count, quantity } from '../../format';
+import { positive } from '../../numbers';
+import type {
+  BuildRecord,
+  GateBenchmark,
+  GateRecord,
+  Maybe,
+} from '../../records';
+
+/** Letters of a commit that are shown. */
+const COMMIT = 12;
+
+const DECISIONS = ['pass', 'fail', 'broken', 'undecided'] as const;
+
+export interface Head {
+  /** What the gate says, in a word; empty while it runs. */
+  word: string;
+  /** The class of that word, of which there are four. */
+  decision: string;
+  sentence: string;
+  advice: string;
+}
+
+/** What a reader sees first. */
+export function head(record: GateRecord): Head {
+  if (!record.stopped)
+    return {
+      word: '',
+      decision: '',
+      sentence: `No verdict: the gate runs, or was cut off, after ${count(pairsIn(record), 'pair')}.`,
+      advice: '',
+    };
+  // As in the text, whatever a later version decides is not a pass.
+  const decision =
+    DECISIONS.find((known) => known === record.verdict?.decision) ??
+    'undecided';
+  return {
+    word: decision.toUpperCase(),
+    decision,
+    sentence: text(record.verdict?.sentence),
+    advice: text(record.verdict?.advice),
+  };
+}
+
+/** Pairs of all benchmarks. */
+export const pairsIn = (record: GateRecord): number =>
+  items(record.benchmarks).reduce((sum, b) => sum + list(b.pairs).length, 0);
+
+/** A build's name, as on the command line; of a commit its first letters. */
+export function buildName(build: Maybe<BuildRecord>, role: string): string {
+  const name = text(build?.name);
+  return (
+    (name && name === build?.commit ? name.slice(0, COMMIT) : name) || role
+  );
+}
+
+/** A build's name, with its commit where that says more. */
+export function buildWords(build: Maybe<BuildRecord>): string {
+  const name = buildName(build, '');
+  const commit = text(build?.commit).slice(0, COMMIT);
+  return commit && commit !== name ? `${name} (${commit})` : name;
+}
+
+export interface GateLine {
+  benchmark: GateBenchmark;
+  name: string;
+  outcome: string;
+  /** The outcome as the text has it: "passed (faster)". */
+  word: string;
+  /** Cost of the head over that of the base; null without an estimate. */
+  ratio: number | null;
+  low: number | null;
+  high: number | null;
+  /** The cost ratio from which a benchmark is slower; null where it is unknown. */
+  limit: number | null;
+  change: string;
+  interval: string;
+}
+
+const RANKS: Readonly<Record<string, number>> = {
+  slower: 0,
+  failed: 1,
+  missing: 1,
+  undecided: 2,
+};
+
+/** The benchmarks, those that need attention first, the others in the order of the suite. */
+export function gateLines(record: GateRecord): GateLine[] {
+  const rank = ({ outcome }: GateLine): number => RANKS[outcome] ?? 3;
+  return items(record.benchmarks)
+    .map((b) => lineOf(b, number(record.plan?.alpha)))
+    .sort((a, b) => rank(a) - rank(b));
+}
+
+function lineOf(benchmark: GateBenchmark, alpha: number | null): GateLine {
+  const ratio = positive(benchmark.ratio) ? benchmark.ratio : null;
+  const { low, high } = benchmark;
+  const isKnown = ratio !== null && positive(low) && positive(high);
+  const effect = number(benchmark.min_effect);
+  return {
+    benchmark,
+    name: text(benchmark.name),
+    outcome: text(benchmark.outcome),
+    word: wordOf(benchmark, alpha),
+    ratio,
+    low: isKnown ? low : null,
+    high: isKnown ? high : null,
+    limit: effect !== null && effect > 0 ? 1 + effect : null,
+    change: text(benchmark.effect?.text),
+    interval: text(benchmark.effect?.interval),
+  };
+}
+
+function wordOf(benchmark: GateBenchmark, alpha: number | null): string {
+  const { metric, ratio } = benchmark;
+  const better = text(metric?.better_word) || 'faster';
+  const worse = text(metric?.worse_word) || 'slower';
+  const outcome = text(benchmark.outcome);
+  if (outcome === 'slower') return worse;
+  if (outcome === 'faster') return better;
+  const q = number(benchmark.q);
+  if (outcome !== 'passed' || q === null || alpha === null || q > alpha)
+    return outcome;
+  return `passed (${positive(ratio) && ratio < 1 ? better : worse})`;
+}
+
+/** Is more of the figure better? Its cost is then the inverse. */
+export const isRate = ({ benchmark }: GateLine): boolean =>
+  benchmark.metric?.better === 'higher';
+
+/** Rows of the table of benchmarks. */
+export function benchmarkRows(
+  lines: readonly GateLine[],
+): (string | number | null)[][] {
+  return lines.map(({ benchmark: b, name, change, interval, word }) => [
+    name,
+    quantity(b.base, text(b.metric?.unit)),
+    quantity(b.head, text(b.metric?.unit)),
+    change || null,
+    interval || null,
+    list(b.pairs).length,
+    word,
+  ]);
+}
+
+export interface PairDot {
+  at: number;
+  /** Cost of the head over that of the base. */
+  ratio: number;
+  base: number;
+  head: number;
+  isHeadFirst: boolean;
+}
+
+/** The pairs of a benchmark that have a ratio. */
+export function pairDots(line: GateLine): PairDot[] {
+  return items(line.benchmark.pairs).flatMap((pair) => {
+    const { at_s, base, head: figure } = pair;
+    if (number(at_s) === null || !positive(base) || !positive(figure))
+      return [];
+    return [
+      {
+        at: at_s!,
+        ratio: isRate(line) ? base / figure : figure / base,
+        base,
+        head: figure,
+        isHeadFirst: pair.head_first === true,
+      },
+    ];
+  });
+}
+
+/** The chart of benchmarks in a sentence. */
+export function summary(lines: readonly GateLine[]): string {
+  const words = new Map<string, number>();
+  for (const { word } of lines) words.set(word, (words.get(word) ?? 0) + 1);
+  return `${count(lines.length, 'benchmark')}: ${[...words].map(([word, many]) => `${many} ${word}`).join(', ')}.`;
+}

@@ -1,0 +1,368 @@
+// A gate: the verdict first, then every benchmark, what needs attention on top.
+
+import './style.css';
+
+import type { ChartPlan } from '../../chart';
+import { h, visible } from '../../dom';
+import { list, texts } from '../../fields';
+import { change, count, percent, quantity, seconds } from '../../format';
+import { chartSlot, keyedSlot } from '../../keep';
+import {
+  adviceLine,
+  endFact,
+  findingsPart,
+  limitFact,
+  runFacts,
+} from '../../method';
+import type { Look } from '../../plot';
+import { COLOURS, ratioAxis } from '../../plot';
+import type { GateRecord } from '../../records';
+import { ratioRange } from '../../scales';
+import type { AnyRecord } from '../../source';
+import { tableElement, numberColumns } from '../../table';
+import type { Page, Part, View } from '../../view';
+import {
+  commandLine,
+  facts,
+  hostFacts,
+  section,
+  shellWords,
+} from '../../words';
+import { START } from '../comparison/courses';
+import type { GateLine } from './shape';
+import {
+  benchmarkRows,
+  buildName,
+  buildWords,
+  gateLines,
+  head,
+  isRate,
+  pairDots,
+  pairsIn,
+  summary,
+} from './shape';
+
+/** Rows get lower where there are more of them. */
+const MANY = 30;
+/** Pairs in the table of a chart. */
+const MOST_PAIRS = 500;
+
+/** Draws a `pinwise.gate/1`; a record that grew is drawn in place. */
+export function gateView(record: AnyRecord, page: Page): View {
+  const [top, table, findings, method] = [
+    keyedSlot(),
+    keyedSlot(),
+    keyedSlot(),
+    keyedSlot(),
+  ];
+  const changes = chartSlot('Change of every benchmark');
+  const each = benchmarkList();
+  const element = h(
+    'article',
+    { class: 'gate' },
+    top.element,
+    changes.element,
+    table.element,
+    each.element,
+    findings.element,
+    method.element,
+  );
+  let wasEnded: boolean | null = null;
+  const update = (next: AnyRecord): void => {
+    const now = next as GateRecord;
+    const lines = gateLines(now);
+    top.show([head(now), now.base, now.head], () => topPart(now));
+    changes.show(changePlan(now, lines, each.open));
+    table.show(lines, () => [tablePart(now, lines)]);
+    each.show(now, lines);
+    findings.show([now.findings, now.stopped], () => [
+      findingsPart(now.findings, Boolean(now.stopped)),
+    ]);
+    method.show([pairsIn(now), now.stopped, now.elapsed_s], () => [
+      methodPart(now),
+    ]);
+    if (wasEnded === false && now.stopped) page.announce(head(now).sentence);
+    wasEnded = Boolean(now.stopped);
+  };
+  update(record);
+  return {
+    element,
+    update,
+    dispose: () => [changes, each].forEach((part) => part.dispose()),
+  };
+}
+
+function topPart(record: GateRecord): (Node | null)[] {
+  const { word, decision, sentence, advice } = head(record);
+  return [
+    h(
+      'p',
+      { class: 'verdict' },
+      word ? h('strong', { class: `decision ${decision}` }, word) : null,
+      word ? ' ' : null,
+      sentence,
+    ),
+    adviceLine(advice),
+    facts([
+      ['Head', buildWords(record.head)],
+      ['Base', buildWords(record.base)],
+      [
+        'Suite',
+        record.suite &&
+          `${record.suite}, ${count(list(record.benchmarks).length, 'benchmark')}`,
+      ],
+      // Name and model; all of the host is below.
+      ...hostFacts(record.host).slice(0, 2),
+    ]),
+  ];
+}
+
+/** How a point looks by outcome: position, shape and word say the same. */
+const LOOKS: Readonly<Record<string, Look>> = {
+  slower: { shape: 'triangle', turn: 90, colour: COLOURS.worse },
+  faster: { shape: 'triangle', turn: -90, colour: COLOURS.better },
+  passed: { shape: 'square' },
+};
+
+/** Every benchmark's change; null without benchmarks. */
+function changePlan(
+  record: GateRecord,
+  lines: readonly GateLine[],
+  pick: (name: string) => void,
+): ChartPlan | null {
+  if (lines.length === 0) return null;
+  const base = buildName(record.base, 'base');
+  const ends = ratioRange(
+    lines.flatMap((l) =>
+      [l.ratio, l.low, l.high, l.limit].filter((r) => r !== null),
+    ),
+    0.01,
+  );
+  const caption = `The dashed line in a row is its smallest effect of interest.${lines.some(isRate) ? ' Rates are drawn as their inverse, so that right is always worse.' : ''}`;
+  return {
+    name: `Change against ${base}`,
+    summary: `${summary(lines)} ${caption}`,
+    caption,
+    panels: () => [
+      {
+        height: (lines.length > MANY ? 22 : 30) * lines.length,
+        x: ratioAxis('← better      change      worse →', ends),
+        y: {
+          title: 'Benchmark',
+          names: lines.map((l) => l.name),
+          words: lines.map((l) => [`${l.change}  ${l.word}`.trim(), l.word]),
+        },
+        rules: [{ x: 1, label: base }],
+        series: [
+          {
+            line: 'straight',
+            dash: '3 2',
+            size: 0,
+            colour: COLOURS.text,
+            points: lines.flatMap(({ limit }, y) =>
+              limit === null
+                ? []
+                : [y - 0.42, y + 0.42, null].map((end) => ({
+                    x: limit,
+                    y: end,
+                  })),
+            ),
+          },
+          // A row without an estimate has nothing to draw, and words all the same.
+          ...[true, false].map((isDrawn) => ({
+            ...(isDrawn ? ({ interval: 'x', size: 6 } as const) : { size: 0 }),
+            points: lines.flatMap((l, y) =>
+              (l.ratio !== null) === isDrawn
+                ? [
+                    {
+                      ...(LOOKS[l.outcome] ?? { isHollow: true }),
+                      x: l.ratio ?? 1,
+                      y,
+                      low: l.low,
+                      high: l.high,
+                      tooltip: tooltip(l),
+                      pick: () => pick(l.name),
+                    },
+                  ]
+                : [],
+            ),
+          })),
+        ],
+      },
+    ],
+  };
+}
+
+function tooltip(line: GateLine): string {
+  const { name, change: text, interval, word, limit } = line;
+  return [
+    name,
+    text + (interval ? ` (${interval})` : ''),
+    word + (limit ? `; smallest effect ${percent(limit - 1)}` : ''),
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
+
+const tablePart = (record: GateRecord, lines: readonly GateLine[]): Node =>
+  section(
+    'Benchmarks',
+    tableElement({
+      caption:
+        'Medians of both builds; intervals hold for all benchmarks and looks together',
+      columns: [
+        { name: 'Benchmark' },
+        { name: buildName(record.base, 'Base'), isNumber: true },
+        { name: buildName(record.head, 'Head'), isNumber: true },
+        ...numberColumns('Change', 'Interval', 'Pairs'),
+        { name: 'Verdict' },
+      ],
+      rows: benchmarkRows(lines),
+    }),
+  );
+
+/** What is folded away of a benchmark. */
+interface Folded extends Part {
+  show(record: GateRecord, line: GateLine): void;
+}
+
+/** Each benchmark folded: its sentence, its command, its pairs. */
+function benchmarkList(): {
+  element: HTMLElement;
+  show(record: GateRecord, lines: readonly GateLine[]): void;
+  open(name: string): void;
+  dispose(): void;
+} {
+  const element = section('Each benchmark');
+  const parts = new Map<string, Folded>();
+  let order = '';
+  return {
+    element,
+    show(record, lines) {
+      element.hidden = lines.length === 0;
+      for (const line of lines) {
+        const part = parts.get(line.name) ?? foldedBenchmark(line.name);
+        parts.set(line.name, part);
+        part.show(record, line);
+      }
+      const next = JSON.stringify(lines.map((line) => line.name));
+      if (next !== order)
+        element.append(...lines.map(({ name }) => parts.get(name)!.element));
+      order = next;
+    },
+    open(name) {
+      const details = parts.get(name)?.element as HTMLDetailsElement;
+      details.open = true;
+      details.querySelector('summary')?.focus();
+    },
+    dispose: () => parts.forEach((part) => part.dispose()),
+  };
+}
+
+function foldedBenchmark(name: string): Folded {
+  const summaryOf = h('summary');
+  const words = keyedSlot();
+  const pairs = chartSlot(`Pairs of ${name}`);
+  const element = h('details', {}, summaryOf, words.element, pairs.element);
+  let draw = (): void => undefined;
+  // A suite may have hundreds: only what is opened is drawn.
+  element.addEventListener('toggle', () => draw());
+  return {
+    element,
+    show(record, line) {
+      summaryOf.textContent = visible(`${name}: ${line.word}`);
+      draw = () => {
+        if (!element.open) return;
+        const { benchmark: b } = line;
+        const command = texts(b.command);
+        words.show([b.sentence, command], () => [
+          h('p', {}, b.sentence),
+          command.length > 0
+            ? commandLine(shellWords(command), `the command of ${name}`)
+            : null,
+        ]);
+        pairs.show(pairPlan(record, line));
+      };
+      draw();
+    },
+    dispose: () => pairs.dispose(),
+  };
+}
+
+/** Every pair over time; null without any. */
+function pairPlan(record: GateRecord, line: GateLine): ChartPlan | null {
+  const dots = pairDots(line);
+  if (dots.length === 0) return null;
+  const base = buildName(record.base, 'base');
+  const metric = line.benchmark.metric;
+  const figure = (value: number): string => quantity(value, metric?.unit ?? '');
+  return {
+    name: `Pairs of ${line.name}`,
+    summary: `${count(dots.length, 'pair')} in time order, the head against ${base} in each; up is worse.`,
+    panels: () => [
+      {
+        height: 160,
+        x: START,
+        y: ratioAxis(
+          'change in a pair',
+          ratioRange(
+            dots.map((d) => d.ratio),
+            0.02,
+          ),
+        ),
+        rules: [
+          { y: 1 },
+          ...(line.limit
+            ? [{ y: line.limit, label: 'smallest effect', dash: '4 3' }]
+            : []),
+        ],
+        series: [false, true].map((isHeadFirst) => ({
+          name: isHeadFirst ? 'head ran first' : 'base ran first',
+          isHollow: isHeadFirst,
+          points: dots
+            .filter((d) => d.isHeadFirst === isHeadFirst)
+            .map((d) => ({
+              x: d.at,
+              y: d.ratio,
+              tooltip: `${seconds(d.at)}: ${change(d.ratio)}\n${figure(d.base)}, then ${figure(d.head)}`,
+            })),
+        })),
+      },
+    ],
+    table: {
+      caption: `Pairs of ${line.name}, the first ${MOST_PAIRS}`,
+      columns: numberColumns('At', 'Base', 'Head', 'Change'),
+      rows: dots
+        .slice(0, MOST_PAIRS)
+        .map((d) => [
+          seconds(d.at),
+          figure(d.base),
+          figure(d.head),
+          change(d.ratio),
+        ]),
+    },
+  };
+}
+
+function methodPart(record: GateRecord): HTMLElement {
+  const { plan } = record;
+  return section(
+    'How it was measured',
+    facts([
+      [
+        'Design',
+        `${count(pairsIn(record), 'pair')}: a run of each build, one right after the other, in random order`,
+      ],
+      [
+        'Error rate',
+        typeof plan?.alpha === 'number'
+          ? `at most ${percent(plan.alpha)} over the suite (α)`
+          : null,
+      ],
+      limitFact(plan?.max_pairs, 'pairs a benchmark', plan?.budget_s),
+      endFact(record.stopped),
+      ['Command', shellWords(texts(record.argv))],
+      ...runFacts(record),
+    ]),
+  );
+}
