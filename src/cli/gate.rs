@@ -185,6 +185,13 @@ impl Observer for GateWatch<'_> {
         }
     }
 
+    fn warn(&mut self, sentence: &str) {
+        match &self.line {
+            Some(line) => line.above(|| self.terminal.warn(sentence)),
+            None => self.terminal.warn(sentence),
+        }
+    }
+
     fn decided(&mut self, benchmark: &GateBenchmark) {
         if benchmark.outcome != GateOutcome::Passed {
             self.say(&benchmark.sentence);

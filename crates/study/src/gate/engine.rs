@@ -11,9 +11,11 @@ use super::assemble;
 use super::measured::{BASE, HEAD, Measured, Pair};
 use super::{GatePlan, GateProgress, Observer};
 use crate::compare::{Moment, PADDING, Trial};
+use pinwise_format::{count, duration};
 use pinwise_machine::{Machine, MachineError, Output};
 use pinwise_record::{GateRecord, Phase, RunRecord, Stopped};
 use pinwise_stats::regression::{Regression, Standing};
+use pinwise_stats::verdict::ROOM;
 
 /// Carries a plan out.
 ///
@@ -54,6 +56,7 @@ struct Engine<'a> {
     more: Vec<usize>,
     /// The benchmark and the build that ran last.
     last: Option<(usize, usize)>,
+    has_warned: bool,
 }
 
 /// What became of a turn.
@@ -85,6 +88,7 @@ impl<'a> Engine<'a> {
             more: vec![0; plan.benchmarks.len()],
             order: ChaCha8Rng::seed_from_u64(plan.seed),
             last: None,
+            has_warned: false,
             plan,
             machine,
             observer,
@@ -123,7 +127,29 @@ impl<'a> Engine<'a> {
             }
             assemble::fill(record, self.plan, &self.states, self.elapsed());
             self.observer.round(record);
+            self.warn_of_little();
         }
+    }
+
+    /// Says after the first round whether the budget allows verdicts at all.
+    fn warn_of_little(&mut self) {
+        let Some(left) = self.time_left().filter(|_| !self.has_warned) else {
+            return;
+        };
+        self.has_warned = true;
+        let open = || self.states.iter().flatten().filter(|state| state.is_open());
+        let round_s: f64 = open().filter_map(Measured::pair_s).sum();
+        let least = open().map(Measured::least_pairs).max().unwrap_or(0);
+        if left.as_secs_f64() >= least as f64 * round_s {
+            return;
+        }
+        let needed = self.elapsed().as_secs_f64() + ROOM * least as f64 * round_s;
+        let needed = Duration::try_from_secs_f64(needed).unwrap_or(Duration::MAX);
+        self.observer.warn(&format!(
+            "The budget is too short for {}: a verdict needs {least} pairs of runs of each, about {} in all (--budget); or choose some with --filter.",
+            count(open().count(), "benchmark"),
+            duration(needed)
+        ));
     }
 
     fn elapsed(&self) -> Duration {

@@ -79,11 +79,14 @@ impl Measured {
         self.pair_times_s.get(self.pair_times_s.len() / 2).copied()
     }
 
-    /// Seconds until it is decided, as far as the last look shows; `None` where
-    /// that is not known yet.
+    /// Seconds until it is decided, as far as the last look shows; before the
+    /// first, until there are as many pairs as a verdict needs. `None` before the
+    /// first pair.
     pub(super) fn needed_s(&self, delta: f64) -> Option<f64> {
-        let look = self.look.as_ref()?;
-        let more = (look.work_factor(delta) - 1.0) * look.pairs as f64;
+        let more = match &self.look {
+            Some(look) => (look.work_factor(delta) - 1.0) * look.pairs as f64,
+            None => self.least_pairs().saturating_sub(self.pairs.len()) as f64,
+        };
         Some(more.max(1.0) * self.pair_s()?)
     }
 

@@ -117,6 +117,9 @@ pub trait Observer {
     /// A run is about to begin.
     fn progress(&mut self, _progress: &GateProgress<'_>) {}
 
+    /// Something the user should know at once, as a full sentence.
+    fn warn(&mut self, _sentence: &str) {}
+
     /// A benchmark is decided, or has failed.
     fn decided(&mut self, _benchmark: &GateBenchmark) {}
 

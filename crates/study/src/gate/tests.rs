@@ -87,7 +87,7 @@ fn a_slower_benchmark_fails_the_gate_and_the_others_are_decided() {
     assert_eq!(*outcome(&record, "slow"), GateOutcome::Slower);
     // Whether it is faster need not be sure for it to pass.
     assert_ne!(*outcome(&record, "fast"), GateOutcome::Slower);
-    assert!(record.benchmarks[2].is_change(0.05), "{record:?}");
+    assert!(record.benchmarks[2].ratio.unwrap() < 0.95, "{record:?}");
     for name in ["same", "other"] {
         assert_eq!(*outcome(&record, name), GateOutcome::Passed, "{record:?}");
     }
@@ -126,6 +126,30 @@ fn a_gate_that_cannot_decide_says_so_and_keeps_its_budget() {
         "{:?}",
         record.verdict
     );
+}
+
+/// Notes what it is warned of.
+#[derive(Default)]
+struct Warned(Vec<String>);
+
+impl Observer for Warned {
+    fn warn(&mut self, sentence: &str) {
+        self.0.push(sentence.to_owned());
+    }
+}
+
+#[test]
+fn a_short_budget_is_said_at_once_and_spent_on_some() {
+    let mut machine = SimulatedMachine::from_text("test", MACHINE, 1).unwrap();
+    let names = ["slow", "b", "c", "d", "e", "f", "g", "h"];
+    // Time for 30 pairs of 0.1 s; a verdict needs at least six of each.
+    let plan = plan(names.map(planned).to_vec(), 3, 1);
+    let mut warned = Warned::default();
+    let record = run(&plan, &mut machine, &mut warned).unwrap();
+    assert!(warned.0[0].starts_with("The budget is too short for 8 benchmarks"));
+    assert_eq!(warned.0.len(), 1);
+    let judged = record.benchmarks.iter().filter(|b| b.ratio.is_some());
+    assert!((1..8).contains(&judged.count()), "{record:?}");
 }
 
 #[test]
