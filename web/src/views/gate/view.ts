@@ -73,7 +73,7 @@ export function gateView(record: AnyRecord, page: Page): View {
     const lines = gateLines(now);
     top.show([head(now), now.base, now.head], () => topPart(now));
     changes.show(changePlan(now, lines, each.open));
-    table.show(lines, () => [tablePart(now, lines)]);
+    table.show(benchmarkRows(lines), () => [tablePart(now, lines)]);
     each.show(now, lines);
     findings.show([now.findings, now.stopped], () => [
       findingsPart(now.findings, Boolean(now.stopped)),
@@ -156,7 +156,7 @@ function changePlan(
         series: [
           {
             line: 'straight',
-            dash: '3 2',
+            dash: '4 4',
             size: 0,
             colour: COLOURS.text,
             points: lines.flatMap(({ limit }, y) =>

@@ -1,0 +1,48 @@
+// A gate: the verdict in a word, and what stands behind a benchmark.
+
+import { expect, test } from 'vitest';
+
+import { open, useBrowser } from './browser';
+import { recordOf, reportOf } from './records';
+
+useBrowser();
+
+test('the verdict is a word, and what needs attention stands first', async () => {
+  const { page, errors, close } = await open(reportOf([recordOf('gate')!]));
+  expect(await page.locator('.verdict').textContent()).toMatch(
+    /^FAIL 1 of 4 benchmarks is slower: parse by /,
+  );
+  expect(
+    await page.locator('.gate tbody').first().locator('th').allTextContents(),
+  ).toEqual(['parse', 'broken', 'encode', 'render']);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('a row of the chart opens its benchmark: sentence, command and pairs', async () => {
+  const gate = recordOf('gate')!;
+  const { page, errors, close } = await open(reportOf([gate]));
+  const row = page
+    .locator('.stage [aria-label="y-axis tick label"] text')
+    .getByText('encode');
+  await row.click();
+  const benchmark = page.locator('.gate details[open]').first();
+  expect(await benchmark.locator('summary').first().textContent()).toBe(
+    'encode: passed',
+  );
+  expect(await benchmark.locator('p').first().textContent()).toMatch(
+    /^encode is not slower by 2\.0 % or more/,
+  );
+  expect(await benchmark.locator('.command code').textContent()).toBe(
+    'encode big.json',
+  );
+  await benchmark.locator('.stage [aria-label="dot"]').first().waitFor();
+  const encode = (
+    gate['benchmarks'] as { name: string; pairs: unknown[] }[]
+  ).find(({ name }) => name === 'encode')!;
+  expect(
+    await benchmark.locator('.stage [aria-label="dot"] path').count(),
+  ).toBe(encode.pairs.length);
+  expect(errors).toEqual([]);
+  await close();
+});
