@@ -1,0 +1,221 @@
+// The page of a fleet's report, of its nodes and of what was asked of it.
+
+import { describe, expect, test } from 'vitest';
+
+import { open, useBrowser } from './browser';
+import { HOSTILE, harmless, quiet, settled, wellBehaved } from './conduct';
+import { madeNode, madePlan, madeReport } from './made-fleet';
+import type { Fields } from './records';
+import { replaced, reportOf } from './records';
+
+useBrowser();
+
+/** A fleet's records, and names of settings that mean harm, too. */
+function hostileFleet(): Fields[] {
+  const hostile = (record: Fields, id: string): Fields => ({
+    ...(replaced(
+      record,
+      () => HOSTILE,
+      (value) => value,
+    ) as Fields),
+    id,
+  });
+  const report = hostile(madeReport(), `${HOSTILE}.report`);
+  const groups = (report['groups'] as Record<string, unknown>[]).map(
+    (group) => ({ ...group, identity: { [HOSTILE]: HOSTILE } }),
+  );
+  const node = {
+    ...hostile(madeNode(), `${HOSTILE}.${HOSTILE}`),
+    settings: { [HOSTILE]: HOSTILE },
+  };
+  return [
+    { ...report, groups, tags: [`fleet:${HOSTILE}`] },
+    node,
+    hostile(madePlan(), HOSTILE),
+  ];
+}
+
+describe('a fleet', () => {
+  test.each([
+    ['its report', `${HOSTILE}.report`],
+    ['a node', `${HOSTILE}.${HOSTILE}`],
+    ['what was asked', HOSTILE],
+  ])(
+    '%s shows hostile names and reasons as they are, beside each other',
+    async (_, id) => {
+      await harmless(
+        reportOf(hostileFleet()),
+        `#/record/${encodeURIComponent(id)}`,
+      );
+    },
+  );
+
+  test('the list shows hostile strings as they are', async () => {
+    await harmless(reportOf(hostileFleet()), '#/fleet');
+  });
+
+  test.each(['#/fleet', '#/record/made.n00003', '#/record/made'])(
+    '%s with a report at hand is accessible, fits 360 px, and prints',
+    async (hash) => {
+      await wellBehaved(reportOf([madeReport(), madeNode(), madePlan()]), hash);
+    },
+  );
+
+  test('copies no name that a shell would take for more', async () => {
+    const outliers = madeReport()['outliers'] as Record<string, unknown>[];
+    const report = {
+      ...madeReport(),
+      outliers: [...outliers, { ...outliers[0], node: '$(reboot)' }],
+    };
+    const { page, close } = await open(reportOf([report]));
+    await page
+      .context()
+      .grantPermissions(['clipboard-read', 'clipboard-write']);
+    const copied = async (button: string): Promise<string> => {
+      await page.getByRole('button', { name: button }).click();
+      await page.getByText('Copied').first().waitFor();
+      return page.evaluate(() => navigator.clipboard.readText());
+    };
+    expect(await copied('Copy a,b,c: names of the outliers')).toBe(
+      'n00003,n00010,n00017',
+    );
+    expect(await page.locator('.lists').first().textContent()).toContain(
+      '4 nodes; 1 name that no host can have is not copied',
+    );
+    await page
+      .getByRole('combobox', { name: /^Group/ })
+      .selectOption({ label: 'Group 1: EPYC 7000' });
+    expect(await copied('Copy n[1-3]: names of the outliers')).toBe(
+      'n[00003,00017]',
+    );
+    await close();
+  });
+
+  test('its map fills the list of nodes by cause, node and figure', async () => {
+    const made = madeReport();
+    const [common] = made['common'] as { group: unknown; nodes: string[] }[];
+    common!.group = null;
+    common!.nodes = common!.nodes.slice(0, 2);
+    const opened = await open(reportOf([made]));
+    const { page } = opened;
+    await settled(page);
+    const map = page.locator('.heat');
+    const list = page.locator('.node-list').first();
+    expect(await map.locator('.cause').allTextContents()).toEqual([
+      'numa-nodes-per-package = 1: 2 nodes',
+      'Nothing in common is known: 1 node',
+    ]);
+    expect(await list.textContent()).toBe('n[00003,00010,00017]');
+    await map
+      .getByRole('button', { name: 'numa-nodes-per-package = 1:' })
+      .click();
+    expect(await list.textContent()).toBe('n[00003,00010]');
+    await map.getByRole('button', { name: 'n00003' }).click();
+    expect(await list.textContent()).toBe('n00010');
+    await page.getByRole('button', { name: 'All outliers' }).click();
+    await map.getByRole('button', { name: 'wiring · figure 1' }).click();
+    expect(await list.textContent()).toBe('n[00003,00010,00017]');
+    expect(
+      await page.locator('.outliers').nth(1).locator('tbody tr').count(),
+    ).toBe(3);
+    expect(
+      await page.getByText('4 quiet figures: no node differs').count(),
+    ).toBe(1);
+    const status = page.locator('.heat-map .status-line');
+    for (const row of await map.locator('tr:has(td.named)').all()) {
+      const name = await row.locator('th').textContent();
+      await row.locator('td.named').first().hover();
+      expect(await status.textContent()).toContain(name!);
+    }
+    await map.locator('td.named').first().focus();
+    const first = await status.textContent();
+    await page.keyboard.press('ArrowDown');
+    expect(await status.textContent()).not.toBe(first);
+    quiet(opened);
+    await opened.close();
+  });
+
+  test('is narrowed by figure and words, and sorted', async () => {
+    const { page, close } = await open(reportOf([madeReport()]));
+    const rows = page.locator('.outliers').nth(1).locator('tbody tr');
+    expect(await rows.count()).toBe(9);
+    await page
+      .getByRole('combobox', { name: /^Figure or setting/ })
+      .selectOption({ index: 1 });
+    expect(await rows.count()).toBe(3);
+    await page
+      .getByRole('combobox', { name: /^Figure or setting/ })
+      .selectOption({ index: 0 });
+    const words = page.getByLabel(/^Narrow: All anomalies/);
+    await words.fill('n00017 latency');
+    expect(await rows.count()).toBe(1);
+    await words.fill('');
+    await page
+      .locator('.outliers')
+      .nth(1)
+      .getByRole('button', { name: 'Ratio' })
+      .click();
+    const ratios = (await rows.locator('td:nth-child(5)').allTextContents())
+      .filter((text) => text !== '–')
+      .map((text) => Number(text.slice(1)));
+    expect(ratios).toEqual([...ratios].sort((a, b) => a - b));
+    await close();
+  });
+
+  test('hundreds of nodes come in portions', async () => {
+    const { page, close } = await open(
+      reportOf([
+        madeReport({
+          groups: 1,
+          nodes: 1000,
+          figures: 3,
+          outlying: 350,
+          each: 1,
+        }),
+      ]),
+    );
+    const nodes = page.locator('.outliers').first();
+    expect(await nodes.locator('tbody tr').count()).toBe(300);
+    expect(await nodes.getByRole('status').textContent()).toBe(
+      '300 of 350 shown',
+    );
+    await nodes.getByRole('button', { name: 'Show 300 more' }).click();
+    expect(await nodes.locator('tbody tr').count()).toBe(350);
+    expect(
+      await nodes.getByRole('button', { name: 'Show 300 more' }).isVisible(),
+    ).toBe(false);
+    await close();
+  });
+
+  test('its dots have names, and arrow keys go from one to the next', async () => {
+    const opened = await open(
+      `file://${reportOf([madeReport(), madeNode()])}#/record/made.report`,
+    );
+    const { page } = opened;
+    await settled(page);
+    const group = page.locator('details.group').first();
+    expect(await group.locator('.dot').count()).toBe(4);
+    expect(await group.locator('.dot[tabindex="0"]').count()).toBe(1);
+    const focused = (): Promise<string | null> =>
+      page.evaluate(
+        () => document.activeElement?.getAttribute('aria-label') ?? null,
+      );
+    await group.locator('.dot[tabindex="0"]').focus();
+    const first = await focused();
+    expect(first).toMatch(/^n000\d\d: memory latency is 1\.\d\d times/);
+    expect(await group.locator('.strip-tip').textContent()).toBe(first);
+    await page.keyboard.press('ArrowRight');
+    expect(await focused()).not.toBe(first);
+    await page.keyboard.press('ArrowDown');
+    expect(await focused()).toContain('figure 1');
+    await page.keyboard.press('Escape');
+    expect(await group.locator('.strip-tip').count()).toBe(0);
+    await page.keyboard.press('Home');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() =>
+      location.hash.startsWith('#/record/made.n'),
+    );
+    expect(opened.errors).toEqual([]);
+    await opened.close();
+  });
+});

@@ -1,0 +1,158 @@
+// The history and the fleet: views of many records.
+
+import { describe, expect, test } from 'vitest';
+
+import { open, useBrowser } from './browser';
+import {
+  HOSTILE,
+  fleet,
+  harmless,
+  quiet,
+  settled,
+  wellBehaved,
+} from './conduct';
+import type { Fields } from './records';
+import { recordOf, replaced, reportOf } from './records';
+
+useBrowser();
+
+describe('views of many records', () => {
+  test.each(['#/history', '#/fleet', '#/record/none'])(
+    '%s is accessible, fits 360 px, and prints',
+    async (hash) => {
+      await wellBehaved(reportOf(fleet()), hash);
+    },
+  );
+
+  test.each(['#/history', '#/fleet'])(
+    '%s shows hostile strings as they are',
+    async (hash) => {
+      const records = fleet().map((record, at) => ({
+        ...(replaced(
+          record,
+          () => HOSTILE,
+          (value) => value,
+        ) as Fields),
+        id: `${HOSTILE}${at}`,
+        started: `2026-01-0${at + 1}T00:00:00Z`,
+        host: { hostname: `${HOSTILE}${at}` },
+      }));
+      await harmless(reportOf(records), hash);
+    },
+  );
+
+  test('a record with a hostile id opens from the list', async () => {
+    const records = fleet()
+      .slice(0, 2)
+      .map((record, at) => ({ ...record, id: `${HOSTILE}/?#%${at}` }));
+    const { page, close } = await open(reportOf(records));
+    await page.locator('a.title').first().click();
+    await page.waitForFunction(() => location.hash.startsWith('#/record/'));
+    await settled(page);
+    expect(await page.locator('main div.problem').allTextContents()).toEqual(
+      [],
+    );
+    await close();
+  });
+
+  test('the fleet names the node that stands out', async () => {
+    const { page, close } = await open(
+      `${new URL(`file://${reportOf(fleet())}`).href}#/fleet`,
+    );
+    await settled(page);
+    expect(await page.locator('.findings li').first().textContent()).toMatch(
+      /^node5: .* 1\.[78]\d times the median of its group of 6/,
+    );
+    await close();
+  });
+
+  test('questions over time have a line each, and the plot zooms where it is dragged', async () => {
+    const records = fleet().map((record) => ({
+      ...record,
+      host: { ...(record['host'] as object), hostname: 'node' },
+    }));
+    const opened = await open(
+      `${new URL(`file://${reportOf(records)}`).href}#/history`,
+    );
+    const { page } = opened;
+    await settled(page);
+    expect(await page.locator('.questions .sparkline').count()).toBe(1);
+    await page.locator('.questions th a').click();
+    const stage = page.locator('figure.chart .stage');
+    await stage.locator('svg').first().waitFor();
+    const dots = stage.locator('[aria-label="dot"] path');
+    expect(await dots.count()).toBe(6);
+    const box = (await stage.boundingBox())!;
+    const y = box.y + box.height / 2;
+    await page.mouse.move(box.x + box.width * 0.4, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.9, y, { steps: 4 });
+    await page.mouse.up();
+    expect(await dots.count()).toBeLessThan(6);
+    expect(new URL(page.url()).hash).toMatch(/&from=2026-01-0\d.*&to=2026/);
+    await page.reload();
+    await settled(page);
+    expect(await dots.count()).toBeLessThan(6);
+    await page.getByRole('button', { name: 'All times' }).click();
+    expect(await dots.count()).toBe(6);
+    await page.getByLabel('From (UTC)').fill('2026-01-05');
+    expect(await dots.count()).toBe(2);
+    quiet(opened);
+    await opened.close();
+  });
+
+  test('records that cannot be compared with the chosen one take no part', async () => {
+    const record = recordOf('comparison')!;
+    const host = record['host'] as object;
+    const comparisons = ['node0', 'node1'].map((hostname, at) => ({
+      ...record,
+      id: `20260101-00000${at}-00000000`,
+      host: { ...host, simulated: false, hostname },
+    }));
+    const records = [...comparisons, recordOf('topology')!];
+    const opened = await open(
+      `${new URL(`file://${reportOf(records)}`).href}#/history`,
+    );
+    const { page } = opened;
+    await settled(page);
+    const boxes = page.locator('.pick input');
+    expect(await boxes.count()).toBe(3);
+    await page
+      .locator('tr', { hasText: 'node0' })
+      .getByRole('checkbox')
+      .check();
+    const other = page.locator('tr', { hasText: 'topology' });
+    expect(await other.getByRole('checkbox').isDisabled()).toBe(true);
+    expect(await other.getByRole('checkbox').getAttribute('title')).toBe(
+      'Cannot be compared: is a machine, the chosen one a comparison',
+    );
+    await page
+      .locator('tr', { hasText: 'node1' })
+      .getByRole('checkbox')
+      .check();
+    await page
+      .getByRole('link', { name: 'Compare the two chosen records' })
+      .waitFor();
+    quiet(opened);
+    await opened.close();
+  });
+
+  test('the list is narrowed by words, which stand in the address', async () => {
+    const { page, close } = await open(
+      `${new URL(`file://${reportOf(fleet())}`).href}#/history`,
+    );
+    await settled(page);
+    expect(await page.locator('tbody tr').count()).toBe(6);
+    await page.getByLabel('Words').fill('NODE3');
+    await page.waitForFunction(
+      () => document.querySelectorAll('tbody tr').length === 1,
+    );
+    expect(new URL(page.url()).hash).toBe('#/history?text=NODE3');
+    expect(
+      await page.evaluate(() => document.activeElement?.getAttribute('type')),
+    ).toBe('search');
+    await page.getByLabel('Words').fill('nothing of the kind');
+    await page.getByText('No record passes these filters.').waitFor();
+    await close();
+  });
+});

@@ -1,0 +1,128 @@
+// The page on a phone and by the keyboard.
+
+import { describe, expect, test } from 'vitest';
+
+import { open, useBrowser } from './browser';
+import { fleet, quiet, settled } from './conduct';
+import { recordOf, reportOf } from './records';
+
+useBrowser();
+
+describe('on a phone', () => {
+  test('the first column of a table stays while the others move', async () => {
+    const opened = await open(reportOf([recordOf('comparison')!]), {
+      width: 390,
+      height: 800,
+    });
+    const { page } = opened;
+    await settled(page);
+    const table = page.locator('.scroll', { hasText: 'Spread (cv)' }).first();
+    const [first, last] = [
+      table.locator('tbody th').first(),
+      table.locator('tbody td').first(),
+    ];
+    const left = async (one: typeof first): Promise<number> =>
+      (await one.boundingBox())!.x;
+    const before = [await left(first), await left(last)];
+    await table.evaluate((one) => (one.scrollLeft = 60));
+    expect(await left(first)).toBe(before[0]);
+    expect(await left(last)).toBeLessThan(before[1]!);
+    expect(
+      await table.evaluate((one) => getComputedStyle(one).backgroundImage),
+    ).toContain('linear-gradient');
+    quiet(opened);
+    await opened.close();
+  });
+});
+
+describe('the keyboard', () => {
+  test('reaches all that can be used, and what has the focus is seen', async () => {
+    const { page, close } = await open(reportOf([recordOf('topology')!]));
+    await settled(page);
+    const visited: string[] = [];
+    for (let step = 0; step < 60; step += 1) {
+      await page.keyboard.press('Tab');
+      const told = await page.evaluate(() => {
+        const now = document.activeElement;
+        if (!now || now === document.body) return null;
+        const style = getComputedStyle(now);
+        const box = now.querySelector(':scope > rect');
+        const isSeen =
+          (style.outlineStyle !== 'none' &&
+            parseFloat(style.outlineWidth) >= 2) ||
+          (box !== null && parseFloat(getComputedStyle(box).strokeWidth) >= 3);
+        return {
+          name: `${now.tagName.toLowerCase()}.${now.getAttribute('class') ?? ''}`,
+          isSeen,
+        };
+      });
+      if (told === null) break;
+      expect(told.isSeen, told.name).toBe(true);
+      visited.push(told.name);
+    }
+    expect(visited[0]).toBe('a.skip');
+    for (const wanted of [
+      'a.name',
+      'select.',
+      'g.cpu',
+      'div.matrix',
+      'div.stage',
+      'button.copy',
+    ]) {
+      expect(
+        visited.some((name) => name.startsWith(wanted)),
+        wanted,
+      ).toBe(true);
+    }
+    // One stop for all CPUs: arrow keys go from one to the next.
+    expect(visited.filter((name) => name.startsWith('g.cpu'))).toHaveLength(1);
+    await close();
+  });
+
+  test('goes from CPU to CPU and from pair to pair', async () => {
+    const { page, close } = await open(reportOf([recordOf('topology')!]));
+    await settled(page);
+    await page.locator('.drawing .cpu[tabindex="0"]').focus();
+    const told = page.locator('.drawing + .status-line');
+    expect(await told.textContent()).toContain('CPU 0,');
+    await page.keyboard.press('ArrowRight');
+    expect(await told.textContent()).toContain('CPU 1,');
+    await page.keyboard.press('End');
+    expect(await told.textContent()).toContain('CPU 7,');
+    await page.locator('.matrix').focus();
+    await page.keyboard.press('ArrowRight');
+    expect(
+      await page.locator('.matrix-frame + .status-line').textContent(),
+    ).toMatch(/^CPUs \d+ and \d+: [\d.]+ ns/);
+    await close();
+  });
+
+  test('skips to the content', async () => {
+    const { page, close } = await open(reportOf([recordOf('comparison')!]));
+    await settled(page);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('main');
+    await close();
+  });
+
+  test('is at the new heading after a step, and the step is told', async () => {
+    const { page, close } = await open(reportOf(fleet()));
+    await settled(page);
+    await page.getByRole('link', { name: 'Fleet' }).click();
+    await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(
+      'Fleet',
+    );
+    expect(await page.title()).toBe('Fleet · pinwise');
+    expect(await page.locator('.offscreen[role=status]').textContent()).toBe(
+      'Fleet · pinwise',
+    );
+    expect(
+      await page
+        .getByRole('link', { name: 'Fleet' })
+        .getAttribute('aria-current'),
+    ).toBe('page');
+    await close();
+  });
+});
