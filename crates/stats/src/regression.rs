@@ -140,6 +140,13 @@ fn standing(shared: &Contrast, alone: Option<&Contrast>, delta: f64) -> Standing
 }
 
 impl RegressionLook {
+    /// Were there enough pairs for an interval?
+    #[must_use]
+    pub fn shows_an_interval(&self) -> bool {
+        let contrast = self.alone.as_ref().unwrap_or(&self.shared);
+        contrast.interval.half_width().is_finite()
+    }
+
     /// How many times as many pairs a verdict takes, as far as this look shows;
     /// infinite where more pairs would not help.
     #[must_use]

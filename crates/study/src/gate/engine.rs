@@ -54,6 +54,8 @@ struct Engine<'a> {
     states: Vec<Option<Measured>>,
     /// Pairs that each might still get.
     more: Vec<usize>,
+    /// Benchmarks that share the time that is left.
+    sharing: Vec<usize>,
     /// The benchmark and the build that ran last.
     last: Option<(usize, usize)>,
     has_warned: bool,
@@ -87,6 +89,7 @@ impl<'a> Engine<'a> {
             states: states.collect(),
             more: vec![0; plan.benchmarks.len()],
             order: ChaCha8Rng::seed_from_u64(plan.seed),
+            sharing: Vec::new(),
             last: None,
             has_warned: false,
             plan,
@@ -111,6 +114,7 @@ impl<'a> Engine<'a> {
                     false => Stopped::Budget,
                 });
             }
+            self.sharing.clone_from(&turn);
             turn.shuffle(&mut self.order);
             for index in turn {
                 if !self.may_begin(index) {
@@ -217,14 +221,14 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Pairs that a benchmark may still get where all that are open share the
-    /// time that is left.
+    /// Pairs that a benchmark may still get of the time that is left.
     fn pairs_to_come(&self, index: usize) -> usize {
         let by_runs = self.pairs_left(index);
         let Some(left) = self.time_left() else {
             return by_runs;
         };
-        let states = self.states.iter().flatten();
+        let sharing = self.sharing.iter();
+        let states = sharing.filter_map(|&index| self.states[index].as_ref());
         let round_s: f64 = states
             .filter(|state| state.is_open())
             .filter_map(Measured::pair_s)

@@ -83,7 +83,8 @@ impl Measured {
     /// first, until there are as many pairs as a verdict needs. `None` before the
     /// first pair.
     pub(super) fn needed_s(&self, delta: f64) -> Option<f64> {
-        let more = match &self.look {
+        let seen = self.look.as_ref();
+        let more = match seen.filter(|look| look.shows_an_interval()) {
             Some(look) => (look.work_factor(delta) - 1.0) * look.pairs as f64,
             None => self.least_pairs().saturating_sub(self.pairs.len()) as f64,
         };
