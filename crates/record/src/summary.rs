@@ -16,7 +16,7 @@ use pinwise_topology::CpuSet;
 const MOST_FIGURES: usize = 24;
 
 /// Fields of records that summaries are read from.
-const FIELDS: [&str; 26] = [
+const FIELDS: [&str; 27] = [
     "schema",
     "tags",
     "host",
@@ -25,6 +25,7 @@ const FIELDS: [&str; 26] = [
     "metric",
     "arms",
     "suite",
+    "benchmarks",
     "kernels",
     "source",
     "command",
@@ -154,6 +155,7 @@ fn subject(name: &str, record: &Value) -> Option<String> {
             distinct.dedup();
             distinct.join(" / ")
         }
+        "gate" => text(record, "suite").unwrap_or_default(),
         "bench" => text(record, "suite").unwrap_or_else(|| {
             let kernels = list(&record["kernels"]).iter();
             let names: Vec<String> = kernels.filter_map(|k| text(k, "kernel")).collect();
@@ -193,6 +195,7 @@ fn machine(record: &Value) -> Option<String> {
 fn figures(name: &str, record: &Value) -> Vec<Figure> {
     match name {
         "pinwise.comparison" => comparison(record),
+        "pinwise.gate" => gate(record),
         "pinwise.bench" => bench(record),
         "pinwise.topology" => measured(&record["measured"]),
         "pinwise.spin-pause" => spin_pause(record),
@@ -232,6 +235,13 @@ fn comparison(record: &Value) -> Vec<Figure> {
     let unit = text(&record["metric"], "unit").unwrap_or_default();
     let arm = |arm: &Value| interval(text(arm, "name")?, &unit, &arm["estimate"]);
     list(&record["arms"]).iter().filter_map(arm).collect()
+}
+
+/// What each benchmark changed by.
+fn gate(record: &Value) -> Vec<Figure> {
+    let benchmark = |one: &Value| interval(text(one, "name")?, "%", &one["effect"]);
+    let benchmarks = list(&record["benchmarks"]).iter();
+    benchmarks.filter_map(benchmark).collect()
 }
 
 fn bench(record: &Value) -> Vec<Figure> {
@@ -488,6 +498,21 @@ mod tests {
     }
 
     #[test]
+    fn a_gate_has_the_change_of_each_benchmark() {
+        let change = json!({"unit": "%", "value": 3.0, "low": 1.0, "high": 5.0});
+        let summary = Summary::read(
+            &json!({"schema": "pinwise.gate/1", "suite": "bench.toml", "benchmarks": [
+                {"name": "parse", "effect": change}, {"name": "gone", "effect": null}]}),
+        );
+        assert_eq!(summary.subject.as_deref(), Some("gate · bench.toml"));
+        let [parse] = &summary.figures[..] else {
+            panic!("{:?}", summary.figures)
+        };
+        assert_eq!((parse.name.as_str(), parse.unit.as_str()), ("parse", "%"));
+        assert_eq!((parse.value, parse.high), (3.0, Some(5.0)));
+    }
+
+    #[test]
     fn what_is_no_record_has_an_empty_summary() {
         assert_eq!(Summary::of("{\"schema\":"), Summary::default());
         assert_eq!(Summary::of("[1]"), Summary::default());
@@ -499,6 +524,7 @@ mod tests {
     fn what_is_passed_over_enters_no_summary() {
         let interval = json!({"value": 2.0, "low": 1.0, "high": 3.0});
         let records = [
+            json!({"schema": "pinwise.gate/1", "suite": "s", "benchmarks": [{"name": "a", "effect": interval}]}),
             json!({"schema": "pinwise.bench/1", "suite": "quick", "kernels": [
                 {"kernel": "fft", "baseline": "1", "cells": [{"name": "1", "seconds": interval}]}]}),
             json!({"schema": "pinwise.topology/1", "shape_hash": "ab", "machine": {"kernel": "6"},
