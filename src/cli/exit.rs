@@ -15,6 +15,8 @@ pub enum Exit {
     Undecided,
     /// `git bisect` should try another commit.
     Skip,
+    /// `git bisect` should stop: no other commit would do better.
+    StopBisecting,
     /// Interrupted; partial results were kept and shown.
     Interrupted,
     /// The command of `run` is there but cannot be executed.
@@ -42,6 +44,7 @@ impl Exit {
             Self::Error => 2,
             Self::Undecided => 3,
             Self::Skip => 125,
+            Self::StopBisecting => 128,
             Self::Interrupted => 130,
             // As shells have it.
             Self::NotExecutable => 126,

@@ -13,6 +13,7 @@ use super::files::{read_file, write_file};
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store, plan};
+use builds::Builds;
 use pinwise_machine::Machine;
 use pinwise_placement::Placement;
 use pinwise_record::{GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped};
@@ -38,7 +39,8 @@ pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> any
         Ok(exit) => exit,
         Err(error) => {
             terminal.error(&format!("{error:#}"));
-            Exit::Skip
+            // Another commit would not change that.
+            Exit::StopBisecting
         }
     })
 }
@@ -51,7 +53,13 @@ fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resu
     let suite = suite::parse(&text).with_context(|| format!("--suite {}", args.suite.display()))?;
     let seed = plan::seed_or_new(args.seed);
     let place: Placement = args.place.parse().context("--place")?;
-    let (base, head) = builds::both(global, args, &suite, terminal)?;
+    let (base, head) = match builds::both(global, args, &suite, terminal)? {
+        Builds::Both(both) => *both,
+        Builds::HeadFails(why) => {
+            terminal.error(&why);
+            return Ok(Exit::Error);
+        }
+    };
     let benchmarks = listing::benchmarks(args, &suite, &base, &head)?;
     // Builds and lists are done: a machine that is open makes orphans its own.
     let mut machine = open_machine(global, seed, false)?;
@@ -199,7 +207,8 @@ impl Observer for GateWatch<'_> {
     }
 
     fn round(&mut self, record: &GateRecord) {
-        if record.elapsed_s - self.kept_at_s < KEEP_EVERY {
+        let is_first = self.kept_at_s <= 0.0;
+        if !is_first && record.elapsed_s - self.kept_at_s < KEEP_EVERY {
             return;
         }
         self.kept_at_s = record.elapsed_s;

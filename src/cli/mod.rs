@@ -153,7 +153,10 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
         return Exit::Error;
     }
     Terminal::plain().error(&idioms::hint(error, arguments).unwrap_or_else(|| one_line(error)));
-    Exit::Error
+    match arguments.iter().any(|argument| argument == "--bisect") {
+        true => Exit::StopBisecting,
+        false => Exit::Error,
+    }
 }
 
 /// The parser's words in one line, its hint among them.

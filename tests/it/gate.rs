@@ -109,7 +109,7 @@ fn every_verdict_has_its_exit_status() {
     check(
         &with(&[]),
         3,
-        "UNDECIDED\nUndecided: the benchmark may be slower",
+        "UNDECIDED\nUndecided: the benchmark may be slower by 2.0 % or more",
     );
     check(&with(&["--undecided", "pass"]), 0, "UNDECIDED");
     check(&with(&["--undecided", "fail"]), 1, "UNDECIDED");
@@ -135,6 +135,8 @@ fn a_gate_is_kept_shown_and_written() {
     let comment = read("comment.md");
     assert!(comment.starts_with("<!-- pinwise gate -->\n### ❌ head against base"));
     assert!(comment.contains("| parse | "), "{comment}");
+    let (title, _) = comment.split_once("\n\n").unwrap();
+    assert!(title.ends_with("suite.toml (2 benchmarks)"), "{title}");
     let pairs = read("pairs.csv");
     assert!(pairs.starts_with("benchmark,pair,at_s,first,base,head,unit\nparse,0,"));
     assert!(read("page.html").contains("pinwise.gate/1"));
@@ -290,11 +292,81 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     check(&run("HEAD~2", "HEAD~1"), 1, "say by ");
     check(&run("HEAD~2", "HEAD~1"), 1, "say by ");
     check(&run("HEAD~2", "HEAD"), 2, "it fails in HEAD: ");
+    // As in a hook, where variables of git name the user's own tree.
+    let mut hook = pinwise(&stage.path().join("store.db"));
+    let arguments = [
+        "gate",
+        "HEAD~1",
+        "HEAD~1",
+        "--suite",
+        "suite.toml",
+        "-r",
+        "9",
+    ];
+    hook.current_dir(&folder)
+        .env("XDG_CACHE_HOME", stage.path().join("cache-of-hook"))
+        .env("GIT_DIR", folder.join(".git"))
+        .env("GIT_INDEX_FILE", folder.join(".git/index"))
+        .args(arguments);
+    assert_ne!(hook.output().unwrap().status.code(), Some(2));
     assert_eq!(state(), before);
     let clones = stage.path().join("cache/pinwise/gate");
     let clones = std::fs::read_dir(clones).unwrap().next().unwrap().unwrap();
     let built = std::fs::read_to_string(clones.path().join("times")).unwrap();
     assert_eq!(built.lines().count(), 3, "each of three commits once");
+}
+
+#[test]
+fn a_bisection_skips_what_does_not_build_and_stops_at_mistakes() {
+    let stage = Stage::new();
+    std::fs::create_dir(stage.path().join("good")).unwrap();
+    std::fs::create_dir(stage.path().join("bad")).unwrap();
+    stage.write("good/ok", "");
+    stage.write(
+        "own.toml",
+        "build = \"test -e ok\"\n[[benchmark]]\nrun = \"true\"\n",
+    );
+    let status = |arguments: &[&str]| {
+        let output = stage.gate(&[arguments, &["--bisect", "-r", "2"]].concat());
+        output.status.code().unwrap()
+    };
+    assert_eq!(status(&["good", "bad", "--suite", "own.toml"]), 125);
+    assert_eq!(status(&["bad", "good", "--suite", "own.toml"]), 128);
+    assert_eq!(status(&["good", "good", "--suite", "none.toml"]), 128);
+    assert_eq!(
+        status(&["good", "good", "--suite", "own.toml", "--bugdet", "1s"]),
+        128
+    );
+}
+
+#[test]
+fn a_build_that_failed_is_made_again() {
+    let test = "gate::a_build_that_failed_is_made_again";
+    if Command::new("git").arg("--version").output().is_err() {
+        skipped(test, "git is not installed");
+        return;
+    }
+    let stage = Stage::new();
+    let folder = stage.path().join("project");
+    stage.write("project/file", "");
+    git(&folder, &["init", "-q"]);
+    git(&folder, &["add", "-A"]);
+    git(&folder, &["commit", "-qm", "one"]);
+    let run = |build: &str| {
+        let suite = format!("build = \"{build}\"\n[[benchmark]]\nrun = \"true\"\n");
+        stage.write("project/suite.toml", &suite);
+        let mut command = pinwise(&stage.path().join("store.db"));
+        command
+            .current_dir(&folder)
+            .env("XDG_CACHE_HOME", stage.path().join("cache"))
+            .args(["gate", "HEAD", "HEAD", "--suite", "suite.toml", "-r", "2"]);
+        texts(&command.output().unwrap()).1
+    };
+    let good = "echo good > state";
+    assert!(run(good).contains("building HEAD"));
+    assert!(!run(good).contains("building HEAD"));
+    assert!(run("echo bad > state; exit 1").contains("it does not build"));
+    assert!(run(good).contains("building HEAD"));
 }
 
 #[test]

@@ -45,7 +45,10 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
         text.push_str(&format!("{}\n", paragraph("  ", "  ", &benchmark.sentence)));
     }
     text.push_str(&findings(&record.findings, palette));
-    text.push_str(&format!("\n{}\n", palette.faint(&method(record))));
+    text.push_str(&format!(
+        "\n{}\n",
+        palette.faint(&paragraph("", "", &method(record)))
+    ));
     text
 }
 
@@ -120,7 +123,7 @@ fn method(record: &GateRecord) -> String {
     let pairs = record.benchmarks.iter().map(|b| b.pairs.len()).sum();
     let elapsed = Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default();
     format!(
-        "{} in {}; error over the suite {}",
+        "{} in {}; error over the suite {}. Intervals hold for the suite together; a benchmark passes by its own",
         count(pairs, "pair"),
         duration(elapsed),
         percent(record.plan.alpha)
@@ -186,10 +189,14 @@ fn cell(text: &str) -> String {
         .replace('|', "\\|");
     let mut text = String::new();
     for c in escaped.chars() {
-        if matches!(c, '`' | '*' | '_' | '[' | ']' | '@') {
+        if matches!(c, '`' | '*' | '_' | '[' | ']' | '~') {
             text.push('\\');
         }
         text.push(c);
+        // Neither a mention, nor an issue, nor a link.
+        if matches!(c, '@' | '#' | ':') {
+            text.push_str("<!-- -->");
+        }
     }
     text
 }
@@ -235,4 +242,20 @@ pub fn gate_rows(record: &GateRecord) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_text_in_markdown() {
+        let hostile = "HEAD~1 @team #1 http://b `x` *y* <img> [z](b) a|b";
+        let shown = cell(hostile);
+        for broken in [
+            "D~", "@team", "#1", "http://", " `x`", " *y*", "<img", " [z]", " a|",
+        ] {
+            assert!(!shown.contains(broken), "{broken}: {shown}");
+        }
+    }
 }

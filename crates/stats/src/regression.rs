@@ -12,6 +12,7 @@ use super::caveats::Circumstances;
 use super::confirm::{Confirmation, Question};
 use super::decision::Decision;
 use super::look::{Contrast, Look};
+use super::resolution::Resolution;
 use super::sequential::{Depth, Schedule};
 
 /// What is known of a benchmark.
@@ -37,6 +38,8 @@ pub struct RegressionLook {
     /// The same at the level of this benchmark alone; `None` where only a claim
     /// was looked for.
     pub alone: Option<Contrast>,
+    /// The steps in which the figure comes, where they are coarse.
+    pub resolution: Option<Resolution>,
     /// What follows.
     pub standing: Standing,
 }
@@ -119,6 +122,7 @@ impl Regression {
             pairs: look.blocks,
             shared,
             alone,
+            resolution: look.resolution,
             standing,
         }
     }

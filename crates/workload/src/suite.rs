@@ -179,6 +179,10 @@ fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, 
         let reason = format!("run: '{mark}' is for a shell: write run = \"sh -c '…'\"");
         return Err(error(text, &raw.run, reason));
     }
+    if let Some((name, value)) = command.program().split_once('=') {
+        let reason = format!("run: write environment = {{ {name} = \"{value}\" }} for '{name}=…'");
+        return Err(error(text, &raw.run, reason));
+    }
     let timeout = match &raw.timeout {
         None => None,
         Some(value) => {
@@ -320,6 +324,11 @@ mod tests {
         check("x", "1:", "");
         check("[[benchmark]]\nrun = \"\"", "2:7", "empty");
         check("[[benchmark]]\nrun = \"a | b\"", "2:7", "shell");
+        check(
+            "[[benchmark]]\nrun = \"X=1 a\"",
+            "2:7",
+            "environment = { X = ",
+        );
         check("[[benchmark]]\nrun = \"a\"\nname = \" \"", "3:8", "empty");
         let metric = "[[benchmark]]\nrun = \"a\"\nmetric = \"speed\"";
         check(metric, "3:10", "not a metric");

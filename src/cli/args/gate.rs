@@ -25,7 +25,7 @@ A suite is a file:
   run = \"cargo bench --bench codec --\"
 
 Exit status: 0 nothing is slower; 1 a benchmark is slower; 2 error, or one could
-not be judged; 3 undecided.")]
+not be judged; 3 undecided; 130 interrupted, with what was measured kept.")]
 pub struct GateArgs {
     /// What is compared with: a folder with a build, or a revision of the git
     /// repository here, which is built in the user's cache folder
@@ -74,7 +74,8 @@ pub struct GateArgs {
     )]
     pub undecided: Undecided,
     /// Exit as `git bisect run` understands it: 0 good, 1 bad, 125 skip, where
-    /// it is undecided, does not build or cannot be judged
+    /// it is undecided, does not build or cannot be judged; 128, which stops
+    /// it, where no other commit would do better
     #[arg(long, conflicts_with = "undecided", help_heading = "Exit status")]
     pub bisect: bool,
     /// Write the record

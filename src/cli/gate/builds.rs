@@ -21,25 +21,44 @@ pub(super) struct Tree {
     pub(super) is_real: bool,
 }
 
+/// Digits of a commit that are shown.
+const SHORT_COMMIT: usize = 12;
+
+/// Both builds.
+pub(super) enum Builds {
+    /// They are there, the base first.
+    Both(Box<(Tree, Tree)>),
+    /// What is judged does not build, and why.
+    HeadFails(String),
+}
+
 /// Both builds, made where they have to be.
 pub(super) fn both(
     global: &Global,
     args: &GateArgs,
     suite: &Suite,
     terminal: &Terminal,
-) -> anyhow::Result<(Tree, Tree)> {
+) -> anyhow::Result<Builds> {
     if global.machine != "local" {
-        return Ok((simulated(&args.base), simulated(&args.head)));
+        let both = (simulated(&args.base), simulated(&args.head));
+        return Ok(Builds::Both(Box::new(both)));
     }
-    let build = suite.build.as_deref().filter(|_| !args.no_build);
-    let tree = |argument: &str, name: &str| -> anyhow::Result<Tree> {
-        let tree = found(name).with_context(|| format!("{argument} '{name}'"))?;
-        if let Some(build) = build {
-            make(&tree, build, terminal).with_context(|| format!("{argument} '{name}'"))?;
+    let [base, head] = [("BASE", &args.base), ("HEAD", &args.head)].map(|(argument, name)| {
+        let named = format!("{argument} '{name}'");
+        found(name)
+            .with_context(|| named.clone())
+            .map(|tree| (tree, named))
+    });
+    let ((base, base_named), (head, head_named)) = (base?, head?);
+    if let Some(build) = suite.build.as_deref().filter(|_| !args.no_build) {
+        if let Some(why) = make(&base, build, terminal).context(base_named.clone())? {
+            bail!("{base_named}: {why}");
         }
-        Ok(tree)
-    };
-    Ok((tree("BASE", &args.base)?, tree("HEAD", &args.head)?))
+        if let Some(why) = make(&head, build, terminal).context(head_named.clone())? {
+            return Ok(Builds::HeadFails(format!("{head_named}: {why}")));
+        }
+    }
+    Ok(Builds::Both(Box::new((base, head))))
 }
 
 /// On a simulated machine a build is its name.
@@ -62,6 +81,9 @@ fn found(name: &str) -> anyhow::Result<Tree> {
         let folder = path.canonicalize()?;
         return Ok(tree(name, folder, None));
     }
+    if path.is_file() {
+        bail!("it is a file: name the folder of a build, or a revision");
+    }
     let revision = format!("{name}^{{commit}}");
     let commit = git(
         None,
@@ -79,7 +101,16 @@ fn found(name: &str) -> anyhow::Result<Tree> {
     let top = git(None, &["rev-parse", "--show-toplevel"])?;
     let within = git(None, &["rev-parse", "--show-prefix"])?;
     let clone = cloned(Path::new(&top), &commit)?;
-    Ok(tree(name, clone.join(within), Some(commit)))
+    let folder = clone.join(&within);
+    if !folder.is_dir() {
+        bail!("the commit has no folder {within}");
+    }
+    // A whole commit's name says no more than its beginning.
+    let shown = match name == commit {
+        true => name.get(..SHORT_COMMIT).unwrap_or(name),
+        false => name,
+    };
+    Ok(tree(shown, folder, Some(commit)))
 }
 
 fn tree(name: &str, folder: PathBuf, commit: Option<String>) -> Tree {
@@ -112,14 +143,7 @@ fn cloned(repository: &Path, commit: &str) -> anyhow::Result<PathBuf> {
         None,
         &["clone", "--quiet", "--shared", "--no-checkout", &from, &to],
     )?;
-    let checkout = [
-        "-c",
-        "advice.detachedHead=false",
-        "checkout",
-        "--quiet",
-        "--detach",
-        commit,
-    ];
+    let checkout = ["checkout", "--quiet", "--detach", commit];
     if let Err(error) = git(Some(&clone), &checkout) {
         // A half of a checkout must not be taken for a whole one.
         let _ = std::fs::remove_dir_all(&clone);
@@ -132,6 +156,11 @@ fn cloned(repository: &Path, commit: &str) -> anyhow::Result<PathBuf> {
 #[expect(clippy::disallowed_methods, reason = "revisions are git's")]
 fn git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new("git");
+    // Those of a hook, say, would make it work on the user's own tree.
+    let variables = std::env::vars_os().map(|(name, _)| name);
+    for name in variables.filter(|name| name.as_encoded_bytes().starts_with(b"GIT_")) {
+        command.env_remove(name);
+    }
     if let Some(folder) = folder {
         command.current_dir(folder);
     }
@@ -159,13 +188,18 @@ fn stamp(tree: &Tree) -> Option<PathBuf> {
     Some(clone.with_extension("built"))
 }
 
-/// Runs the suite's build command, unless a clone was built by it before.
+/// Runs the suite's build command, unless a clone was built by it before; why it
+/// does not build, if so.
 #[expect(clippy::disallowed_methods, reason = "the suite says how to build")]
-fn make(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<()> {
+fn make(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<Option<String>> {
     let stamp = stamp(tree);
     let built_by = stamp.as_deref().and_then(|path| read_file(path).ok());
     if built_by.as_deref() == Some(build) {
-        return Ok(());
+        return Ok(None);
+    }
+    if let Some(path) = &stamp {
+        // A build that fails half-way is none.
+        let _ = std::fs::remove_file(path);
     }
     terminal.note(&format!("building {}: {build}", tree.record.name));
     // Its output is no result: all of it goes to standard error.
@@ -176,10 +210,12 @@ fn make(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<()> {
         .status()
         .context("sh")?;
     if !status.success() {
-        bail!("it does not build: '{build}' ended with {status}");
+        return Ok(Some(format!(
+            "it does not build: '{build}' ended with {status}"
+        )));
     }
-    match stamp {
-        Some(path) => write_file(&path, build),
-        None => Ok(()),
+    if let Some(path) = stamp {
+        write_file(&path, build)?;
     }
+    Ok(None)
 }

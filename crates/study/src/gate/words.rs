@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::measured::Measured;
 use super::{GatePlan, PlannedBenchmark};
 use pinwise_format::{count, duration, percent, percent_range};
-use pinwise_record::{Direction, GateBenchmark, GateDecision, GateOutcome, GateRecord, words};
+use pinwise_record::{
+    Direction, GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped, words,
+};
 use pinwise_stats::verdict::{self, ROOM, Setting};
 
 /// Benchmarks that a sentence names.
@@ -64,7 +66,7 @@ fn undecided(
         words: words(&planned.metric),
         is_rate: entry.metric.better == Direction::Higher,
         judge: planned.question(plan).judge,
-        resolution: None,
+        resolution: look.resolution,
         least: state.least_pairs(),
         spent: Duration::ZERO,
     };
@@ -126,6 +128,11 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
         _ => format!("{number} of {}", count(all, "benchmark")),
     };
     let is = |number: usize| if number == 1 { "is" } else { "are" };
+    let open = record.with(&GateOutcome::Undecided).count();
+    let broken = |entry: &&GateBenchmark| {
+        matches!(entry.outcome, GateOutcome::Failed | GateOutcome::Missing)
+    };
+    let broken: Vec<&GateBenchmark> = record.benchmarks.iter().filter(broken).collect();
     match decision {
         GateDecision::Fail => {
             let slower: Vec<&GateBenchmark> = record.with(&GateOutcome::Slower).collect();
@@ -135,19 +142,19 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
             if slower.len() > NAMED {
                 named.push(format!("{} more", slower.len() - NAMED));
             }
+            let rest = [(broken.len(), "could not be judged"), (open, "undecided")];
+            let rest = rest.iter().filter(|(number, _)| *number > 0);
+            let rest = rest.map(|(number, what)| format!(" {number} {what}."));
             format!(
-                "{} {} {}: {}.",
+                "{} {} {}: {}.{}",
                 of_all(slower.len()),
                 is(slower.len()),
                 slower[0].metric.worse_word,
-                named.join(", ")
+                named.join(", "),
+                rest.collect::<String>()
             )
         }
         GateDecision::Broken => {
-            let broken = |entry: &&GateBenchmark| {
-                matches!(entry.outcome, GateOutcome::Failed | GateOutcome::Missing)
-            };
-            let broken: Vec<&GateBenchmark> = record.benchmarks.iter().filter(broken).collect();
             let first = broken.first().map_or("", |entry| entry.sentence.as_str());
             format!(
                 "{} could not be judged, and none is known to be slower. {first}",
@@ -164,16 +171,14 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
             )
         }
         _ => {
-            let open: Vec<&GateBenchmark> = record.with(&GateOutcome::Undecided).collect();
-            let worst = open.iter().filter_map(|entry| entry.high_alone);
-            let worst = worst.fold(f64::NEG_INFINITY, f64::max);
-            let worst = match worst.is_finite() {
-                true => format!(", by up to {}", percent(worst - 1.0)),
-                false => String::new(),
+            let interrupted = match record.stopped {
+                Some(Stopped::Interrupted) => ", interrupted",
+                _ => "",
             };
             format!(
-                "Undecided: {} may be slower{worst}; none is known to be.",
-                of_all(open.len()).to_lowercase()
+                "Undecided{interrupted}: {} may be slower{}; none is known to be.",
+                of_all(open).to_lowercase(),
+                limit(record)
             )
         }
     }
@@ -205,7 +210,13 @@ pub(super) fn advice(
                 .to_owned()
         }
         GateDecision::Broken => "Mend what fails, or leave it out of the suite.".to_owned(),
+        GateDecision::Undecided if record.stopped == Some(Stopped::Interrupted) => String::new(),
         GateDecision::Undecided => {
+            let mut open = record.with(&GateOutcome::Undecided);
+            if open.all(|entry| entry.problem.is_some()) {
+                return "More time does not settle what withholds the verdict; see below."
+                    .to_owned();
+            }
             let states = states.iter().zip(&plan.benchmarks);
             let open = states.filter_map(|(state, benchmark)| {
                 let state = state.as_ref().filter(|state| state.is_open())?;
