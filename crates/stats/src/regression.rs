@@ -152,20 +152,21 @@ impl RegressionLook {
     }
 
     /// How many times as many pairs a verdict takes, as far as this look shows;
-    /// infinite where more pairs would not help.
+    /// infinite where more pairs would not help. The same whichever build is
+    /// the base.
     #[must_use]
     pub fn work_factor(&self, delta: f64) -> f64 {
         let contrast = self.alone.as_ref().unwrap_or(&self.shared);
         if contrast.caveats.withholds() {
             return f64::INFINITY;
         }
-        let estimate = contrast.estimate;
-        // To pass, the interval's end must come below δ; to fail, above 0.
-        let (width, target) = match estimate < delta {
-            true => (contrast.interval.high - estimate, delta - estimate),
-            false => (self.shared.estimate - self.shared.interval.low, estimate),
+        let size = contrast.estimate.abs();
+        // To pass, an end of the interval must come below δ; to fail, above 0.
+        let (interval, target) = match size < delta {
+            true => (contrast.interval, delta - size),
+            false => (self.shared.interval, size),
         };
-        (width / target).powi(2).max(1.0)
+        (interval.half_width() / target).powi(2).max(1.0)
     }
 }
 

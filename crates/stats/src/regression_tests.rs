@@ -89,6 +89,36 @@ fn a_slow_down_rarely_passes_and_is_found() {
 }
 
 #[test]
+fn the_pairs_still_needed_do_not_depend_on_the_direction() {
+    let mut chance = ChaCha8Rng::seed_from_u64(4);
+    let mut rows: Vec<[f64; 2]> = Vec::new();
+    for _ in 0..24 {
+        let level = 0.02 * normal(&mut chance);
+        rows.push([level, level + 0.02 + 0.05 * normal(&mut chance)]);
+    }
+    let factor = |swapped: bool| {
+        let mut data = Responses::new(2);
+        let mut around = Circumstances::default();
+        for (number, [base, head]) in rows.iter().enumerate() {
+            assert!(data.push(&if swapped {
+                [*head, *base]
+            } else {
+                [*base, *head]
+            }));
+            let slot = usize::from((number % 2 == 0) != swapped);
+            around.slots.push(vec![slot, 1 - slot]);
+            around.before.push(vec![None, None]);
+            around.load.push(None);
+        }
+        let mut regression = Regression::new(question(), 3);
+        let look = regression.look(&data, &around, 40).unwrap();
+        assert!(look.shows_an_interval());
+        look.work_factor(DELTA)
+    };
+    assert!((factor(false) / factor(true) - 1.0).abs() < 1e-6);
+}
+
+#[test]
 fn a_sure_but_small_slow_down_passes() {
     let mut chance = ChaCha8Rng::seed_from_u64(3);
     let standings: Vec<Standing> = (0..20)

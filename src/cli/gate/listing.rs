@@ -51,6 +51,9 @@ pub(super) fn benchmarks(
                 )?
             }
         };
+        if of_entry.is_empty() {
+            bail!("{at}: filter: it matches none of the benchmarks that the framework lists");
+        }
         for benchmark in of_entry {
             let is_wanted = |pattern: &Pattern| pattern.is_in(benchmark.name.as_bytes());
             if !filter.as_ref().is_none_or(is_wanted) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::measured::Measured;
+use super::measured::{BASE, Measured};
 use super::{GatePlan, PlannedBenchmark, words};
 use pinwise_record::{
     Finding, GATE_SCHEMA, GateBenchmark, GateDecision, GateOutcome, GatePlanRecord, GateRecord,
@@ -89,8 +89,10 @@ pub(super) fn fill(
     let benchmarks = record.benchmarks.iter_mut();
     for ((entry, state), planned) in benchmarks.zip(states).zip(&plan.benchmarks) {
         entry.sentence = match state {
-            Some(state) => words::sentence(entry, state, planned, plan, &names),
-            None => words::of_one_build(entry, &names),
+            Some(state) if state.only_in.is_none() => {
+                words::sentence(entry, state, planned, plan, &names)
+            }
+            _ => words::of_one_build(entry, &names),
         };
     }
 }
@@ -105,7 +107,11 @@ fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
     entry.head = median(|pair| pair.head);
     entry.problem.clone_from(&state.failed);
     entry.outcome = match (&state.failed, state.standing()) {
-        (Some(_), _) => GateOutcome::Failed,
+        (Some(_), _) => match state.only_in {
+            Some(BASE) => GateOutcome::Missing,
+            Some(_) => GateOutcome::New,
+            None => GateOutcome::Failed,
+        },
         (None, Standing::Slower) => GateOutcome::Slower,
         (None, Standing::Faster) => GateOutcome::Faster,
         (None, Standing::Passed) => GateOutcome::Passed,

@@ -243,11 +243,16 @@ impl<'a> Engine<'a> {
         let before = self.last.filter(|(other, _)| *other == index);
         let began = self.machine.now();
         let mut runs: [Option<RunRecord>; 2] = [None, None];
+        let mut is_absent = [false; 2];
         for (slot, &build) in order.iter().enumerate() {
             self.show_progress(index);
             let run = match self.one_run(index, build, slot) {
                 Ok(run) => run,
                 Err(MachineError::Interrupted) => return Ok(Turn::Interrupted),
+                Err(error @ MachineError::NotFound { .. }) => {
+                    is_absent[build] = true;
+                    Err(error.to_string())
+                }
                 Err(error) => Err(error.to_string()),
             };
             self.last = Some((index, build));
@@ -258,9 +263,23 @@ impl<'a> Engine<'a> {
                     if let Some(state) = &mut self.states[index] {
                         state.failed = Some(format!("it fails in {name}: {why}"));
                     }
-                    return Ok(Turn::Over);
+                    // Does only the other build have it?
+                    if !(is_absent[build] && slot == 0) {
+                        break;
+                    }
                 }
             }
+        }
+        if let Some(state) = &mut self.states[index]
+            && state.failed.is_some()
+        {
+            let has_run = [BASE, HEAD].map(|build| runs[build].is_some() || state.is_warm);
+            state.only_in = match (is_absent, has_run) {
+                ([true, false], [_, true]) => Some(HEAD),
+                ([false, true], [true, _]) => Some(BASE),
+                _ => None,
+            };
+            return Ok(Turn::Over);
         }
         let duration = self.machine.now().saturating_sub(began);
         let pair = runs_to_pair(&runs).map(|pair| Pair {

@@ -20,6 +20,8 @@ pub(super) struct Measured {
     pub(super) look: Option<RegressionLook>,
     /// Why it cannot be judged, and in which build.
     pub(super) failed: Option<String>,
+    /// The only build that has the program, where the other does not.
+    pub(super) only_in: Option<usize>,
     /// Was the warm-up pair run?
     pub(super) is_warm: bool,
     regression: Regression,
@@ -51,6 +53,7 @@ impl Measured {
             pairs: Vec::new(),
             look: None,
             failed: None,
+            only_in: None,
             is_warm: false,
             regression,
             data: Responses::new(2),
