@@ -404,8 +404,17 @@ fn a_page_in_prometheus_text_is_read() {
         run(&store, &arguments)
     };
     let url = format!("http://127.0.0.1:{port}/metrics");
-    let record = json(&compare(&url, "prometheus:rate(reqs_total) higher"));
-    assert_eq!(record["contrasts"][0]["verdict"], "slower", "{record}");
+    let until = Instant::now() + PATIENCE;
+    // Beside others, the rate of eight runs may drift, which withholds a verdict.
+    let record = loop {
+        let record = json(&compare(&url, "prometheus:rate(reqs_total) higher"));
+        let contrast = &record["contrasts"][0];
+        assert!(contrast["ratio"].as_f64().unwrap() > 2.0, "{record}");
+        if contrast["verdict"] == "slower" {
+            break record;
+        }
+        assert!(Instant::now() < until, "{record}");
+    };
     assert_eq!(record["service"]["metric_source"], url.as_str());
     let (_, err) = texts(&compare(&url, "prometheus:rate(answers_total) higher"));
     assert!(err.contains("no such metric: answers_total"), "{err}");
