@@ -12,9 +12,11 @@ test('the verdict is a word, and what needs attention stands first', async () =>
   expect(await page.locator('.verdict').textContent()).toMatch(
     /^FAIL 1 of 4 benchmarks is slower: parse by /,
   );
-  expect(
-    await page.locator('.gate tbody').first().locator('th').allTextContents(),
-  ).toEqual(['parse', 'broken', 'encode', 'render']);
+  const rows = page.locator('.gate tbody').first().locator('th');
+  expect((await rows.allTextContents()).slice(0, 2)).toEqual([
+    'parse',
+    'broken',
+  ]);
   expect(errors).toEqual([]);
   await close();
 });
