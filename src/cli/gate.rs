@@ -26,8 +26,6 @@ use pinwise_workload::suite;
 const ALPHA: f64 = 0.05;
 /// Time where none is given.
 const USUAL_BUDGET: Duration = Duration::from_secs(600);
-/// Time between two writes of a record that grows.
-const KEEP_EVERY: f64 = 10.0;
 
 pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let made = judged(global, args, terminal);
@@ -75,7 +73,6 @@ fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resu
         budget: args
             .budget
             .or_else(|| args.max_pairs.is_none().then_some(USUAL_BUDGET)),
-        spent_before: Duration::ZERO,
         max_pairs: args.max_pairs,
         score: Score::default(),
         seed,
@@ -118,7 +115,6 @@ fn carry_out(
         line: terminal
             .shows_progress()
             .then(|| ProgressLine::new(terminal)),
-        kept_at_s: 0.0,
     };
     let made = gate::run(plan, machine, &mut watch);
     if let Some(line) = &mut watch.line {
@@ -174,14 +170,13 @@ struct GateWatch<'a> {
     store: Option<Store>,
     terminal: &'a Terminal,
     line: Option<ProgressLine>,
-    kept_at_s: f64,
 }
 
 impl GateWatch<'_> {
-    fn say(&self, sentence: &str) {
+    fn above_the_line(&self, print: impl FnOnce()) {
         match &self.line {
-            Some(line) => line.above(|| self.terminal.note(sentence)),
-            None => self.terminal.note(sentence),
+            Some(line) => line.above(print),
+            None => print(),
         }
     }
 }
@@ -194,24 +189,16 @@ impl Observer for GateWatch<'_> {
     }
 
     fn warn(&mut self, sentence: &str) {
-        match &self.line {
-            Some(line) => line.above(|| self.terminal.warn(sentence)),
-            None => self.terminal.warn(sentence),
-        }
+        self.above_the_line(|| self.terminal.warn(sentence));
     }
 
     fn decided(&mut self, benchmark: &GateBenchmark) {
         if benchmark.outcome != GateOutcome::Passed {
-            self.say(&benchmark.sentence);
+            self.above_the_line(|| self.terminal.note(&benchmark.sentence));
         }
     }
 
     fn round(&mut self, record: &GateRecord) {
-        let is_first = self.kept_at_s <= 0.0;
-        if !is_first && record.elapsed_s - self.kept_at_s < KEEP_EVERY {
-            return;
-        }
-        self.kept_at_s = record.elapsed_s;
         // What cannot be stored is said at the end.
         if let Some(store) = &mut self.store {
             let _ = store.keep(record);

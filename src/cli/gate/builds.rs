@@ -63,15 +63,9 @@ pub(super) fn both(
 
 /// On a simulated machine a build is its name.
 fn simulated(name: &str) -> Tree {
-    let folder = PathBuf::from(name);
     Tree {
-        record: BuildRecord {
-            name: name.to_owned(),
-            folder: name.to_owned(),
-            commit: None,
-        },
-        folder,
         is_real: false,
+        ..tree(name, PathBuf::from(name), None)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The benchmarks of a suite as each build has them.
 
-use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
@@ -92,7 +91,6 @@ fn single(
         base: Some(workload(entry, entry.command.clone(), base)),
         head: Some(workload(entry, entry.command.clone(), head)),
         metric: metric.clone(),
-        unit: String::new(),
         min_effect: entry.min_effect,
     }
 }
@@ -114,37 +112,26 @@ fn of_framework(
     [base_has, head_has]: [Vec<String>; 2],
     [base, head]: [&Tree; 2],
 ) -> anyhow::Result<Vec<PlannedBenchmark>> {
-    let mut has: BTreeMap<&str, [bool; 2]> = BTreeMap::new();
-    let mut names: Vec<&str> = Vec::new();
-    for (build, listed) in [&base_has, &head_has].into_iter().enumerate() {
-        for name in listed {
-            let entry = has.entry(name).or_insert_with(|| {
-                names.push(name);
-                [false; 2]
-            });
-            entry[build] = true;
-        }
-    }
-    let is_wanted = |name: &&str| filter.is_none_or(|filter| filter.is_in(name.as_bytes()));
+    let only_in_head = head_has.iter().filter(|name| !base_has.contains(name));
+    let names = base_has.iter().chain(only_in_head);
+    let is_wanted = |name: &&String| filter.is_none_or(|filter| filter.is_in(name.as_bytes()));
     names
-        .into_iter()
         .filter(is_wanted)
         .map(|name| {
             let argv = framework.command(entry.command.argv(), name);
             let command = Program::from_argv(argv)?;
-            let [in_base, in_head] = has.get(name).copied().unwrap_or_default();
-            let one = |is_there: bool, tree: &Tree| {
+            let one = |has: &[String], tree: &Tree| {
+                let is_there = has.contains(name);
                 is_there.then(|| workload(entry, command.clone(), tree))
             };
             Ok(PlannedBenchmark {
                 name: match prefix {
-                    "" => name.to_owned(),
+                    "" => name.clone(),
                     prefix => format!("{prefix}/{name}"),
                 },
-                base: one(in_base, base),
-                head: one(in_head, head),
-                metric: Metric::Framework(framework, name.to_owned()),
-                unit: String::new(),
+                base: one(&base_has, base),
+                head: one(&head_has, head),
+                metric: Metric::Framework(framework, name.clone()),
                 min_effect: entry.min_effect,
             })
         })

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::Setting;
+use super::process::median;
 use crate::programs::{find_or_install, root};
 
 /// Gates per cell of the first table.
@@ -102,7 +103,7 @@ impl Cell {
             .push(record["elapsed_s"].as_f64().unwrap_or(0.0) / 60.0);
     }
 
-    fn row(mut self, name: &str, planted: bool) -> String {
+    fn row(self, name: &str, planted: bool) -> String {
         let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / self.gates as f64);
         // Without a slow-down, one that is called slower is an alarm whoever it is.
         let (alarms, found, missed, word) = match planted {
@@ -122,15 +123,10 @@ impl Cell {
         let undecided = share(self.undecided);
         format!(
             "| {name} | {word} | {alarms} | {found} | {missed} | {undecided} | {:.1} | {:.0} |\n",
-            median(&mut self.minutes),
-            median(&mut self.pairs)
+            median(self.minutes),
+            median(self.pairs)
         )
     }
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn replay(setting: &Setting, series: &str, planted: bool, seed: u64) -> Result<Value> {

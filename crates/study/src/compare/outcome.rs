@@ -255,18 +255,14 @@ impl RunFailure {
     pub fn of(run: &Run, workload: &Workload) -> Option<Self> {
         let what = how_it_failed(run, workload)?;
         let stderr = shown(&run.stderr_tail);
-        let hint = match run.end {
-            End::Status(status) if status != 0 => "--ignore-failure accepts it",
-            End::TimedOut => "--timeout allows more",
+        let hint = match (&run.end, workload.success) {
+            (End::Status(status), SuccessRule::Zero) if *status != 0 => {
+                "--ignore-failure accepts it"
+            }
+            (End::TimedOut, _) => "--timeout allows more",
             _ => "",
         };
-        let is_accepted = workload.success == SuccessRule::AnyStatus;
-        let is_status = matches!(run.end, End::Status(_));
-        Some(Self {
-            what,
-            hint: if is_accepted && is_status { "" } else { hint },
-            stderr,
-        })
+        Some(Self { what, hint, stderr })
     }
 
     /// The same for a command without such options.

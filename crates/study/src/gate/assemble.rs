@@ -54,7 +54,7 @@ fn not_measured(benchmark: &PlannedBenchmark) -> GateBenchmark {
     GateBenchmark {
         name: benchmark.name.clone(),
         command: either.map_or(Vec::new(), |w| w.command.argv().to_vec()),
-        metric: MetricRecord::new(&benchmark.metric, &benchmark.unit),
+        metric: MetricRecord::new(&benchmark.metric, ""),
         min_effect: benchmark.min_effect,
         outcome,
         sentence: String::new(),

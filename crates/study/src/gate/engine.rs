@@ -17,6 +17,9 @@ use pinwise_record::{GateRecord, Phase, RunRecord, Stopped};
 use pinwise_stats::regression::{Regression, Standing};
 use pinwise_stats::verdict::ROOM;
 
+/// Time between two records that are shown while a gate grows.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+
 /// Carries a plan out.
 ///
 /// # Errors
@@ -59,6 +62,8 @@ struct Engine<'a> {
     /// The benchmark and the build that ran last.
     last: Option<(usize, usize)>,
     has_warned: bool,
+    /// When the record was last shown, from the start of the gate.
+    reported: Option<Duration>,
 }
 
 /// What became of a turn.
@@ -77,7 +82,7 @@ impl<'a> Engine<'a> {
         machine: &'a mut dyn Machine,
         observer: &'a mut dyn Observer,
     ) -> Self {
-        let started = machine.now().saturating_sub(plan.spent_before);
+        let started = machine.now();
         let both = |benchmark: &&super::PlannedBenchmark| benchmark.both().is_some();
         let judged = plan.benchmarks.iter().filter(both).count();
         let states = plan.benchmarks.iter().map(|benchmark| {
@@ -92,6 +97,7 @@ impl<'a> Engine<'a> {
             sharing: Vec::new(),
             last: None,
             has_warned: false,
+            reported: None,
             plan,
             machine,
             observer,
@@ -129,9 +135,20 @@ impl<'a> Engine<'a> {
                     }
                 }
             }
-            assemble::fill(record, self.plan, &self.states, self.elapsed());
-            self.observer.round(record);
+            self.report(record);
             self.warn_of_little();
+        }
+    }
+
+    /// Shows the record as it stands, after the first round and then now and
+    /// then: putting it together takes time in proportion to all pairs.
+    fn report(&mut self, record: &mut GateRecord) {
+        let now = self.elapsed();
+        let is_due = |last: Duration| now.saturating_sub(last) >= REPORT_EVERY;
+        if self.reported.is_none_or(is_due) {
+            self.reported = Some(now);
+            assemble::fill(record, self.plan, &self.states, now);
+            self.observer.round(record);
         }
     }
 

@@ -37,8 +37,6 @@ pub struct GatePlan {
     pub alpha: f64,
     /// Time for everything.
     pub budget: Option<Duration>,
-    /// Time of the budget that the making of the plan took.
-    pub spent_before: Duration,
     /// Most pairs of runs per benchmark.
     pub max_pairs: Option<usize>,
     /// How pairs count.
@@ -66,8 +64,6 @@ pub struct PlannedBenchmark {
     pub head: Option<Workload>,
     /// The figure.
     pub metric: Metric,
-    /// Unit of the figure where the metric has none; empty where unknown.
-    pub unit: String,
     /// Smallest slow-down of interest, as a share.
     pub min_effect: f64,
 }
@@ -123,7 +119,8 @@ pub trait Observer {
     /// A benchmark is decided, or has failed.
     fn decided(&mut self, _benchmark: &GateBenchmark) {}
 
-    /// A round is over; the record as it stands.
+    /// A round is over; the record as it stands, after the first round and then
+    /// every ten seconds at most.
     fn round(&mut self, _record: &GateRecord) {}
 }
 

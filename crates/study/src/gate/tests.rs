@@ -42,7 +42,6 @@ fn planned(program: &str) -> PlannedBenchmark {
         base: Some(workload("base", program)),
         head: Some(workload("head", program)),
         metric: Metric::Wall,
-        unit: String::new(),
         min_effect: 0.01,
     }
 }
@@ -57,7 +56,6 @@ fn plan(benchmarks: Vec<PlannedBenchmark>, budget_s: u64, seed: u64) -> GatePlan
         place: Placement::os_default().realise(&topology).unwrap(),
         alpha: 0.05,
         budget: Some(Duration::from_secs(budget_s)),
-        spent_before: Duration::ZERO,
         max_pairs: None,
         score: Score::default(),
         seed,
