@@ -2412,6 +2412,8 @@ export interface LostRecord {
   backwards?: number | null;
   /** Events that contradict what was known (a thread on two CPUs, one that leaves without having come); what followed counts again. */
   contradictions?: number | null;
+  /** CPUs whose idle task's events did not arrive, so that threads left them that had never come: CPU time and time queued are lower bounds. */
+  idle_task_unseen?: number[] | null;
   /** Records that the kernel or the file lost. */
   records?: number | null;
   /** Their sum, seconds of CPUs; nothing in them is counted. */

@@ -359,6 +359,10 @@ pub struct LostRecord {
     /// and what follows from idle CPUs is a lower bound.
     #[serde(default)]
     pub silent_cpus: u64,
+    /// CPUs whose idle task's events did not arrive, so that threads left them
+    /// that had never come: CPU time and time queued are lower bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_task_unseen: Vec<u32>,
 }
 
 /// A thread.

@@ -254,6 +254,30 @@ fn what_is_lost_counts_for_nobody() {
 }
 
 #[test]
+fn a_cpu_whose_idle_task_is_not_seen_is_named() {
+    let leaves = |ms| switch(ms, 0, 1, IDLE);
+    let comes = |ms| switch(ms, 0, IDLE, 1);
+    let on = |events: Vec<Event>| on_smt([vec![follow(1)], events].concat(), 100).unknown;
+    let silent = on((1..8).map(|k| leaves(10 * k)).collect());
+    assert_eq!(silent.idle_task_unseen, [0]);
+    // Once may be chance, and what was lost is known to be lost.
+    let once = on(vec![
+        comes(5),
+        leaves(10),
+        leaves(20),
+        comes(30),
+        leaves(40),
+    ]);
+    assert_eq!(once.contradictions, 1);
+    assert!(once.idle_task_unseen.is_empty());
+    let lost = |ms| at(ms, 0, EventKind::Lost { records: 1 });
+    let lossy = on((1..8)
+        .flat_map(|k| [lost(10 * k - 5), leaves(10 * k)])
+        .collect());
+    assert!(lossy.idle_task_unseen.is_empty());
+}
+
+#[test]
 fn a_number_that_comes_again_is_another_thread() {
     let fork = |ms| {
         at(

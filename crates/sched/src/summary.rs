@@ -147,7 +147,7 @@ pub struct IdleWaiting {
 }
 
 /// What a trace does not know.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unknown {
     /// Records lost.
     pub records: u64,
@@ -162,6 +162,9 @@ pub struct Unknown {
     /// Online CPUs without a single event, where all CPUs are seen: whether
     /// they idled is not known.
     pub silent_cpus: u64,
+    /// CPUs whose idle task's events did not arrive: threads left them that had
+    /// never come.
+    pub idle_task_unseen: Vec<u32>,
 }
 
 /// A thread.

@@ -7,12 +7,18 @@ use super::super::{Left, Migrations};
 use super::threads::{PartialWait, State};
 use super::{Analysis, CpuTotals, Occupant};
 
+/// Fewer threads than this that left an idle CPU are chance, as are fewer than
+/// one in so many of its switches.
+const NOTABLE_ARRIVALS: u64 = 3;
+const NOTABLE_SHARE: u64 = 20;
+
 pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summary {
     let (first, last) = span_ns.unwrap_or((analysis.now_ns, analysis.now_ns));
     let from_ns = analysis.from_ns.unwrap_or(first);
     analysis.now_ns = analysis.now_ns.max(last);
     let to_ns = analysis.now_ns.max(from_ns);
     let silent_cpus = analysis.silent_cpus();
+    let idle_task_unseen = analysis.idle_task_unseen();
     analysis.close_open();
     let (followed, processes) = analysis.threads.counts();
     let scope = analysis.scope;
@@ -61,6 +67,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
             backwards: counts.backwards,
             contradictions: counts.contradictions,
             silent_cpus,
+            idle_task_unseen,
         },
         by_thread,
         threads_left_out: left_out,
@@ -114,6 +121,18 @@ impl Analysis {
             seat.is_none_or(|seat| seat.is_fresh && seat.occupant == Occupant::Unknown)
         };
         online.filter(is_silent).count() as u64
+    }
+
+    fn idle_task_unseen(&self) -> Vec<u32> {
+        let numbered = (0u32..).zip(&self.seats);
+        let is_unseen = |seat: &CpuTotals| {
+            seat.unseen_arrivals >= NOTABLE_ARRIVALS
+                && seat.unseen_arrivals * NOTABLE_SHARE > seat.switches
+        };
+        numbered
+            .filter(|(_, seat)| is_unseen(seat))
+            .map(|(cpu, _)| cpu)
+            .collect()
     }
 
     fn waits_so_far(&self) -> Waits {

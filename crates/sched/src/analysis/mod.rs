@@ -52,6 +52,8 @@ struct CpuTotals {
     foreign_ns: u64,
     idle_ns: u64,
     switches: u64,
+    /// Threads that left while it was thought to idle, nothing being lost.
+    unseen_arrivals: u64,
     /// Slots of threads that were woken on it while it idled.
     starting: Vec<usize>,
     /// Sums of sharing at its last event, for when records are lost.
@@ -204,6 +206,7 @@ const fn fresh_seat() -> CpuTotals {
         foreign_ns: 0,
         idle_ns: 0,
         switches: 0,
+        unseen_arrivals: 0,
         starting: Vec::new(),
         moment: Moment::ZERO,
         polled_ns: None,

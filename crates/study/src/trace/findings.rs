@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use pinwise_format::{percent, seconds};
 use pinwise_record::{Finding, Severity, TraceFigures, TraceRecord};
 use pinwise_sched::{Availability, Tier};
+use pinwise_topology::CpuSet;
 
 /// Less than this share of the CPU time is not worth a word, per cent.
 const WORTH_PERCENT: f64 = 1.0;
@@ -20,7 +21,7 @@ pub(super) fn judge(record: &mut TraceRecord) {
     let figures = &record.figures;
     let found = [
         lost(figures),
-        contradictory(figures),
+        idle_task_unseen(figures).or_else(|| contradictory(figures)),
         sharing(figures),
         unavoidable(figures),
         idle_waiting(figures),
@@ -71,6 +72,21 @@ fn lost(figures: &TraceFigures) -> Option<Finding> {
         Finding::new("lost", Severity::Problem, sentence, advice)
             .with("records", lost.records)
             .with("seconds", lost.seconds)
+    })
+}
+
+/// Seen on Linux 6.18, where `perf record` lost the same events.
+fn idle_task_unseen(figures: &TraceFigures) -> Option<Finding> {
+    let cpus = &figures.lost.idle_task_unseen;
+    (!cpus.is_empty()).then(|| {
+        let listed: CpuSet = cpus.iter().map(|&cpu| cpu as usize).collect();
+        let sentence = format!(
+            "The kernel handed over no events of the idle task on CPU {listed}: threads that came on it were not seen, and CPU time and time queued are lower bounds."
+        );
+        let advice = "perf record loses them too; --tier bpf does not.";
+        Finding::new("idle_task_unseen", Severity::Problem, sentence, advice)
+            .with("cpus", listed.to_string())
+            .with("contradictions", figures.lost.contradictions)
     })
 }
 

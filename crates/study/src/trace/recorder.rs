@@ -65,8 +65,12 @@ impl TraceRecorder {
     #[must_use]
     pub fn close(self, about: About) -> TraceRecord {
         let summary = self.analysis.finish(about.span_ns);
+        let is_partly_unseen = !summary.unknown.idle_task_unseen.is_empty();
         let mut lower_bounds = Vec::new();
-        if summary.waits.total_ns.is_some() && summary.waits.is_lower_bound {
+        if is_partly_unseen {
+            lower_bounds.push(LowerBound::CpuTime);
+        }
+        if summary.waits.total_ns.is_some() && (summary.waits.is_lower_bound || is_partly_unseen) {
             lower_bounds.push(LowerBound::Queued);
         }
         let figures = TraceFigures {
@@ -155,7 +159,7 @@ fn waits(summary: &Summary, throttled: Option<Throttling>) -> WaitRecord {
         after_preemption_s: waits.after_preemption_ns.map(seconds),
         after_wakeup_s: waits.after_wakeup_ns.map(seconds),
         basis: waits.total_ns.map(|_| basis),
-        is_upper_bound: may_be_long(waits),
+        is_upper_bound: summary.unknown.idle_task_unseen.is_empty() && may_be_long(waits),
         count: waits.count,
         p50_s: waits.p50_ns.map(seconds),
         p99_s: waits.p99_ns.map(seconds),
@@ -266,6 +270,7 @@ fn lost(summary: &Summary) -> LostRecord {
         backwards: unknown.backwards,
         contradictions: unknown.contradictions,
         silent_cpus: unknown.silent_cpus,
+        idle_task_unseen: unknown.idle_task_unseen.clone(),
     }
 }
 
