@@ -16,7 +16,8 @@
 //! The first three are tests by [`interaction`], each at 2.5 % over all arms.
 //! That one fires does not make a verdict wrong: it stands where the blocks
 //! that are certain (after equal predecessors; of the second half) give it,
-//! too. The last is no test: one chance in two that the mean lies on the other
+//! too, or where the change in time is small beside the difference itself: half
+//! of few blocks decides nothing alone. The last is no test: one chance in two that the mean lies on the other
 //! side is enough to say neither. Before the end less is enough, since waiting
 //! costs runs only: of ten runs one or two may have been slow by chance, and
 //! whether a tenth of them is cannot be known yet.
@@ -390,10 +391,14 @@ impl Judged {
         }
         let third = count / 3;
         let late = differences[count / 2..].to_vec();
+        let first = typical(differences[..third].to_vec())?;
+        let second = typical(differences[count - third..].to_vec())?;
+        let matters = (1.0 - LEAST_SHARE) * self.estimate.abs().max(self.delta);
         Some(Split {
-            first: typical(differences[..third].to_vec())?,
-            second: typical(differences[count - third..].to_vec())?,
-            contradicts: self.decision_of(late) != self.decision,
+            first,
+            second,
+            contradicts: (second - first).abs() > matters
+                && self.decision_of(late) != self.decision,
         })
     }
 

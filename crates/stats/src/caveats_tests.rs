@@ -140,6 +140,30 @@ fn an_arm_that_warms_up_alone_is_not_slower() {
 }
 
 #[test]
+fn a_drift_that_is_nothing_beside_the_difference_withholds_nothing() {
+    // Twelve blocks in which the ratio creeps from 4.98 to 5.06.
+    let mut data = Responses::new(2);
+    for block in 0..12 {
+        let creep = f64::from(block) * 0.002;
+        data.push(&[0.0, 4.98f64.ln() + creep]);
+    }
+    let judged = Judged {
+        arm: 1,
+        baseline: 0,
+        judge: Judge::Typical,
+        estimate: 5.02f64.ln(),
+        level: 0.01,
+        delta: 0.01,
+        decision: Decision::Slower,
+        contrasts: 1,
+        is_last: true,
+    };
+    let caveats = judged.caveats(&data, &Circumstances::default());
+    assert!(caveats.time.is_some(), "it does drift");
+    assert!(!caveats.withholds(), "{caveats:?}");
+}
+
+#[test]
 fn an_effect_of_load_is_seen_and_withholds_where_it_turns() {
     let turning = World {
         under_load: 0.10,
