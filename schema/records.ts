@@ -2931,6 +2931,8 @@ export interface PlanRecord {
   max_runs?: number | null;
   /** Smallest effect of interest, as a share: 0.01 is 1 %. */
   min_effect?: number | null;
+  /** It went on until the answer was known: no end was planned. */
+  open_ended?: boolean | null;
   /** Half-width asked for, as a share. */
   precision?: number | null;
   /** How blocks count where that is the typical run. */

@@ -65,7 +65,7 @@ pub(super) fn compare(
         (None, None) => Metric::Wall,
     };
     let (candidates, mut workloads) = what_runs(args, recipe, kernel.as_ref(), terminal)?;
-    let tuning = tuning(&args.experiment.effort);
+    let tuning = tuning_of(args);
     for workload in &mut workloads {
         // A run that takes the whole budget can be compared with nothing.
         workload.timeout = workload.timeout.or(tuning.budget);
@@ -227,7 +227,7 @@ pub(super) fn with_itself(
     Ok(ComparePlan {
         arms,
         metric,
-        tuning: tuning(&args.experiment.effort),
+        tuning: tuning_of(args),
         seed,
         output,
         study: ComparisonStudy::Noise,
@@ -257,6 +257,20 @@ pub(super) fn name_and_time() -> (String, String) {
     let (date, time) = stamp.split_at_checked(8).unwrap_or((&stamp, ""));
     let id = format!("{date}-{time}-{:08x}", random_seed() & 0xffff_ffff);
     (id, started)
+}
+
+/// As [`tuning`], and perhaps without an end.
+pub(super) fn tuning_of(args: &CompareArgs) -> Tuning {
+    let effort = &args.experiment.effort;
+    let tuning = tuning(effort);
+    if args.open_ended {
+        return Tuning {
+            budget: effort.budget,
+            is_open_ended: true,
+            ..tuning
+        };
+    }
+    tuning
 }
 
 pub(super) fn tuning(effort: &EffortArgs) -> Tuning {

@@ -103,6 +103,27 @@ fn planted_effects_are_found_in_the_right_direction() {
 }
 
 #[test]
+fn an_open_ended_comparison_keeps_the_level_and_finds_what_there_is() {
+    let open_ended = |noise: &str, arms, effect, max_runs| Cell {
+        is_open_ended: true,
+        ..Cell::new(noise, arms, effect, max_runs)
+    };
+    for name in ["aa_cpu1", "aa_cpu2", "aa_bg", "light_cpu"] {
+        let noise = recorded(&format!("{name}.csv.xz"));
+        let tally = measure(&open_ended(&noise, 2, 1.0, 150), 150);
+        at_most(0.05, &tally, tally.false_claims);
+        covers(&tally);
+    }
+    let medium = recorded("aa_cpu2.csv.xz");
+    for (arms, effect, most) in [(2, 1.02, 400), (2, 0.95, 200), (5, 0.95, 200)] {
+        let tally = measure(&open_ended(&medium, arms, effect, most), 100);
+        at_least(0.95, &tally, tally.found);
+        at_most(0.005, &tally, tally.wrong_direction);
+        covers(&tally);
+    }
+}
+
+#[test]
 fn the_winner_among_64_is_found() {
     for (series, share) in [("light_cpu", 0.95), ("aa_cpu2", 0.85)] {
         let noise = recorded(&format!("{series}.csv.xz"));

@@ -25,6 +25,8 @@ pub(crate) struct Cell {
     pub(crate) behaviour: &'static str,
     /// Runs per arm.
     pub(crate) max_runs: usize,
+    /// Does it go on until the answer is known, within these runs?
+    pub(crate) is_open_ended: bool,
     pub(crate) judge: Judge,
     pub(crate) score: Score,
 }
@@ -121,6 +123,7 @@ fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> ComparePlan {
         tuning: Tuning {
             budget: None,
             max_runs: Some(cell.max_runs),
+            is_open_ended: cell.is_open_ended,
             judge: cell.judge,
             score: cell.score,
             ..Tuning::default()
@@ -139,6 +142,7 @@ impl Cell {
             effect,
             behaviour: "",
             max_runs,
+            is_open_ended: false,
             judge: Judge::Typical,
             score: Score::Weighted,
         }

@@ -114,6 +114,9 @@ pub struct PlanRecord {
     pub budget_s: Option<f64>,
     /// Budget in runs per arm.
     pub max_runs: Option<usize>,
+    /// It went on until the answer was known: no end was planned.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open_ended: bool,
     /// Whole blocks thrown away at the start.
     pub warmup_blocks: usize,
     /// What of the runs is judged: `typical`, `mean` or a percentile, `p90`.

@@ -100,6 +100,7 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
                     precision: figure,
                     budget_s: figure,
                     max_runs: arms.first().map(|arm| arm.runs.len()),
+                    open_ended: false,
                     warmup_blocks: 1,
                     judge: "p90".to_owned(),
                     score: BlockScore::Rank,

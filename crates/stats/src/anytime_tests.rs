@@ -218,6 +218,7 @@ fn planned_pairs(differences: &[f64], budget: usize) -> Option<usize> {
         alpha: 0.05,
         delta: 0.01,
         is_rate: false,
+        is_open_ended: false,
     };
     let mut rule = Confirmation::new(2, 0, question);
     let mut schedule = question.schedule(1);

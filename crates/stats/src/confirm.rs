@@ -55,6 +55,8 @@ pub struct Question {
     pub delta: f64,
     /// Is the figure the inverse of the cost?
     pub is_rate: bool,
+    /// May it go on for ever, until it is settled?
+    pub is_open_ended: bool,
 }
 
 impl Question {
@@ -80,9 +82,13 @@ impl Question {
     /// claimed early.
     fn spending(&self, contrasts: usize) -> Spending {
         let error = self.error_of_one(contrasts);
-        match self.judge {
-            Judge::Typical => Spending::new(error),
-            Judge::Mean | Judge::Percentile(_) => Spending::late(error),
+        match (self.judge, self.is_open_ended) {
+            (Judge::Typical, false) => Spending::new(error),
+            (Judge::Mean | Judge::Percentile(_), false) => Spending::late(error),
+            (Judge::Typical, true) => Spending::open_ended(error, LEAST_PAIRS),
+            (Judge::Mean | Judge::Percentile(_), true) => {
+                Spending::open_ended(error, LEAST_FOR_MEANS)
+            }
         }
     }
 

@@ -9,6 +9,7 @@ const QUESTION: Question = Question {
     alpha: 0.05,
     delta: 0.01,
     is_rate: false,
+    is_open_ended: false,
 };
 
 /// One look, at the end.

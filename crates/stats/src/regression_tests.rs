@@ -13,6 +13,7 @@ fn question() -> Question {
         alpha: 0.05,
         delta: DELTA,
         is_rate: false,
+        is_open_ended: false,
     }
 }
 

@@ -136,6 +136,10 @@ pub struct CompareArgs {
     /// with it
     #[arg(long, help_heading = "What is compared")]
     pub trace: bool,
+    /// Go on until the answer is known, however long that takes; --budget and
+    /// --max-runs may end it before, and so may Ctrl-C
+    #[arg(long, help_heading = "How long and how precise")]
+    pub open_ended: bool,
     /// Exit with status 3 if there is no verdict, or --fail-if-slower is open
     #[arg(long, help_heading = "What is compared")]
     pub require_verdict: bool,

@@ -199,7 +199,7 @@ fn planned(
         arms,
         baseline,
         metric: metric.clone(),
-        tuning: plan::tuning(&args.experiment.effort),
+        tuning: plan::tuning_of(args),
         seed,
         output: pinwise_machine::Output::Keep,
         tags: args.experiment.results.tags.clone(),

@@ -73,6 +73,7 @@ fn plan_record(plan: &ComparePlan) -> PlanRecord {
         precision: tuning.precision,
         budget_s: tuning.budget.map(|budget| budget.as_secs_f64()),
         max_runs: tuning.max_runs,
+        open_ended: tuning.is_open_ended,
         warmup_blocks: tuning.warmup.unwrap_or(0),
         judge: tuning.judge.to_string(),
         score: tuning.score.into(),

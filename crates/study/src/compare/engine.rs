@@ -178,7 +178,9 @@ impl<'a> Engine<'a> {
         if let Some(stopped) = self.warm_up()? {
             return Ok(stopped);
         }
+        // Screening shares out a budget.
         if !self.plan.is_survey
+            && !self.plan.tuning.is_open_ended
             && self.open_arms().len() >= halving::FROM_ARMS
             && !self.is_spent()
             && let Some(stopped) = self.screen()?

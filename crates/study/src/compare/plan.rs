@@ -42,6 +42,9 @@ pub struct Tuning {
     pub budget: Option<Duration>,
     /// Runs per arm, on average over the arms.
     pub max_runs: Option<usize>,
+    /// Does it go on until the answer is known? Time and runs are no plan then;
+    /// where one is given, it may end it before.
+    pub is_open_ended: bool,
     /// Warm-up blocks; `None` for one, or two where the first was slow.
     pub warmup: Option<usize>,
     /// What of the runs is judged.
@@ -58,6 +61,7 @@ impl Default for Tuning {
             precision: None,
             budget: Some(Duration::from_secs(60)),
             max_runs: None,
+            is_open_ended: false,
             warmup: None,
             judge: Judge::default(),
             score: Score::default(),
@@ -203,7 +207,8 @@ impl ComparePlan {
         if tuning.max_runs == Some(0) {
             return out("--max-runs must be at least 1");
         }
-        if tuning.budget.is_none() && tuning.max_runs.is_none() {
+        let has_end = tuning.budget.is_some() || tuning.max_runs.is_some();
+        if !has_end && !tuning.is_open_ended {
             return out("a budget is needed: --budget or --max-runs");
         }
         Ok(())
@@ -218,6 +223,7 @@ impl ComparePlan {
             alpha: self.tuning.alpha,
             delta: self.tuning.min_effect.ln_1p(),
             is_rate: self.metric.better() == Better::Higher,
+            is_open_ended: self.tuning.is_open_ended,
         }
     }
 
@@ -232,6 +238,8 @@ impl ComparePlan {
     pub const fn more_effort(&self) -> &'static str {
         if self.tuning.budget.is_some() {
             "a longer --budget"
+        } else if self.tuning.max_runs.is_none() {
+            "more time"
         } else {
             "more --max-runs"
         }

@@ -79,6 +79,7 @@ impl PlannedBenchmark {
 
     fn question(&self, plan: &GatePlan) -> Question {
         Question {
+            is_open_ended: false,
             judge: Judge::Typical,
             score: plan.score,
             alpha: plan.alpha,

@@ -283,6 +283,7 @@ function methodPart(
         share(plan?.precision) ? `±${share(plan?.precision)} asked for` : null,
       ],
       limitFact(plan?.max_runs, 'runs an arm', plan?.budget_s),
+      ['Open-ended', plan?.open_ended ? 'on until the answer is known' : null],
       [
         'Judged',
         plan?.judge && plan.judge !== 'typical'
