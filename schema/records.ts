@@ -1384,6 +1384,18 @@ export interface ComparedRecord {
 /** What a comparison is made for. */
 export type ComparisonStudy = "compare" | "aa" | "bench" | "reproduce" | (string & {});
 
+/** A part of what a difference is made of, in the typical run. */
+export interface ComponentRecord {
+  /** `ratio` as a change. */
+  effect?: EffectRecord | null;
+  /** Upper end. */
+  high?: number | null;
+  /** Lower end of its interval, at the level of the contrast; `null` where the runs allow none. */
+  low?: number | null;
+  /** The arm's over that of the baseline. */
+  ratio?: number | null;
+}
+
 /** The best arm against `os-default`, in pairs run after the choice. */
 export interface ConfirmationRecord {
   /** The arm. */
@@ -1450,8 +1462,8 @@ export interface ContrastRecord {
   by_time?: SplitRecord | null;
   /** Confidence of the interval, valid at all looks together. */
   confidence?: number | null;
-  /** Ratio of CPU time, typical run; tighter than wall time under foreign load, and blind to waiting. */
-  cpu_time_ratio?: number | null;
+  /** CPU time (user and system): blind to waiting, and so tighter than wall time where others want the CPUs. `null` where a run did not report it. */
+  cpu_time?: ComponentRecord | null;
   /** Does the ratio depend on load, in sign or by more than its size? Then there is no advice to run anything. */
   depends_on_load?: boolean | null;
   /** Is the verdict one of which arm ran before? Then there is none. */
@@ -1490,6 +1502,8 @@ export interface ContrastRecord {
   totals?: TotalsRecord | null;
   /** The verdict; a lower cost is `faster` whatever the metric. */
   verdict?: ContrastVerdict | null;
+  /** The rest of wall time: waiting, and threads that run at once. The product of both ratios is about that of wall time. */
+  wall_per_cpu_time?: ComponentRecord | null;
 }
 
 /** How an arm stands against the baseline. */

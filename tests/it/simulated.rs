@@ -127,3 +127,72 @@ fn more_threads_and_fewer_are_set_by_the_environment() {
     let (few, many) = (typical("8"), typical("64"));
     assert!(few > 3.0 * many, "{few} {many}");
 }
+
+/// Waiting that others cause drowns a difference of 3 % in wall time; CPU time
+/// shows it, and the comparison says so.
+#[test]
+fn cpu_time_is_decided_where_waiting_leaves_wall_time_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let series = folder.path().join("series.csv");
+    let mut state = 1u64;
+    let mut chance = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 40) as f64 / f64::from(1u32 << 24)
+    };
+    let mut rows = "wall,user,sys\n".to_owned();
+    for _ in 0..2000 {
+        let user = 0.1 * (1.0 + 0.01 * chance());
+        let wall = user * (1.0 + chance());
+        rows.push_str(&format!("{wall},{user},0.001\n"));
+    }
+    std::fs::write(&series, rows).unwrap();
+    let file = folder.path().join("m.toml");
+    let text = format!(
+        "topology = \"core:2 pu:1\"\n[effects]\n\"cpu:0\" = 1.03\n[noise]\nseries = \"{}\"\n",
+        series.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let machine = format!("sim:{}", file.display());
+    let line = [
+        "compare",
+        "--machine",
+        &machine,
+        "--seed",
+        "1",
+        "--max-runs",
+        "40",
+    ];
+    let places = ["--place", "os-default", "--place", "cpu:0"];
+    let of = |more: &[&'static str]| [&line[..], &places, more, &["--", "prog"]].concat();
+    let record = json(&of(&["--format", "json"]));
+    let contrast = &record["contrasts"][0];
+    assert_eq!(contrast["verdict"], "undecided", "{contrast}");
+    let cpu = &contrast["cpu_time"];
+    let (low, high) = (cpu["low"].as_f64().unwrap(), cpu["high"].as_f64().unwrap());
+    assert!(
+        low > 1.01 && low < 1.03 && high > 1.03 && high < 1.05,
+        "{cpu}"
+    );
+    let rest = &contrast["wall_per_cpu_time"];
+    assert!(
+        rest["low"].as_f64() < Some(1.0) && rest["high"].as_f64() > Some(1.0),
+        "{rest}"
+    );
+    let finding = record["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|finding| finding["check"] == "cpu_time_decides")
+        .unwrap_or_else(|| panic!("{}", record["findings"]));
+    let (text, _) = texts(&run(&of(&[])));
+    let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        plain.contains(finding["sentence"].as_str().unwrap()),
+        "{text}"
+    );
+    // Asked for, it is the verdict.
+    let asked = json(&of(&["--metric", "cpu", "--format", "json"]));
+    assert_eq!(asked["contrasts"][0]["verdict"], "slower", "{asked}");
+}

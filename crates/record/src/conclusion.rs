@@ -7,12 +7,12 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::command_line::{CommandRecord, Placed, shell_line};
-use super::metric::HeadlineRecord;
+use super::metric::{EffectRecord, HeadlineRecord};
 use super::{
     Arm, Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, PlacementKind,
     PlacementMemory, ServiceRecord, VerdictKind,
 };
-use pinwise_format::{round_percent, signed_percent};
+use pinwise_format::round_percent;
 
 /// Stands for a recipe's program, whose folder is gone by then.
 const PROGRAM: &str = "PROGRAM";
@@ -49,9 +49,15 @@ impl Comparison {
                 totals.mean = metric.effect(totals.mean_ratio, None, None).text;
                 totals.p90 = metric.effect(totals.p90_ratio, None, None).text;
             }
-            let cpu_time = contrast.cpu_time_ratio.filter(|_| metric.name == "wall");
-            contrast.beside =
-                cpu_time.map(|ratio| format!("CPU time {}.", signed_percent(ratio - 1.0)));
+            let parts = [&mut contrast.cpu_time, &mut contrast.wall_per_cpu_time];
+            for part in parts.into_iter().flatten() {
+                let share = |ratio: f64| 100.0 * (ratio - 1.0);
+                part.effect = Some(EffectRecord::of_percent(
+                    share(part.ratio),
+                    (part.low.map(share), part.high.map(share)),
+                ));
+            }
+            contrast.beside = contrast.components().filter(|_| metric.name == "wall");
         }
         let standings: Vec<String> = self.arms.iter().map(|arm| self.standing(arm)).collect();
         for (arm, standing) in self.arms.iter_mut().zip(standings) {

@@ -55,9 +55,14 @@ pub struct ContrastRecord {
     pub beside: Option<String>,
     /// Further time until the interval is ±`min_effect`, where undecided.
     pub more_time_s: Option<f64>,
-    /// Ratio of CPU time, typical run; tighter than wall time under foreign
-    /// load, and blind to waiting.
-    pub cpu_time_ratio: Option<f64>,
+    /// CPU time (user and system): blind to waiting, and so tighter than wall
+    /// time where others want the CPUs. `null` where a run did not report it.
+    #[serde(default)]
+    pub cpu_time: Option<ComponentRecord>,
+    /// The rest of wall time: waiting, and threads that run at once. The product
+    /// of both ratios is about that of wall time.
+    #[serde(default)]
+    pub wall_per_cpu_time: Option<ComponentRecord>,
     /// Ratios of total and tail.
     pub totals: Option<TotalsRecord>,
     /// The same contrast as other judges see it, each with an interval of its
@@ -110,6 +115,17 @@ impl ContrastRecord {
             ContrastVerdict::Faster | ContrastVerdict::Slower
         )
     }
+
+    /// What the difference is made of, in words: CPU time, and the rest where it
+    /// differs, too.
+    pub(crate) fn components(&self) -> Option<String> {
+        let words = |part: &ComponentRecord| Some(part.effect.as_ref()?.with_interval());
+        let cpu = words(self.cpu_time.as_ref()?)?;
+        let rest = self.wall_per_cpu_time.as_ref();
+        let rest = rest.filter(|rest| rest.differs()).and_then(words);
+        let rest = rest.map(|rest| format!(", wall per CPU time {rest}"));
+        Some(format!("CPU time {cpu}{}.", rest.unwrap_or_default()))
+    }
 }
 
 /// Ratios of the mean and of the 90th percentile.
@@ -143,6 +159,30 @@ pub struct JudgedRecord {
     /// `ratio` as a change of the metric; `null` in old records only.
     #[serde(default)]
     pub effect: Option<EffectRecord>,
+}
+
+/// A part of what a difference is made of, in the typical run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ComponentRecord {
+    /// The arm's over that of the baseline.
+    pub ratio: f64,
+    /// Lower end of its interval, at the level of the contrast; `null` where the
+    /// runs allow none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// `ratio` as a change.
+    #[serde(default)]
+    pub effect: Option<EffectRecord>,
+}
+
+impl ComponentRecord {
+    /// Does its interval exclude "no difference"?
+    fn differs(&self) -> bool {
+        let is_higher = self.low.is_some_and(|low| low > 1.0);
+        is_higher || self.high.is_some_and(|high| high < 1.0)
+    }
 }
 
 /// A typical ratio in two parts of the blocks.

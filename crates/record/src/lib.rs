@@ -75,7 +75,9 @@ pub use comparison::{
     PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, VerdictKind,
     VerdictRecord,
 };
-pub use contrast::{ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord};
+pub use contrast::{
+    ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord,
+};
 pub use coverage::{CoverageRecord, MoverRecord};
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};

@@ -85,7 +85,15 @@ impl MetricRecord {
         let percent = |ratio: f64| 100.0 * (if is_rate { 1.0 / ratio } else { ratio } - 1.0);
         let (value, low, high) = (percent(ratio), low.map(percent), high.map(percent));
         let (low, high) = if is_rate { (high, low) } else { (low, high) };
-        EffectRecord {
+        EffectRecord::of_percent(value, (low, high))
+    }
+}
+
+impl EffectRecord {
+    /// A change of `value` per cent, within these ends.
+    #[must_use]
+    pub fn of_percent(value: f64, (low, high): (Option<f64>, Option<f64>)) -> Self {
+        Self {
             unit: "%".to_owned(),
             value,
             low,
@@ -95,6 +103,14 @@ impl MetricRecord {
                 (Some(low), Some(high)) => signed_range(low / 100.0, high / 100.0),
                 _ => String::new(),
             },
+        }
+    }
+
+    /// `+2.0 % (+1.7 to +2.3 %)`.
+    pub(crate) fn with_interval(&self) -> String {
+        match self.interval.as_str() {
+            "" => self.text.clone(),
+            interval => format!("{} ({interval})", self.text),
         }
     }
 }

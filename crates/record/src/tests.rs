@@ -173,7 +173,8 @@ fn contrast(arm: &Arm, figures: &[f64]) -> ContrastRecord {
         dropped_after: None,
         sentence: arm.name.clone(),
         more_time_s: Some(figures[4]),
-        cpu_time_ratio: None,
+        cpu_time: None,
+        wall_per_cpu_time: None,
         totals: Some(TotalsRecord {
             mean_ratio: figures[4],
             p90_ratio: figures[5],

@@ -11,8 +11,7 @@
 //! them still be?
 
 use super::caveats::{Circumstances, Judged};
-pub use super::decision::Decision;
-use super::decision::decide;
+pub use super::decision::{Decision, decide};
 use super::describe::mean;
 use super::inversion::{self, Family};
 use super::judge::Judge;

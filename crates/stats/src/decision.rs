@@ -16,7 +16,7 @@ pub enum Decision {
 }
 
 /// What an interval says where less than `delta` is the same.
-pub(super) fn decide(interval: Interval, delta: f64) -> Decision {
+pub fn decide(interval: Interval, delta: f64) -> Decision {
     if interval.high < 0.0 {
         Decision::Faster
     } else if interval.low > 0.0 {

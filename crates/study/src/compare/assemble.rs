@@ -3,6 +3,7 @@
 
 use super::findings;
 use super::outcome::ArmState;
+use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::{self, Results};
 use super::steadiness;
@@ -11,13 +12,12 @@ use pinwise_machine::Machine;
 use pinwise_placement::{Kind, Placement, Wish};
 use pinwise_record::{
     Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, ContrastVerdict, Estimate, JudgedRecord,
-    MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, RunRecord, SplitRecord,
-    Spread, Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again, words,
+    MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, SplitRecord, Spread, Stopped,
+    TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again, words,
 };
 use pinwise_stats::caveats::{Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
-use pinwise_stats::paired::Paired;
 use pinwise_stats::verdict::{self, Basis, ComparisonOutcome, Setting, Words};
 use pinwise_topology::Topology;
 use pinwise_workload::{Better, Workload};
@@ -246,6 +246,8 @@ fn contrast_record(
         Some(dropped) => dropped.totals,
         None => results::totals(&results.data, contrast.arm, setting.baseline),
     };
+    let parts = parts::of(contrast, &arm.runs, &baseline.runs);
+    let [cpu_time, wall_per_cpu_time] = parts.map_or([None, None], |parts| parts.map(Some));
     ContrastRecord {
         arm: setting.names[contrast.arm].clone(),
         baseline: setting.names[setting.baseline].clone(),
@@ -265,7 +267,8 @@ fn contrast_record(
         dropped_after: basis.is_dropped.then_some(blocks),
         sentence: verdict::contrast_sentence(contrast, basis, setting),
         more_time_s: more,
-        cpu_time_ratio: cpu_time_ratio(&arm.runs, &baseline.runs),
+        cpu_time,
+        wall_per_cpu_time,
         totals: totals.map(|t| TotalsRecord {
             mean_ratio: t.mean_ratio,
             p90_ratio: t.p90_ratio,
@@ -306,25 +309,6 @@ fn split_record(split: Split) -> SplitRecord {
 
 fn finite(value: f64, check: f64) -> Option<f64> {
     check.is_finite().then_some(value)
-}
-
-/// Typical ratio of user and system time, block by block.
-fn cpu_time_ratio(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<f64> {
-    let cpu_s = |run: &RunRecord| Some(run.user_s? + run.sys_s?).filter(|&t| t > 0.0);
-    let confirmed = |run: &&RunRecord| run.phase == Phase::Confirmation;
-    let wanted = arm.iter().filter(confirmed).count();
-    let differences: Vec<f64> = arm
-        .iter()
-        .filter(confirmed)
-        .filter_map(|run| {
-            let twin = baseline
-                .iter()
-                .find(|b| b.block == run.block && b.phase == run.phase)?;
-            Some(cpu_s(run)?.ln() - cpu_s(twin)?.ln())
-        })
-        .collect();
-    (differences.len() == wanted && wanted > 0)
-        .then(|| Paired::unweighted(differences).estimate().exp())
 }
 
 fn conclude(

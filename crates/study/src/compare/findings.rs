@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::caveats;
+use super::parts;
 use super::plan::ComparePlan;
 use super::results::Results;
 use super::steadiness;
@@ -52,6 +53,8 @@ pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) ->
             .iter()
             .flat_map(|contrast| caveats::of_contrast(contrast, record)),
     );
+    let contrasts = record.contrasts.iter();
+    findings.extend(contrasts.filter_map(|contrast| parts::finding(contrast, record)));
     findings.extend(invalid_arms(record));
     findings.extend(record.arms.iter().filter_map(coverage));
     findings.extend(plan.known.iter().cloned());

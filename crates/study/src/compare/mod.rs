@@ -13,6 +13,7 @@ mod caveats;
 mod engine;
 mod findings;
 mod outcome;
+mod parts;
 mod plan;
 mod results;
 mod steadiness;

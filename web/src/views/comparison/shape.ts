@@ -410,7 +410,7 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
             words(c.effect),
             word,
             finite(c.p_adjusted) ? p(c.p_adjusted) : null,
-            finite(c.cpu_time_ratio) ? change(c.cpu_time_ratio) : null,
+            words(c.cpu_time?.effect),
             judged(c, 'mean') ?? (c.totals?.mean || null),
             judged(c, 'p90') ?? (c.totals?.p90 || null),
             finite(c.spread_ratio)

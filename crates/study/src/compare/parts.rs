@@ -1,0 +1,104 @@
+//! What a difference of wall time is made of: `ln wall = ln CPU + ln(wall / CPU)`.
+//!
+//! The first part is the program's own work, which others that want the CPUs
+//! hardly touch. The second is all that keeps wall time from it: waiting for a
+//! CPU, for input and output, and threads that run at once. Each part has the
+//! blocks of the whole and its random order, and is judged at the level of the
+//! look that judged the whole: for itself it is as sure, at all looks together.
+
+use pinwise_record::{
+    Comparison, ComponentRecord, ContrastRecord, ContrastVerdict, Finding, Phase, RunRecord,
+    Severity,
+};
+use pinwise_stats::confirm::{Contrast, Decision, decide};
+use pinwise_stats::paired::{Interval, Paired};
+
+/// CPU time, and wall time per CPU time, of an arm against the baseline.
+pub(super) fn of(
+    contrast: &Contrast,
+    arm: &[RunRecord],
+    baseline: &[RunRecord],
+) -> Option<[ComponentRecord; 2]> {
+    let pairs = pairs(arm, baseline)?;
+    let part = |response: fn(&Costs) -> f64| {
+        let differences = pairs.iter().map(|(a, b)| response(a) - response(b));
+        let paired = Paired::unweighted(differences.collect()).redescending();
+        let Interval { low, high } = paired.interval(contrast.nominal_level);
+        ComponentRecord {
+            ratio: paired.estimate().exp(),
+            low: low.is_finite().then(|| low.exp()),
+            high: high.is_finite().then(|| high.exp()),
+            effect: None,
+        }
+    };
+    Some([
+        part(|costs| costs.cpu_s.ln()),
+        part(|costs| (costs.wall_s / costs.cpu_s).ln()),
+    ])
+}
+
+/// An interval of this many times the width takes half of the runs.
+const NARROWER: f64 = 0.7;
+
+/// What a run cost, seconds.
+struct Costs {
+    wall_s: f64,
+    cpu_s: f64,
+}
+
+impl Costs {
+    fn of(run: &RunRecord) -> Option<Self> {
+        let cpu_s = run.user_s? + run.sys_s?;
+        (cpu_s > 0.0 && run.wall_s > 0.0).then_some(Self {
+            wall_s: run.wall_s,
+            cpu_s,
+        })
+    }
+}
+
+/// Block by block; `None` unless every block has both.
+fn pairs(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<Vec<(Costs, Costs)>> {
+    let confirmed = |run: &&RunRecord| run.phase == Phase::Confirmation;
+    let pairs: Vec<(Costs, Costs)> = arm
+        .iter()
+        .filter(confirmed)
+        .map(|run| {
+            let mut same_block = baseline.iter().filter(confirmed);
+            let twin = same_block.find(|other| other.block == run.block)?;
+            Some((Costs::of(run)?, Costs::of(twin)?))
+        })
+        .collect::<Option<_>>()?;
+    (!pairs.is_empty()).then_some(pairs)
+}
+
+/// CPU time may be known where wall time is not: waiting made the noise.
+pub(super) fn finding(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
+    let part = contrast.cpu_time.as_ref()?;
+    if contrast.verdict != ContrastVerdict::Undecided || record.metric.name != "wall" {
+        return None;
+    }
+    let ends = |low: Option<f64>, high: Option<f64>| {
+        let (low, high) = (low?.ln(), high?.ln());
+        Some(Interval { low, high })
+    };
+    let interval = ends(part.low, part.high)?;
+    let of_wall = ends(contrast.low, contrast.high)?;
+    if interval.half_width() > NARROWER * of_wall.half_width() {
+        return None;
+    }
+    let word = match decide(interval, record.plan.min_effect.ln_1p()) {
+        Decision::Undecided => return None,
+        Decision::Faster => "lower",
+        Decision::Slower => "higher",
+        Decision::Same => "the same",
+    };
+    let effect = record.metric.effect(part.ratio, part.low, part.high);
+    let sentence = format!(
+        "CPU time of {} is {word}: {} ({}). Only waiting leaves wall time open.",
+        contrast.arm, effect.text, effect.interval
+    );
+    let advice =
+        "Where the waiting is the doing of others, CPU time answers the question: --metric cpu.";
+    let finding = Finding::new("cpu_time_decides", Severity::Note, sentence, advice);
+    Some(finding.with("ratio", part.ratio).weighing(6))
+}
