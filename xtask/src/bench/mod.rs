@@ -18,6 +18,7 @@ mod kernels;
 mod kill;
 mod memory;
 mod method;
+mod noise;
 mod page;
 mod pairs;
 mod placement;
@@ -53,10 +54,11 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 26] = [
+const BENCHMARKS: [(&str, Benchmark); 27] = [
     ("method", method::run),
     ("aa", aa::run),
     ("gates", gates::run),
+    ("noise", noise::run),
     ("harness", harness::run),
     ("topology", topology::run),
     ("wiring", wiring::run),

@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taken {
     pub(super) wall: Duration,
+    /// User and system.
+    pub(super) cpu: Duration,
     pub(super) peak_bytes: u64,
 }
 
@@ -28,8 +30,13 @@ pub(super) fn measure(command: &mut Command) -> Result<Taken> {
     if status != 0 {
         bail!("{command:?} ended with wait status {status:#x}");
     }
+    let of = |time: libc::timeval| {
+        let whole = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+        whole + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
+    };
     Ok(Taken {
         wall,
+        cpu: of(usage.ru_utime) + of(usage.ru_stime),
         peak_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
     })
 }
