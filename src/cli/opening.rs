@@ -14,7 +14,15 @@ const NOTHING: &str = "--store none: there is nothing to read";
 
 /// The store, which these commands cannot do without, for reading.
 pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
-    open_store_to_read(global)?.with_context(|| NOTHING)
+    let (location, spool) = place(global)?;
+    if let Location::Sqlite(path) = &location
+        && global.store.is_some()
+        && !path.exists()
+    {
+        let missing = format!("there is no store {} yet", path.display());
+        Terminal::new(global).warn(&missing);
+    }
+    Store::open_to_read(&location, &spool)?.with_context(|| NOTHING)
 }
 
 /// The same, to change what is in it.

@@ -280,9 +280,14 @@ impl Location {
         if has_other_scheme {
             return Err(bad(HINT));
         }
-        let path = text.strip_prefix("sqlite:").unwrap_or(text);
+        let named = text.strip_prefix("sqlite:");
+        let path = named.unwrap_or(text);
         if path.is_empty() {
             return Err(bad(HINT));
+        }
+        // A word may be a typing mistake for any of them.
+        if named.is_none() && !path.contains(['/', '.']) {
+            return Err(bad(&format!("a file of that name is sqlite:{path}")));
         }
         Ok(Self::Sqlite(PathBuf::from(path)))
     }

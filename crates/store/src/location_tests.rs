@@ -70,6 +70,16 @@ fn what_leaves_the_machine_is_known() {
 }
 
 #[test]
+fn a_word_alone_is_no_path() {
+    let error = Location::parse("nnone").unwrap_err().to_string();
+    assert!(error.contains("sqlite:nnone"), "{error}");
+    for path in ["sqlite:nnone", "./nnone", "records.db"] {
+        let location = Location::parse(path).unwrap();
+        assert!(matches!(location, Location::Sqlite(_)), "{path}");
+    }
+}
+
+#[test]
 fn refusals_show_no_password_and_say_what_to_do() {
     let check = |text: &str, words: &[&str]| {
         let error = Location::parse(text).unwrap_err().to_string();

@@ -84,6 +84,8 @@ fn an_empty_store_and_no_store() {
         "record show nothing",
         "record show last --format csv",
         "record history --store none",
+        "record history --store ./missing.db",
+        "record history --store missing",
     ]
     .iter()
     .map(|line| {

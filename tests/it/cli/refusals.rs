@@ -272,7 +272,7 @@ fn stores() {
         "record history --store sqlite:",
         "record history --store none",
         "record history --store same.toml",
-        "record history --store folder",
+        "record history --store ./folder",
         "record history --store same.toml/pinwise.db",
         "record show last",
         "record show missing",
