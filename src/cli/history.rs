@@ -8,12 +8,17 @@ use serde_json::json;
 use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
 use super::files::write_bytes;
 use super::named::Named;
-use super::opening::needed_store;
+use super::opening::listed_store;
 use super::terminal::Terminal;
 use super::{Exit, export, report};
-use pinwise_record::{Kind, SchemaName, Summary};
+use pinwise_format::count;
+use pinwise_record::{GateRecord, Kind, SchemaName, Summary};
 use pinwise_report::{Line, page};
 use pinwise_store::{Filter, Listed};
+use pinwise_study::gate;
+
+/// Benchmarks that are named where one is not known.
+const MOST_NAMES: usize = 8;
 
 /// The filter that options stand for.
 pub(super) fn filter(narrowing: &Narrowing) -> anyhow::Result<Filter> {
@@ -48,12 +53,15 @@ pub(super) fn history(
     args: &HistoryArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
+    if let Some(benchmark) = &args.question {
+        return over_commits(global, args, benchmark, terminal);
+    }
     let filter = Filter {
         text: args.text.clone(),
         limit: Some(args.limit),
         ..filter(&args.narrowing)?
     };
-    let found = needed_store(global)?.find(&filter)?;
+    let found = listed_store(global)?.find(&filter)?;
     if terminal.is_json() {
         let lines = found.lines.iter();
         let records: Vec<_> = lines
@@ -80,6 +88,59 @@ pub(super) fn history(
         ));
     }
     Ok(Exit::Done)
+}
+
+/// The gates of a benchmark, chained.
+fn over_commits(
+    global: &Global,
+    args: &HistoryArgs,
+    benchmark: &str,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let narrowed = Filter {
+        schema: Some(Kind::Gate.name().to_owned()),
+        ..filter(&args.narrowing)?
+    };
+    let mut gates: Vec<GateRecord> = Vec::new();
+    let mut unreadable = 0;
+    listed_store(global)?.each_body(&narrowed, |_, body| match serde_json::from_str(body) {
+        Ok(gate) => gates.push(gate),
+        Err(_) => unreadable += 1,
+    })?;
+    if unreadable > 0 {
+        terminal.warn(&format!("{} cannot be read", count(unreadable, "gate")));
+    }
+    let history = gate::history(&gates, benchmark);
+    if history.is_none() {
+        check_is_known(&gates, benchmark)?;
+    }
+    match history {
+        history if terminal.is_json() => terminal.print_json(&serde_json::to_value(&history)?)?,
+        Some(history) => {
+            terminal.print(&pinwise_report::gate_history(&history, terminal.palette()))?;
+        }
+        None => {
+            terminal.print("No gate of two commits has figures of this benchmark yet.\n")?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// A benchmark that no gate has is a mistake.
+fn check_is_known(gates: &[GateRecord], benchmark: &str) -> anyhow::Result<()> {
+    let benchmarks = gates.iter().flat_map(|gate| &gate.benchmarks);
+    let mut names: Vec<&str> = benchmarks.map(|known| known.name.as_str()).collect();
+    if names.contains(&benchmark) {
+        return Ok(());
+    }
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(MOST_NAMES);
+    let hint = match names.as_slice() {
+        [] => "no gate is stored (pinwise gate makes them)".to_owned(),
+        names => format!("no gate has such a benchmark ({})", names.join(", ")),
+    };
+    bail!("--question '{benchmark}': {hint}")
 }
 
 /// A record as lists for people show it.

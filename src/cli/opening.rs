@@ -14,15 +14,20 @@ const NOTHING: &str = "--store none: there is nothing to read";
 
 /// The store, which these commands cannot do without, for reading.
 pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
-    let (location, spool) = place(global)?;
-    if let Location::Sqlite(path) = &location
-        && global.store.is_some()
+    open_store_to_read(global)?.with_context(|| NOTHING)
+}
+
+/// The same, to list what is in it: a mistyped one is not an empty one.
+pub(super) fn listed_store(global: &Global) -> anyhow::Result<Store> {
+    let store = needed_store(global)?;
+    if global.store.is_some()
+        && let Location::Sqlite(path) = location(global)?
         && !path.exists()
     {
         let missing = format!("there is no store {} yet", path.display());
         Terminal::new(global).warn(&missing);
     }
-    Store::open_to_read(&location, &spool)?.with_context(|| NOTHING)
+    Ok(store)
 }
 
 /// The same, to change what is in it.

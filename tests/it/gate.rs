@@ -245,6 +245,36 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
     out
 }
 
+/// The two gates that had figures are one step of the benchmark's history.
+fn has_a_history(stage: &Stage, folder: &Path) {
+    let history = |benchmark: &str, format: &str| {
+        let mut command = pinwise(&stage.path().join("store.db"));
+        let arguments = [
+            "record",
+            "history",
+            "--question",
+            benchmark,
+            "--format",
+            format,
+        ];
+        command.args(arguments).output().unwrap()
+    };
+    check(&history("say", "text"), 0, "  worse by +");
+    let (found, _) = texts(&history("say", "json"));
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let [step] = found["steps"].as_array().unwrap().as_slice() else {
+        panic!("{found}");
+    };
+    assert_eq!(step["records"].as_array().unwrap().len(), 2, "{found}");
+    let commit = |name: &str| git(folder, &["rev-parse", name]).trim().to_owned();
+    assert_eq!(step["base"], commit("HEAD~2"), "{found}");
+    assert_eq!(step["head"], commit("HEAD~1"), "{found}");
+    let unknown = history("said", "text");
+    let (_, err) = texts(&unknown);
+    assert_eq!(unknown.status.code(), Some(2), "{err}");
+    assert!(err.contains("no gate has such a benchmark (say)"), "{err}");
+}
+
 #[test]
 fn revisions_are_built_once_and_leave_the_repository_alone() {
     let test = "gate::revisions_are_built_once_and_leave_the_repository_alone";
@@ -308,6 +338,7 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
         .args(arguments);
     assert_ne!(hook.output().unwrap().status.code(), Some(2));
     assert_eq!(state(), before);
+    has_a_history(&stage, &folder);
     let clones = stage.path().join("cache/pinwise/gate");
     let clones = std::fs::read_dir(clones).unwrap().next().unwrap().unwrap();
     let built = std::fs::read_to_string(clones.path().join("times")).unwrap();

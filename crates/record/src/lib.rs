@@ -28,6 +28,7 @@ mod diff;
 mod finding;
 mod fleet;
 mod gate;
+mod gate_history;
 mod host;
 mod kernel;
 mod kind;
@@ -91,6 +92,7 @@ pub use gate::{
     BuildRecord, GATE_SCHEMA, GateBenchmark, GateDecision, GateOutcome, GatePair, GatePlanRecord,
     GateRecord, GateVerdict,
 };
+pub use gate_history::{GateHistory, HistoryChange, HistoryStep};
 pub use host::HostRecord;
 pub use kernel::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
 pub use kind::{AnyRecord, Kind, Record, StoredRecord, completed, read};

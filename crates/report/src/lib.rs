@@ -28,6 +28,7 @@ mod fleet_diff;
 mod fleet_node;
 mod fleet_status;
 mod gate;
+mod gate_history;
 mod history;
 mod kernel;
 mod markup;
@@ -71,6 +72,7 @@ pub use fleet_diff::fleet_diff;
 pub use fleet_node::{fleet_node, fleet_plan};
 pub use fleet_status::fleet_status;
 pub use gate::{gate, gate_markdown, gate_rows};
+pub use gate_history::gate_history;
 pub use history::{Line, history};
 pub use kernel::{KernelRow, kernel, kernels};
 #[cfg(feature = "parquet")]

@@ -32,6 +32,7 @@
 pub mod anytime;
 pub mod apart;
 pub mod caveats;
+pub mod chain;
 pub mod confirm;
 mod decision;
 pub mod describe;

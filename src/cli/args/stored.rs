@@ -58,6 +58,7 @@ pub enum RecordAction {
   pinwise record history --limit 5 --format json
   pinwise record history --kind comparison --tag nightly
   pinwise record history --text 'xz faster'
+  pinwise record history --question compress
 
 `pinwise record show ID` shows one of them again, with --format in another form;
 `pinwise record tag ID --add TAG` labels it.")]
@@ -69,6 +70,10 @@ pub struct HistoryArgs {
     /// words, in any case
     #[arg(long, value_name = "WORDS")]
     pub text: Option<String>,
+    /// Chain the gates of this benchmark: how its figure came from commit to
+    /// commit, and where it changed
+    #[arg(long, value_name = "BENCHMARK", conflicts_with = "text")]
+    pub question: Option<String>,
     /// At most N records
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_count)]
     pub limit: usize,

@@ -70,7 +70,7 @@ fn stores_that_cannot_be_opened() {
     std::os::unix::fs::symlink("/dev/full", trial.path("full")).unwrap();
     is_refused(
         &trial,
-        "full",
+        "sqlite:full",
         &["the store full cannot be opened: it is not a file"],
     );
     assert_eq!(trial.files(), ["file", "folder", "full"]);
@@ -92,7 +92,7 @@ fn damaged_and_newer_stores() {
     std::fs::write(trial.path("text"), "no database at all. ".repeat(100)).unwrap();
     is_refused(
         &trial,
-        "text",
+        "sqlite:text",
         &["the store text is damaged", "move it away"],
     );
 
@@ -101,33 +101,37 @@ fn damaged_and_newer_stores() {
     whole.pragma_update(None, "journal_mode", "DELETE").unwrap();
     drop(whole);
     let mut bytes = std::fs::read(trial.path("store.db")).unwrap();
-    std::fs::write(trial.path("cut"), &bytes[..bytes.len() / 2]).unwrap();
-    is_refused(&trial, "cut", &["the store cut is damaged", "move it away"]);
+    std::fs::write(trial.path("cut.db"), &bytes[..bytes.len() / 2]).unwrap();
+    is_refused(
+        &trial,
+        "cut.db",
+        &["the store cut.db is damaged", "move it away"],
+    );
     bytes[4096..].fill(0x5a);
-    std::fs::write(trial.path("trampled"), &bytes).unwrap();
+    std::fs::write(trial.path("trampled.db"), &bytes).unwrap();
     // The first page is well: only its use shows the damage.
-    let ended = compare_into(&trial, "trampled");
+    let ended = compare_into(&trial, "trampled.db");
     assert_eq!(ended.status.code(), Some(2), "{}", ended.err);
     assert!(ended.out.contains("Undecided"), "{}", ended.out);
     let last = ended.err.lines().last().unwrap();
     assert!(
-        last.starts_with("error: the store trampled is damaged"),
+        last.starts_with("error: the store trampled.db is damaged"),
         "{last}"
     );
-    let history = trial.run(&["record", "history", "--store", "trampled"]);
-    history.is_refused(&["the store trampled is damaged", "move it away"]);
+    let history = trial.run(&["record", "history", "--store", "trampled.db"]);
+    history.is_refused(&["the store trampled.db is damaged", "move it away"]);
     std::fs::remove_file(trial.path("ran")).unwrap();
 
-    let newer = Connection::open(trial.path("newer")).unwrap();
+    let newer = Connection::open(trial.path("newer.db")).unwrap();
     newer.pragma_update(None, "user_version", 99).unwrap();
     drop(newer);
-    let before = std::fs::read(trial.path("newer")).unwrap();
+    let before = std::fs::read(trial.path("newer.db")).unwrap();
     is_refused(
         &trial,
-        "newer",
-        &["the store newer has schema 99", "a newer pinwise"],
+        "newer.db",
+        &["the store newer.db has schema 99", "a newer pinwise"],
     );
-    let after = std::fs::read(trial.path("newer")).unwrap();
+    let after = std::fs::read(trial.path("newer.db")).unwrap();
     assert!(after == before, "a newer store is left as it was");
 }
 

@@ -7,6 +7,7 @@
 
 mod assemble;
 mod engine;
+mod history;
 mod measured;
 mod words;
 
@@ -19,6 +20,7 @@ use pinwise_stats::judge::Judge;
 use pinwise_workload::{Better, Metric, Workload};
 
 pub use engine::run;
+pub use history::history;
 
 /// Two builds and what is asked of them.
 #[derive(Debug, Clone)]

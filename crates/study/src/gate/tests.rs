@@ -184,3 +184,53 @@ fn the_most_pairs_that_were_allowed_are_not_exceeded() {
     assert_eq!(record.stopped, Some(Stopped::Runs));
     assert!(record.benchmarks.iter().all(|b| b.pairs.len() == 7));
 }
+
+/// A gate between two commits, in which the head's benchmark is one of these.
+fn between(base: &str, head: &str, program: &str, at: u64) -> GateRecord {
+    let mut record = gate(vec![planned(program)], 30, at);
+    (record.base.commit, record.head.commit) = (Some(base.to_owned()), Some(head.to_owned()));
+    record.benchmarks[0].name = "parse".to_owned();
+    record.id = format!("gate-{at}");
+    record.started = format!("2026-11-25T10:00:{at:02}Z");
+    record
+}
+
+#[test]
+fn gates_are_chained_from_commit_to_commit() {
+    let gates = [
+        between("c", "d", "same", 5),
+        between("b", "c", "slow", 2),
+        between("a", "b", "same", 1),
+        // The same commits again, and commits that lead nowhere.
+        between("b", "c", "slow", 3),
+        between("x", "y", "fast", 4),
+    ];
+    let history = history(&gates, "parse").unwrap();
+    let commits: Vec<(&str, &str)> = history
+        .steps
+        .iter()
+        .map(|step| (step.base.as_str(), step.head.as_str()))
+        .collect();
+    assert_eq!(commits, [("a", "b"), ("b", "c"), ("c", "d")]);
+    assert_eq!(history.steps[1].records, ["gate-2", "gate-3"]);
+    assert_eq!(history.left_out, 1);
+    let since_first = &history.steps[2].since_first;
+    assert!((since_first.value - 5.0).abs() < 2.0, "{since_first:?}");
+    let [change] = history.changes.as_slice() else {
+        panic!("{:?}", history.changes);
+    };
+    assert_eq!((change.base.as_str(), change.head.as_str()), ("b", "c"));
+    assert_eq!((change.word.as_str(), change.steps), ("slower", 1));
+    let (low, high) = (change.effect.low.unwrap(), change.effect.high.unwrap());
+    assert!(low > 0.0 && low < 5.0 && high > 5.0, "{change:?}");
+}
+
+#[test]
+fn a_history_ends_where_commits_come_round_again() {
+    let gates = [between("a", "b", "same", 1), between("b", "a", "same", 2)];
+    let steps = history(&gates, "parse").unwrap().steps;
+    assert_eq!(steps.len(), 2);
+    // Folders are no commits.
+    assert_eq!(history(&[gate(vec![planned("same")], 10, 1)], "same"), None);
+    assert_eq!(history(&gates, "other"), None);
+}

@@ -1,0 +1,57 @@
+//! A benchmark over the gates of many commits, chained.
+
+use serde::{Deserialize, Serialize};
+
+use super::metric::{EffectRecord, MetricRecord};
+
+/// How a benchmark's figure came from commit to commit, by gates between them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GateHistory {
+    /// The benchmark.
+    pub benchmark: String,
+    /// Its suite.
+    pub suite: String,
+    /// Its figure.
+    pub metric: MetricRecord,
+    /// Probability at most that any change is named that is none.
+    pub alpha: f64,
+    /// From commit to commit, oldest first.
+    pub steps: Vec<HistoryStep>,
+    /// Ranges of commits over which the figure changed.
+    pub changes: Vec<HistoryChange>,
+    /// Gates of this benchmark that do not join the newest: of folders, or of
+    /// commits that no other gate leads to.
+    pub left_out: usize,
+}
+
+/// One commit against that before it in the history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HistoryStep {
+    /// Commit before.
+    pub base: String,
+    /// Commit after.
+    pub head: String,
+    /// Records that measured it.
+    pub records: Vec<String>,
+    /// When the last of them began.
+    pub started: String,
+    /// The change, with its interval at `alpha` for this step alone.
+    pub effect: EffectRecord,
+    /// The change since the first commit of the history.
+    pub since_first: EffectRecord,
+}
+
+/// A range of commits over which the figure changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HistoryChange {
+    /// The last commit before it.
+    pub base: String,
+    /// The first commit that has all of it.
+    pub head: String,
+    /// Steps of the history that it takes.
+    pub steps: usize,
+    /// How much; the interval holds for all ranges together.
+    pub effect: EffectRecord,
+    /// In the words of the metric: `slower`.
+    pub word: String,
+}

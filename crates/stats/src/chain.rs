@@ -1,0 +1,210 @@
+//! Ratios of neighbours, chained: how far did they come together, and where did
+//! they change?
+//!
+//! Each link is `ln(ratio)` of an experiment of its own, with an interval; links
+//! are taken as independent and normal. Sums of links have the sum of their
+//! variances. A change is a range of neighbouring links whose sum differs from 0
+//! at `α / (n (n + 1) / 2)`: that holds for all ranges together (Bonferroni). The
+//! surest range is named, and then the surest on either side of it (binary
+//! segmentation: Vostrikova 1981). A step is the surest by itself, a creep of many
+//! small ones only as a whole.
+
+use super::normal;
+
+/// A ratio that was measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Link {
+    /// `ln(ratio)`.
+    pub estimate: f64,
+    /// Standard error.
+    pub error: f64,
+}
+
+impl Link {
+    /// From an interval that leaves out the truth with this probability at most:
+    /// one that was made wider for many looks gives a larger error than there was.
+    #[must_use]
+    pub fn of_interval(estimate: f64, (low, high): (f64, f64), level: f64) -> Self {
+        let width = (high - estimate).max(estimate - low);
+        Self {
+            estimate,
+            error: width / normal::upper_quantile(0.5 * level),
+        }
+    }
+
+    /// The same ratio measured by several experiments, weighted by precision;
+    /// `None` of none.
+    #[must_use]
+    pub fn pooled(links: &[Self]) -> Option<Self> {
+        let precision = |link: &Self| link.error.max(f64::MIN_POSITIVE).powi(-2);
+        let whole: f64 = links.iter().map(precision).sum();
+        let sum: f64 = links.iter().map(|l| precision(l) * l.estimate).sum();
+        (whole > 0.0).then(|| Self {
+            estimate: sum / whole,
+            error: whole.powf(-0.5),
+        })
+    }
+
+    /// Links one after the other.
+    #[must_use]
+    pub fn sum(links: &[Self]) -> Self {
+        let variance: f64 = links.iter().map(|link| link.error.powi(2)).sum();
+        Self {
+            estimate: links.iter().map(|link| link.estimate).sum(),
+            error: variance.sqrt(),
+        }
+    }
+
+    /// The interval that leaves out the truth with this probability.
+    #[must_use]
+    pub fn interval(&self, level: f64) -> (f64, f64) {
+        let width = self.error * normal::upper_quantile(0.5 * level);
+        (self.estimate - width, self.estimate + width)
+    }
+
+    fn z(&self) -> f64 {
+        match self.error > 0.0 {
+            true => self.estimate.abs() / self.error,
+            false => 0.0,
+        }
+    }
+}
+
+/// A range of links over which the ratio changed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// Its first link.
+    pub first: usize,
+    /// Its last.
+    pub last: usize,
+    /// Over the whole range.
+    pub whole: Link,
+    /// Level of an interval that excludes 0 exactly where this is a change.
+    pub level: f64,
+}
+
+/// All changes, in order; that there is any without a cause has probability
+/// `alpha` at most.
+#[must_use]
+pub fn changes(links: &[Link], alpha: f64) -> Vec<Change> {
+    let count = links.len() as f64;
+    let level = alpha / (0.5 * count * (count + 1.0)).max(1.0);
+    let mut found = Vec::new();
+    let mut open = vec![(0, links.len())];
+    while let Some((from, to)) = open.pop() {
+        let Some(change) = surest(&links[from..to], from, level) else {
+            continue;
+        };
+        open.push((from, change.first));
+        open.push((change.last + 1, to));
+        found.push(change);
+    }
+    found.sort_by_key(|change| change.first);
+    found
+}
+
+/// The range of these links, the first of which is number `from`, that differs
+/// from 0 most surely, if any does.
+fn surest(links: &[Link], from: usize, level: f64) -> Option<Change> {
+    let bound = normal::upper_quantile(0.5 * level);
+    let mut best: Option<Change> = None;
+    for first in 0..links.len() {
+        let mut whole = Link {
+            estimate: 0.0,
+            error: 0.0,
+        };
+        for (last, link) in links.iter().enumerate().skip(first) {
+            whole = Link::sum(&[whole, *link]);
+            let least = best.map_or(bound, |best| best.whole.z());
+            if whole.z() > least {
+                best = Some(Change {
+                    first: from + first,
+                    last: from + last,
+                    whole,
+                    level,
+                });
+            }
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    const ERROR: f64 = 0.005;
+
+    /// Links that truly have these ratios.
+    fn links(truth: &[f64], seed: u64) -> Vec<Link> {
+        let mut chance = ChaCha8Rng::seed_from_u64(seed);
+        let mut noise = || ERROR * normal::upper_quantile(chance.random_range(1e-9..1.0));
+        let link = |truth: &f64| Link {
+            estimate: truth + noise(),
+            error: ERROR,
+        };
+        truth.iter().map(link).collect()
+    }
+
+    /// Share of histories in which a change is found.
+    fn alarms(truth: &[f64]) -> f64 {
+        let found = (0..400).filter(|seed| !changes(&links(truth, *seed), 0.05).is_empty());
+        found.count() as f64 / 400.0
+    }
+
+    #[test]
+    fn where_nothing_changes_nothing_is_found() {
+        assert!(alarms(&[0.0; 30]) <= 0.05 + 3.0 * (0.05f64 * 0.95 / 400.0).sqrt());
+    }
+
+    #[test]
+    fn a_step_is_found_where_it_is() {
+        let mut truth = [0.0; 30];
+        truth[12] = 0.05;
+        let right = (0..200).filter(|seed| {
+            let found = changes(&links(&truth, *seed), 0.05);
+            found.iter().any(|change| {
+                change.first <= 12 && change.last >= 12 && change.last - change.first <= 3
+            })
+        });
+        assert!(right.count() >= 190);
+    }
+
+    #[test]
+    fn a_creep_is_found_as_a_whole() {
+        // 0.5 % a commit, as much as its error.
+        let truth = [0.005; 30];
+        assert!(alarms(&truth) >= 0.9, "{}", alarms(&truth));
+        let found = changes(&links(&[0.006; 30], 1), 0.05);
+        let (first, last) = (found[0].first, found[found.len() - 1].last);
+        assert!(last - first >= 15, "{found:?}");
+    }
+
+    #[test]
+    fn two_steps_are_two_changes() {
+        let mut truth = [0.0; 20];
+        (truth[4], truth[15]) = (0.06, -0.06);
+        let found = changes(&links(&truth, 3), 0.05);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].whole.estimate > 0.0 && found[1].whole.estimate < 0.0);
+        for change in &found {
+            let (low, high) = change.whole.interval(change.level);
+            assert!(low > 0.0 || high < 0.0, "{change:?}");
+        }
+    }
+
+    #[test]
+    fn experiments_of_the_same_ratio_are_pooled() {
+        let link = |estimate, error| Link { estimate, error };
+        let pooled = Link::pooled(&[link(0.01, 0.002), link(0.03, 0.002)]).unwrap();
+        assert!((pooled.estimate - 0.02).abs() < 1e-12);
+        assert!((pooled.error - 0.002 / 2.0f64.sqrt()).abs() < 1e-12);
+        let sure = Link::pooled(&[link(0.01, 0.0001), link(0.5, 0.1)]).unwrap();
+        assert!((sure.estimate - 0.01).abs() < 1e-4);
+        assert_eq!(Link::pooled(&[]), None);
+        let read = Link::of_interval(0.0, (-0.0196, 0.0196), 0.05);
+        assert!((read.error - 0.01).abs() < 1e-4);
+    }
+}

@@ -1,0 +1,122 @@
+//! The gates of a benchmark, chained from commit to commit.
+//!
+//! Every ratio was measured side by side on one host, so that no change of a
+//! machine is in any, whichever hosts the gates ran on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pinwise_record::{
+    EffectRecord, GateBenchmark, GateHistory, GateRecord, HistoryChange, HistoryStep, MetricRecord,
+};
+use pinwise_stats::chain::{Link, changes};
+
+/// Two-sided error over all changes of a history.
+const ALPHA: f64 = 0.05;
+
+/// What a gate says of the benchmark, between two commits.
+struct Measured<'a> {
+    gate: &'a GateRecord,
+    benchmark: &'a GateBenchmark,
+    commits: (&'a str, &'a str),
+    link: Link,
+}
+
+/// The history of a benchmark that ends with the newest gate of two commits, by
+/// gates in any order; `None` without any.
+#[must_use]
+pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
+    let mut measured: Vec<Measured<'_>> = gates
+        .iter()
+        .filter_map(|gate| measured(gate, benchmark))
+        .collect();
+    measured.sort_by(|a, b| a.gate.started.cmp(&b.gate.started));
+    let newest = measured.last()?;
+    let (suite, metric) = (newest.gate.suite.clone(), newest.benchmark.metric.clone());
+    measured.retain(|one| one.gate.suite == suite && one.benchmark.metric.name == metric.name);
+    let path = path(&measured);
+    let mut left_out: usize = gates.iter().filter(|gate| has(gate, benchmark)).count();
+    let mut links: Vec<Link> = Vec::new();
+    let mut steps = Vec::new();
+    for commits in &path {
+        let of_step: Vec<&Measured<'_>> = measured
+            .iter()
+            .filter(|one| one.commits == *commits)
+            .collect();
+        let each: Vec<Link> = of_step.iter().map(|one| one.link).collect();
+        let link = Link::pooled(&each)?;
+        links.push(link);
+        left_out -= of_step.len();
+        steps.push(HistoryStep {
+            base: commits.0.to_owned(),
+            head: commits.1.to_owned(),
+            records: of_step.iter().map(|one| one.gate.id.clone()).collect(),
+            started: of_step.last()?.gate.started.clone(),
+            effect: effect(&metric, link, ALPHA),
+            since_first: effect(&metric, Link::sum(&links), ALPHA),
+        });
+    }
+    let changes = changes(&links, ALPHA).into_iter().map(|change| {
+        let word = match change.whole.estimate < 0.0 {
+            true => &metric.better_word,
+            false => &metric.worse_word,
+        };
+        HistoryChange {
+            base: path[change.first].0.to_owned(),
+            head: path[change.last].1.to_owned(),
+            steps: change.last - change.first + 1,
+            effect: effect(&metric, change.whole, change.level),
+            word: word.clone(),
+        }
+    });
+    Some(GateHistory {
+        benchmark: benchmark.to_owned(),
+        suite,
+        changes: changes.collect(),
+        metric,
+        alpha: ALPHA,
+        steps,
+        left_out,
+    })
+}
+
+fn has(gate: &GateRecord, benchmark: &str) -> bool {
+    gate.benchmarks.iter().any(|b| b.name == benchmark)
+}
+
+fn measured<'a>(gate: &'a GateRecord, name: &str) -> Option<Measured<'a>> {
+    let commits = (gate.base.commit.as_deref()?, gate.head.commit.as_deref()?);
+    let benchmark = gate.benchmarks.iter().find(|b| b.name == name)?;
+    let ends = (benchmark.low?.ln(), benchmark.high?.ln());
+    // Its interval holds for the suite and all looks together.
+    let level = gate.plan.alpha / gate.benchmarks.len().max(1) as f64;
+    let link = Link::of_interval(benchmark.ratio?.ln(), ends, level);
+    let is_known = link.error.is_finite() && link.estimate.is_finite();
+    (is_known && commits.0 != commits.1).then_some(Measured {
+        gate,
+        benchmark,
+        commits,
+        link,
+    })
+}
+
+/// From the newest gate back, always by the newest gate that led to a commit.
+fn path<'a>(measured: &[Measured<'a>]) -> Vec<(&'a str, &'a str)> {
+    let mut led_to: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
+    for one in measured {
+        led_to.insert(one.commits.1, one.commits);
+    }
+    let mut seen = BTreeSet::new();
+    let mut path = Vec::new();
+    let mut next = measured.last().map(|one| one.commits);
+    while let Some(commits) = next.filter(|commits| seen.insert(commits.1)) {
+        path.push(commits);
+        next = led_to.get(commits.0).copied();
+    }
+    path.reverse();
+    path
+}
+
+fn effect(metric: &MetricRecord, link: Link, level: f64) -> EffectRecord {
+    let (low, high) = link.interval(level);
+    metric.effect(link.estimate.exp(), Some(low.exp()), Some(high.exp()))
+}
