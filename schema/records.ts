@@ -2125,6 +2125,8 @@ export interface GateBenchmark {
   ratio?: number | null;
   /** The same as a full sentence. */
   sentence?: string | null;
+  /** The same in the words of its figure, with what is likely where it passed: `passed (faster)`. */
+  standing?: string | null;
 }
 
 /** What a gate says. */

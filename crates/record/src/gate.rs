@@ -122,6 +122,10 @@ pub struct GateBenchmark {
     pub min_effect: f64,
     /// What became of it.
     pub outcome: GateOutcome,
+    /// The same in the words of its figure, with what is likely where it passed:
+    /// `passed (faster)`.
+    #[serde(default)]
+    pub standing: String,
     /// The same as a full sentence.
     pub sentence: String,
     /// Median figure of the base; `null` without a pair.
@@ -212,6 +216,26 @@ impl GateBenchmark {
     #[must_use]
     pub fn is_change(&self, rate: f64) -> bool {
         self.q.is_some_and(|q| q <= rate)
+    }
+
+    /// What became of it in words, where `rate` decides what is likely.
+    #[must_use]
+    pub fn standing_at(&self, rate: f64) -> String {
+        let MetricRecord {
+            better_word,
+            worse_word,
+            ..
+        } = &self.metric;
+        match &self.outcome {
+            GateOutcome::Slower => worse_word.clone(),
+            GateOutcome::Faster => better_word.clone(),
+            GateOutcome::Passed if self.is_change(rate) => {
+                let is_better = self.ratio.is_some_and(|ratio| ratio < 1.0);
+                let word = if is_better { better_word } else { worse_word };
+                format!("passed ({word})")
+            }
+            other => other.as_str().to_owned(),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
     ];
     let header = header.map(|word| shortened(word, 12));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let rows = in_order(record).map(|benchmark| row(benchmark, record.plan.alpha));
+    let rows = in_order(record).map(row);
     text.push_str(&format!("\n{}", table(&header, rows.collect())));
     for benchmark in in_order(record).filter(|benchmark| needs_words(benchmark)) {
         text.push_str(&format!("{}\n", paragraph("  ", "  ", &benchmark.sentence)));
@@ -71,7 +71,7 @@ fn needs_words(benchmark: &GateBenchmark) -> bool {
     benchmark.problem.is_some() || benchmark.outcome == GateOutcome::Missing
 }
 
-fn row(benchmark: &GateBenchmark, rate: f64) -> Vec<String> {
+fn row(benchmark: &GateBenchmark) -> Vec<String> {
     let figure = |value: Option<f64>| match value {
         Some(value) => quantity(value, &benchmark.metric.unit),
         None => "–".to_owned(),
@@ -84,7 +84,7 @@ fn row(benchmark: &GateBenchmark, rate: f64) -> Vec<String> {
         change,
         interval,
         benchmark.pairs.len().to_string(),
-        verdict(benchmark, rate),
+        visible(&benchmark.standing),
     ]
 }
 
@@ -98,25 +98,6 @@ fn effect(benchmark: &GateBenchmark) -> [String; 2] {
         effect.map_or_else(|| "–".to_owned(), |effect| or_dash(&effect.text)),
         effect.map_or_else(|| "–".to_owned(), |effect| or_dash(&effect.interval)),
     ]
-}
-
-/// The outcome in a word, with what is likely where it passed.
-fn verdict(benchmark: &GateBenchmark, rate: f64) -> String {
-    let metric = &benchmark.metric;
-    let word = |word: &str| visible(word);
-    match &benchmark.outcome {
-        GateOutcome::Slower => word(&metric.worse_word),
-        GateOutcome::Faster => word(&metric.better_word),
-        GateOutcome::Passed if benchmark.is_change(rate) => {
-            let is_better = benchmark.ratio.is_some_and(|ratio| ratio < 1.0);
-            let change = match is_better {
-                true => &metric.better_word,
-                false => &metric.worse_word,
-            };
-            format!("passed ({})", word(change))
-        }
-        other => word(other.as_str()),
-    }
 }
 
 fn method(record: &GateRecord) -> String {
@@ -208,7 +189,7 @@ fn markdown_table(record: &GateRecord, benchmarks: &[&GateBenchmark]) -> String 
         cell(&record.head.name)
     );
     for benchmark in benchmarks {
-        let mut cells = row(benchmark, record.plan.alpha);
+        let mut cells = row(benchmark);
         cells[0].clone_from(&benchmark.name);
         let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
         text.push_str(&format!("| {} |\n", cells.join(" | ")));

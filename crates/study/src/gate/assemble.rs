@@ -57,6 +57,7 @@ fn not_measured(benchmark: &PlannedBenchmark) -> GateBenchmark {
         metric: MetricRecord::new(&benchmark.metric, ""),
         min_effect: benchmark.min_effect,
         outcome,
+        standing: String::new(),
         sentence: String::new(),
         base: None,
         head: None,
@@ -88,6 +89,7 @@ pub(super) fn fill(
     adjust(&mut record.benchmarks, states);
     let benchmarks = record.benchmarks.iter_mut();
     for ((entry, state), planned) in benchmarks.zip(states).zip(&plan.benchmarks) {
+        entry.standing = entry.standing_at(plan.alpha);
         entry.sentence = match state {
             Some(state) if state.only_in.is_none() => {
                 words::sentence(entry, state, planned, plan, &names)

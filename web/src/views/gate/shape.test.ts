@@ -32,7 +32,7 @@ const RECORD: GateRecord = {
   stopped: 'precision',
   verdict: { decision: 'fail', sentence: 'One is slower.', advice: 'Look.' },
   benchmarks: [
-    benchmark('quick', 'passed', { q: 0.01, ratio: 0.9 }),
+    benchmark('quick', 'passed', { standing: 'passed (faster)', ratio: 0.9 }),
     benchmark('open', 'undecided', { q: 0.5, ratio: 1.01 }),
     benchmark('same', 'passed', { q: 0.9, ratio: 1.001 }),
     benchmark('gone', 'missing'),

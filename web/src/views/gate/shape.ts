@@ -91,11 +91,11 @@ const RANKS: Readonly<Record<string, number>> = {
 export function gateLines(record: GateRecord): GateLine[] {
   const rank = ({ outcome }: GateLine): number => RANKS[outcome] ?? 3;
   return items(record.benchmarks)
-    .map((b) => lineOf(b, number(record.plan?.alpha)))
+    .map(lineOf)
     .sort((a, b) => rank(a) - rank(b));
 }
 
-function lineOf(benchmark: GateBenchmark, alpha: number | null): GateLine {
+function lineOf(benchmark: GateBenchmark): GateLine {
   const ratio = positive(benchmark.ratio) ? benchmark.ratio : null;
   const { low, high } = benchmark;
   const isKnown = ratio !== null && positive(low) && positive(high);
@@ -104,7 +104,7 @@ function lineOf(benchmark: GateBenchmark, alpha: number | null): GateLine {
     benchmark,
     name: text(benchmark.name),
     outcome: text(benchmark.outcome),
-    word: wordOf(benchmark, alpha),
+    word: text(benchmark.standing) || text(benchmark.outcome),
     ratio,
     low: isKnown ? low : null,
     high: isKnown ? high : null,
@@ -112,19 +112,6 @@ function lineOf(benchmark: GateBenchmark, alpha: number | null): GateLine {
     change: text(benchmark.effect?.text),
     interval: text(benchmark.effect?.interval),
   };
-}
-
-function wordOf(benchmark: GateBenchmark, alpha: number | null): string {
-  const { metric, ratio } = benchmark;
-  const better = text(metric?.better_word) || 'faster';
-  const worse = text(metric?.worse_word) || 'slower';
-  const outcome = text(benchmark.outcome);
-  if (outcome === 'slower') return worse;
-  if (outcome === 'faster') return better;
-  const q = number(benchmark.q);
-  if (outcome !== 'passed' || q === null || alpha === null || q > alpha)
-    return outcome;
-  return `passed (${positive(ratio) && ratio < 1 ? better : worse})`;
 }
 
 /** Is more of the figure better? Its cost is then the inverse. */
