@@ -372,16 +372,16 @@ pub(super) fn command(extent: HelpExtent) -> clap::Command {
 pub struct EffortArgs {
     /// Time for everything, such as 500ms, 30s, 2m [default: 60s, unless
     /// --max-runs is given]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
     /// Runs per arm; when many arms are screened, an average over the arms
     #[arg(long, short = 'r', visible_alias = "runs", value_name = "N", value_parser = parse_count)]
     pub max_runs: Option<usize>,
     /// Go on until every interval is within ± this share, such as 0.5%
-    #[arg(long, value_name = "SHARE", value_parser = parse_margin)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_hyphen_values = true)]
     pub precision: Option<f64>,
     /// Smallest effect of interest: less than this is "the same"
-    #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "1%")]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "1%", allow_hyphen_values = true)]
     pub min_effect: f64,
     /// Blocks thrown away at the start [default: 1, or 2 where the first was
     /// slow]

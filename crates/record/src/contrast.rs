@@ -116,6 +116,15 @@ impl ContrastRecord {
         )
     }
 
+    /// Does something else than its interval speak against a verdict?
+    #[must_use]
+    pub const fn is_withheld(&self) -> bool {
+        self.depends_on_load
+            || self.depends_on_tail
+            || self.depends_on_order
+            || self.depends_on_time
+    }
+
     /// What the difference is made of, in words: CPU time, and the rest where it
     /// differs, too.
     pub(crate) fn components(&self) -> Option<String> {

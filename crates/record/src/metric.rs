@@ -120,6 +120,9 @@ impl EffectRecord {
 pub fn words(metric: &Metric) -> Words {
     match metric {
         Metric::MaxRss => Words::MEMORY,
+        Metric::User | Metric::System | Metric::Cpu | Metric::Cycles | Metric::Instructions => {
+            Words::WORK
+        }
         Metric::Json(..) if metric.is_time() => Words::SPEED,
         Metric::Regex(..) | Metric::Json(..) | Metric::Prometheus(..) => Words::OWN,
         _ => Words::SPEED,

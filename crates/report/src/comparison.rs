@@ -209,6 +209,9 @@ fn method(record: &Comparison) -> String {
     let runs = count(record.contrasts.len() + 1, "run");
     let blocks = count(record.blocks, "block");
     let stopped = match record.stopped {
+        Some(Stopped::Precision) if record.plan.precision.is_some() => {
+            "stopped at the precision asked for"
+        }
         Some(Stopped::Precision) => "stopped once the answer was clear",
         Some(Stopped::Budget) => "time budget used up",
         Some(Stopped::Runs) => "run budget used up",

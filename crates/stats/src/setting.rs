@@ -22,6 +22,11 @@ impl Words {
         better: "faster",
         worse: "slower",
     };
+    /// For CPU time and what else is used up at work.
+    pub const WORK: Self = Self {
+        better: "cheaper",
+        worse: "costlier",
+    };
     /// For memory.
     pub const MEMORY: Self = Self {
         better: "smaller",

@@ -136,8 +136,9 @@ pub struct CompareArgs {
     /// with it
     #[arg(long, help_heading = "What is compared")]
     pub trace: bool,
-    /// Go on until the answer is known, however long that takes; --budget and
-    /// --max-runs may end it before, and so may Ctrl-C
+    /// Go on until the answer is known (with --precision: until every interval is
+    /// that narrow), however long it takes; --budget and --max-runs may end it
+    /// before, and so may Ctrl-C
     #[arg(long, help_heading = "How long and how precise")]
     pub open_ended: bool,
     /// Exit with status 3 if there is no verdict, or --fail-if-slower is open

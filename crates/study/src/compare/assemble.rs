@@ -341,7 +341,15 @@ fn conclude(
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let advice = withheld_advice(record, best)
         .or_else(|| caveat_advice(outcome, &choice, setting))
-        .or_else(|| advice(plan, outcome, best, verdict::prices(&choice, setting)));
+        .or_else(|| {
+            advice(
+                record,
+                plan,
+                outcome,
+                best,
+                verdict::prices(&choice, setting),
+            )
+        });
     let commands = match (&advice, best) {
         (None, Some(arm)) => record.commands_of(&record.arms[arm]),
         _ => Vec::new(),
@@ -410,6 +418,7 @@ fn withheld_advice(record: &Comparison, best: Option<usize>) -> Option<String> {
 
 /// What to do, unless it is to run the best arm's commands.
 fn advice(
+    record: &Comparison,
     plan: &ComparePlan,
     outcome: ComparisonOutcome,
     best: Option<usize>,
@@ -442,7 +451,14 @@ fn advice(
                     true => "",
                     false => "; or accept a larger smallest effect (--min-effect)",
                 };
-                format!("Give it {}: {}{tail}.", plan.more_effort(), prices.text)
+                let more = match record.stopped {
+                    // More time would end it there again.
+                    Some(Stopped::Precision) if plan.tuning.precision.is_some() => {
+                        "a smaller --precision"
+                    }
+                    _ => plan.more_effort(),
+                };
+                format!("Give it {more}: {}{tail}.", prices.text)
             }
             None => "A verdict takes more than an hour here. Make the machine quieter (pinwise doctor says how), or accept a larger smallest effect (--min-effect).".to_owned(),
         },

@@ -146,7 +146,7 @@ impl LabelledContrast<'_> {
             "depends_on_tail",
             Severity::Warning,
             format!(
-                "{}: typical run, mean and tail disagree ({} as judged; {}).",
+                "{}: typical run, mean and tail may say the opposite ({} as judged; {}).",
                 self.against(),
                 self.change(self.contrast.ratio),
                 others.join(", ")

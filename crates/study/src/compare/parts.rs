@@ -73,8 +73,12 @@ fn pairs(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<Vec<(Costs, Costs)
 
 /// CPU time may be known where wall time is not: waiting made the noise.
 pub(super) fn finding(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
-    let part = contrast.cpu_time.as_ref()?;
-    if contrast.verdict != ContrastVerdict::Undecided || record.metric.name != "wall" {
+    let (part, rest) = (
+        contrast.cpu_time.as_ref()?,
+        contrast.wall_per_cpu_time.as_ref()?,
+    );
+    let is_open = contrast.verdict == ContrastVerdict::Undecided && !contrast.is_withheld();
+    if !is_open || record.metric.name != "wall" {
         return None;
     }
     let ends = |low: Option<f64>, high: Option<f64>| {
@@ -83,22 +87,25 @@ pub(super) fn finding(contrast: &ContrastRecord, record: &Comparison) -> Option<
     };
     let interval = ends(part.low, part.high)?;
     let of_wall = ends(contrast.low, contrast.high)?;
-    if interval.half_width() > NARROWER * of_wall.half_width() {
+    let of_rest = ends(rest.low, rest.high)?;
+    let delta = record.plan.min_effect.ln_1p();
+    let is_known = |interval| decide(interval, delta) != Decision::Undecided;
+    if interval.half_width() > NARROWER * of_wall.half_width() || is_known(of_rest) {
         return None;
     }
-    let word = match decide(interval, record.plan.min_effect.ln_1p()) {
+    let is_same = interval.low > -delta && interval.high < delta;
+    let word = match decide(interval, delta) {
         Decision::Undecided => return None,
+        _ if is_same => "the same",
         Decision::Faster => "lower",
-        Decision::Slower => "higher",
-        Decision::Same => "the same",
+        _ => "higher",
     };
     let effect = record.metric.effect(part.ratio, part.low, part.high);
     let sentence = format!(
         "CPU time of {} is {word}: {} ({}). Only waiting leaves wall time open.",
         contrast.arm, effect.text, effect.interval
     );
-    let advice =
-        "Where the waiting is the doing of others, CPU time answers the question: --metric cpu.";
+    let advice = "Where others make it wait, CPU time answers the question (--metric cpu); where waiting is part of the program, only wall time does.";
     let finding = Finding::new("cpu_time_decides", Severity::Note, sentence, advice);
     Some(finding.with("ratio", part.ratio).weighing(6))
 }
