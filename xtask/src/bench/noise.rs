@@ -1,7 +1,7 @@
 //! What the noise of a pair of runs is made of, and what two ways round it bring:
 //! CPU time in place of wall time, and both arms of a pair at once.
 
-use std::process::{Child, Command};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::Setting;
-use super::process::{Taken, apart, measure, median};
+use super::process::{Group, Taken, measure, median};
 
 /// Pairs of each kind under each load.
 const PAIRS: usize = 300;
@@ -29,8 +29,10 @@ const BURSTS: &str = "while :; do timeout 0.3 sh -c 'while :; do :; done'; sleep
 pub(super) fn run(_: &Setting) -> Result<String> {
     let mut rows = String::new();
     for (name, others) in LOADS {
-        let others = others.iter().map(|line| Others::start(line));
-        let others: Vec<Others> = others.collect::<Result<_>>()?;
+        let others = others
+            .iter()
+            .map(|line| Group::start(Command::new("sh").args(["-c", line])));
+        let others: Vec<Group> = others.collect::<Result<_>>()?;
         sleep(Duration::from_millis(300));
         rows.push_str(&row(name)?);
         drop(others);
@@ -53,26 +55,6 @@ the same precision in place of in turn, by wall time.
 |---|---|---|---|---|---|---|
 {rows}"
     )
-}
-
-/// A process that wants a CPU, with all it starts, until it is dropped.
-struct Others(Child);
-
-impl Others {
-    fn start(line: &str) -> Result<Self> {
-        Ok(Self(apart(Command::new("sh").args(["-c", line])).spawn()?))
-    }
-}
-
-impl Drop for Others {
-    #[expect(unsafe_code, reason = "std signals no process group")]
-    fn drop(&mut self) {
-        if let Ok(group) = libc::pid_t::try_from(self.0.id()) {
-            // SAFETY: kill reads no memory of ours.
-            unsafe { libc::kill(-group, libc::SIGKILL) };
-        }
-        let _ = self.0.wait();
-    }
 }
 
 /// `ln(ratio)` of pairs, and the time that they took.

@@ -6,14 +6,14 @@
 //! wherever two neighbours in size are more than half as far apart again.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use super::Setting;
 use super::memory::{estimate, probe, probes};
-use super::process::median;
+use super::process::{Group, median};
 use crate::programs::{cargo, find, step, target};
 
 /// Estimates of one run of a program; runs of the two take turns.
@@ -43,7 +43,7 @@ pub(super) fn run(_: &Setting) -> Result<String> {
         let busy = if load == "busy" {
             occupy()?
         } else {
-            Occupied(Vec::new())
+            Vec::new()
         };
         let (mut own, mut other) = (Series::default(), Series::default());
         for _ in 0..ROUNDS {
@@ -161,25 +161,13 @@ fn peer() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Processes that keep CPUs busy, until dropped.
-struct Occupied(Vec<Child>);
-
-impl Drop for Occupied {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            // One that has ended is what is wanted.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-fn occupy() -> Result<Occupied> {
-    let mut busy = Occupied(Vec::new());
+/// Keeps all CPUs busy until dropped.
+fn occupy() -> Result<Vec<Group>> {
+    let mut busy = Vec::new();
     for cpu in 0..std::thread::available_parallelism()?.get() {
         let mut command = Command::new("taskset");
         command.args(["-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"]);
-        busy.0.push(command.stdin(Stdio::null()).spawn()?);
+        busy.push(Group::start(&mut command)?);
     }
     std::thread::sleep(std::time::Duration::from_millis(500));
     Ok(busy)

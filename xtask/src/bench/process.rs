@@ -1,7 +1,7 @@
 //! Measured processes: wall-clock time and peak memory of a command.
 
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -64,6 +64,27 @@ pub(super) fn apart(command: &mut Command) -> &mut Command {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+}
+
+/// A process with all that it starts, until it is dropped.
+pub(super) struct Group(Child);
+
+impl Group {
+    /// Starts a command without input or output.
+    pub(super) fn start(command: &mut Command) -> Result<Self> {
+        Ok(Self(apart(command).spawn()?))
+    }
+}
+
+impl Drop for Group {
+    #[expect(unsafe_code, reason = "std signals no process group")]
+    fn drop(&mut self) {
+        if let Ok(group) = libc::pid_t::try_from(self.0.id()) {
+            // SAFETY: kill reads no memory of ours.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
+        }
+        let _ = self.0.wait();
+    }
 }
 
 /// The middle value.
