@@ -19,9 +19,10 @@ pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
 
 /// The same, to list what is in it: a mistyped one is not an empty one.
 pub(super) fn listed_store(global: &Global) -> anyhow::Result<Store> {
-    let store = needed_store(global)?;
+    let (location, spool) = place(global)?;
+    let store = Store::open_to_read(&location, &spool)?.with_context(|| NOTHING)?;
     if global.store.is_some()
-        && let Location::Sqlite(path) = location(global)?
+        && let Location::Sqlite(path) = &location
         && !path.exists()
     {
         let missing = format!("there is no store {} yet", path.display());
