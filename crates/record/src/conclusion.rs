@@ -7,7 +7,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::command_line::{CommandRecord, Placed, shell_line};
-use super::metric::{EffectRecord, HeadlineRecord};
+use super::metric::HeadlineRecord;
 use super::{
     Arm, Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, PlacementKind,
     PlacementMemory, ServiceRecord, VerdictKind,
@@ -48,14 +48,6 @@ impl Comparison {
             if let Some(totals) = &mut contrast.totals {
                 totals.mean = metric.effect(totals.mean_ratio, None, None).text;
                 totals.p90 = metric.effect(totals.p90_ratio, None, None).text;
-            }
-            let parts = [&mut contrast.cpu_time, &mut contrast.wall_per_cpu_time];
-            for part in parts.into_iter().flatten() {
-                let share = |ratio: f64| 100.0 * (ratio - 1.0);
-                part.effect = Some(EffectRecord::of_percent(
-                    share(part.ratio),
-                    (part.low.map(share), part.high.map(share)),
-                ));
             }
             contrast.beside = contrast.components().filter(|_| metric.name == "wall");
         }

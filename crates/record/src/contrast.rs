@@ -128,10 +128,10 @@ impl ContrastRecord {
     /// What the difference is made of, in words: CPU time, and the rest where it
     /// differs, too.
     pub(crate) fn components(&self) -> Option<String> {
-        let words = |part: &ComponentRecord| Some(part.effect.as_ref()?.with_interval());
-        let cpu = words(self.cpu_time.as_ref()?)?;
+        let words = |part: &ComponentRecord| part.effect.with_interval();
+        let cpu = words(self.cpu_time.as_ref()?);
         let rest = self.wall_per_cpu_time.as_ref();
-        let rest = rest.filter(|rest| rest.differs()).and_then(words);
+        let rest = rest.filter(|rest| rest.differs()).map(words);
         let rest = rest.map(|rest| format!(", wall per CPU time {rest}"));
         Some(format!("CPU time {cpu}{}.", rest.unwrap_or_default()))
     }
@@ -182,11 +182,22 @@ pub struct ComponentRecord {
     /// Upper end.
     pub high: Option<f64>,
     /// `ratio` as a change.
-    #[serde(default)]
-    pub effect: Option<EffectRecord>,
+    pub effect: EffectRecord,
 }
 
 impl ComponentRecord {
+    /// A ratio within these ends.
+    #[must_use]
+    pub fn new(ratio: f64, (low, high): (Option<f64>, Option<f64>)) -> Self {
+        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+        Self {
+            ratio,
+            low,
+            high,
+            effect: EffectRecord::of_percent(percent(ratio), (low.map(percent), high.map(percent))),
+        }
+    }
+
     /// Does its interval exclude "no difference"?
     fn differs(&self) -> bool {
         let is_higher = self.low.is_some_and(|low| low > 1.0);

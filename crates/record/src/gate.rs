@@ -218,22 +218,24 @@ impl GateBenchmark {
         self.q.is_some_and(|q| q <= rate)
     }
 
+    /// What it likely is, where it is among those changes: `faster`.
+    #[must_use]
+    pub fn likely(&self, rate: f64) -> Option<&str> {
+        let ratio = self.ratio.unwrap_or(1.0);
+        self.is_change(rate).then(|| self.metric.word_of(ratio))
+    }
+
     /// What became of it in words, where `rate` decides what is likely.
     #[must_use]
     pub fn standing_at(&self, rate: f64) -> String {
-        let MetricRecord {
-            better_word,
-            worse_word,
-            ..
-        } = &self.metric;
+        let metric = &self.metric;
         match &self.outcome {
-            GateOutcome::Slower => worse_word.clone(),
-            GateOutcome::Faster => better_word.clone(),
-            GateOutcome::Passed if self.is_change(rate) => {
-                let is_better = self.ratio.is_some_and(|ratio| ratio < 1.0);
-                let word = if is_better { better_word } else { worse_word };
-                format!("passed ({word})")
-            }
+            GateOutcome::Slower => metric.worse_word.clone(),
+            GateOutcome::Faster => metric.better_word.clone(),
+            GateOutcome::Passed => match self.likely(rate) {
+                Some(word) => format!("passed ({word})"),
+                None => self.outcome.as_str().to_owned(),
+            },
             other => other.as_str().to_owned(),
         }
     }

@@ -87,6 +87,15 @@ impl MetricRecord {
         let (low, high) = if is_rate { (high, low) } else { (low, high) };
         EffectRecord::of_percent(value, (low, high))
     }
+
+    /// What one with this ratio of costs is called: `faster` below 1.
+    #[must_use]
+    pub fn word_of(&self, ratio: f64) -> &str {
+        match ratio < 1.0 {
+            true => &self.better_word,
+            false => &self.worse_word,
+        }
+    }
 }
 
 impl EffectRecord {
@@ -107,7 +116,8 @@ impl EffectRecord {
     }
 
     /// `+2.0 % (+1.7 to +2.3 %)`.
-    pub(crate) fn with_interval(&self) -> String {
+    #[must_use]
+    pub fn with_interval(&self) -> String {
         match self.interval.as_str() {
             "" => self.text.clone(),
             interval => format!("{} ({interval})", self.text),

@@ -2,7 +2,7 @@
 
 use super::style::{Palette, paragraph, shortened, table, visible};
 use pinwise_format::{count, percent};
-use pinwise_record::{EffectRecord, GateHistory};
+use pinwise_record::{GateHistory, HistoryChange};
 
 /// Digits of a commit that are shown.
 const COMMIT_DIGITS: usize = 10;
@@ -28,7 +28,7 @@ pub fn gate_history(history: &GateHistory, palette: Palette) -> String {
             range(&step.base, &step.head),
             step.effect.text.clone(),
             step.effect.interval.clone(),
-            with_interval(&step.since_first),
+            step.since_first.with_interval(),
             step.records.len().to_string(),
         ]
     });
@@ -44,7 +44,7 @@ fn found(history: &GateHistory, palette: Palette) -> String {
     if history.changes.is_empty() {
         return "No change is sure.".to_owned();
     }
-    let line = |change: &pinwise_record::HistoryChange| {
+    let line = |change: &HistoryChange| {
         let steps = match change.steps {
             1 => String::new(),
             steps => format!(", over {steps} steps"),
@@ -57,15 +57,11 @@ fn found(history: &GateHistory, palette: Palette) -> String {
         format!(
             "{}  {word} by {}{steps}",
             range(&change.base, &change.head),
-            with_interval(&change.effect)
+            change.effect.with_interval()
         )
     };
     let lines: Vec<String> = history.changes.iter().map(line).collect();
     lines.join("\n")
-}
-
-fn with_interval(effect: &EffectRecord) -> String {
-    format!("{} ({})", effect.text, effect.interval)
 }
 
 fn range(base: &str, head: &str) -> String {

@@ -17,10 +17,10 @@
 //! That one fires does not make a verdict wrong: it stands where the blocks
 //! that are certain (after equal predecessors; of the second half) give it,
 //! too, or where the change in time is small beside the difference itself: half
-//! of few blocks decides nothing alone. The last is no test: one chance in two that the mean lies on the other
-//! side is enough to say neither. Before the end less is enough, since waiting
-//! costs runs only: of ten runs one or two may have been slow by chance, and
-//! whether a tenth of them is cannot be known yet.
+//! of few blocks decides nothing alone. The last is no test: one chance in two
+//! that the mean lies on the other side is enough to say neither. Before the end
+//! less is enough, since waiting costs runs only: of ten runs one or two may have
+//! been slow by chance, and whether a tenth of them is cannot be known yet.
 
 use super::decision::{Decision, decide};
 use super::inversion::{Family, estimate, interval_around, p_value};

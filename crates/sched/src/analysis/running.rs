@@ -16,8 +16,8 @@ impl Analysis {
         if occupant == Occupant::Unknown {
             self.assume_since_begin(cpu, expected);
         } else if occupant != expected {
-            let is_unseen_arrival = occupant == Occupant::Idle;
-            self.seat(cpu).unseen_arrivals += u64::from(is_unseen_arrival);
+            let was_idle = occupant == Occupant::Idle;
+            self.seat(cpu).unseen_arrivals += u64::from(was_idle);
             self.contradict(cpu);
             self.seat(cpu).occupant = expected;
         }

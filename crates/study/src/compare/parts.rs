@@ -6,6 +6,8 @@
 //! blocks of the whole and its random order, and is judged at the level of the
 //! look that judged the whole: for itself it is as sure, at all looks together.
 
+use std::collections::BTreeMap;
+
 use pinwise_record::{
     Comparison, ComponentRecord, ContrastRecord, ContrastVerdict, Finding, Phase, RunRecord,
     Severity,
@@ -24,12 +26,8 @@ pub(super) fn of(
         let differences = pairs.iter().map(|(a, b)| response(a) - response(b));
         let paired = Paired::unweighted(differences.collect()).redescending();
         let Interval { low, high } = paired.interval(contrast.nominal_level);
-        ComponentRecord {
-            ratio: paired.estimate().exp(),
-            low: low.is_finite().then(|| low.exp()),
-            high: high.is_finite().then(|| high.exp()),
-            effect: None,
-        }
+        let end = |end: f64| end.is_finite().then(|| end.exp());
+        ComponentRecord::new(paired.estimate().exp(), (end(low), end(high)))
     };
     Some([
         part(|costs| costs.cpu_s.ln()),
@@ -58,17 +56,16 @@ impl Costs {
 
 /// Block by block; `None` unless every block has both.
 fn pairs(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<Vec<(Costs, Costs)>> {
-    let confirmed = |run: &&RunRecord| run.phase == Phase::Confirmation;
-    let pairs: Vec<(Costs, Costs)> = arm
-        .iter()
-        .filter(confirmed)
-        .map(|run| {
-            let mut same_block = baseline.iter().filter(confirmed);
-            let twin = same_block.find(|other| other.block == run.block)?;
-            Some((Costs::of(run)?, Costs::of(twin)?))
-        })
+    let by_block: BTreeMap<usize, &RunRecord> =
+        confirmed(baseline).map(|run| (run.block, run)).collect();
+    let pairs: Vec<(Costs, Costs)> = confirmed(arm)
+        .map(|run| Some((Costs::of(run)?, Costs::of(by_block.get(&run.block)?)?)))
         .collect::<Option<_>>()?;
     (!pairs.is_empty()).then_some(pairs)
+}
+
+fn confirmed(runs: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
+    runs.iter().filter(|run| run.phase == Phase::Confirmation)
 }
 
 /// CPU time may be known where wall time is not: waiting made the noise.
@@ -100,10 +97,10 @@ pub(super) fn finding(contrast: &ContrastRecord, record: &Comparison) -> Option<
         Decision::Faster => "lower",
         _ => "higher",
     };
-    let effect = record.metric.effect(part.ratio, part.low, part.high);
     let sentence = format!(
-        "CPU time of {} is {word}: {} ({}). Only waiting leaves wall time open.",
-        contrast.arm, effect.text, effect.interval
+        "CPU time of {} is {word}: {}. Only waiting leaves wall time open.",
+        contrast.arm,
+        part.effect.with_interval()
     );
     let advice = "Where others make it wait, CPU time answers the question (--metric cpu); where waiting is part of the program, only wall time does.";
     let finding = Finding::new("cpu_time_decides", Severity::Note, sentence, advice);

@@ -55,19 +55,15 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
             since_first: effect(&metric, Link::sum(&links), ALPHA),
         });
     }
-    let changes = changes(&links, ALPHA).into_iter().map(|change| {
-        let word = match change.whole.estimate < 0.0 {
-            true => &metric.better_word,
-            false => &metric.worse_word,
-        };
-        HistoryChange {
+    let changes = changes(&links, ALPHA)
+        .into_iter()
+        .map(|change| HistoryChange {
             base: path[change.first].0.to_owned(),
             head: path[change.last].1.to_owned(),
             steps: change.last - change.first + 1,
             effect: effect(&metric, change.whole, change.level),
-            word: word.clone(),
-        }
-    });
+            word: metric.word_of(change.whole.estimate.exp()).to_owned(),
+        });
     Some(GateHistory {
         benchmark: benchmark.to_owned(),
         suite,

@@ -80,15 +80,8 @@ fn undecided(
 /// ` and likely faster`, where it is among the changes of the suite at this rate
 /// of false discoveries.
 fn likely(entry: &GateBenchmark, rate: f64) -> String {
-    let metric = &entry.metric;
-    let word = match entry.ratio {
-        Some(ratio) if ratio < 1.0 => &metric.better_word,
-        _ => &metric.worse_word,
-    };
-    match entry.is_change(rate) {
-        true => format!(" but likely {word}"),
-        false => String::new(),
-    }
+    let word = entry.likely(rate);
+    word.map_or_else(String::new, |word| format!(" but likely {word}"))
 }
 
 /// `−0.3 % (−0.9 to +0.4 %)`.
@@ -96,7 +89,7 @@ fn change(entry: &GateBenchmark) -> String {
     match &entry.effect {
         None => "no estimate yet".to_owned(),
         Some(effect) if effect.interval.is_empty() => format!("{}, no interval yet", effect.text),
-        Some(effect) => format!("{} ({})", effect.text, effect.interval),
+        Some(effect) => effect.with_interval(),
     }
 }
 
