@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use super::*;
@@ -85,6 +86,32 @@ fn lost(events: &[Event]) -> u64 {
     lost.sum()
 }
 
+/// How often a CPU went on from a thread of another process without reporting
+/// that it left. Linux 6.18 calls no tracepoint while certain threads are on
+/// the CPU (`perf record` sees neither switch nor wake-up either), so whoever
+/// follows them has not come. One of them may have been there from the start.
+/// Of this process's threads every switch counts.
+fn others_that_left_unseen(events: &[Event]) -> u64 {
+    let process = Tid::try_from(std::process::id()).unwrap();
+    let mut own = vec![process];
+    let mut on_cpu: BTreeMap<u32, Tid> = BTreeMap::new();
+    let mut unseen = 0;
+    for event in events {
+        match event.what {
+            EventKind::Fork {
+                child, process: p, ..
+            } if p == process => own.push(child),
+            EventKind::Switch { prev, next, .. } => {
+                let before = on_cpu.insert(event.cpu, next);
+                let is_unseen = before.is_none_or(|last| last != prev && !own.contains(&last));
+                unseen += u64::from(is_unseen);
+            }
+            _ => {}
+        }
+    }
+    unseen
+}
+
 #[test]
 fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
     const TIMES: usize = 5000;
@@ -106,7 +133,11 @@ fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
     // It was counted in the midst of its life: its end is one more.
     assert!(left.abs_diff(kernel + 1) <= 2, "{left} beside {kernel}");
     let came = count(&|what| matches!(what, EventKind::Switch { next, .. } if *next == thread));
-    assert_eq!(came, left);
+    let unseen = others_that_left_unseen(&events);
+    assert!(
+        came <= left && left - came <= unseen,
+        "came {came} times, left {left} times, {unseen} others left unseen"
+    );
     let woken = count(&|what| matches!(what, EventKind::Wake { thread: t, .. } if *t == thread));
     let blocked = count(
         &|what| matches!(what, EventKind::Switch { prev, left: Left::Blocked, .. } if *prev == thread),
