@@ -198,11 +198,12 @@ pub fn change(ratio: f64) -> String {
     signed_percent(ratio - 1.0)
 }
 
-/// Two shares with their signs, as `−2.0 to +1.3 %`.
+/// Two shares with their signs, as `−2.0 to +1.3 %`; an end at zero has none.
 #[must_use]
 pub fn signed_range(low: f64, high: f64) -> String {
-    let low = signed_percent(low);
-    format!("{} to {}", low.trim_end_matches(" %"), signed_percent(high))
+    let [low, high] = [low, high].map(signed_percent);
+    let end = |text: &str| text.trim_start_matches('±').to_owned();
+    format!("{} to {}", end(low.trim_end_matches(" %")), end(&high))
 }
 
 /// Two shares, as `1.0–1.3 %`.

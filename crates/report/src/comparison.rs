@@ -212,7 +212,9 @@ fn method(record: &Comparison) -> String {
         Some(Stopped::Precision) if record.plan.precision.is_some() => {
             "stopped at the precision asked for"
         }
-        Some(Stopped::Precision) => "stopped once the answer was clear",
+        Some(Stopped::Precision) => {
+            "stopped once the answer was clear (--precision narrows the intervals)"
+        }
         Some(Stopped::Budget) => "time budget used up",
         Some(Stopped::Runs) => "run budget used up",
         Some(Stopped::Interrupted) => "interrupted",

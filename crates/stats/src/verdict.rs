@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::caveats::Split;
 use super::confirm::{Contrast, Decision, Look};
 use super::diagnose::work_factor;
+use super::paired::Interval;
 pub use super::setting::{Basis, Setting, Words, gain};
 use pinwise_format::{count, duration, percent, signed_percent};
 
@@ -229,15 +230,43 @@ pub struct Prices {
     pub is_first: bool,
 }
 
+/// What is counted where more is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Time: `about 20 s more for ±5.0 %, 2 min for ±2.0 %`.
+    Time,
+    /// Runs of each arm in all: `--max-runs 40 for ±5.0 %`.
+    Runs,
+}
+
+impl Effort {
+    /// What `factor` times what was spent so far costs on top of it.
+    fn more(self, look: &Look, setting: &Setting<'_>, factor: f64, is_first: bool) -> String {
+        let time = duration(scale(setting.spent, factor));
+        match self {
+            Self::Time if is_first => format!("about {time} more"),
+            Self::Time => time,
+            Self::Runs => {
+                let runs = (look.blocks as f64 * (1.0 + factor)).ceil();
+                format!("--max-runs {runs:.0} ({time} more)")
+            }
+        }
+    }
+}
+
 /// What more time buys where the comparison is undecided: `about 20 s more for
 /// ±5.0 %, 2 min for ±2.0 %`, from the contrast that is farthest from an answer.
 /// `None` where nothing within an hour is of use.
 #[must_use]
-pub fn prices(look: &Look, setting: &Setting<'_>) -> Option<Prices> {
+pub fn prices(look: &Look, setting: &Setting<'_>, effort: Effort) -> Option<Prices> {
+    let affordable = |factor: f64| scale(setting.spent, factor) <= LONG;
     let Some(open) = farthest(look) else {
-        let first = time_for_first_claim(look.blocks, setting);
-        return (first <= LONG).then(|| Prices {
-            text: format!("{} more for a first verdict", spoken(first)),
+        let factor = share_for_first_claim(look.blocks, setting);
+        return affordable(factor).then(|| Prices {
+            text: format!(
+                "{} for a first verdict",
+                effort.more(look, setting, factor, true)
+            ),
             is_first: true,
         });
     };
@@ -246,20 +275,15 @@ pub fn prices(look: &Look, setting: &Setting<'_>) -> Option<Prices> {
     let wanted = WIDTHS.into_iter().map(f64::ln_1p);
     // What is hardly narrower than today's is no offer.
     let wanted = wanted.filter(|wanted| (target * 1.1..width * 0.8).contains(wanted));
-    let offers = wanted.chain([target]).map(|wanted| {
-        let more = ROOM * work_factor(width, wanted) - 1.0;
-        (wanted, scale(setting.spent, more))
-    });
-    let offers: Vec<_> = offers.filter(|(_, time)| *time <= LONG).collect();
+    let offers = wanted
+        .chain([target])
+        .map(|wanted| (wanted, ROOM * work_factor(width, wanted) - 1.0));
+    let offers: Vec<_> = offers.filter(|(_, factor)| affordable(*factor)).collect();
     let skipped = offers.len().saturating_sub(OFFERED);
     let texts = offers.iter().skip(skipped).enumerate();
-    let texts = texts.map(|(at, (wanted, time))| {
-        let time = duration(*time);
-        let half_width = percent(gain(*wanted));
-        match at {
-            0 => format!("about {time} more for ±{half_width}"),
-            _ => format!("{time} for ±{half_width}"),
-        }
+    let texts = texts.map(|(at, (wanted, factor))| {
+        let more = effort.more(look, setting, *factor, at == 0);
+        format!("{more} for ±{}", percent(gain(*wanted)))
     });
     let texts: Vec<String> = texts.collect();
     (!texts.is_empty()).then(|| Prices {
@@ -304,15 +328,15 @@ fn certain(look: &Look, setting: &Setting<'_>) -> Option<String> {
 /// Arms that a headline names as certainly worse.
 const NAMED: usize = 2;
 
-/// Without an interval there is nothing to project from: the time for the blocks
-/// that a first claim still lacks; where they are there, but too few of them
-/// count, for as many as twice the fewest of all.
-fn time_for_first_claim(blocks: usize, setting: &Setting<'_>) -> Duration {
+/// Without an interval there is nothing to project from: the blocks that a first
+/// claim still lacks, as a multiple of those so far; where they are there, but
+/// too few of them count, twice the fewest of all.
+fn share_for_first_claim(blocks: usize, setting: &Setting<'_>) -> f64 {
     let missing = match setting.least.saturating_sub(blocks) {
         0 => 2 * super::sequential::LEAST_PAIRS,
         missing => missing,
     };
-    scale(setting.spent, missing as f64 / blocks.max(1) as f64)
+    missing as f64 / blocks.max(1) as f64
 }
 
 fn scale(time: Duration, factor: f64) -> Duration {
@@ -346,18 +370,41 @@ pub fn overall_sentence(outcome: ComparisonOutcome, look: &Look, setting: &Setti
                 let blocks = too_few(look.blocks, setting);
                 return format!("Undecided: {blocks}.{certain}");
             }
-            let possible_gain = look
-                .contrasts
-                .iter()
-                .filter(|c| c.interval.low < 0.0)
-                .map(|c| setting.change(c.interval.low).abs())
-                .fold(0.0, f64::max);
-            format!(
-                "Undecided: a gain over {baseline} of up to {} is still possible.{certain}",
-                percent(possible_gain)
-            )
+            match look.contrasts.as_slice() {
+                [only] => format!("Undecided: {}.", possible(only, setting)),
+                several => format!(
+                    "Undecided: a gain over {baseline} of up to {} is still possible.{certain}",
+                    percent(possible_gain(several, setting))
+                ),
+            }
         }
     }
+}
+
+/// What the interval of an open contrast leaves: `new may be faster than old by
+/// up to 1.1 % or slower by up to 3.9 %`.
+fn possible(contrast: &Contrast, setting: &Setting<'_>) -> String {
+    let Interval { low, high } = contrast.interval;
+    let [arm, baseline] = [contrast.arm, setting.baseline].map(|column| &setting.names[column]);
+    let Words { better, worse } = setting.words;
+    let up_to = |end: f64| percent(setting.change(end).abs());
+    let (gain, loss) = (up_to(low), up_to(high));
+    match (low < 0.0, high > 0.0) {
+        (true, true) => format!(
+            "{arm} may be {better} than {baseline} by up to {gain} or {worse} by up to {loss}"
+        ),
+        (true, false) => {
+            format!("{arm} may be the same as {baseline} or {better} by up to {gain}")
+        }
+        (false, _) => format!("{arm} may be the same as {baseline} or {worse} by up to {loss}"),
+    }
+}
+
+fn possible_gain(contrasts: &[Contrast], setting: &Setting<'_>) -> f64 {
+    let gains = contrasts.iter().filter(|c| c.interval.low < 0.0);
+    gains
+        .map(|c| setting.change(c.interval.low).abs())
+        .fold(0.0, f64::max)
 }
 
 /// What would be decided, but for what speaks against it: a sentence, where there

@@ -18,11 +18,9 @@ fn contrast(arm: usize, low: f64, high: f64, decision: Decision) -> Contrast {
     }
 }
 
-#[track_caller]
-fn check(contrast: Contrast, sentence: &str, overall: &str) {
-    let names = ["os-default".to_owned(), "cpu:0".to_owned()];
-    let setting = Setting {
-        names: &names,
+fn setting(names: &[String]) -> Setting<'_> {
+    Setting {
+        names,
         baseline: 0,
         delta: 0.00995,
         words: Words::SPEED,
@@ -31,20 +29,34 @@ fn check(contrast: Contrast, sentence: &str, overall: &str) {
         resolution: None,
         least: 6,
         spent: Duration::from_secs(60),
-    };
-    let basis = Basis {
-        blocks: 40,
-        is_dropped: false,
-    };
-    assert_eq!(contrast_sentence(&contrast, basis, &setting), sentence);
-    let look = Look {
-        blocks: 40,
+    }
+}
+
+fn look(blocks: usize, contrast: Contrast) -> Look {
+    Look {
+        blocks,
         winner: usize::from(contrast.estimate < 0.0),
         behind: vec![0.0, -0.004],
         is_settled: false,
         resolution: None,
         contrasts: vec![contrast],
+    }
+}
+
+fn two_arms() -> [String; 2] {
+    ["os-default".to_owned(), "cpu:0".to_owned()]
+}
+
+#[track_caller]
+fn check(contrast: Contrast, sentence: &str, overall: &str) {
+    let names = two_arms();
+    let setting = setting(&names);
+    let basis = Basis {
+        blocks: 40,
+        is_dropped: false,
     };
+    assert_eq!(contrast_sentence(&contrast, basis, &setting), sentence);
+    let look = look(40, contrast);
     let outcome = outcome(&look, setting.delta, true);
     assert_eq!(overall_sentence(outcome, &look, &setting), overall);
 }
@@ -69,7 +81,7 @@ fn sentences() {
     check(
         contrast(1, -0.02, 0.03, Decision::Undecided),
         "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % in the typical run (40 blocks); ±1.0 % takes about 8 min more.",
-        "Undecided: a gain over os-default of up to 2.0 % is still possible.",
+        "Undecided: cpu:0 may be faster than os-default by up to 2.0 % or slower by up to 3.0 %.",
     );
     // Certainly faster, but not by as much as anybody asked for.
     check(
@@ -98,4 +110,29 @@ fn times_as_people_say_them() {
     assert_eq!(said(300.0), "5 min");
     assert_eq!(said(9000.0), "2.5 h");
     assert_eq!(said(1e6), "12 days");
+}
+
+#[test]
+fn more_is_asked_for_in_what_was_limited() {
+    let names = two_arms();
+    let setting = setting(&names);
+    let offer = |blocks: usize, half_width: f64, effort: Effort| {
+        let open = contrast(1, -half_width, half_width, Decision::Undecided);
+        prices(&look(blocks, open), &setting, effort).map(|prices| prices.text)
+    };
+    let offers = |effort| offer(40, 0.03, effort).unwrap();
+    assert_eq!(
+        offers(Effort::Time),
+        "about 2 min more for ±2.0 %, 12 min for ±1.0 %"
+    );
+    assert_eq!(
+        offers(Effort::Runs),
+        "--max-runs 129 (2 min more) for ±2.0 %, --max-runs 510 (12 min more) for ±1.0 %"
+    );
+    let first = |effort| offer(2, f64::INFINITY, effort).unwrap();
+    assert_eq!(first(Effort::Time), "about 2 min more for a first verdict");
+    assert_eq!(
+        first(Effort::Runs),
+        "--max-runs 6 (2 min more) for a first verdict"
+    );
 }

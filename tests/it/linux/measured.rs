@@ -153,6 +153,36 @@ fn placements_are_tried_for_the_threads_that_are_busy() {
     assert!(ended.err.contains(message), "{}", ended.err);
 }
 
+/// CPU time alone would hide that one of the two sleeps.
+#[test]
+fn a_comparison_by_cpu_time_names_who_waits_longer() {
+    let trial = Trial::new();
+    let work = "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done";
+    let sleeper = format!("sh -c '{work}; sleep 0.5'");
+    let line = ["compare", "--metric", "cpu", "--max-runs", "12"];
+    let arms = [
+        "--min-effect",
+        "5%",
+        "--format",
+        "json",
+        &format!("sh -c '{work}'"),
+        &sleeper,
+    ];
+    let ended = trial.run(&[&line[..], &arms].concat());
+    ended.succeeded();
+    let record: Value = serde_json::from_str(&ended.out).unwrap();
+    let findings = record["findings"].as_array().unwrap();
+    let named = findings
+        .iter()
+        .find(|finding| finding["check"] == "wall_time_differs");
+    let sentence = named.map(|finding| finding["sentence"].as_str().unwrap());
+    let expected = format!("{sleeper} takes more wall-clock time for its CPU time: +");
+    assert!(
+        sentence.is_some_and(|sentence| sentence.starts_with(&expected)),
+        "{record:#}"
+    );
+}
+
 /// The third run of all has two threads more, whichever arm it is of.
 #[test]
 fn an_a_a_comparison_blames_no_arm_for_its_threads() {

@@ -347,7 +347,7 @@ fn conclude(
                 plan,
                 outcome,
                 best,
-                verdict::prices(&choice, setting),
+                verdict::prices(&choice, setting, plan.effort()),
             )
         });
     let commands = match (&advice, best) {

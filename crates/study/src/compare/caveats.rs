@@ -136,8 +136,11 @@ impl LabelledContrast<'_> {
         if !self.contrast.depends_on_tail {
             return None;
         }
-        let others: Vec<String> = self
-            .contrast
+        let contrast = self.contrast;
+        let judged = self
+            .metric
+            .effect(contrast.ratio, contrast.low, contrast.high);
+        let others: Vec<String> = contrast
             .others
             .iter()
             .map(|other| self.judged(other))
@@ -146,9 +149,9 @@ impl LabelledContrast<'_> {
             "depends_on_tail",
             Severity::Warning,
             format!(
-                "{}: typical run, mean and tail may say the opposite ({} as judged; {}).",
+                "{}: typical run, mean and tail may say the opposite: {} as judged, {}.",
                 self.against(),
-                self.change(self.contrast.ratio),
+                judged.with_interval(),
                 others.join(", ")
             ),
             "Say what matters: --judge mean for totals, --judge p90 for the tail.",
@@ -183,7 +186,8 @@ impl LabelledContrast<'_> {
     }
 
     fn judged(&self, other: &JudgedRecord) -> String {
-        format!("{} {}", other.judge, self.change(other.ratio))
+        let effect = self.metric.effect(other.ratio, other.low, other.high);
+        format!("{} {}", other.judge, effect.with_interval())
     }
 
     fn against(&self) -> String {

@@ -1,7 +1,7 @@
 //! What disturbed an experiment, and what its figures do not show by
 //! themselves. A check is a function from the record to a finding.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
@@ -37,7 +37,7 @@ pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) ->
         throttled(results),
         foreign_load(record),
         steal(record),
-        drift(results),
+        drift(record, results),
         position(results),
         outliers(record),
         short_runs(record),
@@ -54,7 +54,9 @@ pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) ->
             .flat_map(|contrast| caveats::of_contrast(contrast, record)),
     );
     let contrasts = record.contrasts.iter();
-    findings.extend(contrasts.filter_map(|contrast| parts::finding(contrast, record)));
+    let of_parts = [parts::finding, parts::of_waiting];
+    findings
+        .extend(contrasts.flat_map(|c| of_parts.iter().filter_map(move |check| check(c, record))));
     findings.extend(invalid_arms(record));
     findings.extend(record.arms.iter().filter_map(coverage));
     findings.extend(plan.known.iter().cloned());
@@ -269,12 +271,27 @@ pub(crate) fn foreign_cpus(record: &Comparison) -> Option<f64> {
 fn foreign_load(record: &Comparison) -> Option<Finding> {
     let busy = foreign_cpus(record)?;
     let cpus = record.host.counts.cpus.max(1) as f64;
+    let places: BTreeSet<&str> = record
+        .arms
+        .iter()
+        .map(|arm| arm.placement.name.as_str())
+        .collect();
+    let (effect, advice) = match places.len() > 1 {
+        true => (
+            "slow placements on those CPUs",
+            "See `pinwise doctor`; compare again on a quiet machine before making it permanent.",
+        ),
+        false => (
+            "slow every arm, some runs more than others",
+            "See `pinwise doctor`; a quiet machine needs fewer runs.",
+        ),
+    };
     (busy / cpus > FOREIGN_SHARE).then(|| {
         Finding::new(
             "foreign_load",
             Severity::Warning,
-            format!("Other processes used {busy:.1} of {cpus} CPUs meanwhile and slow placements on those CPUs."),
-            "See `pinwise doctor`; compare again on a quiet machine before making it permanent.",
+            format!("Other processes used {busy:.1} of {cpus} CPUs meanwhile and {effect}."),
+            advice,
         )
         .with("foreign_cpus_median", busy)
     })
@@ -299,16 +316,16 @@ fn steal(record: &Comparison) -> Option<Finding> {
     })
 }
 
-fn drift(results: &Results) -> Option<Finding> {
+fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
     let drift = diagnose::drift(&results.data);
     (drift.abs() > DRIFT.ln_1p()).then(|| {
         Finding::new(
             "drift",
             Severity::Note,
             format!(
-                "Machine speed drifted by a factor of {:.2} over the experiment ({}); comparing within blocks removes it.",
-                drift.abs().exp(),
-                if drift > 0.0 { "slower" } else { "faster" }
+                "All arms became {} over the experiment, by a factor of {:.2}; comparing within blocks removes it.",
+                record.metric.word_of(drift.exp()),
+                drift.abs().exp()
             ),
             "",
         )

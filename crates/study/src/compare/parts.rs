@@ -78,13 +78,9 @@ pub(super) fn finding(contrast: &ContrastRecord, record: &Comparison) -> Option<
     if !is_open || record.metric.name != "wall" {
         return None;
     }
-    let ends = |low: Option<f64>, high: Option<f64>| {
-        let (low, high) = (low?.ln(), high?.ln());
-        Some(Interval { low, high })
-    };
-    let interval = ends(part.low, part.high)?;
-    let of_wall = ends(contrast.low, contrast.high)?;
-    let of_rest = ends(rest.low, rest.high)?;
+    let interval = logarithmic(part.low, part.high)?;
+    let of_wall = logarithmic(contrast.low, contrast.high)?;
+    let of_rest = logarithmic(rest.low, rest.high)?;
     let delta = record.plan.min_effect.ln_1p();
     let is_known = |interval| decide(interval, delta) != Decision::Undecided;
     if interval.half_width() > NARROWER * of_wall.half_width() || is_known(of_rest) {
@@ -105,4 +101,34 @@ pub(super) fn finding(contrast: &ContrastRecord, record: &Comparison) -> Option<
     let advice = "Where others make it wait, CPU time answers the question (--metric cpu); where waiting is part of the program, only wall time does.";
     let finding = Finding::new("cpu_time_decides", Severity::Note, sentence, advice);
     Some(finding.with("ratio", part.ratio).weighing(6))
+}
+
+/// CPU time does not show what waits longer, or has less at once.
+pub(super) fn of_waiting(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
+    if record.metric.name != "cpu" {
+        return None;
+    }
+    let rest = contrast.wall_per_cpu_time.as_ref()?;
+    let interval = logarithmic(rest.low, rest.high)?;
+    let what = match decide(interval, record.plan.min_effect.ln_1p()) {
+        Decision::Faster => "less wall-clock time",
+        Decision::Slower => "more wall-clock time",
+        _ => return None,
+    };
+    let sentence = format!(
+        "{} takes {what} for its CPU time: {}.",
+        contrast.arm,
+        rest.effect.with_interval()
+    );
+    let advice =
+        "Waiting or parallelism differs; without --metric cpu wall-clock time is compared.";
+    let finding = Finding::new("wall_time_differs", Severity::Note, sentence, advice);
+    Some(finding.with("ratio", rest.ratio).weighing(6))
+}
+
+fn logarithmic(low: Option<f64>, high: Option<f64>) -> Option<Interval> {
+    Some(Interval {
+        low: low?.ln(),
+        high: high?.ln(),
+    })
 }

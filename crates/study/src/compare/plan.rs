@@ -7,6 +7,7 @@ use pinwise_placement::{Placement, RealiseError, Realised, merge_equivalent};
 use pinwise_record::{ComparisonStudy, Finding, ServiceRecord};
 use pinwise_stats::confirm::{Question, Score};
 use pinwise_stats::judge::Judge;
+use pinwise_stats::verdict::Effort;
 use pinwise_topology::{CpuSet, Topology};
 use pinwise_workload::{Better, Command, Metric, Workload};
 
@@ -236,12 +237,23 @@ impl ComparePlan {
     /// The option that gives the experiment more to work with.
     #[must_use]
     pub const fn more_effort(&self) -> &'static str {
-        if self.tuning.budget.is_some() {
-            "a longer --budget"
-        } else if self.tuning.max_runs.is_none() {
-            "more time"
-        } else {
-            "more --max-runs"
+        match (self.effort(), self.tuning.budget) {
+            (Effort::Runs, _) => "more runs",
+            (Effort::Time, Some(_)) => "a longer --budget",
+            (Effort::Time, None) => "more time",
+        }
+    }
+
+    /// What there is more of: time, unless runs alone were limited.
+    #[must_use]
+    pub const fn effort(&self) -> Effort {
+        match self.tuning {
+            Tuning {
+                budget: None,
+                max_runs: Some(_),
+                ..
+            } => Effort::Runs,
+            _ => Effort::Time,
         }
     }
 }

@@ -8,7 +8,7 @@ use pinwise_stats::Responses;
 use pinwise_stats::confirm::{Confirmation, Decision};
 use pinwise_stats::diagnose::projected_half_width;
 use pinwise_stats::sequential::{Depth, Schedule};
-use pinwise_stats::verdict::ROOM;
+use pinwise_stats::verdict::{Effort, ROOM};
 
 /// With this many blocks thrown away for throttling and none kept, give up.
 const THROTTLED_LIMIT: usize = 10;
@@ -228,8 +228,12 @@ impl Engine<'_> {
             .confirmation_ended
             .saturating_sub(self.confirmation_started);
         let needed = spent.mul_f64((factor * n_max as f64 / n as f64).min(1e9));
+        let runs = match self.plan.effort() {
+            Effort::Runs => format!("--max-runs {:.0}, ", (factor * n_max as f64).ceil()),
+            Effort::Time => String::new(),
+        };
         self.observer.warn(&format!(
-            "Too noisy for this budget: at its end intervals will be about ±{:.1} %; ±{:.1} % takes about {}. A larger --min-effect or {} helps.",
+            "Too noisy for this budget: at its end intervals will be about ±{:.1} %; ±{:.1} % takes {runs}about {}. A larger --min-effect or {} helps.",
             100.0 * at_end.exp_m1(),
             100.0 * wanted,
             duration(needed),
