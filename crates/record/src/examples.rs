@@ -185,7 +185,7 @@ fn predicted(number: usize, is_simulated: bool) -> PredictedArm {
             low: None,
             high: None,
         }),
-        foretold: (has_run && number > 5).then_some(ForetoldRecord {
+        first_prediction: (has_run && number > 5).then_some(FirstPredictionRecord {
             predicted: truth * (1.0 + error),
             low: truth * (0.93 + error),
             high: truth * (1.07 + error),
@@ -209,7 +209,7 @@ fn progress(arms: usize, is_simulated: bool) -> Vec<ProgressPoint> {
                 predicted: cost(leader),
                 low: cost(leader) * (1.0 - width),
                 high: cost(leader) * (1.0 + width),
-                doubt: 0.8 / ((at + 1) * (at + 1)) as f64,
+                probability_of_better: 0.8 / ((at + 1) * (at + 1)) as f64,
                 expected_loss: 0.004,
                 true_regret: is_simulated.then(|| cost(leader) / cost(3.min(arms - 1)) - 1.0),
             }
@@ -237,7 +237,7 @@ fn model() -> SearchModelRecord {
         explained_sd: 0.09,
         unexplained_sd: 0.02,
         inflation: 1.0,
-        foretold_error: Some(0.021),
+        prediction_error: Some(0.021),
         judgement: ModelJudgement::Fits,
     }
 }

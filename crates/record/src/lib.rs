@@ -126,7 +126,7 @@ pub use rules::{
 };
 pub use run::{MetricReading, Phase, RunRecord};
 pub use search::{
-    ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, ModelJudgement,
+    ConfirmationRecord, FeatureRecord, FirstPredictionRecord, LeastRecord, ModelJudgement,
     OtherCpusRecord, PairsVerdict, PredictedArm, ProgressPoint, SEARCH_SCHEMA, SearchAnswer,
     SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun, SearchStep,
     SearchVerdict, SpaceRecord, TruthRecord,

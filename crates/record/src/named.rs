@@ -9,7 +9,9 @@
 macro_rules! named {
     (
         $(#[$meta:meta])*
-        $name:ident { $($(#[$of_variant:meta])* $variant:ident = $word:literal,)+ }
+        $name:ident {
+            $($(#[$of_variant:meta])* $variant:ident = $word:literal $(or $older:literal)?,)+
+        }
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,7 +41,7 @@ macro_rules! named {
         impl From<String> for $name {
             fn from(word: String) -> Self {
                 match word.as_str() {
-                    $($word => Self::$variant,)+
+                    $($word $(| $older)? => Self::$variant,)+
                     _ => Self::Other(word),
                 }
             }
@@ -80,9 +82,14 @@ macro_rules! named {
     };
     (
         $(#[$meta:meta])*
-        $name:ident from $source:ty { $($(#[$of_variant:meta])* $variant:ident = $word:literal,)+ }
+        $name:ident from $source:ty {
+            $($(#[$of_variant:meta])* $variant:ident = $word:literal $(or $older:literal)?,)+
+        }
     ) => {
-        named! { $(#[$meta])* $name { $($(#[$of_variant])* $variant = $word,)+ } }
+        named! {
+            $(#[$meta])*
+            $name { $($(#[$of_variant])* $variant = $word $(or $older)?,)+ }
+        }
 
         impl From<$source> for $name {
             fn from(source: $source) -> Self {
@@ -104,8 +111,8 @@ mod tests {
         Way {
             /// By stairs.
             Stairs = "stairs",
-            /// By lift.
-            Lift = "lift",
+            /// By lift, which versions before called something else.
+            Lift = "lift" or "elevator",
         }
     }
 
@@ -142,6 +149,7 @@ mod tests {
         check("\"stairs\"", Way::Stairs);
         check("\"lift\"", Way::Lift);
         check("\"rope\"", Way::Other("rope".to_owned()));
+        assert_eq!(Way::from("elevator".to_owned()), Way::Lift);
         assert!(serde_json::from_str::<Way>("3").is_err());
     }
 }

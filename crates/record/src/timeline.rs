@@ -50,7 +50,7 @@ named! {
         /// The thread ended.
         Ended = "ended",
         /// Nobody knows.
-        Unreported = "untold",
+        Unreported = "unreported" or "untold",
     }
 }
 
@@ -68,7 +68,7 @@ named! {
         /// The CPU had yet to start.
         Starting = "starting",
         /// Nobody knows.
-        Unreported = "untold",
+        Unreported = "unreported" or "untold",
     }
 }
 

@@ -278,7 +278,8 @@ pub struct PredictedArm {
     /// What its own runs alone say; `null` without any.
     pub measured: Option<Estimate>,
     /// What was expected before the arm's first run, where it had one.
-    pub foretold: Option<ForetoldRecord>,
+    #[serde(alias = "foretold")]
+    pub first_prediction: Option<FirstPredictionRecord>,
     /// Probability that it beats the best arm by more than the indifference
     /// zone.
     pub beats_best: f64,
@@ -289,7 +290,7 @@ pub struct PredictedArm {
 /// What was expected of an arm before it was run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ForetoldRecord {
+pub struct FirstPredictionRecord {
     /// Expected cost.
     pub predicted: f64,
     /// Lower end of the 90 % interval for a single run.
@@ -315,7 +316,8 @@ pub struct ProgressPoint {
     /// Upper end.
     pub high: f64,
     /// Probability that some arm beats it by more than the indifference zone.
-    pub doubt: f64,
+    #[serde(alias = "doubt")]
+    pub probability_of_better: f64,
     /// What taking it is expected to lose to the best of all, as a share of
     /// the best one's cost.
     #[serde(default)]
@@ -345,7 +347,8 @@ pub struct SearchModelRecord {
     pub inflation: f64,
     /// Median error of predictions made before an arm's first run, as a share;
     /// `null` with fewer than three.
-    pub foretold_error: Option<f64>,
+    #[serde(alias = "foretold_error")]
+    pub prediction_error: Option<f64>,
     /// What predictions were worth.
     pub judgement: ModelJudgement,
 }

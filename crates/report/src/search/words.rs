@@ -159,7 +159,7 @@ fn large(placements: f64) -> String {
 
 /// What the model is worth.
 pub(super) fn model(model: &SearchModelRecord) -> String {
-    let missed = model.foretold_error.map_or_else(String::new, |error| {
+    let missed = model.prediction_error.map_or_else(String::new, |error| {
         format!(
             ", first runs missed their predictions by {}",
             percent(error)

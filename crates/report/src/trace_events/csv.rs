@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use super::Names;
 use crate::visible;
-use pinwise_sched::{Event, EventKind, Left};
+use pinwise_record::SliceEnd;
+use pinwise_sched::{Event, EventKind};
 
 /// What stands in the first line:
 ///
@@ -89,12 +90,14 @@ impl Line {
             detail,
         };
         match &event.what {
-            EventKind::Switch { prev, left, next } => {
-                line("switch", *next, format!("prev={prev} left={}", word(*left)))
-            }
+            EventKind::Switch { prev, left, next } => line(
+                "switch",
+                *next,
+                format!("prev={prev} left={}", SliceEnd::from(*left)),
+            ),
             EventKind::In { thread } => line("in", *thread, String::new()),
             EventKind::Out { thread, left } => {
-                line("out", *thread, format!("left={}", word(*left)))
+                line("out", *thread, format!("left={}", SliceEnd::from(*left)))
             }
             EventKind::Wake { thread, target } => line("wake", *thread, format!("target={target}")),
             EventKind::Fork {
@@ -137,15 +140,6 @@ fn polled(sample: &pinwise_sched::Sample) -> String {
         }
     }
     detail
-}
-
-const fn word(left: Left) -> &'static str {
-    match left {
-        Left::Blocked => "blocked",
-        Left::Preempted => "preempted",
-        Left::Ended => "ended",
-        Left::Unreported => "untold",
-    }
 }
 
 /// A name that neither a terminal nor a spreadsheet takes for more: control

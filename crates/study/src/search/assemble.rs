@@ -153,7 +153,8 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
                 change: String::new(),
                 runs: own.len(),
                 measured: measured(&own),
-                foretold: engine.first_predictions[arm].map(super::state::FirstPrediction::record),
+                first_prediction: engine.first_predictions[arm]
+                    .map(super::state::FirstPrediction::record),
                 beats_best: standing.beats[arm],
                 truth: costs[arm],
             }
@@ -220,7 +221,7 @@ fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
         explained_sd: explained,
         unexplained_sd: own,
         inflation: engine.widening(),
-        foretold_error: (errors.len() >= 3).then(|| median(&errors)).flatten(),
+        prediction_error: (errors.len() >= 3).then(|| median(&errors)).flatten(),
         judgement: judgement(explained, own),
     }
 }

@@ -328,7 +328,7 @@ impl<'a> Engine<'a> {
             predicted: expected.mean.exp(),
             low: low.exp(),
             high: high.exp(),
-            doubt: standing.probability_of_better(),
+            probability_of_better: standing.probability_of_better(),
             expected_loss: standing.loss.expected.exp_m1(),
             true_regret: None,
         });

@@ -9,7 +9,7 @@ use super::past::Past;
 use super::{Candidate, Observer, SearchError, SearchPlan};
 use pinwise_machine::Machine;
 use pinwise_placement::space::Space;
-use pinwise_record::{ForetoldRecord, ProgressPoint, SearchRun, SpaceRecord, Stopped};
+use pinwise_record::{FirstPredictionRecord, ProgressPoint, SearchRun, SpaceRecord, Stopped};
 use pinwise_stats::surrogate::{Belief, Reading, Surrogate};
 use pinwise_topology::Topology;
 
@@ -35,8 +35,8 @@ pub(super) struct FirstPrediction {
 }
 
 impl FirstPrediction {
-    pub(super) fn record(self) -> ForetoldRecord {
-        ForetoldRecord {
+    pub(super) fn record(self) -> FirstPredictionRecord {
+        FirstPredictionRecord {
             predicted: self.mean.exp(),
             low: (self.mean - NINETY * self.sd).exp(),
             high: (self.mean + NINETY * self.sd).exp(),

@@ -20,7 +20,7 @@ import {
 /** Predictions against what came; null where nothing can be held against them. */
 export function againstPlan(record: SearchRecord): ChartPlan | null {
   const found = checks(record);
-  const all = [...found.foretold, ...found.unseen];
+  const all = [...found.first, ...found.unseen];
   if (all.length === 0) return null;
   const unit = costUnit(record);
   const ends = all.flatMap((p) => [
@@ -50,7 +50,7 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
               { x: high, y: high },
             ],
           },
-          cloud('first runs', found.foretold, unit, {
+          cloud('first runs', found.first, unit, {
             colour: seriesColour(0),
           }),
           cloud('truth of arms that never ran', found.unseen, unit, {
@@ -76,7 +76,7 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
           : null,
         quantity(p.came, unit),
         change(p.predicted / p.came),
-        at < found.foretold.length ? 'its first run' : 'the truth',
+        at < found.first.length ? 'its first run' : 'the truth',
       ]),
     },
   };
@@ -123,7 +123,7 @@ function againstTooltip(p: Against, unit: string): string {
   return `${p.arm}\npredicted ${quantity(p.predicted, unit)}${interval}\ncame ${quantity(p.came, unit)}`;
 }
 
-/** The leader's expected cost and the doubt that is left, over runs. */
+/** The leader's expected cost and the probability of a better arm, over runs. */
 export function progressPlan(record: SearchRecord): ChartPlan | null {
   const steps = progressSteps(record);
   if (steps.length === 0) return null;
@@ -131,14 +131,19 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
   const error = record.plan?.error ?? null;
   return {
     name: 'Progress',
-    summary: `${progressSummary(steps, unit)} Above: the leader's expected cost with its 90 % interval; below: the doubt that another is better${error === null ? '' : `, which may be ${percent(error)}`}.`,
+    summary: `${progressSummary(steps, unit)} Above: the leader's expected cost with its 90 % interval; below: the probability that another is better${error === null ? '' : `, which may be ${percent(error)}`}.`,
     panels: () => progressPanels(steps, error, unit),
     table: {
       caption: 'The leader after each block',
       columns: [
         { name: 'Runs', isNumber: true },
         { name: 'Leader' },
-        ...numberColumns('Expected', '90 % interval', 'Doubt', 'True regret'),
+        ...numberColumns(
+          'Expected',
+          '90 % interval',
+          'A better one',
+          'True regret',
+        ),
       ],
       rows: steps.map((s) => [
         s.runs,
@@ -147,7 +152,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
         s.low !== null && s.high !== null
           ? `${quantity(s.low, unit)} to ${quantity(s.high, unit)}`
           : null,
-        s.doubt === null ? null : percent(s.doubt),
+        s.better === null ? null : percent(s.better),
         s.regret === null ? null : percent(s.regret),
       ]),
     },
@@ -190,7 +195,7 @@ function progressPanels(
       height: 80,
       x,
       y: {
-        title: 'doubt that another is better',
+        title: 'probability that another is better',
         ends: [0, 1.05],
         label: (share) => percent(share, 0),
       },
@@ -206,7 +211,7 @@ function progressPanels(
           colour: seriesColour(1),
           points: steps.map((s) => ({
             x: s.runs,
-            y: s.doubt,
+            y: s.better,
             tooltip: stepTooltip(s, unit),
           })),
         },
@@ -216,8 +221,9 @@ function progressPanels(
 }
 
 function stepTooltip(step: Step, unit: string): string {
-  const doubt = step.doubt === null ? '' : `\ndoubt ${percent(step.doubt)}`;
-  return `after ${step.runs} runs ${step.leader}\n${quantity(step.predicted, unit)}${doubt}`;
+  const better =
+    step.better === null ? '' : `\na better one: ${percent(step.better)}`;
+  return `after ${step.runs} runs ${step.leader}\n${quantity(step.predicted, unit)}${better}`;
 }
 
 /** What the model says that the cost depends on. */

@@ -34,7 +34,7 @@ const SEARCH: SearchRecord = {
       high: 2.1,
       runs: 3,
       measured: { value: 2 },
-      foretold: null,
+      first_prediction: null,
     },
     {
       arm: 'x @ 4 threads',
@@ -43,7 +43,7 @@ const SEARCH: SearchRecord = {
       high: 1.1,
       runs: 1,
       measured: { value: 1 },
-      foretold: { predicted: 1.2, low: 1, high: 1.4, measured: 1.5 },
+      first_prediction: { predicted: 1.2, low: 1, high: 1.4, measured: 1.5 },
     },
     {
       arm: 'y',
@@ -52,7 +52,7 @@ const SEARCH: SearchRecord = {
       high: 4,
       runs: 0,
       measured: null,
-      foretold: null,
+      first_prediction: null,
       truth: 3.5,
     },
   ],
@@ -61,7 +61,7 @@ const SEARCH: SearchRecord = {
 
 test('a prediction is held against what it had not seen', () => {
   const found = checks(SEARCH);
-  expect(found.foretold).toEqual([
+  expect(found.first).toEqual([
     { arm: 'x @ 4 threads', predicted: 1.2, low: 1, high: 1.4, came: 1.5 },
   ]);
   expect(found.unseen).toEqual([

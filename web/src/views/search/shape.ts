@@ -16,20 +16,20 @@ export interface Against {
 
 export interface Checks {
   /** Predicted before an arm's first run, and what that run measured. */
-  foretold: Against[];
+  first: Against[];
   /** Expected of arms that never ran, and their truth on a simulated machine. */
   unseen: Against[];
 }
 
 /** Predictions that can be held against something that they had not seen. */
 export function checks(record: SearchRecord): Checks {
-  const found: Checks = { foretold: [], unseen: [] };
+  const found: Checks = { first: [], unseen: [] };
   const ends = (low: unknown, high: unknown): Pick<Against, 'low' | 'high'> =>
     positive(low) && positive(high) ? { low, high } : { low: null, high: null };
   for (const p of record.predictions ?? []) {
-    const before = p.foretold;
+    const before = p.first_prediction;
     if (positive(before?.predicted) && positive(before.measured)) {
-      found.foretold.push({
+      found.first.push({
         arm: p.arm ?? '',
         predicted: before.predicted,
         ...ends(before.low, before.high),
@@ -73,7 +73,7 @@ export function checksSummary(found: Checks): string {
       : '';
   };
   return [
-    shown(found.foretold, 'first runs'),
+    shown(found.first, 'first runs'),
     shown(found.unseen, 'true costs of arms that never ran'),
   ]
     .filter(Boolean)
@@ -153,7 +153,7 @@ export interface Step {
   predicted: number;
   low: number | null;
   high: number | null;
-  doubt: number | null;
+  better: number | null;
   regret: number | null;
 }
 
@@ -168,7 +168,9 @@ export function progressSteps(record: SearchRecord): Step[] {
             predicted: p.predicted,
             low: finite(p.low) ? p.low : null,
             high: finite(p.high) ? p.high : null,
-            doubt: finite(p.doubt) ? p.doubt : null,
+            better: finite(p.probability_of_better)
+              ? p.probability_of_better
+              : null,
             regret: finite(p.true_regret) ? p.true_regret : null,
           },
         ]
@@ -180,9 +182,9 @@ export function progressSummary(steps: readonly Step[], unit: string): string {
   const last = steps.at(-1);
   if (!last) return '';
   const better =
-    last.doubt === null
+    last.better === null
       ? ''
-      : `; probability of a better one ${percent(last.doubt)}`;
+      : `; probability of a better one ${percent(last.better)}`;
   return `After ${count(last.runs, 'run')} ${last.leader} leads, expected at ${quantity(last.predicted, unit)}${better}. ${count(new Set(steps.map((s) => s.leader)).size, 'leader')} in all.`;
 }
 

@@ -198,7 +198,7 @@ function methodPart(record: SearchRecord): HTMLElement {
       [
         'Model',
         model?.judgement
-          ? `${model.judgement}${typeof model.foretold_error === 'number' ? `; first runs missed their predictions by ${percent(model.foretold_error)} (median)` : ''}`
+          ? `${model.judgement}${typeof model.prediction_error === 'number' ? `; first runs missed their predictions by ${percent(model.prediction_error)} (median)` : ''}`
           : null,
       ],
       [

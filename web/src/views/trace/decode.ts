@@ -119,7 +119,7 @@ function fromObjects(list: readonly SliceRecord[]): Slices {
     slices.length[at] = slice.length_s * 1e9;
     slices.cpu[at] = slice.cpu;
     slices.thread[at] = place(threads, slices.threads, slice.thread);
-    slices.end[at] = place(ends, slices.ends, slice.end ?? 'untold');
+    slices.end[at] = place(ends, slices.ends, slice.end ?? 'unreported');
   });
   return slices;
 }

@@ -22,7 +22,7 @@ export function describe(
     return `${where}: ${emptyWords(scene, rows, lanes, row, time)}.`;
   const slices = scene.slices!;
   const from = lanes.origin[at]!;
-  const end = slices.ends[slices.end[from]!] ?? 'untold';
+  const end = slices.ends[slices.end[from]!] ?? 'unreported';
   const who =
     rows === 'cpus'
       ? scene.threadName(slices.thread[from]!)
@@ -34,7 +34,7 @@ const END_WORDS: Readonly<Record<string, string>> = {
   blocked: 'waiting for something',
   preempted: 'preempted',
   ended: 'ended',
-  untold: 'still there, or unknown',
+  unreported: 'still there, or unknown',
 };
 
 export const CAUSE_WORDS: Readonly<Record<string, string>> = {
@@ -44,7 +44,7 @@ export const CAUSE_WORDS: Readonly<Record<string, string>> = {
   own_threads: 'a thread of the same program ran there',
   starting: 'the idle CPU was waking up',
   throttled: 'a quota on CPU time was used up',
-  untold: 'reason unknown',
+  unreported: 'reason unknown',
 };
 
 /** A time with enough digits to find it again. */
@@ -75,7 +75,7 @@ function emptyWords(
   const wait = waitAt(scene, scene.slices!.threads[scene.threads[row]!]!, time);
   if (wait !== null) {
     const waits = scene.waits!;
-    const cause = waits.causes[waits.cause[wait]!] ?? 'untold';
+    const cause = waits.causes[waits.cause[wait]!] ?? 'unreported';
     return `queued on CPU ${waits.place[wait]} for ${seconds(waits.length[wait]! * 1e-9)}, ${CAUSE_WORDS[cause] ?? visible(cause)}`;
   }
   const next = firstAfter(lanes, row, time);

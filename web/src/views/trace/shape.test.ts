@@ -63,7 +63,7 @@ group('packed slices', () => {
       form: 'varint/1',
       count: 3,
       threads: [70, 90],
-      ends: ['blocked', 'preempted', 'ended', 'untold'],
+      ends: ['blocked', 'preempted', 'ended', 'unreported'],
       cpus: [{ cpu: 3, count: 3, bytes: bytes.base64() }],
     };
     const slices = slicesOf({ packed })!;
@@ -80,7 +80,7 @@ group('packed slices', () => {
       form: 'varint/1',
       count: 3,
       threads: [7, 9],
-      ends: ['blocked', 'preempted', 'ended', 'untold'],
+      ends: ['blocked', 'preempted', 'ended', 'unreported'],
       cpus: [{ cpu: 2, count: 3, bytes: 'BQoAAAMFZAEC' }],
     };
     const slices = slicesOf({ packed })!;

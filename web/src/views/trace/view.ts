@@ -93,7 +93,7 @@ function longest(scene: Scene, drawn: Timeline): HTMLElement | null {
     const place = scene.placeOf.get(waits.who[at]!);
     const name =
       place === undefined ? String(waits.who[at]) : scene.threadName(place);
-    const cause = waits.causes[waits.cause[at]!] ?? 'untold';
+    const cause = waits.causes[waits.cause[at]!] ?? 'unreported';
     const [start, length] = [waits.start[at]!, waits.length[at]!];
     const go = h(
       'button',

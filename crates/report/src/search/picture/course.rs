@@ -135,7 +135,7 @@ fn dots(
             shown(record, point.predicted),
             shown(record, point.low),
             shown(record, point.high),
-            percent(point.doubt)
+            percent(point.probability_of_better)
         );
         canvas.titled(&title, |canvas| {
             let class = if is_new { "dot" } else { "hollow" };
@@ -164,7 +164,11 @@ fn chances(canvas: &mut Canvas, area: Area, across: Axis, points: &[&ProgressPoi
         upright_right(canvas, area, regret, "regretword", percent);
         path(canvas, &along(regret, |p| p.true_regret), "regret");
     }
-    path(canvas, &along(chance, |p| Some(p.doubt)), "better");
+    path(
+        canvas,
+        &along(chance, |p| Some(p.probability_of_better)),
+        "better",
+    );
     canvas.rect(area, 0.0, "frame");
 }
 

@@ -92,7 +92,7 @@ fn ends(marks: &[Mark<'_>]) -> Option<(f64, f64)> {
     for mark in marks {
         values.push(mark.y);
         values.extend(mark.x);
-        if let Some(first) = &mark.arm.foretold {
+        if let Some(first) = &mark.arm.first_prediction {
             values.extend(drawable(first.predicted));
             values.extend(drawable(first.measured));
         }
@@ -130,7 +130,7 @@ impl Drawing<'_> {
         if mark.has_run || mark.x.is_some() {
             line(canvas, (x, low), (x, high), class);
         }
-        if let Some(first) = &mark.arm.foretold {
+        if let Some(first) = &mark.arm.first_prediction {
             let x = self.across.at(first.measured);
             let [low, high] = [first.low, first.high].map(|end| self.upwards.at(end));
             line(canvas, (x, low), (x, high), "whisker");
@@ -141,7 +141,7 @@ impl Drawing<'_> {
         let (x, y) = self.place(mark);
         let radius = self.radius;
         canvas.titled(&self.title(mark), |canvas| {
-            if let Some(first) = &mark.arm.foretold {
+            if let Some(first) = &mark.arm.first_prediction {
                 let at = (
                     self.across.at(first.measured),
                     self.upwards.at(first.predicted),

@@ -81,7 +81,7 @@ fn figures_without_sense_draw_a_picture_all_the_same() {
         record.progress[1].predicted = bad;
         record.progress[2].high = bad;
         record.progress[3].true_regret = Some(bad);
-        record.progress[4].doubt = bad;
+        record.progress[4].probability_of_better = bad;
         drawn(&record);
     }
 }
