@@ -1852,6 +1852,18 @@ export interface Finding {
   weight?: number | null;
 }
 
+/** What was expected of an arm before it was run. */
+export interface FirstPredictionRecord {
+  /** Upper end. */
+  high?: number | null;
+  /** Lower end of the 90 % interval for a single run. */
+  low?: number | null;
+  /** What its first run then cost. */
+  measured?: number | null;
+  /** Expected cost. */
+  predicted?: number | null;
+}
+
 /** A step's difference, taken apart. */
 export interface FleetAttribution {
   /** After, seconds per unit. */
@@ -2030,18 +2042,6 @@ export interface FleetStep {
   timeout_s?: number | null;
 }
 
-/** What was expected of an arm before it was run. */
-export interface ForetoldRecord {
-  /** Upper end. */
-  high?: number | null;
-  /** Lower end of the 90 % interval for a single run. */
-  low?: number | null;
-  /** What its first run then cost. */
-  measured?: number | null;
-  /** Expected cost. */
-  predicted?: number | null;
-}
-
 /** A function before and after. */
 export interface FunctionChangeRecord {
   /** Whose it is. */
@@ -2155,6 +2155,8 @@ export interface GatePlanRecord {
   budget_s?: number | null;
   /** Most pairs of runs per benchmark. */
   max_pairs?: number | null;
+  /** It went on until every benchmark was decided: no end was planned. */
+  open_ended?: boolean | null;
   /** How pairs count. */
   score?: BlockScore | null;
 }
@@ -2420,7 +2422,7 @@ export interface LoadedLatencyRecord {
 }
 
 /** Who caused a wait, or needless sharing. */
-export type LossCause = "scheduler" | "mask" | "other_processes" | "own_threads" | "starting" | "untold" | (string & {});
+export type LossCause = "scheduler" | "mask" | "other_processes" | "own_threads" | "starting" | "unreported" | (string & {});
 
 /** What the trace does not know. */
 export interface LostRecord {
@@ -2988,7 +2990,7 @@ export interface PredictedArm {
   /** The same as a change of the metric, in words. */
   change?: string | null;
   /** What was expected before the arm's first run, where it had one. */
-  foretold?: ForetoldRecord | null;
+  first_prediction?: FirstPredictionRecord | null;
   /** Upper end. */
   high?: number | null;
   /** Lower end of the 90 % interval of the cost over that of the bound arm with most runs, times the expected cost of that: how the machine's level wanders over hours is not in it. Of that arm the interval of its cost. */
@@ -3171,8 +3173,6 @@ export interface ProfileThread {
 
 /** Who led when. */
 export interface ProgressPoint {
-  /** Probability that some arm beats it by more than the indifference zone. */
-  doubt?: number | null;
   /** What taking it is expected to lose to the best of all, as a share of the best one's cost. */
   expected_loss?: number | null;
   /** Upper end. */
@@ -3183,6 +3183,8 @@ export interface ProgressPoint {
   low?: number | null;
   /** Its expected cost. */
   predicted?: number | null;
+  /** Probability that some arm beats it by more than the indifference zone. */
+  probability_of_better?: number | null;
   /** Runs so far, as `SearchRecord::runs_used` counts them. */
   runs?: number | null;
   /** On a simulated machine: the leader's true cost over the true best, minus 1. */
@@ -3524,14 +3526,14 @@ export interface SearchModelRecord {
   explained_sd?: number | null;
   /** What the program is sensitive to: effects on ln(cost) of one unit of a feature. */
   features?: FeatureRecord[] | null;
-  /** Median error of predictions made before an arm's first run, as a share; `null` with fewer than three. */
-  foretold_error?: number | null;
   /** Factor by which variances were widened because first runs of arms missed their predictions; 1 where they did not. */
   inflation?: number | null;
   /** What predictions were worth. */
   judgement?: ModelJudgement | null;
   /** Standard deviation of ln(cost) from run to run. */
   noise_sd?: number | null;
+  /** Median error of predictions made before an arm's first run, as a share; `null` with fewer than three. */
+  prediction_error?: number | null;
   /** Standard deviation of what they do not, placement by placement. */
   unexplained_sd?: number | null;
 }
@@ -3712,7 +3714,7 @@ export interface SkippedFile {
 }
 
 /** How a slice ended. */
-export type SliceEnd = "blocked" | "preempted" | "ended" | "untold" | (string & {});
+export type SliceEnd = "blocked" | "preempted" | "ended" | "unreported" | (string & {});
 
 /** A thread on a CPU from one switch to the next. */
 export interface SliceRecord {

@@ -63,6 +63,7 @@ fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resu
     let mut machine = open_machine(global, seed, false)?;
     let (topology, _) = machine.topology()?;
     let (id, started) = plan::name_and_time();
+    let has_other_end = args.open_ended || args.max_pairs.is_some();
     let plan = GatePlan {
         base: base.record,
         head: head.record,
@@ -70,10 +71,9 @@ fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resu
         benchmarks,
         place: place.realise(&topology).context("--place")?,
         alpha: ALPHA,
-        budget: args
-            .budget
-            .or_else(|| args.max_pairs.is_none().then_some(USUAL_BUDGET)),
+        budget: args.budget.or((!has_other_end).then_some(USUAL_BUDGET)),
         max_pairs: args.max_pairs,
+        is_open_ended: args.open_ended,
         score: Score::default(),
         seed,
         id,

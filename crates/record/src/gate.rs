@@ -83,6 +83,9 @@ pub struct GatePlanRecord {
     pub budget_s: Option<f64>,
     /// Most pairs of runs per benchmark.
     pub max_pairs: Option<usize>,
+    /// It went on until every benchmark was decided: no end was planned.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open_ended: bool,
     /// How pairs count.
     pub score: BlockScore,
 }

@@ -51,13 +51,17 @@ pub struct GateArgs {
     /// Run no build command: both folders hold builds already
     #[arg(long, help_heading = "What is compared")]
     pub no_build: bool,
-    /// Time for the runs, without building [default: 10m, unless --max-pairs is
-    /// given]
+    /// Time for the runs, without building [default: 10m, unless --max-pairs or
+    /// --open-ended is given]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Effort")]
     pub budget: Option<Duration>,
     /// Most pairs of runs per benchmark
     #[arg(long, short = 'r', value_name = "N", value_parser = parse_count, help_heading = "Effort")]
     pub max_pairs: Option<usize>,
+    /// Go on until every benchmark is decided, however long it takes; --budget
+    /// and --max-pairs may end it before, and so may Ctrl-C
+    #[arg(long, help_heading = "Effort")]
+    pub open_ended: bool,
     /// Smallest slow-down of interest [default: the suite's, else 1%]
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, help_heading = "Effort")]
     pub min_effect: Option<f64>,

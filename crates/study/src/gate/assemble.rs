@@ -29,6 +29,7 @@ pub(super) fn opening(plan: &GatePlan, host: HostRecord) -> GateRecord {
             alpha: plan.alpha,
             budget_s: plan.budget.map(|budget| budget.as_secs_f64()),
             max_pairs: plan.max_pairs,
+            open_ended: plan.is_open_ended,
             score: plan.score.into(),
         },
         benchmarks: plan.benchmarks.iter().map(not_measured).collect(),

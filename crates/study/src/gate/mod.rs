@@ -41,6 +41,9 @@ pub struct GatePlan {
     pub budget: Option<Duration>,
     /// Most pairs of runs per benchmark.
     pub max_pairs: Option<usize>,
+    /// Spend the error so that some is left at every look, however many there
+    /// are: no end is planned, though budget and pairs may set one.
+    pub is_open_ended: bool,
     /// How pairs count.
     pub score: Score,
     /// Seed of the order of runs.
@@ -81,7 +84,7 @@ impl PlannedBenchmark {
 
     fn question(&self, plan: &GatePlan) -> Question {
         Question {
-            is_open_ended: false,
+            is_open_ended: plan.is_open_ended,
             judge: Judge::Typical,
             score: plan.score,
             alpha: plan.alpha,

@@ -57,6 +57,7 @@ fn plan(benchmarks: Vec<PlannedBenchmark>, budget_s: u64, seed: u64) -> GatePlan
         alpha: 0.05,
         budget: Some(Duration::from_secs(budget_s)),
         max_pairs: None,
+        is_open_ended: false,
         score: Score::default(),
         seed,
         id: "gate".to_owned(),
@@ -183,6 +184,23 @@ fn the_most_pairs_that_were_allowed_are_not_exceeded() {
     let record = run(&plan, &mut machine, &mut Unwatched).unwrap();
     assert_eq!(record.stopped, Some(Stopped::Runs));
     assert!(record.benchmarks.iter().all(|b| b.pairs.len() == 7));
+}
+
+#[test]
+fn an_open_ended_gate_goes_on_until_all_is_decided() {
+    let mut alarms = 0;
+    for seed in 0..40 {
+        let mut machine = SimulatedMachine::from_text("test", MACHINE, seed).unwrap();
+        let mut plan = plan(["same", "other", "slow"].map(planned).to_vec(), 0, seed);
+        (plan.budget, plan.is_open_ended) = (None, true);
+        let record = run(&plan, &mut machine, &mut Unwatched).unwrap();
+        assert_eq!(record.stopped, Some(Stopped::Precision));
+        assert_eq!(*outcome(&record, "slow"), GateOutcome::Slower, "{seed}");
+        let is_alarm = |name| *outcome(&record, name) != GateOutcome::Passed;
+        alarms += usize::from(is_alarm("same") || is_alarm("other"));
+    }
+    // One gate in twenty may call something slower or faster that is not.
+    assert!(alarms <= 4, "{alarms}");
 }
 
 /// A gate between two commits, in which the head's benchmark is one of these.

@@ -360,6 +360,7 @@ function methodPart(record: GateRecord): HTMLElement {
           : null,
       ],
       limitFact(plan?.max_pairs, 'pairs a benchmark', plan?.budget_s),
+      ['Open-ended', plan?.open_ended ? 'on until all is decided' : null],
       endFact(record.stopped),
       ['Command', shellWords(texts(record.argv))],
       ...runFacts(record),
