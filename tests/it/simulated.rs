@@ -128,6 +128,43 @@ fn more_threads_and_fewer_are_set_by_the_environment() {
     assert!(few > 3.0 * many, "{few} {many}");
 }
 
+/// Tried on a make that had nothing to do (2 ms): one-core was called slower in
+/// one comparison and recommended in the next two.
+#[test]
+fn no_placement_is_recommended_for_what_is_mostly_start_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.toml");
+    let recommended = |base_s: &str| {
+        let text = format!(
+            "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = {base_s}\n[effects]\n\"cpu:0\" = 0.8\n[noise]\nsd = 0.01\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let machine = format!("sim:{}", file.display());
+        let line = [
+            "compare",
+            "--machine",
+            &machine,
+            "--seed",
+            "1",
+            "--max-runs",
+            "20",
+        ];
+        let places = [
+            "--place",
+            "os-default",
+            "--place",
+            "cpu:0",
+            "--format",
+            "json",
+        ];
+        let record = json(&[&line[..], &places, &["--", "prog"]].concat());
+        assert_eq!(record["best"], "cpu:0", "{record}");
+        !record["verdict"]["commands"].as_array().unwrap().is_empty()
+    };
+    assert!(recommended("0.05"));
+    assert!(!recommended("0.003"));
+}
+
 /// Waiting that others cause drowns a difference of 3 % in wall time; CPU time
 /// shows it, and the comparison says so.
 #[test]

@@ -407,6 +407,14 @@ fn withheld_advice(record: &Comparison, best: Option<usize>) -> Option<String> {
                 .to_owned(),
         );
     }
+    // Where the starting program's pages and its parent are decides, and that
+    // changes from one minute to the next.
+    if findings::short_run_s(record).is_some() {
+        return Some(
+            "No placement is recommended for runs that are mostly process start-up: give the command more work per run."
+                .to_owned(),
+        );
+    }
     let busy = findings::foreign_cpus(record)?;
     let cpus = record.host.counts.cpus.max(1) as f64;
     (busy > BUSY_SHARE * cpus).then(|| {

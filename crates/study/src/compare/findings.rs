@@ -378,10 +378,16 @@ fn outliers(record: &Comparison) -> Option<Finding> {
     })
 }
 
-fn short_runs(record: &Comparison) -> Option<Finding> {
+/// Wall-clock time of a typical run, seconds, where that is mostly process
+/// start-up.
+pub(crate) fn short_run_s(record: &Comparison) -> Option<f64> {
     let walls: Vec<f64> = all_runs(record).map(|run| run.wall_s).collect();
     let typical = quantile(&walls, 0.5);
-    (typical < SHORT_RUN_S && record.metric.name == "wall").then(|| {
+    (typical < SHORT_RUN_S && record.metric.name == "wall").then_some(typical)
+}
+
+fn short_runs(record: &Comparison) -> Option<Finding> {
+    short_run_s(record).map(|typical| {
         Finding::new(
             "short_runs",
             Severity::Warning,
