@@ -6,6 +6,7 @@
 //! again alone.
 
 mod aa;
+mod answers;
 mod binding;
 mod build;
 mod discovery;
@@ -54,11 +55,12 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 27] = [
+const BENCHMARKS: [(&str, Benchmark); 28] = [
     ("method", method::run),
     ("aa", aa::run),
     ("gates", gates::run),
     ("noise", noise::run),
+    ("answers", answers::run),
     ("harness", harness::run),
     ("topology", topology::run),
     ("wiring", wiring::run),
