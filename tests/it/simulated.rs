@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use crate::support::{json, root, run, texts};
 
 /// The example descriptions.
@@ -128,41 +130,49 @@ fn more_threads_and_fewer_are_set_by_the_environment() {
     assert!(few > 3.0 * many, "{few} {many}");
 }
 
+/// Tried on bzip2: a gain of 0.9 % was sure, and was recommended although 1 % had
+/// been called the least of interest.
+#[test]
+fn no_placement_is_recommended_for_less_than_is_of_interest() {
+    let advice = |effect: &str| {
+        let record = recommendation("0.05", effect);
+        (record["best"].clone(), has_commands(&record))
+    };
+    assert_eq!(advice("0.97"), ("cpu:0".into(), true));
+    assert_eq!(advice("0.992"), ("cpu:0".into(), false));
+}
+
 /// Tried on a make that had nothing to do (2 ms): one-core was called slower in
 /// one comparison and recommended in the next two.
 #[test]
 fn no_placement_is_recommended_for_what_is_mostly_start_up() {
+    let is_recommended = |base_s: &str| {
+        let record = recommendation(base_s, "0.8");
+        assert_eq!(record["best"], "cpu:0", "{record}");
+        has_commands(&record)
+    };
+    assert!(is_recommended("0.05"));
+    assert!(!is_recommended("0.003"));
+}
+
+fn has_commands(record: &Value) -> bool {
+    !record["verdict"]["commands"].as_array().unwrap().is_empty()
+}
+
+/// The record of a comparison of two placements, of which the second takes so
+/// many times the first's time.
+fn recommendation(base_s: &str, effect: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("m.toml");
-    let recommended = |base_s: &str| {
-        let text = format!(
-            "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = {base_s}\n[effects]\n\"cpu:0\" = 0.8\n[noise]\nsd = 0.01\n"
-        );
-        std::fs::write(&file, text).unwrap();
-        let machine = format!("sim:{}", file.display());
-        let line = [
-            "compare",
-            "--machine",
-            &machine,
-            "--seed",
-            "1",
-            "--max-runs",
-            "20",
-        ];
-        let places = [
-            "--place",
-            "os-default",
-            "--place",
-            "cpu:0",
-            "--format",
-            "json",
-        ];
-        let record = json(&[&line[..], &places, &["--", "prog"]].concat());
-        assert_eq!(record["best"], "cpu:0", "{record}");
-        !record["verdict"]["commands"].as_array().unwrap().is_empty()
-    };
-    assert!(recommended("0.05"));
-    assert!(!recommended("0.003"));
+    let text = format!(
+        "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = {base_s}\n[effects]\n\"cpu:0\" = {effect}\n[noise]\nsd = 0.005\n"
+    );
+    std::fs::write(&file, text).unwrap();
+    let machine = format!("sim:{}", file.display());
+    let line = ["compare", "--machine", &machine, "--seed", "1"];
+    let effort = ["--max-runs", "60", "--format", "json"];
+    let places = ["--place", "os-default", "--place", "cpu:0", "--", "prog"];
+    json(&[&line[..], &effort, &places].concat())
 }
 
 /// Waiting that others cause drowns a difference of 3 % in wall time; CPU time

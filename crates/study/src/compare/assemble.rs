@@ -1,6 +1,7 @@
 //! Puts the record together: at the start from the plan, at the end from what
 //! the engine found.
 
+use super::advice;
 use super::findings;
 use super::outcome::ArmState;
 use super::parts;
@@ -18,7 +19,7 @@ use pinwise_record::{
 use pinwise_stats::caveats::{Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
-use pinwise_stats::verdict::{self, Basis, ComparisonOutcome, Setting, Words};
+use pinwise_stats::verdict::{self, Basis, ComparisonOutcome, Setting};
 use pinwise_topology::Topology;
 use pinwise_workload::{Better, Workload};
 
@@ -339,17 +340,7 @@ fn conclude(
         ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
     };
     record.best = best.map(|arm| plan.arms[arm].name.clone());
-    let advice = withheld_advice(record, best)
-        .or_else(|| caveat_advice(outcome, &choice, setting))
-        .or_else(|| {
-            advice(
-                record,
-                plan,
-                outcome,
-                best,
-                verdict::prices(&choice, setting, plan.effort()),
-            )
-        });
+    let advice = advice::of(record, plan, outcome, best, (&choice, setting));
     let commands = match (&advice, best) {
         (None, Some(arm)) => record.commands_of(&record.arms[arm]),
         _ => Vec::new(),
@@ -371,12 +362,6 @@ fn conclude(
     };
 }
 
-/// More time settles nothing where something else speaks against a verdict.
-fn caveat_advice(outcome: ComparisonOutcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
-    verdict::withheld(look, setting).filter(|_| outcome == ComparisonOutcome::Undecided)?;
-    Some("See the findings for what would settle it.".to_owned())
-}
-
 /// What there is to choose from: a placebo proves the method, it is no choice.
 fn without_placebo(look: &Look, placebo: Option<usize>, baseline: usize) -> Look {
     let mut choice = look.clone();
@@ -388,90 +373,6 @@ fn without_placebo(look: &Look, placebo: Option<usize>, baseline: usize) -> Look
         choice.winner = baseline;
     }
     choice
-}
-
-/// Others using more of the machine than this make a placement an answer to
-/// them, not to the program.
-const BUSY_SHARE: f64 = 0.2;
-
-/// A placement is not recommended for what may be the neighbours' doing.
-fn withheld_advice(record: &Comparison, best: Option<usize>) -> Option<String> {
-    let arm = &record.arms[best?];
-    if arm.placement.kind == PlacementKind::OsDefault {
-        return None;
-    }
-    let contrasts = || record.contrasts.iter();
-    if contrasts().any(|c| c.arm == arm.name && c.depends_on_load) {
-        return Some(
-            "No placement is recommended: the difference depends on what else runs. Compare under the load that matters, or on a quiet machine."
-                .to_owned(),
-        );
-    }
-    // Where the starting program's pages and its parent are decides, and that
-    // changes from one minute to the next.
-    if findings::short_run_s(record).is_some() {
-        return Some(
-            "No placement is recommended for runs that are mostly process start-up: give the command more work per run."
-                .to_owned(),
-        );
-    }
-    let busy = findings::foreign_cpus(record)?;
-    let cpus = record.host.counts.cpus.max(1) as f64;
-    (busy > BUSY_SHARE * cpus).then(|| {
-        format!(
-            "No placement is recommended while others use {busy:.1} of {cpus} CPUs: compare again when they do not, or when the program will have to live with them."
-        )
-    })
-}
-
-/// What to do, unless it is to run the best arm's commands.
-fn advice(
-    record: &Comparison,
-    plan: &ComparePlan,
-    outcome: ComparisonOutcome,
-    best: Option<usize>,
-    prices: Option<verdict::Prices>,
-) -> Option<String> {
-    let text = match (outcome, best) {
-        (ComparisonOutcome::Best(_), Some(arm)) => {
-            let arm = &plan.arms[arm];
-            if arm.is_default {
-                "Change nothing.".to_owned()
-            } else if arm.workload.recipe.is_some()
-                && arm.place.placement.wish == Wish::OsDefault
-                && arm.place.memory.is_none()
-            {
-                format!("Choose {}.", arm.name)
-            } else {
-                return None;
-            }
-        }
-        (ComparisonOutcome::LeaveAlone, _) => "Change nothing.".to_owned(),
-        (ComparisonOutcome::Same, _) if words(&plan.metric) == Words::SPEED => {
-            "Speed does not decide: choose by other criteria.".to_owned()
-        }
-        (ComparisonOutcome::Same, _) => {
-            "This metric does not decide: choose by other criteria.".to_owned()
-        }
-        _ => match prices {
-            Some(prices) => {
-                let tail = match prices.is_first {
-                    true => "",
-                    false => "; or accept a larger smallest effect (--min-effect)",
-                };
-                let more = match record.stopped {
-                    // More time would end it there again.
-                    Some(Stopped::Precision) if plan.tuning.precision.is_some() => {
-                        "a smaller --precision"
-                    }
-                    _ => plan.more_effort(),
-                };
-                format!("Give it {more}: {}{tail}.", prices.text)
-            }
-            None => "A verdict takes more than an hour here. Make the machine quieter (pinwise doctor says how), or accept a larger smallest effect (--min-effect).".to_owned(),
-        },
-    };
-    Some(text)
 }
 
 fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {

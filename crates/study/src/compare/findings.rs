@@ -54,7 +54,7 @@ pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) ->
             .flat_map(|contrast| caveats::of_contrast(contrast, record)),
     );
     let contrasts = record.contrasts.iter();
-    let of_parts = [parts::finding, parts::of_waiting];
+    let of_parts = [parts::of_cpu_time, parts::of_waiting];
     findings
         .extend(contrasts.flat_map(|c| of_parts.iter().filter_map(move |check| check(c, record))));
     findings.extend(invalid_arms(record));

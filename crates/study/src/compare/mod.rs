@@ -7,6 +7,7 @@
 //! shown before the next one starts. Printing and storing are the observers'
 //! business; nothing here knows a terminal or a file.
 
+mod advice;
 mod assemble;
 mod budget;
 mod caveats;

@@ -69,7 +69,7 @@ fn confirmed(runs: &[RunRecord]) -> impl Iterator<Item = &RunRecord> {
 }
 
 /// CPU time may be known where wall time is not: waiting made the noise.
-pub(super) fn finding(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
+pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Option<Finding> {
     let (part, rest) = (
         contrast.cpu_time.as_ref()?,
         contrast.wall_per_cpu_time.as_ref()?,
