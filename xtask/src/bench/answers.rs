@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::Setting;
-use super::process::Group;
+use super::process::{BUSY, Group};
 
 /// Of each comparison.
 const BUDGET: Duration = Duration::from_secs(20);
@@ -18,7 +18,6 @@ const BUDGET: Duration = Duration::from_secs(20);
 const TIMES: usize = 3;
 /// How many busy processes run beside the comparisons: those alone, those not.
 const LOADS: [usize; 2] = [0, 1];
-const BUSY: &str = "while :; do :; done";
 
 /// A program: its name, what makes its files, and what runs it; both for `sh`.
 struct Program {
@@ -129,13 +128,9 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
         sh(program.setup, setting.folder.path())
             .with_context(|| format!("setting up {}", program.name))?;
         let answers = program.answers(setting)?;
-        let _ = writeln!(
-            rows,
-            "| {} | {} |",
-            program.name,
-            cells(&answers).join(" | ")
-        );
-        eprintln!("xtask: {}: {}", program.name, cells(&answers).join(" | "));
+        let row = format!("| {} | {} |", program.name, cells(&answers).join(" | "));
+        eprintln!("xtask: {row}");
+        let _ = writeln!(rows, "{row}");
         all.push(answers);
     }
     Ok(section(&rows, &all))
@@ -143,7 +138,6 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
 
 fn section(rows: &str, all: &[Vec<Answer>]) -> String {
     let answers = || all.iter().flatten();
-    let longest = answers().map(|a| a.taken.as_secs_f64()).fold(0.0, f64::max);
     let contradicted = all.iter().filter(|answers| are_contradictory(answers));
     let recommended = answers().filter(|answer| answer.recommends.is_some());
     format!(
@@ -159,13 +153,13 @@ another of the same program, under whichever load, calls slower.
 |---|---|---|---|---|
 {rows}
 Of {} answers {} recommend a command, of {} programs {} contradict one; the longest
-comparison took {:.0} % of its budget.
+comparison took {} of its budget.
 ",
         answers().count(),
         recommended.count(),
         all.len(),
         contradicted.count(),
-        100.0 * longest / BUDGET.as_secs_f64(),
+        longest(answers()),
         budget = format_args!("{}s", BUDGET.as_secs()),
     )
 }
@@ -176,8 +170,9 @@ struct Answer {
     load: usize,
     taken: Duration,
     recommends: Option<String>,
-    /// Arms with their verdicts, and these in words.
-    verdicts: Vec<(String, String)>,
+    /// Arms that are called slower.
+    slower: Vec<String>,
+    /// What is said of the first arm.
     text: String,
 }
 
@@ -219,44 +214,45 @@ impl Answer {
         let best = record["best"].as_str().map(str::to_owned);
         let recommends = best.filter(|_| !commands.is_empty());
         let contrasts = record["contrasts"].as_array()?;
-        let mut verdicts = Vec::new();
-        let mut said = Vec::new();
-        for contrast in contrasts {
-            let text = |name: &str| contrast[name].as_str().map(str::to_owned);
-            let (arm, verdict) = (text("arm")?, text("verdict")?);
-            let effect = &contrast["effect"];
-            let change = effect["text"].as_str().unwrap_or("?");
-            let is_used = recommends.as_deref() == Some(arm.as_str());
-            let used = if is_used { ", use" } else { "" };
-            let interval = match effect["interval"].as_str() {
-                None | Some("") => "too few runs",
-                Some(interval) => interval,
-            };
-            said.push(format!("{verdict} {change} ({interval}){used}"));
-            verdicts.push((arm, verdict));
-        }
-        if said.is_empty() {
-            said.push(record["verdict"]["sentence"].as_str()?.to_owned());
-        }
+        let text = |contrast: &Value, name: &str| contrast[name].as_str().map(str::to_owned);
+        let slower = contrasts.iter().filter(|c| c["verdict"] == "slower");
+        let slower = slower.filter_map(|c| text(c, "arm")).collect();
+        let said = match contrasts.first() {
+            None => text(&record["verdict"], "sentence")?,
+            Some(contrast) => {
+                let effect = &contrast["effect"];
+                let used = match recommends == text(contrast, "arm") {
+                    true => ", use",
+                    false => "",
+                };
+                let interval = text(effect, "interval").filter(|text| !text.is_empty());
+                let interval = interval.unwrap_or_else(|| "too few runs".to_owned());
+                let (verdict, change) = (text(contrast, "verdict")?, text(effect, "text")?);
+                format!("{verdict} {change} ({interval}){used}")
+            }
+        };
         Some(Self {
             load,
             taken,
             recommends,
-            verdicts,
-            text: said.into_iter().next()?,
+            slower,
+            text: said,
         })
     }
 }
 
 fn are_contradictory(answers: &[Answer]) -> bool {
-    let recommended = answers.iter().filter_map(|a| a.recommends.as_ref());
-    let is_slower = |arm: &String| {
-        let verdicts = answers.iter().flat_map(|answer| &answer.verdicts);
-        verdicts
-            .clone()
-            .any(|(a, verdict)| a == arm && verdict == "slower")
-    };
-    recommended.into_iter().any(is_slower)
+    let mut recommended = answers
+        .iter()
+        .filter_map(|answer| answer.recommends.as_ref());
+    recommended.any(|arm| answers.iter().any(|answer| answer.slower.contains(arm)))
+}
+
+/// The share of its budget that the longest comparison took.
+fn longest<'a>(answers: impl Iterator<Item = &'a Answer>) -> String {
+    let longest = answers.map(|answer| answer.taken).max();
+    let share = longest.unwrap_or_default().div_duration_f64(BUDGET);
+    format!("{:.0} %", 100.0 * share)
 }
 
 fn cells(answers: &[Answer]) -> [String; 4] {
@@ -266,8 +262,6 @@ fn cells(answers: &[Answer]) -> [String; 4] {
             .collect::<Vec<&str>>()
             .join("<br>")
     };
-    let longest = answers.iter().map(|a| a.taken.as_secs_f64());
-    let longest = longest.fold(0.0, f64::max) / BUDGET.as_secs_f64();
     let contradicted = if are_contradictory(answers) {
         "yes"
     } else {
@@ -276,7 +270,7 @@ fn cells(answers: &[Answer]) -> [String; 4] {
     [
         of(LOADS[0]),
         of(LOADS[1]),
-        format!("{:.0} %", 100.0 * longest),
+        longest(answers.iter()),
         contradicted.to_owned(),
     ]
 }

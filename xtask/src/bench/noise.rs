@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::Setting;
-use super::process::{Group, Taken, measure, median};
+use super::process::{BUSY, Group, Taken, measure, median};
 
 /// Pairs of each kind under each load.
 const PAIRS: usize = 300;
@@ -23,7 +23,6 @@ const LOADS: [(&str, &[&str]); 4] = [
     ("two busy processes", &[BUSY, BUSY]),
     ("bursts of two, 0.3 of 0.8 s", &[BURSTS, BURSTS]),
 ];
-const BUSY: &str = "while :; do :; done";
 const BURSTS: &str = "while :; do timeout 0.3 sh -c 'while :; do :; done'; sleep 0.5; done";
 
 pub(super) fn run(_: &Setting) -> Result<String> {

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use super::Setting;
 use super::memory::{estimate, probe, probes};
-use super::process::{Group, median};
+use super::process::{BUSY, Group, median};
 use crate::programs::{cargo, find, step, target};
 
 /// Estimates of one run of a program; runs of the two take turns.
@@ -166,7 +166,7 @@ fn occupy() -> Result<Vec<Group>> {
     let mut busy = Vec::new();
     for cpu in 0..std::thread::available_parallelism()?.get() {
         let mut command = Command::new("taskset");
-        command.args(["-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"]);
+        command.args(["-c", &cpu.to_string(), "sh", "-c", BUSY]);
         busy.push(Group::start(&mut command)?);
     }
     std::thread::sleep(std::time::Duration::from_millis(500));

@@ -56,6 +56,9 @@ fn wait(pid: u32) -> Result<(i32, libc::rusage)> {
     Ok((status, usage))
 }
 
+/// What keeps a CPU busy, for `sh`.
+pub(super) const BUSY: &str = "while :; do :; done";
+
 /// Starts a command in a process group of its own, so that it can be signalled
 /// without us.
 pub(super) fn apart(command: &mut Command) -> &mut Command {
