@@ -874,6 +874,8 @@ export interface TopologyRecord {
   counts?: CountsRecord | null;
   /** All present CPUs. */
   cpus?: CpuRecord[] | null;
+  /** Devices on the PCI bus, by address. */
+  devices?: DeviceRecord[] | null;
   /** Kinds of CPU, slowest first; empty where all are alike. */
   kinds?: KindRecord[] | null;
   /** Names and versions. */
@@ -1642,6 +1644,33 @@ export interface CpuTimeRecord {
 
 /** How cycles were found. */
 export type CycleMethod = "pmu" | "add-chain" | (string & {});
+
+/** What a device is for. */
+export type DeviceClass = "gpu" | "display" | "network" | "storage" | "accelerator" | (string & {});
+
+/** A device on the PCI bus. */
+export interface DeviceRecord {
+  /** PCI address. */
+  address?: string | null;
+  /** Bridges and switches above it, outermost first, by PCI address. */
+  bridges?: string[] | null;
+  /** PCI base class and subclass in hexadecimal digits. */
+  class?: string | null;
+  /** Nearest CPUs, as a list; `null` where the system does not say. */
+  cpus?: string | null;
+  /** PCI ids of vendor and device, `10de:20b0`; `null` where unknown. */
+  ids?: string | null;
+  /** What it is sold as; `null` where nobody says. */
+  model?: string | null;
+  /** Names of users and drivers, the one for placements first; may be empty. */
+  names?: string[] | null;
+  /** NUMA node as the system reports it; `null` where it does not. */
+  numa_node?: number | null;
+  /** Root complex; `null` where unknown. */
+  root?: string | null;
+  /** What it is for. */
+  type?: DeviceClass | null;
+}
 
 /** One of both profiles. */
 export interface DiffSide {

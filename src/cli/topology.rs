@@ -42,7 +42,7 @@ pub(super) fn topology(
         ));
         return Ok(Exit::Done);
     }
-    let (topology, warnings) = match &args.from {
+    let (mut topology, warnings) = match &args.from {
         Some(path) => read_from(path)?,
         None => of_machine(global)?,
     };
@@ -52,6 +52,7 @@ pub(super) fn topology(
     if let Some(threads) = args.placements {
         return placements::placements(threads, &topology, terminal);
     }
+    linux::name_models(&mut topology);
     let record = TopologyRecord::new(&topology, &warnings);
     show(&topology, &record, terminal)?;
     Ok(Exit::Done)

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use pinwise_topology::{Capture, CpuSet, Topology};
+use pinwise_record::TopologyRecord;
+use pinwise_topology::{Capture, CpuSet, Device, Topology};
 
-use crate::support::{corpus, has_program, json, root, skipped};
+use crate::support::{corpus, has_program, json, root, skipped, unpacked};
 
 /// What an emulated machine was made of, by the name of its capture.
 const OWN: [(&str, [usize; 5]); 5] = [
@@ -85,6 +86,85 @@ fn the_interleaved_machine_is_the_same_machine() {
     assert_eq!(plain.shape_hash(), interleaved.shape_hash());
     assert_eq!(plain.cores[0].to_string(), "0-1");
     assert_eq!(interleaved.cores[0].to_string(), "0,4");
+}
+
+/// Devices that pinwise places by what their own files say, hwloc by their root
+/// complex or, where its tree has no room for their CPUs, nowhere.
+const OWN_PLACE: [(&str, &str, &str); 2] = [
+    ("32em64t-2n8c+1mic", "0000:00:02.0", "0-3"),
+    ("40intel64-4n10c+pci-conflicts", "0000:01:00.0", "0-3"),
+];
+
+/// A machine of `tests/data/devices`.
+fn machine_with_devices(name: &str) -> Topology {
+    let is_xml = root()
+        .join(format!("tests/data/devices/{name}.xml.xz"))
+        .exists();
+    let ending = if is_xml { "xml" } else { "capture" };
+    let text = String::from_utf8(unpacked(&format!("devices/{name}.{ending}.xz"))).unwrap();
+    match is_xml {
+        true => Topology::from_hwloc_xml(&text).unwrap().0,
+        false => Topology::from_capture(&Capture::from_text(&text).unwrap()).0,
+    }
+}
+
+#[test]
+fn devices_are_where_hwloc_says() {
+    let mut machines: BTreeMap<String, Topology> = BTreeMap::new();
+    let mut compared = 0;
+    let table = root().join("tests/data/devices/expected.csv");
+    for row in csv::Reader::from_path(table).unwrap().records() {
+        let row = row.unwrap();
+        let [name, address, hwloc] = [&row[0], &row[1], &row[2]];
+        let machine = machines
+            .entry(name.to_owned())
+            .or_insert_with(|| machine_with_devices(name));
+        let device = machine.device(address).unwrap();
+        let own = device.cpus.as_ref().unwrap_or(&machine.online).to_string();
+        let stated = OWN_PLACE
+            .iter()
+            .find(|(n, a, _)| (*n, *a) == (name, address));
+        let expected = stated.map_or(hwloc, |(.., own)| own);
+        assert_eq!(own, expected, "{name}: {address}");
+        compared += 1;
+    }
+    let known: usize = machines.values().map(|m| m.devices.len()).sum();
+    assert_eq!(compared, known, "hwloc lists as many");
+    assert_eq!((compared, machines.len()), (204, 18));
+}
+
+/// What pinwise writes hwloc reads, and pinwise reads the same devices again.
+#[test]
+fn devices_survive_an_export() {
+    for name in ["eas-tioga", "g4dnmetal", "nvidiaDGX2"] {
+        let machine = machine_with_devices(name);
+        let record = TopologyRecord::new(&machine, &[]);
+        assert_eq!(record.to_topology().devices, machine.devices, "{name}");
+        let xml = pinwise_report::topology_xml(&machine, &record);
+        let again = Topology::from_hwloc_xml(&xml).unwrap().0;
+        let places = |machine: &Topology| -> Vec<_> {
+            let place = |d: &Device| (d.address.clone(), d.cpus.clone(), d.bridges.clone());
+            machine.devices.iter().map(place).collect()
+        };
+        assert_eq!(places(&machine), places(&again), "{name}");
+        if !has_program("hwloc-calc") {
+            skipped("devices_survive_an_export", "hwloc-calc is not installed");
+            continue;
+        }
+        let file = tempfile::NamedTempFile::with_suffix(".xml").unwrap();
+        std::fs::write(file.path(), xml).unwrap();
+        for device in &machine.devices {
+            let output = Command::new("hwloc-calc")
+                .arg("-i")
+                .arg(file.path())
+                .args(["--taskset", &format!("pci={}", device.address)])
+                .output()
+                .unwrap();
+            let mask = String::from_utf8_lossy(&output.stdout);
+            let hwloc = CpuSet::parse_mask(mask.trim()).unwrap();
+            assert_eq!(Some(hwloc), device.cpus, "{name}: {}", device.address);
+        }
+    }
 }
 
 /// Where pinwise deliberately differs from hwloc's expected output.

@@ -24,6 +24,7 @@ mod comparison;
 mod conclusion;
 mod contrast;
 mod coverage;
+mod device;
 mod diff;
 mod finding;
 mod fleet;
@@ -80,6 +81,7 @@ pub use contrast::{
     ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord,
 };
 pub use coverage::{CoverageRecord, MoverRecord};
+pub use device::{DeviceClass, DeviceRecord};
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
 pub use fleet::{

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::device::DeviceRecord;
 use super::measured::{Agreement, Contradiction, Measured};
 use super::named::named;
 use pinwise_topology::{
@@ -38,6 +39,9 @@ pub struct TopologyRecord {
     pub numa_nodes: Vec<NodeRecord>,
     /// Kinds of CPU, slowest first; empty where all are alike.
     pub kinds: Vec<KindRecord>,
+    /// Devices on the PCI bus, by address.
+    #[serde(default)]
+    pub devices: Vec<DeviceRecord>,
     /// The same for machines of the same shape.
     pub shape_hash: String,
     /// What probes found; `null` unless measured.
@@ -224,6 +228,7 @@ impl TopologyRecord {
                     cpus: kind.cpus.to_string(),
                 })
                 .collect(),
+            devices: topology.devices.iter().map(DeviceRecord::new).collect(),
             shape_hash: format!("{:016x}", topology.shape_hash()),
             measured: None,
             contradictions: Vec::new(),
@@ -299,8 +304,16 @@ impl TopologyRecord {
                 cpus: quota.cpus,
                 source: quota.source.clone(),
             }),
+            devices: Vec::new(),
         };
-        Topology::from_facts(facts).0
+        let mut topology = Topology::from_facts(facts).0;
+        // They are as they were found; only their kinds may be a newer version's.
+        topology.devices = self
+            .devices
+            .iter()
+            .filter_map(DeviceRecord::to_device)
+            .collect();
+        topology
     }
 
     /// The name of the machine, as stores list it.

@@ -17,6 +17,7 @@
 mod bench;
 mod change;
 mod comparison;
+mod devices;
 mod diff;
 mod doctor;
 mod emission;

@@ -1,6 +1,7 @@
 //! The machine as text: a summary, the tree with equal parts folded, what is
 //! odd about it, and what was measured.
 
+use super::devices;
 use super::measured;
 use super::style::{Palette, cpu_noun, paragraph, visible};
 use pinwise_format::{round_bytes, trimmed};
@@ -21,6 +22,7 @@ pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) 
     text.push('\n');
     draw(&topology.tree(), topology, "", &mut text);
     text.push_str(&memory_only_nodes(record));
+    text.push_str(&devices::devices(record, palette));
     if !record.warnings.is_empty() {
         text.push_str(&format!(
             "\n{}\n",

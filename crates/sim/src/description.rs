@@ -14,7 +14,7 @@ use super::checker::{Checker, DescriptionError, read_text};
 use super::mechanism::{Assumed, Given, Scheduler};
 use super::noise::{NoiseParts, RawNoise};
 use super::performance::{Keys, Performance};
-use super::shape::{RawKind, Shape};
+use super::shape::{RawDevice, RawKind, Shape};
 use super::wiring::{Figures, Wiring};
 use super::workload::SimWorkload;
 use pinwise_topology::{CpuSet, Topology};
@@ -31,6 +31,9 @@ struct RawDescription {
     /// Kinds of CPU.
     #[serde(default)]
     kind: Vec<RawKind>,
+    /// Devices on the PCI bus.
+    #[serde(default)]
+    device: Vec<RawDevice>,
     /// What commands mean here, by program name; `default` for any other.
     #[serde(default)]
     workload: BTreeMap<String, SimWorkload>,
@@ -82,6 +85,7 @@ impl Description {
             allowed: None,
             offline: None,
             kind: Vec::new(),
+            device: Vec::new(),
             workload: BTreeMap::new(),
             effects: BTreeMap::new(),
             behaviour: BTreeMap::new(),
@@ -149,6 +153,7 @@ impl Checker<'_> {
             allowed: raw.allowed.as_deref(),
             offline: raw.offline.as_deref(),
             kinds: &raw.kind,
+            devices: &raw.device,
         };
         let (topology, speeds) = shape.build(self)?;
         let effects = self.effects("effects", &raw.effects, &topology)?;

@@ -5,7 +5,9 @@ use serde::Deserialize;
 
 use super::DescriptionError;
 use super::checker::Checker;
-use pinwise_topology::{CpuSet, Facts, KindFacts, Restriction, SyntheticError, Topology};
+use pinwise_topology::{
+    CpuSet, Device, DeviceKind, Facts, KindFacts, Restriction, SyntheticError, Topology,
+};
 
 /// Slowest and fastest kind, over each other.
 const LEAST_SPEED: f64 = 0.01;
@@ -23,6 +25,31 @@ pub(super) struct RawKind {
     speed: f64,
 }
 
+/// `[[device]]`: a device on the PCI bus.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawDevice {
+    /// What it is for.
+    #[serde(rename = "type")]
+    kind: RawDeviceKind,
+    /// What drivers call it; GPUs are `gpu0`, `gpu1` … in any case.
+    name: Option<String>,
+    /// The CPUs near it; nobody says without them.
+    cpus: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RawDeviceKind {
+    Gpu,
+    Network,
+    Storage,
+    Accelerator,
+}
+
+/// Root complexes have buses 0 to 255; a device is on each.
+const MOST_DEVICES: usize = 255;
+
 /// The keys that say which CPUs there are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape<'a> {
@@ -30,6 +57,7 @@ pub(super) struct Shape<'a> {
     pub(super) allowed: Option<&'a str>,
     pub(super) offline: Option<&'a str>,
     pub(super) kinds: &'a [RawKind],
+    pub(super) devices: &'a [RawDevice],
 }
 
 /// A synthetic topology without these CPUs.
@@ -72,7 +100,38 @@ impl Shape<'_> {
             });
         }
         let speeds = self.add_kinds(checker, &mut facts, &present, &online)?;
+        facts.devices = self.devices(checker, &present)?;
         Ok((Topology::from_facts(facts).0, speeds))
+    }
+
+    fn devices(
+        &self,
+        checker: &Checker<'_>,
+        present: &CpuSet,
+    ) -> Result<Vec<Device>, DescriptionError> {
+        if self.devices.len() > MOST_DEVICES {
+            let reason = format!("at most {MOST_DEVICES} devices can be described");
+            return Err(checker.bad("device", &reason));
+        }
+        let mut devices = Vec::new();
+        for (number, raw) in self.devices.iter().enumerate() {
+            let (class, kind) = match raw.kind {
+                RawDeviceKind::Gpu => (0x0302, DeviceKind::Gpu),
+                RawDeviceKind::Network => (0x0200, DeviceKind::Network),
+                RawDeviceKind::Storage => (0x0108, DeviceKind::Storage),
+                RawDeviceKind::Accelerator => (0x1200, DeviceKind::Accelerator),
+            };
+            let address = format!("0000:{:02x}:00.0", number + 1);
+            let Some(mut device) = Device::new(&address, class, None, None) else {
+                continue;
+            };
+            device.kind = kind;
+            device.names.extend(raw.name.clone());
+            let key = format!("device[{number}].cpus");
+            device.cpus = listed(checker, &key, raw.cpus.as_deref(), present)?;
+            devices.push(device);
+        }
+        Ok(devices)
     }
 
     fn add_kinds(

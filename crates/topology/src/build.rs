@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Cache, CacheType, Cpu, CpuKind, CpuSet, Identity, NumaNode, Quota, Restriction, Topology,
-    Warning,
+    Cache, CacheType, Cpu, CpuKind, CpuSet, Device, Identity, NumaNode, Quota, Restriction,
+    Topology, Warning, devices,
 };
 
 /// Linux has no more NUMA nodes (`MAX_NUMNODES` where it is largest). They may
@@ -67,6 +67,8 @@ pub struct Facts {
     pub allowed_nodes: Option<BTreeSet<usize>>,
     /// Limit on CPU time.
     pub quota: Option<Quota>,
+    /// Devices on the PCI bus, with what the system says of their place.
+    pub devices: Vec<Device>,
 }
 
 pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
@@ -88,6 +90,7 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
     let llcs = last_level_domains(&caches, &mut warnings);
     let numa_nodes = numa_nodes(&facts, &online, &mut warnings);
     let kinds = kinds(facts.kinds, &online);
+    let devices = devices::complete(facts.devices, &online, &numa_nodes, &mut warnings);
 
     let mut topology = Topology {
         identity: facts.identity,
@@ -102,6 +105,7 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
         allowed,
         quota: facts.quota,
         restrictions: facts.restrictions,
+        devices,
     };
     let homes = [&topology.cores, &topology.llcs, &topology.packages].map(|units| homes(units));
     topology.cpus = facts

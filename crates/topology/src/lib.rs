@@ -26,6 +26,7 @@ mod build;
 mod capture;
 mod cgroup;
 mod cpuset;
+pub mod devices;
 mod identity;
 mod rewire;
 mod synthetic;
@@ -38,6 +39,7 @@ pub use build::{CpuFacts, Facts, KindFacts, NodeFacts};
 pub use capture::{Capture, CaptureError};
 pub use cgroup::{Mount, mounts, wanted_files as wanted_cgroup_files};
 pub use cpuset::{CpuSet, CpuSetError};
+pub use devices::{Device, DeviceKind};
 pub use synthetic::SyntheticError;
 pub use tree::{Node, NodeKind, fnv1a};
 pub use units::Files;
@@ -217,6 +219,8 @@ pub struct Topology {
     pub quota: Option<Quota>,
     /// Why `allowed` is smaller than `online`.
     pub restrictions: Vec<Restriction>,
+    /// Devices on the PCI bus by address; empty where they were not read.
+    pub devices: Vec<Device>,
 }
 
 /// Something in the facts that cannot be right or could not be read, as a
@@ -291,6 +295,18 @@ impl Topology {
             .binary_search_by_key(&id, |cpu| cpu.id)
             .ok()
             .map(|index| &self.cpus[index])
+    }
+
+    /// The device that a name or a PCI address means ([`Device::is_called`]).
+    #[must_use]
+    pub fn device(&self, name: &str) -> Option<&Device> {
+        self.devices.iter().find(|device| device.is_called(name))
+    }
+
+    /// Names the models of devices that have none, from the text of `pci.ids`
+    /// (<https://pci-ids.ucw.cz>).
+    pub fn name_models(&mut self, ids: &str) {
+        devices::name_models(&mut self.devices, ids);
     }
 
     /// The units of a level as sets of online CPUs, by lowest CPU.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::{CpuFacts, Facts, KindFacts, NodeFacts};
-use super::{Cache, CacheType, Capture, CpuSet, Restriction, Warning, cgroup, identity};
+use super::{Cache, CacheType, Capture, CpuSet, Restriction, Warning, cgroup, devices, identity};
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
@@ -35,6 +35,7 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
         restrictions: limits.restrictions,
         allowed_nodes: limits.allowed_nodes,
         quota: limits.quota,
+        devices: devices::read(capture),
     };
     (facts, reader.warnings)
 }

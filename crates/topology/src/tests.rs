@@ -155,7 +155,7 @@ fn xml_with_very_many_attributes_is_refused() {
 fn foreign_xml_is_refused() {
     let error = |text: &str| Topology::from_hwloc_xml(text).unwrap_err().to_string();
     assert!(error("<a/>").contains("<a>"));
-    assert!(error("<topology version=\"3.0\"/>").contains("3.0"));
+    assert!(error("<topology version=\"4.0\"/>").contains("4.0"));
     assert!(error("<topology version=\"2.0\"/>").contains("no processing unit"));
     assert!(error("<topology").contains("not well-formed"));
     let bad = "<topology version=\"2.0\">\n<object type=\"PU\" cpuset=\"zz\"/></topology>";

@@ -1,15 +1,15 @@
-//! Reads hwloc's version 2 XML (`lstopo machine.xml`).
+//! Reads hwloc's XML of versions 2 and 3 (`lstopo machine.xml`).
 //!
 //! Only what pinwise reasons about is taken: CPUs, cores, caches, NUMA nodes,
-//! packages, kinds of CPU and the machine's names. Devices, distances and
-//! memory attributes are passed over.
+//! packages, kinds of CPU, devices on the PCI bus and the machine's names.
+//! Distances and memory attributes are passed over.
 
 use std::collections::BTreeMap;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::build::{CpuFacts, Facts, KindFacts, NodeFacts};
-use super::{Cache, CacheType, CpuSet, Identity, Restriction, Warning};
+use super::{Cache, CacheType, CpuSet, Device, Identity, Restriction, Warning};
 
 /// Largest number of XML nodes read; a 384-CPU export has about 10,000.
 const NODES_LIMIT: u32 = 4_000_000;
@@ -34,7 +34,7 @@ pub enum XmlError {
     #[error("its root is <{0}>, not hwloc's <topology>")]
     NotHwloc(String),
     /// Another major version of the format.
-    #[error("hwloc XML version {0} is not supported; export version 2 (lstopo of hwloc 2.x)")]
+    #[error("hwloc XML version {0} is not supported; export version 2 or 3 (lstopo of hwloc 2.x)")]
     Version(String),
     /// There is no CPU in it.
     #[error("it has no processing unit (an <object type=\"PU\"> with a cpuset)")]
@@ -62,7 +62,7 @@ pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
         return Err(XmlError::NotHwloc(root.tag_name().name().to_owned()));
     }
     let version = root.attribute("version").unwrap_or("1.x");
-    if !version.starts_with("2.") {
+    if !version.starts_with("2.") && !version.starts_with("3.") {
         return Err(XmlError::Version(version.to_owned()));
     }
     let mut import = Import {
@@ -89,6 +89,9 @@ struct Import {
 
 impl Import {
     fn object(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
+        if object.attribute("type") == Some("PCIDev") {
+            return self.device(object);
+        }
         let Some(cpus) = bitmap(object, "cpuset")? else {
             return Ok(());
         };
@@ -100,6 +103,45 @@ impl Import {
             "NUMANode" => self.numa_node(object, cpus),
             name => self.cache(name, object, cpus),
         }
+        Ok(())
+    }
+
+    /// A device is near the CPUs of the object that it is attached to.
+    fn device(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
+        let kind = object.attribute("pci_type").unwrap_or_default();
+        let hex = |digits: Option<&str>| u16::from_str_radix(digits?, 16).ok();
+        // As in "0302 [10de:20b0] [10de:144e] a1".
+        let mut words = kind.split([' ', ':', '[', ']']).filter(|w| !w.is_empty());
+        let class = hex(words.next()).unwrap_or_default();
+        let (vendor, id) = (hex(words.next()), hex(words.next()));
+        let address = object.attribute("pci_busid").unwrap_or_default();
+        let Some(mut device) = Device::new(address, class, vendor, id) else {
+            return Ok(());
+        };
+        let children = object.children();
+        let infos = children.filter(|child| child.has_tag_name("info"));
+        let model = infos.filter(|info| info.attribute("name") == Some("PCIDevice"));
+        device.model = model
+            .filter_map(|info| info.attribute("value"))
+            .map(Into::into)
+            .next();
+        let parts = object.descendants();
+        let named = parts.filter(|part| part.attribute("type") == Some("OSDev"));
+        device.names = named
+            .filter_map(|part| part.attribute("name"))
+            .map(Into::into)
+            .collect();
+        for around in object.ancestors().skip(1) {
+            if let Some(cpus) = bitmap(around, "cpuset")? {
+                device.cpus = Some(cpus);
+                break;
+            }
+            match around.attribute("pci_busid") {
+                Some(bridge) => device.bridges.insert(0, bridge.to_owned()),
+                None => device.root = around.attribute("bridge_pci").and_then(root),
+            }
+        }
+        self.facts.devices.push(device);
         Ok(())
     }
 
@@ -142,7 +184,11 @@ impl Import {
     fn identity(&mut self, root: Node<'_, '_>) {
         let mut infos: BTreeMap<&str, &str> = BTreeMap::new();
         for info in root.descendants().filter(|n| n.has_tag_name("info")) {
-            let owner = info.parent().and_then(|parent| parent.attribute("type"));
+            // Version 3 has the machine's beside its objects.
+            let owner = info.parent().map(|parent| match parent == root {
+                true => "Machine",
+                false => parent.attribute("type").unwrap_or_default(),
+            });
             if let (Some("Machine" | "Package"), Some(name), Some(value)) =
                 (owner, info.attribute("name"), info.attribute("value"))
             {
@@ -229,6 +275,12 @@ fn check_attributes(text: &str) -> Result<(), XmlError> {
         before += piece.len() + 1;
     }
     Ok(())
+}
+
+/// hwloc describes a root complex by the buses below it, `0000:[40-5f]`.
+fn root(buses: &str) -> Option<String> {
+    let (domain, buses) = buses.split_once(":[")?;
+    Some(format!("pci{domain}:{}", buses.split('-').next()?))
 }
 
 fn number(node: Node<'_, '_>, attribute: &str) -> Option<u64> {

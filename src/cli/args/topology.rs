@@ -43,7 +43,7 @@ pub struct TopologyArgs {
     /// Seed of the pairs that are measured twice as a check [default: random]
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>, requires = "measure")]
     pub seed: Option<u64>,
-    /// Read a machine from hwloc 2 XML, from a folder with its sys and proc,
+    /// Read a machine from hwloc XML, from a folder with its sys and proc,
     /// or from a file written by --save
     #[arg(long, value_name = "PATH")]
     pub from: Option<PathBuf>,

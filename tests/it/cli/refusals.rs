@@ -292,7 +292,7 @@ fn files_of_machines() {
             "v1.xml",
             "<?xml version=\"1.0\"?><!DOCTYPE topology SYSTEM \"hwloc.dtd\">\n<topology>\n<object type=\"Machine\" os_index=\"0\" cpuset=\"0x3\"/></topology>",
         ),
-        ("v3.xml", "<topology version=\"3.0\"/>"),
+        ("v4.xml", "<topology version=\"4.0\"/>"),
         ("html.xml", "<html></html>"),
         (
             "cut.xml",

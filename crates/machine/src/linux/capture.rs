@@ -11,7 +11,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{hypervisor, sys};
-use pinwise_topology::{Capture, Mount, wanted_cgroup_files};
+use pinwise_topology::devices::{self, CLASS_DIRS, DEVICE_FILES, PCI_DIR};
+use pinwise_topology::{Capture, Mount, Topology, wanted_cgroup_files};
 
 /// How many folders may stand around a captured system.
 const DEEPEST_ROOT: usize = 4;
@@ -96,6 +97,24 @@ pub fn capture_host() -> Result<Capture, CaptureReadError> {
     Ok(capture)
 }
 
+/// Where distributions keep the list of PCI ids.
+const PCI_IDS: [&str; 2] = ["/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids"];
+/// The list has 1.6 MB.
+const LONGEST_IDS: u64 = 16 << 20;
+
+/// Names the models of a machine's devices where this system has a list of them.
+pub fn name_models(topology: &mut Topology) {
+    if topology.devices.is_empty() {
+        return;
+    }
+    let lists = PCI_IDS
+        .iter()
+        .map(|path| read_at_most(Path::new(path), LONGEST_IDS));
+    if let Some(ids) = lists.flatten().next() {
+        topology.name_models(&String::from_utf8_lossy(&ids));
+    }
+}
+
 /// Captures from a folder that holds `sys` (and perhaps `proc`), directly, in
 /// `fsroot`, or in its only subfolder.
 ///
@@ -151,10 +170,49 @@ impl Reader {
         self.read_cpus();
         self.read_nodes();
         self.read_folders("sys/devices/system/cpu/types", &["cpumap", "cpulist"]);
-        self.read_folders("proc/driver/nvidia/gpus", &["numa_status"]);
+        self.read_folders("proc/driver/nvidia/gpus", &["numa_status", "information"]);
         for file in wanted_cgroup_files(&self.capture) {
             self.read(&file);
         }
+        self.read_devices();
+    }
+
+    /// Folders of devices are reached by links, which say where a device is: they
+    /// are kept as they stand.
+    fn read_devices(&mut self) {
+        for address in names(&self.root.join(PCI_DIR)) {
+            let dir = format!("{PCI_DIR}/{address}");
+            self.read(&format!("{dir}/class"));
+            if !devices::is_wanted(&self.capture, &address) {
+                continue;
+            }
+            self.read_link(&dir, &dir);
+            for file in DEVICE_FILES {
+                self.read_wanted(&dir, file);
+            }
+        }
+        for dir in CLASS_DIRS {
+            for name in names(&self.root.join(dir)) {
+                let path = format!("{dir}/{name}");
+                // Before Linux 2.6.26 the devices of a class were folders.
+                if !self.read_link(&path, &path) {
+                    self.read_link(&path, &format!("{path}/device"));
+                }
+            }
+        }
+    }
+
+    /// Keeps where a link leads to; false where there is none.
+    fn read_link(&mut self, path: &str, link: &str) -> bool {
+        let target = std::fs::read_link(self.root.join(link));
+        let Some(target) = target
+            .ok()
+            .and_then(|t| t.into_os_string().into_string().ok())
+        else {
+            return false;
+        };
+        self.capture.insert(path, target);
+        true
     }
 
     fn read_cpus(&mut self) {
@@ -198,6 +256,7 @@ impl Reader {
             "topology/core_siblings_list" => &["topology/package_cpus", "topology/core_siblings"],
             "shared_cpu_list" => &["shared_cpu_map"],
             "cpulist" => &["cpumap"],
+            "local_cpulist" => &["local_cpus"],
             _ => &[],
         };
         let is_known = better
@@ -226,8 +285,8 @@ impl Reader {
 }
 
 /// What of a file says something of the CPUs. Captures are passed on: other
-/// mounts would reveal network shares and homes, and the rest of `meminfo`
-/// differs from one moment to the next.
+/// mounts would reveal network shares and homes, drivers serial numbers, and the
+/// rest of `meminfo` differs from one moment to the next.
 fn relevant(path: &str, content: Vec<u8>) -> Vec<u8> {
     let is_wanted: fn(&str) -> bool = if path == "proc/mounts" {
         |line| {
@@ -236,6 +295,8 @@ fn relevant(path: &str, content: Vec<u8>) -> Vec<u8> {
         }
     } else if path.ends_with("/meminfo") {
         |line| line.contains("MemTotal")
+    } else if path.ends_with("/information") {
+        |line| line.starts_with("Model:") || line.starts_with("Device Minor:")
     } else {
         return content;
     };
@@ -249,6 +310,10 @@ fn relevant(path: &str, content: Vec<u8>) -> Vec<u8> {
 /// Content of a regular file, at most [`LONGEST`] bytes; opened so that a
 /// pipe cannot block.
 pub(super) fn read_file(path: &Path) -> Option<Vec<u8>> {
+    read_at_most(path, LONGEST)
+}
+
+fn read_at_most(path: &Path, longest: u64) -> Option<Vec<u8>> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
@@ -258,7 +323,7 @@ pub(super) fn read_file(path: &Path) -> Option<Vec<u8>> {
         return None;
     }
     let mut content = Vec::new();
-    file.take(LONGEST).read_to_end(&mut content).ok()?;
+    file.take(longest).read_to_end(&mut content).ok()?;
     Some(content)
 }
 

@@ -44,7 +44,7 @@ use std::time::{Duration, SystemTime};
 pub use accounts::{effective_user, group_id};
 pub use bind::coverage::own_setting;
 pub use bind::follow::{BoundPlace, execute_bound};
-pub use capture::{CaptureReadError, capture_folder, capture_host};
+pub use capture::{CaptureReadError, capture_folder, capture_host, name_models};
 pub use host::{HostFacts, read_host_facts};
 pub use ledger::{
     Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,

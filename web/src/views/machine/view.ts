@@ -47,6 +47,7 @@ export function machineView(record: AnyRecord): View {
       ),
     measured && drift(measured),
     measured && costs(measured),
+    devices(machine),
     about(machine),
     measured && effort(measured),
   ]);
@@ -240,6 +241,31 @@ function pauseWords(measured: Measured): string {
   const values = measured.pause.map((p) => p.ns.value).sort((a, b) => a - b);
   const middle = quantity(values[Math.floor(values.length / 2)], 'ns');
   return `${middle} in the middle of ${count(values.length, 'CPU')}, from ${quantity(values[0], 'ns')} to ${quantity(values[values.length - 1], 'ns')}`;
+}
+
+/** Devices on the PCI bus, with the CPUs near each. */
+function devices(machine: Machine): HTMLElement | null {
+  if (machine.devices.length === 0) return null;
+  const table: Table = {
+    caption: 'Devices on the PCI bus',
+    columns: [
+      'Device',
+      'Type',
+      'NUMA node',
+      'Near CPUs',
+      'Address',
+      'Model',
+    ].map((name) => ({ name })),
+    rows: machine.devices.map((d) => [
+      d.names,
+      d.type,
+      d.node ?? '?',
+      d.cpus,
+      d.address,
+      d.model,
+    ]),
+  };
+  return section('Devices', tableElement(table));
 }
 
 function about(machine: Machine): HTMLElement {

@@ -8,18 +8,22 @@
 //! complete rows, as whole nanoseconds of at least 1, since hwloc knows neither
 //! fractions nor gaps.
 
+mod devices;
+
 use std::collections::BTreeSet;
 
 use super::markup::escape;
 use super::matrix::latency;
 use pinwise_record::{LevelName, Measured, TopologyRecord};
-use pinwise_topology::{Cache, CacheType, Cpu, CpuSet, Identity, Node, NumaNode, Topology};
+use pinwise_topology::{Cache, CacheType, Cpu, CpuSet, Device, Identity, Node, NumaNode, Topology};
 
 /// hwloc's `HWLOC_DISTANCES_KIND_FROM_USER | HWLOC_DISTANCES_KIND_MEANS_LATENCY`.
 const LATENCY_FROM_USER: u32 = 2 | 4;
 /// hwloc's `HWLOC_GROUP_KIND_USER` and `HWLOC_GROUP_KIND_MEMORY`.
 const GROUP_OF_USER: u32 = 0;
 const GROUP_OF_MEMORY: u32 = 1001;
+/// hwloc's `HWLOC_GROUP_KIND_IO`.
+const GROUP_OF_DEVICES: u32 = 1000;
 
 /// The machine as a file that `lstopo -i` opens.
 #[must_use]
@@ -29,6 +33,7 @@ pub fn topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
         topology,
         record,
         homes: memory_homes(topology, &tree),
+        devices: device_homes(topology, &tree),
         text: String::new(),
         objects: 0,
         indexes: 0,
@@ -51,6 +56,8 @@ enum Part {
     Package(usize),
     /// CPUs of a NUMA node that no other object has all of.
     NodeGroup(usize),
+    /// CPUs near a device that no other object has all of.
+    DeviceGroup,
     /// A measured group that the system does not report, by hwloc's subtype.
     Measured(&'static str),
     Cache(usize),
@@ -67,6 +74,16 @@ fn tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
         if fits(&node.cpus, &known) {
             known.insert(node.cpus.clone());
             units.push((Part::NodeGroup(index), node.cpus.clone()));
+        }
+    }
+    for cpus in topology
+        .devices
+        .iter()
+        .filter_map(|device| device.cpus.as_ref())
+    {
+        if fits(cpus, &known) {
+            known.insert(cpus.clone());
+            units.push((Part::DeviceGroup, cpus.clone()));
         }
     }
     let levels = measured.map_or(&[][..], |measured| &measured.levels);
@@ -158,12 +175,32 @@ fn memory_homes(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
         .collect()
 }
 
+/// For each device the object that it hangs on: the outermost of the smallest
+/// that hold the CPUs near it; the machine where nobody says.
+fn device_homes(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
+    let homes = topology.devices.iter().map(|device| {
+        let (mut home, mut size, mut number) = (0, tree.cpus.len(), 0);
+        tree.walk(&mut |object: &Node<Part>, _| {
+            let near = device.cpus.as_ref();
+            let holds = near.is_some_and(|near| near.is_subset(&object.cpus));
+            if holds && object.cpus.len() < size && !matches!(object.kind, Part::Pu(_)) {
+                (home, size) = (number, object.cpus.len());
+            }
+            number += 1;
+        });
+        home
+    });
+    homes.collect()
+}
+
 /// The file as far as it is written.
 struct Export<'a> {
     topology: &'a Topology,
     record: &'a TopologyRecord,
     /// Number of the object that each NUMA node hangs on.
     homes: Vec<usize>,
+    /// Number of the object that each device hangs on.
+    devices: Vec<usize>,
     text: String,
     /// Objects of the tree written so far, memory not counted.
     objects: usize,
@@ -202,6 +239,11 @@ impl Export<'_> {
         for child in &object.children {
             self.object(child, depth + 1);
         }
+        let devices = self.topology.devices.iter().zip(&self.devices);
+        let here = devices.filter(|(_, home)| **home == number);
+        let here: Vec<&Device> = here.map(|(device, _)| device).collect();
+        let text = devices::objects(&here, &format!("{indent}  "), &mut self.indexes);
+        self.text.push_str(&text);
         if self.text.len() == start {
             self.text.push_str("/>\n");
         } else {
@@ -222,6 +264,9 @@ impl Export<'_> {
             }
             Part::NodeGroup(_) => {
                 format!("type=\"Group\" kind=\"{GROUP_OF_MEMORY}\" subkind=\"0\"")
+            }
+            Part::DeviceGroup => {
+                format!("type=\"Group\" kind=\"{GROUP_OF_DEVICES}\" subkind=\"0\"")
             }
             Part::Measured(subtype) => format!(
                 "type=\"Group\" subtype=\"{subtype}\" kind=\"{GROUP_OF_USER}\" subkind=\"0\" dont_merge=\"1\""

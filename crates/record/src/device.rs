@@ -1,0 +1,83 @@
+//! Devices of a machine as records.
+
+use serde::{Deserialize, Serialize};
+
+use super::named::named;
+use pinwise_topology::{CpuSet, Device, DeviceKind};
+
+named! {
+    /// What a device is for.
+    DeviceClass from DeviceKind {
+        /// A graphics processor that computes.
+        Gpu = "gpu",
+        /// A display controller that is no GPU.
+        Display = "display",
+        /// A network card.
+        Network = "network",
+        /// A disk or its controller.
+        Storage = "storage",
+        /// Another processor for special work.
+        Accelerator = "accelerator",
+    }
+}
+
+/// A device on the PCI bus.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DeviceRecord {
+    /// PCI address.
+    pub address: String,
+    /// What it is for.
+    #[serde(rename = "type")]
+    pub kind: DeviceClass,
+    /// PCI base class and subclass in hexadecimal digits.
+    pub class: String,
+    /// PCI ids of vendor and device, `10de:20b0`; `null` where unknown.
+    pub ids: Option<String>,
+    /// What it is sold as; `null` where nobody says.
+    pub model: Option<String>,
+    /// Names of users and drivers, the one for placements first; may be empty.
+    pub names: Vec<String>,
+    /// NUMA node as the system reports it; `null` where it does not.
+    pub numa_node: Option<usize>,
+    /// Nearest CPUs, as a list; `null` where the system does not say.
+    pub cpus: Option<String>,
+    /// Root complex; `null` where unknown.
+    pub root: Option<String>,
+    /// Bridges and switches above it, outermost first, by PCI address.
+    pub bridges: Vec<String>,
+}
+
+impl DeviceRecord {
+    pub(super) fn new(device: &Device) -> Self {
+        let ids = device.vendor.zip(device.device);
+        Self {
+            address: device.address.clone(),
+            kind: device.kind.into(),
+            class: format!("{:04x}", device.class),
+            ids: ids.map(|(vendor, device)| format!("{vendor:04x}:{device:04x}")),
+            model: device.model.clone(),
+            names: device.names.clone(),
+            numa_node: device.numa_node,
+            cpus: device.cpus.as_ref().map(ToString::to_string),
+            root: device.root.clone(),
+            bridges: device.bridges.clone(),
+        }
+    }
+
+    pub(super) fn to_device(&self) -> Option<Device> {
+        let hex = |digits: &str| u16::from_str_radix(digits, 16).ok();
+        let ids = self.ids.as_deref().and_then(|ids| ids.split_once(':'));
+        let vendor = ids.and_then(|(vendor, _)| hex(vendor));
+        let id = ids.and_then(|(_, device)| hex(device));
+        let mut device = Device::new(&self.address, hex(&self.class)?, vendor, id)?;
+        device.model.clone_from(&self.model);
+        device.names.clone_from(&self.names);
+        device.numa_node = self.numa_node;
+        let cpus = self.cpus.as_deref();
+        device.cpus = cpus.and_then(|list| CpuSet::parse_list(list).ok());
+        device.root.clone_from(&self.root);
+        device.bridges.clone_from(&self.bridges);
+        Some(device)
+    }
+}

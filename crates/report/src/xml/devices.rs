@@ -1,0 +1,136 @@
+//! Devices as hwloc nests them: root complex, bridges, device, and what drivers
+//! call it.
+//!
+//! Of a bridge pinwise knows the address alone: its ids stand as zero.
+
+use pinwise_topology::{Device, DeviceKind};
+
+use crate::markup::escape;
+
+/// hwloc's numbers of kinds of driver's devices (`hwloc_obj_osdev_type_e`).
+const BLOCK: u32 = 0;
+const GPU: u32 = 1;
+const NETWORK: u32 = 2;
+const OPENFABRICS: u32 = 3;
+const COPROCESSOR: u32 = 5;
+
+/// The objects of devices that hang on one object of the tree; `indexes` counts
+/// all objects of the file.
+pub(super) fn objects(devices: &[&Device], indent: &str, indexes: &mut usize) -> String {
+    let mut text = String::new();
+    for complex in devices.chunk_by(|a, b| a.root == b.root) {
+        let Some(root) = complex[0].root.as_deref() else {
+            text.push_str(&below(complex, 0, indent, indexes));
+            continue;
+        };
+        *indexes += 1;
+        let (domain, first) = root
+            .trim_start_matches("pci")
+            .split_once(':')
+            .unwrap_or(("0000", "00"));
+        text.push_str(&format!(
+            "{indent}<object type=\"Bridge\" gp_index=\"{indexes}\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"{}:[{}-{}]\">\n",
+            escape(domain),
+            escape(first),
+            last_bus(complex, first),
+        ));
+        text.push_str(&below(complex, 0, &format!("{indent}  "), indexes));
+        text.push_str(&format!("{indent}</object>\n"));
+    }
+    text
+}
+
+/// Devices that share the first `depth` bridges.
+fn below(devices: &[&Device], depth: usize, indent: &str, indexes: &mut usize) -> String {
+    let mut text = String::new();
+    for group in devices.chunk_by(|a, b| a.bridges.get(depth) == b.bridges.get(depth)) {
+        let Some(bridge) = group[0].bridges.get(depth) else {
+            for device in group {
+                text.push_str(&object(device, indent, indexes));
+            }
+            continue;
+        };
+        *indexes += 1;
+        let buses = group
+            .iter()
+            .map(|device| match device.bridges.get(depth + 1) {
+                Some(next) => bus(next),
+                None => bus(&device.address),
+            });
+        let first = buses.min().unwrap_or("00");
+        let domain = bridge.split(':').next().unwrap_or("0000");
+        text.push_str(&format!(
+            "{indent}<object type=\"Bridge\" gp_index=\"{indexes}\" bridge_type=\"1-1\" depth=\"{}\" bridge_pci=\"{}:[{}-{}]\" pci_busid=\"{}\" pci_type=\"0604 [0000:0000] [0000:0000] 00\" pci_link_speed=\"0.000000\">\n",
+            depth + 1,
+            escape(domain),
+            escape(first),
+            last_bus(group, first),
+            escape(bridge),
+        ));
+        text.push_str(&below(group, depth + 1, &format!("{indent}  "), indexes));
+        text.push_str(&format!("{indent}</object>\n"));
+    }
+    text
+}
+
+fn object(device: &Device, indent: &str, indexes: &mut usize) -> String {
+    *indexes += 1;
+    let mut text = format!(
+        "{indent}<object type=\"PCIDev\" gp_index=\"{indexes}\" pci_busid=\"{}\" pci_type=\"{:04x} [{:04x}:{:04x}] [0000:0000] 00\" pci_link_speed=\"0.000000\">\n",
+        escape(&device.address),
+        device.class,
+        device.vendor.unwrap_or(0),
+        device.device.unwrap_or(0),
+    );
+    if let Some(model) = &device.model {
+        text.push_str(&format!(
+            "{indent}  <info name=\"PCIDevice\" value=\"{}\"/>\n",
+            escape(model)
+        ));
+    }
+    for name in &device.names {
+        if let Some(kind) = driver_kind(device.kind, name) {
+            *indexes += 1;
+            text.push_str(&format!(
+                "{indent}  <object type=\"OSDev\" gp_index=\"{indexes}\" name=\"{}\" osdev_type=\"{kind}\"/>\n",
+                escape(name)
+            ));
+        }
+    }
+    text.push_str(&format!("{indent}</object>\n"));
+    text
+}
+
+/// hwloc's number for a driver's device; `None` for names that are pinwise's own
+/// or that hwloc does not list.
+fn driver_kind(kind: DeviceKind, name: &str) -> Option<u32> {
+    match kind {
+        DeviceKind::Gpu | DeviceKind::Display => {
+            let is_listed = name.starts_with("card") || name.starts_with("renderD");
+            is_listed.then_some(GPU)
+        }
+        // An InfiniBand device is its driver and a number, `mlx5_0`.
+        DeviceKind::Network => match name.rsplit_once('_') {
+            Some((_, number)) if number.parse::<u32>().is_ok() => Some(OPENFABRICS),
+            _ => Some(NETWORK),
+        },
+        DeviceKind::Storage => {
+            let is_controller = name
+                .strip_prefix("nvme")
+                .is_some_and(|n| n.parse::<u32>().is_ok());
+            (!is_controller).then_some(BLOCK)
+        }
+        DeviceKind::Accelerator => Some(COPROCESSOR),
+    }
+}
+
+/// The bus of an address, two hexadecimal digits.
+fn bus(address: &str) -> &str {
+    address.rsplit(':').nth(1).unwrap_or("00")
+}
+
+/// The last bus that a device is on, at least the first.
+fn last_bus<'a>(devices: &[&'a Device], first: &'a str) -> &'a str {
+    let buses = devices.iter().map(|device| bus(&device.address));
+    buses.chain([first]).max().unwrap_or(first)
+}

@@ -1,0 +1,538 @@
+//! Devices on the PCI bus: what they are, what Linux calls them, and which CPUs
+//! are nearest.
+//!
+//! Firmware says at which NUMA node a root complex is; the kernel passes it on
+//! as `numa_node` and `local_cpus` of every device below. Where firmware says
+//! nothing the kernel lists all CPUs, which on a machine of several nodes means
+//! that nobody knows: [`Device::cpus`] is `None` then, not all of them.
+
+use super::{Capture, CpuSet, NumaNode, Warning};
+
+/// Where Linux lists PCI devices; each is a link to its folder.
+pub const PCI_DIR: &str = "sys/bus/pci/devices";
+/// Where NVIDIA's driver describes its GPUs, by PCI address.
+const NVIDIA_DIR: &str = "proc/driver/nvidia/gpus";
+
+/// Folders of links to devices of one class, by the names that users know.
+pub const CLASS_DIRS: [&str; 7] = [
+    "sys/class/net",
+    "sys/class/nvme",
+    "sys/block",
+    "sys/class/drm",
+    "sys/class/infiniband",
+    "sys/class/accel",
+    "sys/class/ve",
+];
+
+/// Vendors whose display controllers are GPUs; others draw a console.
+const NVIDIA: u16 = 0x10de;
+const AMD: u16 = 0x1002;
+const INTEL: u16 = 0x8086;
+/// AMD's chips that draw a server's console, by device id: Rage XL, ES1000.
+const CONSOLES: [u16; 3] = [0x4752, 0x515e, 0x5969];
+
+/// Devices of which a warning names no more than this many.
+const MOST_NAMED: usize = 4;
+
+/// What a device is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DeviceKind {
+    /// A graphics processor that computes.
+    Gpu,
+    /// A display controller that is none, such as a server's console.
+    Display,
+    /// Ethernet, InfiniBand and other networks.
+    Network,
+    /// Disks and their controllers.
+    Storage,
+    /// Another processor for special work.
+    Accelerator,
+}
+
+impl DeviceKind {
+    /// The kind by PCI class (base class and subclass, `0x0302`), as the PCI Code
+    /// and ID Assignment Specification lists them, and by vendor and device id;
+    /// `None` for bridges and others that threads are not placed by.
+    #[must_use]
+    pub fn of(class: u16, vendor: Option<u16>, device: Option<u16>) -> Option<Self> {
+        let is_console = vendor == Some(AMD) && device.is_some_and(|id| CONSOLES.contains(&id));
+        let is_gpu_vendor = matches!(vendor, Some(NVIDIA | AMD | INTEL)) && !is_console;
+        match (class >> 8, class & 0xff) {
+            (0x01, _) => Some(Self::Storage),
+            (0x02, _) | (0x0c, 0x06) => Some(Self::Network),
+            (0x03, _) if is_gpu_vendor => Some(Self::Gpu),
+            (0x03, _) => Some(Self::Display),
+            // AMD's Instinct MI300 calls itself a processing accelerator.
+            (0x12, _) if matches!(vendor, Some(AMD)) => Some(Self::Gpu),
+            (0x12, _) | (0x0b, 0x40) => Some(Self::Accelerator),
+            _ => None,
+        }
+    }
+
+    /// The field's word for one.
+    #[must_use]
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Gpu => "GPU",
+            Self::Display => "display",
+            Self::Network => "network",
+            Self::Storage => "storage",
+            Self::Accelerator => "accelerator",
+        }
+    }
+}
+
+/// A device on the PCI bus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its PCI address as Linux writes it: `0000:41:00.0`.
+    pub address: String,
+    /// What it is for.
+    pub kind: DeviceKind,
+    /// PCI base class and subclass: `0x0302` is a 3D controller.
+    pub class: u16,
+    /// PCI vendor; `None` where unknown.
+    pub vendor: Option<u16>,
+    /// PCI device id of that vendor; `None` where unknown.
+    pub device: Option<u16>,
+    /// What it is sold as; `None` where nobody says.
+    pub model: Option<String>,
+    /// Names of users and drivers: `gpu0` (GPUs counted by address, as
+    /// `nvidia-smi` does), then `card0`, `eth0`, `mlx5_0`, `nvme0n1` …
+    pub names: Vec<String>,
+    /// The NUMA node it is at: as the system reports it, else the one that has all
+    /// CPUs near it.
+    pub numa_node: Option<usize>,
+    /// The online CPUs that are nearest; `None` where the system does not say.
+    pub cpus: Option<CpuSet>,
+    /// The root complex as Linux names its folder, `pci0000:40`.
+    pub root: Option<String>,
+    /// Addresses of the bridges and switches between the root complex and the
+    /// device, outermost first.
+    pub bridges: Vec<String>,
+}
+
+impl Device {
+    /// A device of which only the address, the class and the ids of vendor and
+    /// device are known; `None` for classes that are passed over.
+    #[must_use]
+    pub fn new(
+        address: &str,
+        class: u16,
+        vendor: Option<u16>,
+        device: Option<u16>,
+    ) -> Option<Self> {
+        parse_address(address)?;
+        Some(Self {
+            address: address.to_owned(),
+            kind: DeviceKind::of(class, vendor, device)?,
+            class,
+            vendor,
+            device,
+            model: None,
+            names: Vec::new(),
+            numa_node: None,
+            cpus: None,
+            root: None,
+            bridges: Vec::new(),
+        })
+    }
+
+    /// What to call it: its first name, or its address.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.names.first().unwrap_or(&self.address)
+    }
+
+    /// Is it meant by this name: one of its names, or its address with or
+    /// without `pci:` before it and the domain 0000?
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        let address = name.strip_prefix("pci:").unwrap_or(name);
+        match parse_address(address) {
+            Some(place) => parse_address(&self.address) == Some(place),
+            None => self.names.iter().any(|own| own == name),
+        }
+    }
+}
+
+/// Domain, bus, device and function of `0000:41:00.0` or `41:00.0`.
+fn parse_address(text: &str) -> Option<(u32, u8, u8, u8)> {
+    let (front, function) = text.rsplit_once('.')?;
+    let mut parts = front.rsplit(':');
+    let (device, bus, domain) = (parts.next()?, parts.next()?, parts.next());
+    if parts.next().is_some() || bus.len() != 2 || device.len() != 2 || function.len() != 1 {
+        return None;
+    }
+    let byte = |text| u8::from_str_radix(text, 16).ok();
+    Some((
+        u32::from_str_radix(domain.unwrap_or("0"), 16).ok()?,
+        byte(bus)?,
+        byte(device)?,
+        byte(function)?,
+    ))
+}
+
+/// The files of a PCI device, beside its `class`, that are read where the device
+/// [`is_wanted`].
+pub const DEVICE_FILES: [&str; 5] = [
+    "vendor",
+    "device",
+    "numa_node",
+    "local_cpus",
+    "local_cpulist",
+];
+
+/// Does a device's class, which the capture has, make the rest of its files worth
+/// reading? A server has hundreds of bridges and controllers that it does not.
+#[must_use]
+pub fn is_wanted(capture: &Capture, address: &str) -> bool {
+    class(capture, address).is_some_and(|class| DeviceKind::of(class, None, None).is_some())
+}
+
+/// Base class and subclass; the last byte of the file is the programming
+/// interface.
+fn class(capture: &Capture, address: &str) -> Option<u16> {
+    let text = capture.text(&format!("{PCI_DIR}/{address}/class"))?;
+    u16::try_from(hex(text)? >> 8).ok()
+}
+
+fn hex(text: &str) -> Option<u32> {
+    u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+/// Devices as a capture has them.
+pub(super) fn read(capture: &Capture) -> Vec<Device> {
+    let mut devices: Vec<Device> = capture
+        .children(PCI_DIR)
+        .filter_map(|address| device(capture, address))
+        .collect();
+    for dir in CLASS_DIRS {
+        for name in capture.children(dir) {
+            let target = capture.text(&format!("{dir}/{name}")).unwrap_or_default();
+            let address = target
+                .rsplit('/')
+                .find(|part| parse_address(part).is_some());
+            let owner = address.map_or_else(|| namespace_owner(name), ToOwned::to_owned);
+            if let Some(device) = devices.iter_mut().find(|d| d.is_called(&owner)) {
+                device.names.push(name.to_owned());
+            }
+        }
+    }
+    devices
+}
+
+/// With multipath a disk `nvme0n1` stands below no device; the controller of its
+/// number is the one where there is a single path.
+fn namespace_owner(name: &str) -> String {
+    let digits = name.strip_prefix("nvme").unwrap_or_default();
+    let controller = digits.split('n').next().unwrap_or_default();
+    format!("nvme{controller}")
+}
+
+fn device(capture: &Capture, address: &str) -> Option<Device> {
+    let dir = format!("{PCI_DIR}/{address}");
+    let text = |file: &str| capture.text(&format!("{dir}/{file}"));
+    let id = |file: &str| u16::try_from(hex(text(file)?)?).ok();
+    let mut device = Device::new(
+        address,
+        class(capture, address)?,
+        id("vendor"),
+        id("device"),
+    )?;
+    device.numa_node = text("numa_node").and_then(|node| node.parse().ok());
+    device.cpus = text("local_cpus")
+        .and_then(|mask| CpuSet::parse_mask(mask).ok())
+        .or_else(|| CpuSet::parse_list(text("local_cpulist")?).ok());
+    let link = capture.text(&dir).unwrap_or_default();
+    for part in link.split('/') {
+        if part.starts_with("pci") && part.contains(':') {
+            device.root = Some(part.to_owned());
+        } else if parse_address(part).is_some() && part != address {
+            device.bridges.push(part.to_owned());
+        }
+    }
+    let information = capture
+        .text(&format!("{NVIDIA_DIR}/{address}/information"))
+        .unwrap_or_default();
+    for line in information.lines() {
+        match line.split_once(':').map(|(key, value)| (key, value.trim())) {
+            Some(("Model", model)) => device.model = Some(model.to_owned()),
+            Some(("Device Minor", minor)) => device.names.push(format!("nvidia{minor}")),
+            _ => {}
+        }
+    }
+    Some(device)
+}
+
+/// Makes what was read of devices consistent with the CPUs and nodes that there
+/// are, sorts them by address and counts the GPUs.
+pub(super) fn complete(
+    mut devices: Vec<Device>,
+    online: &CpuSet,
+    nodes: &[NumaNode],
+    warnings: &mut Vec<Warning>,
+) -> Vec<Device> {
+    devices.sort_by_key(|device| parse_address(&device.address));
+    devices.dedup_by(|next, first| next.address == first.address);
+    let has_several = nodes.iter().filter(|node| !node.cpus.is_empty()).count() > 1;
+    let mut gpus = 0;
+    for device in &mut devices {
+        device.names.sort();
+        device.names.dedup();
+        if device.kind == DeviceKind::Gpu {
+            device.names.insert(0, format!("gpu{gpus}"));
+            gpus += 1;
+        }
+        locate(device, online, nodes, has_several, warnings);
+    }
+    let lost: Vec<&str> = devices
+        .iter()
+        .filter(|device| device.cpus.is_none())
+        .map(Device::name)
+        .collect();
+    if let Some(first) = lost.first() {
+        let named = lost[..lost.len().min(MOST_NAMED)].join(", ");
+        let more = match lost.len().saturating_sub(MOST_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let whom = if lost.len() == 1 {
+            first
+        } else {
+            named.as_str()
+        };
+        warnings.push(format!(
+            "The firmware does not say at which NUMA node {whom}{more} is: which CPUs are nearest is unknown."
+        ));
+    }
+    devices
+}
+
+/// Vendors stand at the left edge of `pci.ids`, their devices below them after a
+/// tab.
+pub(super) fn name_models(devices: &mut [Device], ids: &str) {
+    let wanted = |device: &Device| device.model.is_none();
+    if !devices.iter().any(wanted) {
+        return;
+    }
+    let entry = |line: &str| {
+        let (id, name) = line.split_once("  ")?;
+        (id.len() == 4).then_some(())?;
+        Some((u16::from_str_radix(id, 16).ok()?, name.trim().to_owned()))
+    };
+    let mut vendor = None;
+    for line in ids.lines() {
+        match line.strip_prefix('\t') {
+            None => vendor = entry(line),
+            Some(line) => {
+                let (Some((vendor, _)), Some((id, name))) = (&vendor, entry(line)) else {
+                    continue;
+                };
+                let is_it = |d: &&mut Device| d.vendor == Some(*vendor) && d.device == Some(id);
+                for device in devices.iter_mut().filter(is_it) {
+                    device.model.get_or_insert_with(|| name.clone());
+                }
+            }
+        }
+    }
+}
+
+fn locate(
+    device: &mut Device,
+    online: &CpuSet,
+    nodes: &[NumaNode],
+    has_several: bool,
+    warnings: &mut Vec<Warning>,
+) {
+    let node = device.numa_node.and_then(|number| {
+        let node = nodes.iter().find(|node| node.node == number);
+        if node.is_none() {
+            warnings.push(format!(
+                "{} is reported at NUMA node {number}, which does not exist; ignored.",
+                device.name()
+            ));
+        }
+        node
+    });
+    device.numa_node = node.map(|node| node.node);
+    let near = device.cpus.take().unwrap_or_default().intersection(online);
+    device.cpus = match node.map(|node| &node.cpus).filter(|cpus| !cpus.is_empty()) {
+        Some(cpus) if near.is_empty() => Some(cpus.clone()),
+        Some(cpus) if !near.intersects(cpus) => {
+            warnings.push(format!(
+                "{} is reported at a node of CPUs {cpus}, yet near CPUs {near}; the CPUs count.",
+                device.name()
+            ));
+            Some(near)
+        }
+        None if near.is_empty() || near == *online => (!has_several).then(|| online.clone()),
+        _ => Some(near),
+    };
+    if let (None, Some(near)) = (node, &device.cpus) {
+        let holds = nodes.iter().filter(|node| near.is_subset(&node.cpus));
+        let smallest = holds.min_by_key(|node| node.cpus.len());
+        device.numa_node = smallest.map(|node| node.node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Topology;
+
+    /// Two nodes of two CPUs, with what a device's files say.
+    fn machine(files: &[(&str, &str)]) -> (Topology, Vec<Warning>) {
+        let mut capture = Capture::new();
+        capture.insert("sys/devices/system/cpu/online", "0-3");
+        for cpu in 0..4 {
+            let dir = format!("sys/devices/system/cpu/cpu{cpu}/topology");
+            capture.insert(format!("{dir}/core_cpus_list"), cpu.to_string());
+        }
+        for (node, cpus) in [(0, "0-1"), (1, "2-3")] {
+            capture.insert(format!("sys/devices/system/node/node{node}/cpulist"), cpus);
+        }
+        for (path, content) in files {
+            capture.insert(*path, *content);
+        }
+        Topology::from_capture(&capture)
+    }
+
+    const GPU: &str = "sys/bus/pci/devices/0000:41:00.0";
+
+    fn gpu(node: &'static str, cpus: &'static str) -> Vec<(String, &'static str)> {
+        vec![
+            (
+                GPU.to_owned(),
+                "../../../devices/pci0000:40/0000:40:01.0/0000:41:00.0",
+            ),
+            (format!("{GPU}/class"), "0x030200"),
+            (format!("{GPU}/vendor"), "0x10de"),
+            (format!("{GPU}/device"), "0x20b0"),
+            (format!("{GPU}/numa_node"), node),
+            (format!("{GPU}/local_cpulist"), cpus),
+        ]
+    }
+
+    fn with(files: &[(String, &str)]) -> (Topology, Vec<Warning>) {
+        let files: Vec<(&str, &str)> = files.iter().map(|(p, c)| (p.as_str(), *c)).collect();
+        machine(&files)
+    }
+
+    #[test]
+    fn a_gpu_is_named_by_all_who_know_it() {
+        let mut files = gpu("1", "2-3");
+        let below = "../../devices/pci0000:40/0000:40:01.0/0000:41:00.0/drm";
+        let card = format!("{below}/card1");
+        files.push(("sys/class/drm/card1".to_owned(), &card));
+        files.push((
+            format!("{NVIDIA_DIR}/0000:41:00.0/information"),
+            "Model: \t NVIDIA A100-SXM4-40GB\nDevice Minor: \t 3\n",
+        ));
+        let (topology, warnings) = with(&files);
+        assert_eq!(warnings, [""; 0]);
+        let device = &topology.devices[0];
+        assert_eq!(device.names, ["gpu0", "card1", "nvidia3"]);
+        assert_eq!(device.model.as_deref(), Some("NVIDIA A100-SXM4-40GB"));
+        assert_eq!(device.numa_node, Some(1));
+        assert_eq!(device.cpus, CpuSet::parse_list("2-3").ok());
+        assert_eq!(device.root.as_deref(), Some("pci0000:40"));
+        assert_eq!(device.bridges, ["0000:40:01.0"]);
+        for name in ["gpu0", "card1", "pci:0000:41:00.0", "41:00.0"] {
+            assert!(topology.device(name).is_some(), "{name}");
+        }
+        assert!(topology.device("gpu1").is_none());
+    }
+
+    #[test]
+    fn unknown_to_the_firmware_is_unknown_here() {
+        let (topology, warnings) = with(&gpu("-1", "0-3"));
+        assert_eq!(topology.devices[0].cpus, None);
+        assert_eq!(
+            warnings,
+            [
+                "The firmware does not say at which NUMA node gpu0 is: which CPUs are nearest is unknown."
+            ]
+        );
+    }
+
+    #[test]
+    fn a_contradiction_is_reported_and_the_cpus_count() {
+        let (topology, warnings) = with(&gpu("0", "2-3"));
+        assert_eq!(topology.devices[0].cpus, CpuSet::parse_list("2-3").ok());
+        assert!(warnings[0].contains("yet near CPUs 2-3"), "{warnings:?}");
+        let (topology, warnings) = with(&gpu("7", "0-1"));
+        assert_eq!(topology.devices[0].numa_node, Some(0));
+        assert!(warnings[0].contains("does not exist"), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_disk_of_several_paths_is_at_its_controller() {
+        let dir = "sys/bus/pci/devices/0000:01:00.0";
+        let files = [
+            (format!("{dir}/class"), "0x010802"),
+            (format!("{dir}/numa_node"), "0"),
+            (
+                "sys/class/nvme/nvme0".to_owned(),
+                "../../devices/pci0000:00/0000:01:00.0/nvme/nvme0",
+            ),
+            (
+                "sys/block/nvme0n1".to_owned(),
+                "../devices/virtual/nvme-subsystem/nvme-subsys0/nvme0n1",
+            ),
+            (
+                "sys/block/loop0".to_owned(),
+                "../devices/virtual/block/loop0",
+            ),
+        ];
+        let (topology, _) = with(&files);
+        assert_eq!(topology.devices[0].names, ["nvme0", "nvme0n1"]);
+    }
+
+    #[test]
+    fn a_console_is_no_gpu() {
+        assert_eq!(
+            DeviceKind::of(0x0300, Some(0x1a03), Some(0x2000)),
+            Some(DeviceKind::Display)
+        );
+        assert_eq!(
+            DeviceKind::of(0x0300, Some(NVIDIA), None),
+            Some(DeviceKind::Gpu)
+        );
+        assert_eq!(
+            DeviceKind::of(0x1200, Some(AMD), None),
+            Some(DeviceKind::Gpu)
+        );
+        assert_eq!(DeviceKind::of(0x0604, Some(INTEL), None), None);
+    }
+
+    #[test]
+    fn models_are_named_by_the_list_of_ids() {
+        let (mut topology, _) = with(&gpu("1", "2-3"));
+        topology.name_models(
+            "# list\n1002  AMD\n\t20b0  Wrong\n10de  NVIDIA Corporation\n\t20af  Other\n\
+             \t20b0  GA100 [A100 SXM4 40GB]\n\t\t10de 144e  Subsystem\nffff  End\n",
+        );
+        let model = topology.devices[0].model.as_deref();
+        assert_eq!(model, Some("GA100 [A100 SXM4 40GB]"));
+    }
+
+    #[test]
+    fn addresses_are_read_with_and_without_a_domain() {
+        assert_eq!(parse_address("41:00.0"), Some((0, 0x41, 0, 0)));
+        assert_eq!(
+            parse_address("10000:e1:1f.7"),
+            Some((0x10000, 0xe1, 0x1f, 7))
+        );
+        for text in [
+            "",
+            "virtio0",
+            "pci0000:40",
+            "0:0.0",
+            "41:00.00",
+            "a:41:00:0.0",
+        ] {
+            assert_eq!(parse_address(text), None, "{text}");
+        }
+    }
+}
