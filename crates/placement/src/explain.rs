@@ -5,12 +5,15 @@
 //! so.
 
 use super::emit::{numactl_options, omp_places};
-use super::{Kind, Placement, Realised, Wish};
+use super::{Kind, Locality, Placement, Realised, Wish};
 
 /// What a placement asks for, as a sentence.
 #[must_use]
 pub fn meaning(placement: &Placement) -> String {
     let text = match &placement.wish {
+        Wish::OsDefault if placement.locality.is_some() => {
+            "Left to the scheduler within the allowed CPUs".to_owned()
+        }
         Wish::OsDefault => "All allowed CPUs, left to the scheduler".to_owned(),
         Wish::Compact => "CPUs side by side: the siblings of a core first".to_owned(),
         Wish::OnePerCore => "One CPU of each core".to_owned(),
@@ -31,10 +34,21 @@ pub fn meaning(placement: &Placement) -> String {
         Wish::Shape(_) => "So many units of each level, spread over the machine".to_owned(),
         Wish::Tree(_) => "So many units of each level in each unit around them".to_owned(),
     };
+    let text = match &placement.locality {
+        None => text,
+        Some(locality) => format!("{text}, {}", place(locality)),
+    };
     match placement.count {
         None => format!("{text}."),
         Some(1) => format!("{text}; the first CPU of these."),
         Some(count) => format!("{text}; the first {count} CPUs of these."),
+    }
+}
+
+fn place(locality: &Locality) -> String {
+    match locality.is_near {
+        true => format!("of those near {}", locality.device),
+        false => format!("of those not near {}", locality.device),
     }
 }
 

@@ -2,9 +2,9 @@
 //! name stands for on a given machine.
 //!
 //! ```text
-//! NAME[:ARGUMENT][*N][/bound][/mem=local|bind|interleave]
+//! NAME[:ARGUMENT][*N][/near:DEVICE|/far:DEVICE][/bound][/mem=local|bind|interleave]
 //! one-per-core     one-llc:1     spread*4     shape:pkg=1,llc=2,core=8,smt=1
-//! shape:llc=2,core=8,cpu=12     tree:1l.4c.2t+.1c.1t
+//! shape:llc=2,core=8,cpu=12     tree:1l.4c.2t+.1c.1t     one-per-core/near:gpu0
 //! ```
 //!
 //! A [`Placement`] is a wish and knows no machine; [`Placement::realise`]
@@ -28,6 +28,8 @@ mod branches;
 mod defaults;
 pub mod emit;
 mod explain;
+mod impossible;
+mod locality;
 mod parse;
 pub mod read;
 mod realise;
@@ -40,8 +42,10 @@ use pinwise_topology::{CpuSet, Level};
 pub use branches::{Branch, Branches};
 pub use defaults::defaults;
 pub use explain::{Equivalent, equivalents, meaning};
+pub use impossible::RealiseError;
+pub use locality::Locality;
 pub use parse::ParseError;
-pub use realise::{MemoryBinding, RealiseError, Realised, UsedUnits, merge_equivalent};
+pub use realise::{MemoryBinding, Realised, UsedUnits, merge_equivalent};
 
 /// Where memory is to come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -128,6 +132,8 @@ pub struct Placement {
     pub count: Option<usize>,
     /// What of the CPUs a thread may use.
     pub kind: Kind,
+    /// Only CPUs near or far from a device; `None` for any.
+    pub locality: Option<Locality>,
     /// Memory policy; `None` leaves the inherited one.
     pub memory: Option<MemoryPolicy>,
 }
@@ -151,6 +157,7 @@ impl Placement {
             wish,
             count: None,
             kind: Kind::Confined,
+            locality: None,
             memory: None,
         }
     }
@@ -162,6 +169,7 @@ impl Placement {
             wish,
             count: Some(count),
             kind: Kind::Confined,
+            locality: None,
             memory: None,
         }
     }
@@ -175,7 +183,13 @@ impl Placement {
 
 impl fmt::Display for Placement {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Near a device all CPUs, or the first of them, need no other name.
+        let (own, beside) = match (&self.wish, self.count) {
+            (Wish::OsDefault, None) | (Wish::Compact, Some(_)) => (self.locality.as_ref(), None),
+            _ => (None, self.locality.as_ref()),
+        };
         let mut text = match &self.wish {
+            _ if own.is_some() => own.map(ToString::to_string).unwrap_or_default(),
             Wish::OsDefault => "os-default".to_owned(),
             Wish::Compact => "compact".to_owned(),
             Wish::OnePerCore => "one-per-core".to_owned(),
@@ -200,6 +214,9 @@ impl fmt::Display for Placement {
         };
         if let Some(count) = self.count {
             text.push_str(&format!("*{count}"));
+        }
+        if let Some(locality) = beside {
+            text.push_str(&format!("/{locality}"));
         }
         if self.kind == Kind::Bound {
             text.push_str("/bound");

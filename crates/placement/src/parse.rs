@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use super::{Branches, Kind, MemoryPolicy, Placement, Shape, Wish};
+use super::{Branches, Kind, Locality, MemoryPolicy, Placement, Shape, Wish};
 use pinwise_topology::{CpuSet, CpuSetError, Level};
 
 /// Names that take no argument.
@@ -73,7 +73,14 @@ fn known_names() -> Vec<&'static str> {
     let one = ONE.iter().map(|(name, _)| *name);
     plain
         .chain(one)
-        .chain(["cpu:LIST", "mask:HEX", "shape:LEVEL=N,…", "tree:…"])
+        .chain([
+            "cpu:LIST",
+            "mask:HEX",
+            "near:DEVICE",
+            "far:DEVICE",
+            "shape:LEVEL=N,…",
+            "tree:…",
+        ])
         .collect()
 }
 
@@ -86,17 +93,34 @@ impl FromStr for Placement {
         let head = parts.next().unwrap_or_default();
         let mut kind = Kind::Confined;
         let mut memory = None;
+        let (head, count) = parse_count(text, head)?;
+        let mut locality = parse_locality(text, head)?;
+        let own = locality.clone();
         for part in parts {
+            let near = parse_locality(text, part)?;
+            if near.is_some() && locality.is_some() {
+                return Err(argument(text, "one near: or far: is enough"));
+            }
             match part {
                 "bound" => kind = Kind::Bound,
+                _ if near.is_some() => locality = near,
                 part => memory = Some(parse_memory(text, part)?),
             }
         }
-        let (head, count) = parse_count(text, head)?;
         if head.is_empty() {
             return Err(ParseError::Empty);
         }
-        let wish = parse_wish(text, head)?;
+        let wish = match (&own, count) {
+            (Some(_), None) => Wish::OsDefault,
+            (Some(_), Some(_)) => Wish::Compact,
+            (None, _) => parse_wish(text, head)?,
+        };
+        if locality.is_some() && matches!(wish, Wish::Cpus(_) | Wish::Mask(_)) {
+            return Err(argument(
+                text,
+                "the CPUs are named; near: and far: do not go with them",
+            ));
+        }
         let counted = match &wish {
             Wish::Cpus(_) | Wish::Mask(_) | Wish::OsDefault | Wish::Tree(_) => true,
             Wish::Shape(shape) => shape.cpus.is_some(),
@@ -109,9 +133,30 @@ impl FromStr for Placement {
             wish,
             count,
             kind,
+            locality,
             memory,
         })
     }
+}
+
+/// `near:DEVICE` or `far:DEVICE`; `None` for anything else.
+fn parse_locality(text: &str, part: &str) -> Result<Option<Locality>, ParseError> {
+    let (word, device) = part.split_once(':').unwrap_or((part, ""));
+    let is_near = match word {
+        "near" => true,
+        "far" => false,
+        _ => return Ok(None),
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || ":._-@".contains(c);
+    if device.is_empty() || !device.chars().all(is_name) {
+        let reason = "write the device after it, as `pinwise topology` lists it: near:gpu0, \
+                      near:eth0, near:pci:0000:41:00.0";
+        return Err(argument(text, reason));
+    }
+    Ok(Some(Locality {
+        is_near,
+        device: device.to_owned(),
+    }))
 }
 
 fn argument(text: &str, reason: &str) -> ParseError {
@@ -129,7 +174,7 @@ fn parse_memory(text: &str, part: &str) -> Result<MemoryPolicy, ParseError> {
         _ => Err(argument(
             text,
             &format!(
-                "'/{part}' is not known; write /bound, /mem=local, /mem=bind or /mem=interleave"
+                "'/{part}' is not known; write /bound, /near:DEVICE, /far:DEVICE, /mem=local, /mem=bind or /mem=interleave"
             ),
         )),
     }
@@ -206,7 +251,7 @@ fn parse_named(text: &str, name: &str, value: Option<&str>) -> Result<Wish, Pars
         .iter()
         .map(|(known, _)| *known)
         .chain(ONE.iter().map(|(known, _)| *known))
-        .chain(["cpu", "mask", "shape", "tree"])
+        .chain(["cpu", "mask", "near", "far", "shape", "tree"])
         .map(|known| (strsim::jaro_winkler(name, known), known))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .filter(|(similarity, _)| *similarity > 0.75)

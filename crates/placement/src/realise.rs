@@ -7,7 +7,7 @@
 //! silently drop it from the mask.
 
 use super::space::{Lacking, Space};
-use super::{Kind, MemoryPolicy, Placement, Shape, Wish};
+use super::{Kind, MemoryPolicy, Placement, RealiseError, Shape, Wish};
 use pinwise_topology::{CpuSet, Level, Node, NodeKind, Topology};
 
 /// A placement on one machine.
@@ -49,77 +49,6 @@ pub struct UsedUnits {
     pub cpus: usize,
 }
 
-/// Why a placement is not possible on this machine.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RealiseError {
-    /// CPUs that the machine does not have.
-    #[error("{placement}: there is no CPU {cpus} on this machine (it has {present})")]
-    Absent {
-        /// The placement.
-        placement: String,
-        /// CPUs asked for that are not there.
-        cpus: CpuSet,
-        /// CPUs that are there.
-        present: CpuSet,
-    },
-    /// Affinity and cpusets leave nothing.
-    #[error("{placement}: this process may not use any CPU of this machine")]
-    NothingAllowed {
-        /// The placement.
-        placement: String,
-    },
-    /// CPUs that are switched off.
-    #[error("{placement}: CPU {cpus} is offline")]
-    Offline {
-        /// The placement.
-        placement: String,
-        /// CPUs asked for that are off.
-        cpus: CpuSet,
-    },
-    /// CPUs that this process may not use.
-    #[error("{placement}: CPU {cpus} is forbidden: the {by} leaves only {leaves}")]
-    Forbidden {
-        /// The placement.
-        placement: String,
-        /// CPUs asked for that are forbidden.
-        cpus: CpuSet,
-        /// Who forbids them.
-        by: String,
-        /// What is left.
-        leaves: CpuSet,
-    },
-    /// More units or CPUs than there are.
-    #[error("{placement}: it asks for {wanted} {noun}, this machine lets it use {available}")]
-    TooMany {
-        /// The placement.
-        placement: String,
-        /// What is counted.
-        noun: String,
-        /// How many are asked for.
-        wanted: usize,
-        /// How many there are.
-        available: usize,
-    },
-    /// A level that the system does not report.
-    #[error("{placement}: this machine reports no {noun}")]
-    NotReported {
-        /// The placement.
-        placement: String,
-        /// What is missing.
-        noun: &'static str,
-    },
-    /// A shape whose numbers do not fit each other.
-    #[error("{placement}: cannot take {wanted} from {from}")]
-    Impossible {
-        /// The placement.
-        placement: String,
-        /// The units that are missing.
-        wanted: String,
-        /// The units they would have to come from.
-        from: String,
-    },
-}
-
 impl Placement {
     /// The CPUs this placement stands for on a machine.
     ///
@@ -132,6 +61,14 @@ impl Placement {
                 placement: self.to_string(),
             });
         }
+        let there;
+        let topology = match &self.locality {
+            None => topology,
+            Some(locality) => {
+                there = locality.restrict(topology, self)?;
+                &there
+            }
+        };
         let candidates = self.candidates(topology)?;
         let order: Vec<usize> = match self.count {
             None => candidates,

@@ -1,7 +1,7 @@
 //! Placements on machines nobody owns.
 
 use super::*;
-use pinwise_topology::{Capture, Topology};
+use pinwise_topology::{Capture, Device, Topology};
 use proptest::prelude::*;
 
 const TWO_SOCKETS: &str = "package:2 l3:2 core:2 pu:2";
@@ -295,4 +295,84 @@ proptest! {
             prop_assert_eq!(placement.to_string().parse::<Placement>().unwrap(), placement);
         }
     }
+}
+
+/// Two packages of two cores with two CPUs each; a GPU at the second, a network
+/// card of which nobody knows.
+fn with_devices() -> Topology {
+    let mut topology = Topology::from_synthetic("package:2 core:2 pu:2").unwrap();
+    let device = |address: &str, class, name: &str, cpus: Option<&str>| {
+        let mut device = Device::new(address, class, Some(0x10de), None).unwrap();
+        device.names.push(name.to_owned());
+        device.cpus = cpus.map(|list| CpuSet::parse_list(list).unwrap());
+        device
+    };
+    topology.devices = vec![
+        device("0000:01:00.0", 0x0200, "eth0", None),
+        device("0000:41:00.0", 0x0302, "gpu0", Some("4-7")),
+    ];
+    topology
+}
+
+#[test]
+fn near_and_far_name_the_cpus_of_a_device() {
+    let topology = with_devices();
+    for (name, cpus) in [
+        ("near:gpu0", "4-7"),
+        ("far:gpu0", "0-3"),
+        ("near:pci:0000:41:00.0", "4-7"),
+        ("near:41:00.0", "4-7"),
+        ("near:gpu0*1", "4"),
+        ("one-per-core/near:gpu0", "4,6"),
+        ("spread*1/far:gpu0/bound", "0"),
+        ("one-core/near:gpu0", "4-5"),
+        ("shape:core=1,smt=1/near:gpu0", "4"),
+    ] {
+        let placement: Placement = name.parse().unwrap();
+        assert_eq!(placement.to_string(), name);
+        assert_eq!(
+            placement.realise(&topology).unwrap().cpus.to_string(),
+            cpus,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn devices_that_do_not_help_are_reported() {
+    let topology = with_devices();
+    let error = |name: &str| match name.parse::<Placement>() {
+        Ok(placement) => placement.realise(&topology).unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(
+        error("near:gpu1"),
+        "near:gpu1: there is no device 'gpu1' on this machine (it has eth0, gpu0)"
+    );
+    assert_eq!(
+        error("far:eth0"),
+        "far:eth0: the firmware does not say which CPUs are near eth0"
+    );
+    for (name, part) in [
+        ("near:", "write the device after it"),
+        ("near", "write the device after it"),
+        ("near:a b", "write the device after it"),
+        ("near:gpu0/far:gpu0", "one near: or far: is enough"),
+        ("cpu:0/near:gpu0", "the CPUs are named"),
+    ] {
+        assert!(error(name).contains(part), "{name}: {}", error(name));
+    }
+    let mut confined = topology.clone();
+    confined.allowed = CpuSet::parse_list("4-7").unwrap();
+    let placement: Placement = "far:gpu0".parse().unwrap();
+    assert_eq!(
+        placement.realise(&confined).unwrap_err().to_string(),
+        "far:gpu0: all CPUs that this process may use (4-7) are near gpu0"
+    );
+    confined.allowed = CpuSet::parse_list("0-3").unwrap();
+    let placement: Placement = "near:gpu0".parse().unwrap();
+    assert_eq!(
+        placement.realise(&confined).unwrap_err().to_string(),
+        "near:gpu0: near gpu0 are CPUs 4-7; this process may use only 0-3"
+    );
 }

@@ -33,9 +33,10 @@ Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
 spread, balanced, p-cores, e-cores, one-core, one-llc, one-numa, one-package
 (these four with :INDEX), cpu:LIST, mask:HEX, shape:pkg=1,llc=2,core=8,smt=1,
 shape:llc=2,core=8,cpu=12 (12 CPUs, spread evenly), tree:2l.4c.1t (2 LLCs, in
-each 4 cores, of each 1 CPU; a unit with nothing inside is used whole);
-each may carry *N (use N CPUs), /bound (one CPU for each thread) and
-/mem=local|bind|interleave.
+each 4 cores, of each 1 CPU; a unit with nothing inside is used whole),
+near:DEVICE and far:DEVICE (gpu0, eth0, nvme0n1, pci:0000:41:00.0; after another
+name as /near:DEVICE); each may carry *N (use N CPUs), /bound (one CPU for each
+thread) and /mem=local|bind|interleave.
 `pinwise topology --explain PLACEMENT` says what one stands for."
 )]
 pub struct CompareArgs {

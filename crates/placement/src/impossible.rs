@@ -1,0 +1,114 @@
+//! Why a placement is not possible on a machine.
+
+use pinwise_topology::CpuSet;
+
+/// Why a placement is not possible on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RealiseError {
+    /// CPUs that the machine does not have.
+    #[error("{placement}: there is no CPU {cpus} on this machine (it has {present})")]
+    Absent {
+        /// The placement.
+        placement: String,
+        /// CPUs asked for that are not there.
+        cpus: CpuSet,
+        /// CPUs that are there.
+        present: CpuSet,
+    },
+    /// Affinity and cpusets leave nothing.
+    #[error("{placement}: this process may not use any CPU of this machine")]
+    NothingAllowed {
+        /// The placement.
+        placement: String,
+    },
+    /// CPUs that are switched off.
+    #[error("{placement}: CPU {cpus} is offline")]
+    Offline {
+        /// The placement.
+        placement: String,
+        /// CPUs asked for that are off.
+        cpus: CpuSet,
+    },
+    /// CPUs that this process may not use.
+    #[error("{placement}: CPU {cpus} is forbidden: the {by} leaves only {leaves}")]
+    Forbidden {
+        /// The placement.
+        placement: String,
+        /// CPUs asked for that are forbidden.
+        cpus: CpuSet,
+        /// Who forbids them.
+        by: String,
+        /// What is left.
+        leaves: CpuSet,
+    },
+    /// More units or CPUs than there are.
+    #[error("{placement}: it asks for {wanted} {noun}, this machine lets it use {available}")]
+    TooMany {
+        /// The placement.
+        placement: String,
+        /// What is counted.
+        noun: String,
+        /// How many are asked for.
+        wanted: usize,
+        /// How many there are.
+        available: usize,
+    },
+    /// A level that the system does not report.
+    #[error("{placement}: this machine reports no {noun}")]
+    NotReported {
+        /// The placement.
+        placement: String,
+        /// What is missing.
+        noun: &'static str,
+    },
+    /// A device that the machine does not have.
+    #[error("{placement}: there is no device '{device}' on this machine ({known})")]
+    NoDevice {
+        /// The placement.
+        placement: String,
+        /// The device asked for.
+        device: String,
+        /// Those that there are.
+        known: String,
+    },
+    /// A device of which nobody says where it is.
+    #[error("{placement}: the firmware does not say which CPUs are near {device}")]
+    NotLocated {
+        /// The placement.
+        placement: String,
+        /// The device asked for.
+        device: String,
+    },
+    /// None of the CPUs near a device may be used.
+    #[error("{placement}: near {device} are CPUs {near}; this process may use only {allowed}")]
+    NoneNear {
+        /// The placement.
+        placement: String,
+        /// The device asked for.
+        device: String,
+        /// What may be used.
+        allowed: CpuSet,
+        /// CPUs near the device.
+        near: CpuSet,
+    },
+    /// All CPUs are near a device.
+    #[error("{placement}: all CPUs that this process may use ({allowed}) are near {device}")]
+    NoneFar {
+        /// The placement.
+        placement: String,
+        /// The device asked for.
+        device: String,
+        /// What may be used.
+        allowed: CpuSet,
+    },
+    /// A shape whose numbers do not fit each other.
+    #[error("{placement}: cannot take {wanted} from {from}")]
+    Impossible {
+        /// The placement.
+        placement: String,
+        /// The units that are missing.
+        wanted: String,
+        /// The units they would have to come from.
+        from: String,
+    },
+}

@@ -1,0 +1,85 @@
+//! Placements by a device: the CPUs near it, or all others.
+
+use std::fmt;
+
+use super::{Placement, RealiseError};
+use pinwise_topology::{Device, Topology};
+
+/// The CPUs near a device, or all others: the control that shows what nearness is
+/// worth.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Locality {
+    /// Near, or far?
+    pub is_near: bool,
+    /// The device by a name that the topology knows: `gpu0`, `eth0`,
+    /// `pci:0000:41:00.0`.
+    pub device: String,
+}
+
+impl fmt::Display for Locality {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = if self.is_near { "near" } else { "far" };
+        write!(out, "{word}:{}", self.device)
+    }
+}
+
+impl Locality {
+    /// The machine with only the CPUs near a device, or far from it, allowed.
+    pub(super) fn restrict(
+        &self,
+        topology: &Topology,
+        placement: &Placement,
+    ) -> Result<Topology, RealiseError> {
+        let placement = placement.to_string();
+        let device = topology.device(&self.device);
+        let found = device.ok_or_else(|| RealiseError::NoDevice {
+            placement: placement.clone(),
+            device: self.device.clone(),
+            known: known_devices(topology),
+        })?;
+        let near = found
+            .cpus
+            .as_ref()
+            .ok_or_else(|| RealiseError::NotLocated {
+                placement: placement.clone(),
+                device: self.device.clone(),
+            })?;
+        let allowed = match self.is_near {
+            true => topology.allowed.intersection(near),
+            false => topology.allowed.difference(near),
+        };
+        let device = self.device.clone();
+        match (allowed.is_empty(), self.is_near) {
+            (false, _) => Ok(Topology {
+                allowed,
+                ..topology.clone()
+            }),
+            (true, true) => Err(RealiseError::NoneNear {
+                placement,
+                device,
+                allowed: topology.allowed.clone(),
+                near: near.clone(),
+            }),
+            (true, false) => Err(RealiseError::NoneFar {
+                placement,
+                device,
+                allowed: topology.allowed.clone(),
+            }),
+        }
+    }
+}
+
+/// The devices of a machine by the names to use, no more than a line of them.
+fn known_devices(topology: &Topology) -> String {
+    const MOST: usize = 12;
+    let names: Vec<&str> = topology.devices.iter().map(Device::name).collect();
+    match names.len() {
+        0 => "it reports no device on the PCI bus".to_owned(),
+        count if count <= MOST => format!("it has {}", names.join(", ")),
+        count => format!(
+            "it has {} and {} more",
+            names[..MOST].join(", "),
+            count - MOST
+        ),
+    }
+}
