@@ -110,21 +110,24 @@ impl Import {
     fn device(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
         let kind = object.attribute("pci_type").unwrap_or_default();
         let hex = |digits: Option<&str>| u16::from_str_radix(digits?, 16).ok();
+        // Ids of zero are nobody's: they stand for unknown ones.
+        let id = |digits: Option<&str>| hex(digits).filter(|&id| id != 0);
         // As in "0302 [10de:20b0] [10de:144e] a1".
         let mut words = kind.split([' ', ':', '[', ']']).filter(|w| !w.is_empty());
         let class = hex(words.next()).unwrap_or_default();
-        let (vendor, id) = (hex(words.next()), hex(words.next()));
+        let (vendor, number) = (id(words.next()), id(words.next()));
         let address = object.attribute("pci_busid").unwrap_or_default();
-        let Some(mut device) = Device::new(address, class, vendor, id) else {
+        let Some(mut device) = Device::new(address, class, vendor, number) else {
             return Ok(());
         };
-        let children = object.children();
-        let infos = children.filter(|child| child.has_tag_name("info"));
-        let model = infos.filter(|info| info.attribute("name") == Some("PCIDevice"));
-        device.model = model
-            .filter_map(|info| info.attribute("value"))
-            .map(Into::into)
-            .next();
+        for info in object.children().filter(|part| part.has_tag_name("info")) {
+            match (info.attribute("name"), info.attribute("value")) {
+                (Some("PCIDevice"), Some(model)) => device.model = Some(model.to_owned()),
+                // pinwise's own: CPUs that nest with no object.
+                (Some("PinwiseNearCPUs"), Some(list)) => device.cpus = list.parse().ok(),
+                _ => {}
+            }
+        }
         let parts = object.descendants();
         let named = parts.filter(|part| part.attribute("type") == Some("OSDev"));
         device.names = named
@@ -133,7 +136,7 @@ impl Import {
             .collect();
         for around in object.ancestors().skip(1) {
             if let Some(cpus) = bitmap(around, "cpuset")? {
-                device.cpus = Some(cpus);
+                device.cpus.get_or_insert(cpus);
                 break;
             }
             match around.attribute("pci_busid") {

@@ -27,11 +27,17 @@ fn xml_of(topology: &Topology) -> String {
     pinwise_report::topology_xml(topology, &TopologyRecord::new(topology, &[]))
 }
 
-/// Without what hwloc's XML cannot say: who restricts, and a quota.
+/// Without what hwloc's XML cannot say: who restricts, a quota, names of devices
+/// that it does not list, a node that their CPUs do not say, and long domains.
 fn comparable(topology: &Topology) -> Topology {
     let mut plain = topology.clone();
     plain.restrictions.clear();
     plain.quota = None;
+    plain.devices.retain(|d| d.address.find(':') == Some(4));
+    for device in &mut plain.devices {
+        device.names.clear();
+        device.numa_node = None;
+    }
     plain
 }
 

@@ -88,6 +88,12 @@ fn object(device: &Device, indent: &str, indexes: &mut usize) -> String {
             escape(model)
         ));
     }
+    // An object of its own has them only where they nest with all others.
+    if let Some(cpus) = &device.cpus {
+        text.push_str(&format!(
+            "{indent}  <info name=\"PinwiseNearCPUs\" value=\"{cpus}\"/>\n"
+        ));
+    }
     for name in &device.names {
         if let Some(kind) = driver_kind(device.kind, name) {
             *indexes += 1;
