@@ -23,6 +23,8 @@ pub enum Exit {
     NotExecutable,
     /// There is no such command.
     NotFound,
+    /// As one of the ranks of `run` ended.
+    Rank(u8),
 }
 
 impl Exit {
@@ -49,6 +51,7 @@ impl Exit {
             // As shells have it.
             Self::NotExecutable => 126,
             Self::NotFound => 127,
+            Self::Rank(status) => status,
         }
     }
 }

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use super::Exit;
 use super::args::{Global, RunArgs};
 use super::bound;
+use super::ranks;
 use super::terminal::Terminal;
 use pinwise_machine::linux::{self, BoundPlace, read_host_facts};
 use pinwise_machine::{Binding, Coverage, MachineError};
@@ -44,7 +45,13 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
     let command = Command::from_argv(args.argv.clone())?;
     let placement: Placement = args.place.parse().context("--place")?;
     let (topology, _) = linux::discover()?;
-    let place = placement.realise(&topology).context("--place")?;
+    if let Some(ranks) = args.ranks.filter(|_| args.per.is_some()) {
+        return ranks::start(global, args, ranks);
+    }
+    let (place, own) = match args.per {
+        Some(per) => ranks::place(per, &placement, &topology, terminal)?,
+        None => (placement.realise(&topology).context("--place")?, Vec::new()),
+    };
     let warn = |granted: &pinwise_topology::CpuSet| {
         if *granted != place.cpus {
             terminal.warn(&format!(
@@ -58,10 +65,11 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
         if args.settle.is_some() {
             bail!("--settle: threads are bound where --place ends with /bound");
         }
-        let error = linux::execute(&command, &place.cpus, place.memory.as_ref(), warn);
+        let error = linux::execute(&command, &place.cpus, place.memory.as_ref(), &own, warn);
         return not_started(error, terminal);
     };
-    let variables = bound::variables(&binding, &[]);
+    let for_threads = bound::variables(&binding, &own);
+    let variables = [own, for_threads.clone()].concat();
     let place = BoundPlace {
         cpus: &place.cpus,
         memory: place.memory.as_ref(),
@@ -69,7 +77,7 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
         variables: &variables,
     };
     let granted = |cpus: &pinwise_topology::CpuSet| {
-        bound::print_variables(&variables, terminal);
+        bound::print_variables(&for_threads, terminal);
         warn(cpus);
     };
     let on_coverage = |coverage: &Coverage| bound::print_coverage(coverage, terminal);

@@ -31,6 +31,7 @@ mod predict;
 mod profile;
 mod progress;
 mod prune;
+mod ranks;
 mod recipes;
 mod report;
 mod reproduce;

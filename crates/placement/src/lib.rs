@@ -31,6 +31,7 @@ mod explain;
 mod impossible;
 mod locality;
 mod parse;
+mod ranks;
 pub mod read;
 mod realise;
 pub mod space;
@@ -45,6 +46,7 @@ pub use explain::{Equivalent, equivalents, meaning};
 pub use impossible::RealiseError;
 pub use locality::Locality;
 pub use parse::ParseError;
+pub use ranks::{Rank, RanksError, per_device};
 pub use realise::{MemoryBinding, Realised, UsedUnits, merge_equivalent};
 
 /// Where memory is to come from.

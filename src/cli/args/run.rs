@@ -2,9 +2,22 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-use super::super::values::parse_duration;
+use super::super::values::{parse_duration, parse_whole};
+
+/// What there is a rank of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Per {
+    /// A GPU.
+    Gpu,
+    /// A network card.
+    Network,
+    /// A disk or its controller.
+    Storage,
+    /// Another accelerator.
+    Accelerator,
+}
 
 /// `pinwise run`
 #[derive(Debug, Args)]
@@ -17,7 +30,9 @@ use super::super::values::parse_duration;
 
 The command takes this process's place: signals, terminal and exit status are
 its own. With /bound each of its threads gets one CPU, in the order in which
-they begin, before its first instruction (docs/binding.md).")]
+they begin, before its first instruction (docs/binding.md). `--per gpu --ranks
+4` starts a rank for each of 4 GPUs; under torchrun, MPI or Slurm `--per gpu`
+places the rank that this is (docs/guide/devices.md).")]
 pub struct RunArgs {
     /// Where it runs
     #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
@@ -25,6 +40,14 @@ pub struct RunArgs {
     /// With /bound: how long new threads are bound [default: to the end]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
+    /// One rank per device: it gets cores near its own, the memory of their
+    /// node, and sees no other GPU
+    #[arg(long, value_name = "TYPE")]
+    pub per: Option<Per>,
+    /// Start so many ranks here [default: this process is one, as the
+    /// launcher's environment says]
+    #[arg(long, value_name = "N", requires = "per", value_parser = parse_whole::<u16>)]
+    pub ranks: Option<u16>,
     /// The command with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", required = true)]
     pub argv: Vec<String>,

@@ -1,5 +1,7 @@
 //! Placements reach the kernel.
 
+use pinwise_topology::DeviceKind;
+
 use super::trial::{Trial, allowed_cpus, finish, runs_of, two_cpus};
 
 /// `Cpus_allowed_list` of a command that `pinwise run` placed.
@@ -143,4 +145,71 @@ fn a_confined_parent_is_the_whole_machine() {
     let hint = ["--place", &forbidden, &inside.to_string()];
     on(&["run", "--place", &forbidden, "--", "true"]).is_refused(&hint);
     on(&["compare", "--place", &forbidden, "--", "true"]).is_refused(&hint);
+}
+
+/// A type of which there is a device on the PCI bus.
+fn any_type(test: &str) -> Option<&'static str> {
+    let record = crate::support::json(&["topology", "--format", "json"]);
+    let devices = record["devices"].as_array().unwrap();
+    let mut kinds = ["storage", "network"].into_iter();
+    let found = kinds.find(|kind| devices.iter().any(|device| device["type"] == *kind));
+    if found.is_none() {
+        crate::support::skipped(test, "no disk and no network card on a PCI bus");
+    }
+    found
+}
+
+#[test]
+fn ranks_share_out_the_cores_near_a_device() {
+    let test = "ranks_share_out_the_cores_near_a_device";
+    let Some(kind) = any_type(test) else {
+        return;
+    };
+    let machine = pinwise_machine::linux::discover().unwrap().0;
+    let kinds = [
+        ("storage", DeviceKind::Storage),
+        ("network", DeviceKind::Network),
+    ];
+    let of = kinds.iter().find(|(name, _)| *name == kind).unwrap().1;
+    let expected = pinwise_placement::per_device(&machine, of, None, 2).unwrap();
+    let trial = Trial::new();
+    let line = "echo $PINWISE_RANK $LOCAL_WORLD_SIZE $PINWISE_DEVICE > rank-$PINWISE_RANK; \
+                grep Cpus_allowed_list /proc/self/status > cpus-$PINWISE_RANK";
+    let command = ["--", "sh", "-c", line];
+    trial
+        .run(&[&["run", "--per", kind, "--ranks", "2"][..], &command].concat())
+        .succeeded();
+    for (number, rank) in expected.iter().enumerate() {
+        let device = machine.devices[rank.device].name();
+        let printed = trial.shell(&format!("cat rank-{number}"));
+        assert_eq!(printed.trim(), format!("{number} 2 {device}"));
+        let cpus = trial.shell(&format!("cat cpus-{number}"));
+        let cpus = cpus.split(':').nth(1).unwrap().trim().to_owned();
+        assert_eq!(cpus, rank.cpus.to_string(), "rank {number}");
+    }
+}
+
+#[test]
+fn ranks_end_together() {
+    let Some(kind) = any_type("ranks_end_together") else {
+        return;
+    };
+    let trial = Trial::new();
+    // The first sleeps until the second, which waits for it, has failed.
+    let line = "if [ $PINWISE_RANK = 1 ]; then until [ -e begun ]; do sleep 0.01; done; exit 7; \
+                fi; touch begun; exec sleep 1000";
+    let ended = trial.run(&["run", "--per", kind, "--ranks", "2", "--", "sh", "-c", line]);
+    assert_eq!(ended.status.code(), Some(7), "{}", ended.err);
+    trial.leaves_no_process();
+}
+
+#[test]
+fn a_rank_or_device_that_nobody_knows_is_refused() {
+    let trial = Trial::new();
+    trial
+        .run(&["run", "--per", "network", "--", "true"])
+        .is_refused(&["--per: no launcher says which rank this is", "--ranks N"]);
+    trial
+        .run(&["run", "--place", "near:no-such-device", "--", "true"])
+        .is_refused(&["there is no device 'no-such-device'"]);
 }

@@ -20,6 +20,7 @@ mod perf_record;
 mod pins;
 mod probe;
 mod processes;
+mod ranks;
 mod replay;
 mod ring;
 mod run;
@@ -57,6 +58,7 @@ pub use probe::available_memory_bytes;
 pub use processes::{
     LinuxProcesses, ProcessWatch, may_set_any_nice, own_user_is_root, user_id, writable_by_others,
 };
+pub use ranks::{RankCommand, run_side_by_side};
 pub use sample::{
     Chain as SampleChain, Record as SampleRecord, Records as SampleRecords,
     Registers as SampleRegisters,

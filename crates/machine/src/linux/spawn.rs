@@ -347,22 +347,9 @@ fn prepare_and_execute(shared: &Shared<'_>) -> Step {
     Step::Execute
 }
 
-/// Replaces this process by a program; returns only where that failed.
-pub(super) fn replace(program: &CString, arguments: &[CString]) -> io::Error {
-    let end = std::iter::once(ptr::null());
-    let pointers: Vec<*const libc::c_char> =
-        arguments.iter().map(|s| s.as_ptr()).chain(end).collect();
-    // SAFETY: both arrays of pointers end with null and outlive the call;
-    // resetting SIGPIPE affects only what is about to be replaced.
-    unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        libc::execv(program.as_ptr(), pointers.as_ptr());
-    }
-    io::Error::last_os_error()
-}
-
-/// The same with this environment in place of the inherited one.
-pub(super) fn replace_with(
+/// Replaces this process by a program with this environment; returns only where
+/// that failed.
+pub(super) fn replace(
     program: &CString,
     arguments: &[CString],
     environment: &[CString],

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 use super::bind::refusal;
 use super::spawn::{self, FindError, Step};
-use super::{search_path, sys};
+use super::{search_path, sys, whole_environment};
 use crate::MachineError;
 use pinwise_placement::{MemoryBinding, MemoryPolicy};
 use pinwise_topology::CpuSet;
 use pinwise_workload::Command;
 
-/// Replaces this process by a command on `cpus`: what it prints, how it ends
+/// Replaces this process by a command on `cpus` with `variables` in its environment
+/// beside those of this process: what it prints, how it ends
 /// and which signals it gets are its own affair from then on. Returns what the
 /// kernel granted through `granted` before that, and otherwise only errors.
 ///
@@ -24,6 +25,7 @@ pub fn execute(
     command: &Command,
     cpus: &CpuSet,
     memory: Option<&MemoryBinding>,
+    variables: &[(String, String)],
     granted: impl FnOnce(&CpuSet),
 ) -> MachineError {
     let placed = locate(None, command, &search_path()).and_then(|program| {
@@ -33,7 +35,7 @@ pub fn execute(
     match placed {
         Err(error) => error,
         Ok(program) => {
-            let error = spawn::replace(&program, &c_strings(command));
+            let error = spawn::replace(&program, &c_strings(command), &environment_with(variables));
             start_error(Step::Execute, &error, command, cpus, memory)
         }
     }
@@ -56,6 +58,16 @@ pub(super) fn place_self(
         sys::set_memory_policy(mode, nodes).map_err(refused(Step::Memory))?;
     }
     Ok(())
+}
+
+/// What this process inherited, with these in place of or beside it.
+pub(super) fn environment_with(variables: &[(String, String)]) -> Vec<CString> {
+    let is_replaced = |name: &String| variables.iter().any(|(other, _)| other == name);
+    let inherited = whole_environment();
+    let kept = inherited.filter(|(name, _)| !is_replaced(name));
+    let own = variables.iter();
+    let own = own.filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok());
+    kept.map(|(_, entry)| entry).chain(own).collect()
 }
 
 /// Where programs that were started before are.

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use super::super::signals::Signals;
 use super::super::spawn;
-use super::super::start::{c_strings, locate, place_self, start_error};
-use super::super::{search_path, sys, whole_environment};
+use super::super::start::{c_strings, environment_with, locate, place_self, start_error};
+use super::super::{search_path, sys};
 use super::ptrace::{self, Next, Orphans};
 use super::{Binder, calls, refusal};
 use crate::{Binding, Coverage, MachineError};
@@ -55,7 +55,7 @@ pub fn execute_bound(
         Err(error) => error,
         Ok(program) => {
             let environment = environment_with(place.variables);
-            let error = spawn::replace_with(&program, &c_strings(command), &environment);
+            let error = spawn::replace(&program, &c_strings(command), &environment);
             start_error(
                 spawn::Step::Execute,
                 &error,
@@ -216,14 +216,4 @@ fn report_once(binder: &Binder, on_coverage: &mut Option<impl FnOnce(&Coverage)>
         on_coverage(&binder.coverage());
     }
     calls::silence(&[libc::STDERR_FILENO]);
-}
-
-/// What this process inherited, with these in place of or beside it.
-fn environment_with(variables: &[(String, String)]) -> Vec<CString> {
-    let is_replaced = |name: &String| variables.iter().any(|(other, _)| other == name);
-    let inherited = whole_environment();
-    let kept = inherited.filter(|(name, _)| !is_replaced(name));
-    let own = variables.iter();
-    let own = own.filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok());
-    kept.map(|(_, entry)| entry).chain(own).collect()
 }
