@@ -12,27 +12,27 @@ use crate::{bpf, fuzz, generated, web};
 pub(crate) fn check() -> Result<()> {
     need_component("rustfmt", "cargo-fmt");
     need_component("clippy", "cargo-clippy");
-    let mut failures = Vec::new();
-    for check in [
-        format as fn() -> Result<()>,
+    let mut failures = run(&[
+        format,
         // Before the rest: the page is compiled into the binary.
         web::build,
         web::unit,
         lints,
         lints_without_features,
         tests,
-        fuzz_targets,
-        web::in_browser,
-        bpf::check,
-        documentation,
-        others,
-        oldest_rust,
-    ] {
-        if let Err(error) = check() {
-            eprintln!("xtask: {error:#}");
-            failures.push(format!("{error:#}"));
+    ]);
+    // What mostly waits goes on beside what mostly compiles. The first of these
+    // builds in a folder of its own, so that neither waits for the other's lock.
+    let compiling: [Check; 5] = [fuzz_targets, bpf::check, documentation, others, oldest_rust];
+    let waiting: [Check; 2] = [tests_that_wait, web::in_browser];
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(|| run(&waiting));
+        failures.extend(run(&compiling));
+        match beside.join() {
+            Ok(more) => failures.extend(more),
+            Err(_) => failures.push("what waits has panicked".to_owned()),
         }
-    }
+    });
     if !failures.is_empty() {
         bail!(
             "{} of the checks failed:\n{}",
@@ -42,6 +42,19 @@ pub(crate) fn check() -> Result<()> {
     }
     eprintln!("xtask: all checks passed; tests that could not run here are named above as SKIPPED");
     Ok(())
+}
+
+type Check = fn() -> Result<()>;
+
+/// Runs all and says what failed.
+fn run(checks: &[Check]) -> Vec<String> {
+    let failed = checks.iter().filter_map(|check| check().err());
+    let reported = failed.map(|error| {
+        let text = format!("{error:#}");
+        eprintln!("xtask: {text}");
+        text
+    });
+    reported.collect()
 }
 
 fn format() -> Result<()> {
@@ -74,10 +87,19 @@ fn lints_without_features() -> Result<()> {
     ]))
 }
 
+/// Tests that wait for a scheduler's timers, minutes in all.
+const WAITING: &str = "fleet_slurm::";
+
 /// All suites, those after a failed one too. A test among them compares the
 /// generated reference.
 fn tests() -> Result<()> {
     let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    command.args(["--", "--skip", WAITING]);
+    tests_step(command.env("INSTA_UPDATE", "no"))
+}
+
+fn tests_that_wait() -> Result<()> {
+    let mut command = cargo(&["test", "--locked", "--test", "it", "--", WAITING]);
     tests_step(command.env("INSTA_UPDATE", "no"))
 }
 
