@@ -1660,10 +1660,16 @@ export interface DeviceRecord {
   cpus?: string | null;
   /** PCI ids of vendor and device, `10de:20b0`; `null` where unknown. */
   ids?: string | null;
+  /** CPUs that take those of its interrupts that were raised, as a list; `null` where none is known. */
+  interrupted_cpus?: string | null;
+  /** Its interrupts by number; empty where they were not read. */
+  interrupts?: InterruptRecord[] | null;
   /** What it is sold as; `null` where nobody says. */
   model?: string | null;
   /** Names of users and drivers, the one for placements first; may be empty. */
   names?: string[] | null;
+  /** What is odd about its place, as a sentence. */
+  note?: string | null;
   /** NUMA node as the system reports it; `null` where it does not. */
   numa_node?: number | null;
   /** Root complex; `null` where unknown. */
@@ -2306,6 +2312,16 @@ export interface IdleWaitingRecord {
   scheduler_s?: number | null;
   /** All episodes, seconds. */
   seconds?: number | null;
+}
+
+/** An interrupt of a device. */
+export interface InterruptRecord {
+  /** How often it was raised since boot; `null` where unknown. */
+  count?: number | null;
+  /** CPUs that take it, as a list. */
+  cpus?: string | null;
+  /** The system's number. */
+  irq?: number | null;
 }
 
 /** A contrast as another judge sees it. */

@@ -52,10 +52,22 @@ pub(super) fn topology(
     if let Some(threads) = args.placements {
         return placements::placements(threads, &topology, terminal);
     }
-    linux::name_models(&mut topology);
+    describe_devices(
+        &mut topology,
+        args.from.is_none() && global.machine == "local",
+    );
     let record = TopologyRecord::new(&topology, &warnings);
     show(&topology, &record, terminal)?;
     Ok(Exit::Done)
+}
+
+/// What is only read for who looks at devices: names of models, and on this machine
+/// their interrupts.
+fn describe_devices(topology: &mut Topology, is_here: bool) {
+    linux::name_models(topology);
+    if is_here {
+        linux::read_interrupts(topology);
+    }
 }
 
 /// Prints a machine in the format that was asked for.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
+use pinwise_topology::interrupts::Interrupt;
 use pinwise_topology::{CpuSet, Device, DeviceKind};
 
 named! {
@@ -46,11 +47,39 @@ pub struct DeviceRecord {
     pub root: Option<String>,
     /// Bridges and switches above it, outermost first, by PCI address.
     pub bridges: Vec<String>,
+    /// Its interrupts by number; empty where they were not read.
+    #[serde(default)]
+    pub interrupts: Vec<InterruptRecord>,
+    /// CPUs that take those of its interrupts that were raised, as a list; `null`
+    /// where none is known.
+    #[serde(default)]
+    pub interrupted_cpus: Option<String>,
+    /// What is odd about its place, as a sentence.
+    #[serde(default)]
+    pub note: Option<String>,
+}
+
+/// An interrupt of a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InterruptRecord {
+    /// The system's number.
+    pub irq: u32,
+    /// CPUs that take it, as a list.
+    pub cpus: String,
+    /// How often it was raised since boot; `null` where unknown.
+    pub count: Option<u64>,
 }
 
 impl DeviceRecord {
     pub(super) fn new(device: &Device) -> Self {
         let ids = device.vendor.zip(device.device);
+        let interrupted = device.interrupted();
+        let interrupts = device.interrupts.iter().map(|interrupt| InterruptRecord {
+            irq: interrupt.number,
+            cpus: interrupt.cpus.to_string(),
+            count: interrupt.count,
+        });
         Self {
             address: device.address.clone(),
             kind: device.kind.into(),
@@ -62,6 +91,11 @@ impl DeviceRecord {
             cpus: device.cpus.as_ref().map(ToString::to_string),
             root: device.root.clone(),
             bridges: device.bridges.clone(),
+            interrupts: interrupts.collect(),
+            interrupted_cpus: (!interrupted.is_empty()).then(|| interrupted.to_string()),
+            note: device.is_interrupted_far().then(|| {
+                format!("Its interrupts are taken by CPUs {interrupted}, none of which is near it.")
+            }),
         }
     }
 
@@ -78,6 +112,14 @@ impl DeviceRecord {
         device.cpus = cpus.and_then(|list| CpuSet::parse_list(list).ok());
         device.root.clone_from(&self.root);
         device.bridges.clone_from(&self.bridges);
+        let interrupts = self.interrupts.iter().filter_map(|interrupt| {
+            Some(Interrupt {
+                number: interrupt.irq,
+                cpus: CpuSet::parse_list(&interrupt.cpus).ok()?,
+                count: interrupt.count,
+            })
+        });
+        device.interrupts = interrupts.collect();
         Some(device)
     }
 }

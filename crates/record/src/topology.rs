@@ -238,6 +238,11 @@ impl TopologyRecord {
 }
 
 impl TopologyRecord {
+    /// Takes over what has become known of a machine's devices.
+    pub fn set_devices(&mut self, topology: &Topology) {
+        self.devices = topology.devices.iter().map(DeviceRecord::new).collect();
+    }
+
     /// The machine again. What the record does not hold (core ids of the
     /// system, speeds of kinds) is not needed for it.
     #[must_use]

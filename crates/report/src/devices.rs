@@ -1,19 +1,28 @@
 //! The devices of a machine as a table.
 
-use super::style::{Palette, shortened, table, visible};
+use super::WIDTH;
+use super::style::{Palette, paragraph, shortened, table, visible};
 use pinwise_record::{DeviceRecord, TopologyRecord};
 
-/// Longer names of models are cut.
-const LONGEST_MODEL: usize = 32;
+/// Longer names and lists are cut; records have them whole.
+const LONGEST_NAME: usize = 20;
+const LONGEST_LIST: usize = 20;
+/// Below this much room for it the model is left out.
+const SHORTEST_MODEL: usize = 10;
 /// A card has hundreds of virtual functions: of those that only their address
 /// sets apart so many are shown.
 const SHOWN_ALIKE: usize = 2;
+/// The column of the CPUs that take interrupts, which is left out where none is
+/// known.
+const INTERRUPTS: usize = 4;
 
 /// The table; empty where there is no device.
 pub(super) fn devices(record: &TopologyRecord, palette: Palette) -> String {
     if record.devices.is_empty() {
         return String::new();
     }
+    let is_known = |device: &DeviceRecord| device.interrupted_cpus.is_some();
+    let has_interrupts = record.devices.iter().any(is_known);
     let mut rows = Vec::new();
     let alike = |a: &&DeviceRecord, b: &&DeviceRecord| {
         let key = |d: &DeviceRecord| (d.kind.clone(), d.ids.clone(), d.cpus.clone());
@@ -33,21 +42,58 @@ pub(super) fn devices(record: &TopologyRecord, palette: Palette) -> String {
                 String::new(),
                 String::new(),
                 String::new(),
+                String::new(),
                 visible(&first.address),
                 format!("to {}", visible(&last.address)),
             ]);
         }
     }
     let heading = palette.strong("Devices on the PCI bus");
-    let header = ["device", "type", "node", "near CPUs", "address", "model"];
-    format!("\n{heading}\n{}", table(&header, rows))
+    let mut header = vec!["device", "type", "node", "near CPUs", "address", "model"];
+    if has_interrupts {
+        header.insert(INTERRUPTS, "interrupts on");
+    } else {
+        for row in &mut rows {
+            row.remove(INTERRUPTS);
+        }
+    }
+    fit(&mut header, &mut rows);
+    let mut text = format!("\n{heading}\n{}", table(&header, rows));
+    for device in &record.devices {
+        if let Some(note) = &device.note {
+            let name = device.names.first().unwrap_or(&device.address);
+            let line = paragraph("  ! ", "    ", &format!("{name}: {note}"));
+            text.push_str(&format!("{}\n", palette.warn(&line)));
+        }
+    }
+    text
+}
+
+/// Gives the model, which is last, the room that the others leave.
+fn fit(header: &mut Vec<&str>, rows: &mut [Vec<String>]) {
+    let last = header.len() - 1;
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([header[column].len()]).max().unwrap_or(0)
+    };
+    let taken: usize = (0..last).map(|column| width(column) + 2).sum();
+    let left = WIDTH.saturating_sub(taken + 2);
+    if left < SHORTEST_MODEL {
+        header.pop();
+    }
+    for row in rows {
+        match row.pop() {
+            Some(model) if left >= SHORTEST_MODEL => row.push(shortened(&model, left)),
+            _ => {}
+        }
+    }
 }
 
 fn row(device: &DeviceRecord) -> Vec<String> {
     let names: Vec<String> = device.names.iter().map(|name| visible(name)).collect();
     let name = match names.is_empty() {
         true => "-".to_owned(),
-        false => names.join(" "),
+        false => shortened(&names.join(" "), LONGEST_NAME),
     };
     let model = device.model.as_ref().or(device.ids.as_ref());
     let node = device.numa_node.map(|node| node.to_string());
@@ -55,10 +101,12 @@ fn row(device: &DeviceRecord) -> Vec<String> {
         name,
         device.kind.to_string(),
         node.unwrap_or_else(|| "?".to_owned()),
-        device.cpus.clone().unwrap_or_else(|| "?".to_owned()),
+        shortened(device.cpus.as_deref().unwrap_or("?"), LONGEST_LIST),
+        shortened(
+            device.interrupted_cpus.as_deref().unwrap_or_default(),
+            LONGEST_LIST,
+        ),
         visible(&device.address),
-        model.map_or_else(String::new, |model| {
-            shortened(&visible(model), LONGEST_MODEL)
-        }),
+        model.map_or_else(String::new, |model| visible(model)),
     ]
 }

@@ -6,6 +6,7 @@
 //! nothing the kernel lists all CPUs, which on a machine of several nodes means
 //! that nobody knows: [`Device::cpus`] is `None` then, not all of them.
 
+use super::interrupts::Interrupt;
 use super::{Capture, CpuSet, NumaNode, Warning};
 
 /// Where Linux lists PCI devices; each is a link to its folder.
@@ -110,6 +111,8 @@ pub struct Device {
     /// Addresses of the bridges and switches between the root complex and the
     /// device, outermost first.
     pub bridges: Vec<String>,
+    /// Its interrupts, by number; empty where they were not read.
+    pub interrupts: Vec<Interrupt>,
 }
 
 impl Device {
@@ -135,6 +138,7 @@ impl Device {
             cpus: None,
             root: None,
             bridges: Vec::new(),
+            interrupts: Vec::new(),
         })
     }
 
@@ -234,12 +238,10 @@ fn device(capture: &Capture, address: &str) -> Option<Device> {
     let dir = format!("{PCI_DIR}/{address}");
     let text = |file: &str| capture.text(&format!("{dir}/{file}"));
     let id = |file: &str| u16::try_from(hex(text(file)?)?).ok();
-    let mut device = Device::new(
-        address,
-        class(capture, address)?,
-        id("vendor"),
-        id("device"),
-    )?;
+    let information = format!("{NVIDIA_DIR}/{address}");
+    let is_nvidia = capture.children(&information).next().is_some();
+    let vendor = id("vendor").or(is_nvidia.then_some(NVIDIA));
+    let mut device = Device::new(address, class(capture, address)?, vendor, id("device"))?;
     device.numa_node = text("numa_node").and_then(|node| node.parse().ok());
     device.cpus = text("local_cpus")
         .and_then(|mask| CpuSet::parse_mask(mask).ok())
@@ -253,7 +255,7 @@ fn device(capture: &Capture, address: &str) -> Option<Device> {
         }
     }
     let information = capture
-        .text(&format!("{NVIDIA_DIR}/{address}/information"))
+        .text(&format!("{information}/information"))
         .unwrap_or_default();
     for line in information.lines() {
         match line.split_once(':').map(|(key, value)| (key, value.trim())) {
@@ -358,7 +360,8 @@ fn locate(
     device.numa_node = node.map(|node| node.node);
     let near = device.cpus.take().unwrap_or_default().intersection(online);
     device.cpus = match node.map(|node| &node.cpus).filter(|cpus| !cpus.is_empty()) {
-        Some(cpus) if near.is_empty() => Some(cpus.clone()),
+        // A list of all CPUs says nothing where a node is named.
+        Some(cpus) if near.is_empty() || near == *online => Some(cpus.clone()),
         Some(cpus) if !near.intersects(cpus) => {
             warnings.push(format!(
                 "{} is reported at a node of CPUs {cpus}, yet near CPUs {near}; the CPUs count.",

@@ -28,6 +28,7 @@ mod cgroup;
 mod cpuset;
 pub mod devices;
 mod identity;
+pub mod interrupts;
 mod rewire;
 mod synthetic;
 mod sysfs;

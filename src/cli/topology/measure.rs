@@ -1,6 +1,6 @@
 //! `topology --measure`.
 
-use super::show;
+use super::{describe_devices, show};
 use crate::cli::args::{Global, TopologyArgs};
 use crate::cli::ending::keep_and_show;
 use crate::cli::maps;
@@ -56,6 +56,8 @@ pub(super) fn measure(
         line.finish();
     }
     let mut outcome = outcome?;
+    describe_devices(&mut outcome.topology, global.machine == "local");
+    outcome.record.set_devices(&outcome.topology);
     if let Some(store) = &store {
         match maps::of_this_boot(store, &outcome.topology, &machine.label()) {
             Ok(earlier) => probe::consult(&mut outcome.record, &earlier),

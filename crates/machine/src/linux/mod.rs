@@ -12,6 +12,7 @@ mod daemon;
 mod guardian;
 mod host;
 mod hypervisor;
+mod interrupts;
 mod ledger;
 pub mod live;
 mod output;
@@ -47,6 +48,7 @@ pub use bind::coverage::own_setting;
 pub use bind::follow::{BoundPlace, execute_bound};
 pub use capture::{CaptureReadError, capture_folder, capture_host, name_models};
 pub use host::{HostFacts, read_host_facts};
+pub use interrupts::read_interrupts;
 pub use ledger::{
     Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,
     LedgerOptions, Leftover, LeftoverState, RulesJournal, RulesJournalError, UndoOutcome,

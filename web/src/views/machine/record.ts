@@ -77,6 +77,8 @@ export function readMachine(any: AnyRecord) {
       type: text(d.type),
       node: number(d.numa_node),
       cpus: text(d.cpus) || '?',
+      interrupts: text(d.interrupted_cpus),
+      note: text(d.note),
       address: text(d.address),
       model: text(d.model) || text(d.ids),
     })),

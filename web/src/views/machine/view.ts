@@ -253,6 +253,7 @@ function devices(machine: Machine): HTMLElement | null {
       'Type',
       'NUMA node',
       'Near CPUs',
+      'Interrupts on',
       'Address',
       'Model',
     ].map((name) => ({ name })),
@@ -261,11 +262,15 @@ function devices(machine: Machine): HTMLElement | null {
       d.type,
       d.node ?? '?',
       d.cpus,
+      d.interrupts,
       d.address,
       d.model,
     ]),
   };
-  return section('Devices', tableElement(table));
+  const notes = machine.devices
+    .filter((d) => d.note)
+    .map((d) => h('p', {}, visible(`${d.names || d.address}: ${d.note}`)));
+  return section('Devices', tableElement(table), ...notes);
 }
 
 function about(machine: Machine): HTMLElement {

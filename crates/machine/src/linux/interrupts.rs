@@ -1,0 +1,89 @@
+//! Which CPUs take the interrupts of devices, as `/proc` and `/sys` say.
+
+use std::path::Path;
+
+use super::capture::{names, read_file};
+use pinwise_topology::devices::PCI_DIR;
+use pinwise_topology::interrupts::{Interrupt, totals};
+use pinwise_topology::{CpuSet, Topology};
+
+/// Fills in the interrupts of this machine's devices. Servers have thousands of
+/// them, whose files take long to read: only who shows them asks.
+pub fn read_interrupts(topology: &mut Topology) {
+    read_below(Path::new("/"), topology);
+}
+
+fn read_below(root: &Path, topology: &mut Topology) {
+    let text = |path: String| {
+        let bytes = read_file(&root.join(path))?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    };
+    let counts = text("proc/interrupts".to_owned()).map(|text| totals(&text));
+    for device in &mut topology.devices {
+        let dir = format!("{PCI_DIR}/{}", device.address);
+        let mut numbers: Vec<u32> = names(&root.join(&dir).join("msi_irqs"))
+            .iter()
+            .filter_map(|name| name.parse().ok())
+            .collect();
+        if numbers.is_empty() {
+            // Devices without messages share a line; 0 is none.
+            let line = text(format!("{dir}/irq")).and_then(|text| text.parse::<u32>().ok());
+            numbers.extend(line.filter(|&number| number != 0));
+        }
+        numbers.sort_unstable();
+        let found = numbers.into_iter().filter_map(|number| {
+            let dir = format!("proc/irq/{number}");
+            let list = text(format!("{dir}/effective_affinity_list"))
+                .filter(|list| !list.is_empty())
+                .or_else(|| text(format!("{dir}/smp_affinity_list")))?;
+            Some(Interrupt {
+                number,
+                cpus: CpuSet::parse_list(&list).ok()?,
+                count: counts
+                    .as_ref()
+                    .map(|all| all.get(&number).copied().unwrap_or(0)),
+            })
+        });
+        device.interrupts = found.collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_topology::Device;
+
+    #[test]
+    fn messages_and_lines_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |path: &str, content: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        };
+        put("sys/bus/pci/devices/0000:01:00.0/msi_irqs/31", "msix\n");
+        put("sys/bus/pci/devices/0000:01:00.0/msi_irqs/30", "msix\n");
+        put("sys/bus/pci/devices/0000:02:00.0/irq", "16\n");
+        put("sys/bus/pci/devices/0000:03:00.0/irq", "0\n");
+        put("proc/irq/30/effective_affinity_list", "2\n");
+        put("proc/irq/30/smp_affinity_list", "0-3\n");
+        put("proc/irq/31/effective_affinity_list", "\n");
+        put("proc/irq/31/smp_affinity_list", "1\n");
+        put("proc/irq/16/smp_affinity_list", "0-1\n");
+        put("proc/interrupts", "  CPU0 CPU1\n 30: 1 2 x\n 16: 0 0 y\n");
+        let mut topology = Topology::default();
+        for address in ["0000:01:00.0", "0000:02:00.0", "0000:03:00.0"] {
+            let device = Device::new(address, 0x0200, None, None).unwrap();
+            topology.devices.push(device);
+        }
+        read_below(folder.path(), &mut topology);
+        let read = |at: usize| -> Vec<String> {
+            let interrupts = topology.devices[at].interrupts.iter();
+            let words = interrupts.map(|i| format!("{} {} {:?}", i.number, i.cpus, i.count));
+            words.collect()
+        };
+        assert_eq!(read(0), ["30 2 Some(3)", "31 1 Some(0)"]);
+        assert_eq!(read(1), ["16 0-1 Some(0)"]);
+        assert_eq!(read(2), [""; 0]);
+    }
+}

@@ -1,0 +1,89 @@
+//! Interrupts of devices: which CPUs take them, and how many there were.
+
+use std::collections::BTreeMap;
+
+use super::{CpuSet, Device};
+
+/// An interrupt of a device; cards with several queues have one for each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interrupt {
+    /// The system's number, as in `/proc/irq`.
+    pub number: u32,
+    /// The CPUs that take it now.
+    pub cpus: CpuSet,
+    /// How often it was raised since boot; `None` where unknown.
+    pub count: Option<u64>,
+}
+
+/// Totals of `/proc/interrupts` by number. Its first line names the CPUs, each other
+/// line has a count for each of them after the number.
+#[must_use]
+pub fn totals(text: &str) -> BTreeMap<u32, u64> {
+    let mut lines = text.lines();
+    let cpus = lines
+        .next()
+        .map_or(0, |line| line.split_whitespace().count());
+    let total = |line: &str| {
+        let (number, counts) = line.split_once(':')?;
+        let counts = counts.split_whitespace().take(cpus);
+        let counts = counts.map_while(|count| count.parse::<u64>().ok());
+        Some((
+            number.trim().parse().ok()?,
+            counts.fold(0, u64::saturating_add),
+        ))
+    };
+    lines.filter_map(total).collect()
+}
+
+impl Device {
+    /// The CPUs that take its interrupts: of those that were raised, where that is
+    /// known, since most cards have some that never are.
+    #[must_use]
+    pub fn interrupted(&self) -> CpuSet {
+        let raised = self.interrupts.iter().filter(|i| i.count != Some(0));
+        raised.fold(CpuSet::new(), |all, interrupt| all.union(&interrupt.cpus))
+    }
+
+    /// Are its interrupts taken by CPUs that are all far from it?
+    #[must_use]
+    pub fn is_interrupted_far(&self) -> bool {
+        let cpus = self.interrupted();
+        let near = self.cpus.as_ref();
+        near.is_some_and(|near| !cpus.is_empty() && !cpus.intersects(near))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_added_over_the_cpus() {
+        let text = "            CPU0       CPU1\n 36:          5    1232883 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n 37:          0          0 PCI-MSIX-0000:00:03.0   0-edge\nNMI:          7          7   Non-maskable interrupts\nERR:          0\n";
+        let totals = totals(text);
+        assert_eq!(
+            totals.into_iter().collect::<Vec<_>>(),
+            [(36, 1_232_888), (37, 0)]
+        );
+        assert!(super::totals("").is_empty());
+    }
+
+    #[test]
+    fn interrupts_that_never_came_do_not_count() {
+        let mut device = Device::new("0000:01:00.0", 0x0200, None, None).unwrap();
+        let list = |text: &str| CpuSet::parse_list(text).unwrap();
+        let interrupt = |number, cpus: &str, count| Interrupt {
+            number,
+            cpus: list(cpus),
+            count,
+        };
+        device.cpus = Some(list("4-7"));
+        device.interrupts = vec![interrupt(30, "4", Some(0)), interrupt(31, "1", Some(9))];
+        assert_eq!(device.interrupted(), list("1"));
+        assert!(device.is_interrupted_far());
+        device.interrupts[0].count = None;
+        assert!(!device.is_interrupted_far());
+        device.interrupts.clear();
+        assert!(!device.is_interrupted_far());
+    }
+}
