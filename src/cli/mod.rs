@@ -100,7 +100,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     };
     if !is_known {
         terminal.error(
-            "--format: this command prints text or json; pinwise record show last --format FORMAT prints its record in another form",
+            "--format: this command prints text or json (topology also svg and xml); pinwise record show last --format FORMAT prints its record in another form",
         );
         return Exit::Error;
     }

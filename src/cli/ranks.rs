@@ -1,13 +1,13 @@
 //! `run --per`: one rank per device, started here or by a launcher.
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 
 use super::Exit;
 use super::args::{Global, Per, RunArgs};
 use super::own_program;
 use super::terminal::Terminal;
 use pinwise_machine::linux::{self, RankCommand};
-use pinwise_placement::{MemoryPolicy, Placement, Realised, per_device};
+use pinwise_placement::{MemoryBinding, MemoryPolicy, Placement, Rank, Realised, Wish, per_device};
 use pinwise_topology::{Device, DeviceKind, Topology};
 use pinwise_workload::Command;
 
@@ -17,8 +17,11 @@ const LAUNCHERS: [[&str; 2]; 4] = [
     ["LOCAL_RANK", "LOCAL_WORLD_SIZE"],
     ["OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"],
     ["MPI_LOCALRANKID", "MPI_LOCALNRANKS"],
-    ["SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"],
+    ["SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"],
 ];
+
+/// More processes than this one host is not asked to place.
+const MOST_RANKS: usize = 4096;
 
 /// Vendors of GPUs by PCI id, and the variable that says which a program sees.
 const VISIBLE: [(u16, &str); 3] = [
@@ -28,14 +31,19 @@ const VISIBLE: [(u16, &str); 3] = [
 ];
 
 /// Starts ranks, each as a `run` of its own that a launcher could have started.
-pub(super) fn start(global: &Global, args: &RunArgs, ranks: u16) -> anyhow::Result<Exit> {
+pub(super) fn start(
+    global: &Global,
+    args: &RunArgs,
+    (per, ranks): (Per, u16),
+    topology: &Topology,
+) -> anyhow::Result<Exit> {
+    // What cannot be placed is refused before anything runs, and once.
+    all(per, topology, usize::from(ranks))?;
     let mut argv = vec![own_program()?, "run".to_owned()];
     if global.quiet {
         argv.push("--quiet".to_owned());
     }
-    if let Some(per) = args.per {
-        argv.extend(["--per".to_owned(), per.name().to_owned()]);
-    }
+    argv.extend(["--per".to_owned(), per.name().to_owned()]);
     argv.extend(["--place".to_owned(), args.place.clone()]);
     if let Some(settle) = args.settle {
         argv.extend(["--settle".to_owned(), format!("{}ms", settle.as_millis())]);
@@ -65,13 +73,13 @@ pub(super) fn place(
     topology: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<(Realised, Vec<(String, String)>)> {
+    if matches!(placement.wish, Wish::Cpus(_) | Wish::Mask(_)) || placement.locality.is_some() {
+        bail!(
+            "--place {placement}: with --per it chooses among a rank's own CPUs, such as one-per-core"
+        );
+    }
     let (rank, count) = of_launcher()?;
-    let kind = per.kind();
-    let (only, visible) = match kind {
-        DeviceKind::Gpu => gpus(topology)?,
-        _ => (None, None),
-    };
-    let ranks = per_device(topology, kind, only.as_deref(), count).context("--per")?;
+    let (ranks, visible) = all(per, topology, count)?;
     let own = &ranks[rank];
     let device = &topology.devices[own.device];
     if device.cpus.is_none() {
@@ -80,19 +88,19 @@ pub(super) fn place(
             device.name()
         ));
     }
-    let mut placement = placement.clone();
-    let has_node = device.numa_node.is_some_and(|number| {
-        let mut nodes = topology.usable_memory_nodes().into_iter();
-        nodes.any(|node| node.node == number)
-    });
-    if placement.memory.is_none() && has_node {
-        placement.memory = Some(MemoryPolicy::Bind);
-    }
     let there = Topology {
         allowed: own.cpus.clone(),
         ..topology.clone()
     };
-    let place = placement.realise(&there).context("--place")?;
+    let mut place = placement.realise(&there).context("--place")?;
+    let mut nodes = topology.usable_memory_nodes().into_iter();
+    let node = nodes.find(|node| Some(node.node) == device.numa_node);
+    if let (None, Some(node)) = (&place.memory, node) {
+        place.memory = Some(MemoryBinding {
+            policy: MemoryPolicy::Bind,
+            nodes: vec![node.node],
+        });
+    }
     let mut variables = vec![
         ("PINWISE_RANK".to_owned(), rank.to_string()),
         ("PINWISE_DEVICE".to_owned(), device.name().to_owned()),
@@ -104,6 +112,10 @@ pub(super) fn place(
             variables.push(("CUDA_DEVICE_ORDER".to_owned(), "PCI_BUS_ID".to_owned()));
         }
     }
+    let shares = |other: &usize| *other != rank && ranks[*other].cpus.intersects(&own.cpus);
+    if let Some(other) = (0..count).find(shares) {
+        terminal.warn(&format!("rank {rank} shares CPUs with rank {other}."));
+    }
     terminal.note(&format!(
         "rank {rank} of {count}: {} ({}), CPUs {}",
         device.name(),
@@ -113,18 +125,42 @@ pub(super) fn place(
     Ok((place, variables))
 }
 
+/// All ranks, and the variable that says which GPU a program sees.
+fn all(
+    per: Per,
+    topology: &Topology,
+    count: usize,
+) -> anyhow::Result<(Vec<Rank>, Option<&'static str>)> {
+    let (only, visible) = match per.kind() {
+        DeviceKind::Gpu => gpus(topology)?,
+        _ => (None, None),
+    };
+    let ranks = per_device(topology, per.kind(), only.as_deref(), count).context("--per")?;
+    Ok((ranks, visible))
+}
+
 /// This process's rank and how many there are.
 fn of_launcher() -> anyhow::Result<(usize, usize)> {
     for [rank_name, count_name] in LAUNCHERS {
-        let (Some(rank), Some(count)) = (variable(rank_name)?, variable(count_name)?) else {
+        let Some(rank) = variable(rank_name)? else {
             continue;
         };
+        let count = variable(count_name)?
+            .with_context(|| format!("{rank_name} is set, but {count_name} is not"))?;
         let number = |name: &str, text: &str| -> anyhow::Result<usize> {
-            text.parse()
-                .map_err(|_| anyhow!("{name}={text} is not a number"))
+            let number = text.parse().ok().filter(|&number| number <= MOST_RANKS);
+            number.with_context(|| format!("{name}={text} is no number up to {MOST_RANKS}"))
         };
-        let (rank, count) = (number(rank_name, &rank)?, number(count_name, &count)?);
-        if rank >= count {
+        let rank = number(rank_name, &rank)?;
+        let count = match count_name.starts_with("SLURM") {
+            true => {
+                let node = variable("SLURM_NODEID")?.unwrap_or_default();
+                let own = on_node(&count, node.parse().unwrap_or(0));
+                own.with_context(|| format!("{count_name}={count} has no number for this node"))?
+            }
+            false => number(count_name, &count)?,
+        };
+        if rank >= count || count > MOST_RANKS {
             bail!("{rank_name}={rank} is no rank of {count_name}={count}");
         }
         return Ok((rank, count));
@@ -134,6 +170,23 @@ fn of_launcher() -> anyhow::Result<(usize, usize)> {
         "--per: no launcher says which rank this is ({}); --ranks N starts them here",
         names.join(", ")
     );
+}
+
+/// How many tasks a node has, of Slurm's list for all nodes: `4(x2),3` is 4 on the
+/// first two and 3 on the third.
+fn on_node(list: &str, node: usize) -> Option<usize> {
+    let mut first = 0;
+    for part in list.split(',') {
+        let (tasks, times) = match part.split_once("(x") {
+            Some((tasks, times)) => (tasks, times.strip_suffix(')')?.parse().ok()?),
+            None => (part, 1),
+        };
+        if node < usize::saturating_add(first, times) {
+            return tasks.parse().ok();
+        }
+        first = usize::saturating_add(first, times);
+    }
+    None
 }
 
 /// The GPUs to use, by their number among all, and the variable by which their
@@ -216,6 +269,23 @@ impl Per {
             Self::Network => "network",
             Self::Storage => "storage",
             Self::Accelerator => "accelerator",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slurms_lists_of_tasks_are_read() {
+        assert_eq!(on_node("4(x2),3", 0), Some(4));
+        assert_eq!(on_node("4(x2),3", 1), Some(4));
+        assert_eq!(on_node("4(x2),3", 2), Some(3));
+        assert_eq!(on_node("4(x2),3", 3), None);
+        assert_eq!(on_node("8", 0), Some(8));
+        for list in ["", "x", "4(x", "4(x2"] {
+            assert_eq!(on_node(list, 0), None, "{list}");
         }
     }
 }

@@ -90,7 +90,13 @@ fn the_interleaved_machine_is_the_same_machine() {
 
 /// Devices that pinwise places by what their own files say, hwloc by their root
 /// complex or, where its tree has no room for their CPUs, nowhere.
-const OWN_PLACE: [(&str, &str, &str); 2] = [
+const OWN_PLACE: [(&str, &str, &str); 3] = [
+    // All CPUs are listed as local, and node 2 is named.
+    (
+        "40intel64-2g2n4c+pci",
+        "0000:43:00.0",
+        "2,6,10,14,18,22,26,30,34,38",
+    ),
     ("32em64t-2n8c+1mic", "0000:00:02.0", "0-3"),
     ("40intel64-4n10c+pci-conflicts", "0000:01:00.0", "0-3"),
 ];

@@ -23,6 +23,9 @@ pub fn meaning(placement: &Placement) -> String {
         Wish::Balanced => "Neighbouring cores, each used once before any second sibling".to_owned(),
         Wish::PCores => "All CPUs of the fastest kind of core".to_owned(),
         Wish::ECores => "All CPUs of the slowest kind of core".to_owned(),
+        Wish::One(level, index) if placement.locality.is_some() => {
+            format!("All CPUs of one {}, number {index}", level.noun())
+        }
         Wish::One(level, index) => {
             format!("All CPUs of {} {index}", level.noun())
         }

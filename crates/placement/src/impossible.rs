@@ -62,14 +62,14 @@ pub enum RealiseError {
         noun: &'static str,
     },
     /// A device that the machine does not have.
-    #[error("{placement}: there is no device '{device}' on this machine ({known})")]
+    #[error("{placement}: there is no device '{device}' on this machine{hint}")]
     NoDevice {
         /// The placement.
         placement: String,
         /// The device asked for.
         device: String,
-        /// Those that there are.
-        known: String,
+        /// What there is instead, as it follows the rest of the sentence.
+        hint: String,
     },
     /// A device of which nobody says where it is.
     #[error("{placement}: the firmware does not say which CPUs are near {device}")]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Placement, RealiseError};
-use pinwise_topology::{Device, Topology};
+use pinwise_topology::Topology;
 
 /// The CPUs near a device, or all others: the control that shows what nearness is
 /// worth.
@@ -35,7 +35,7 @@ impl Locality {
         let found = device.ok_or_else(|| RealiseError::NoDevice {
             placement: placement.clone(),
             device: self.device.clone(),
-            known: known_devices(topology),
+            hint: hint(topology, &self.device),
         })?;
         let near = found
             .cpus
@@ -69,17 +69,24 @@ impl Locality {
     }
 }
 
-/// The devices of a machine by the names to use, no more than a line of them.
-fn known_devices(topology: &Topology) -> String {
-    const MOST: usize = 12;
-    let names: Vec<&str> = topology.devices.iter().map(Device::name).collect();
+/// What to write instead of a device that is not there.
+fn hint(topology: &Topology, wanted: &str) -> String {
+    const MOST: usize = 8;
+    let named = topology
+        .devices
+        .iter()
+        .filter_map(|device| device.names.first());
+    let names: Vec<&str> = named.map(String::as_str).collect();
+    let all = topology.devices.iter().flat_map(|device| &device.names);
+    let wanted = wanted.to_lowercase();
+    let like = |name: &&String| strsim::jaro_winkler(&name.to_lowercase(), &wanted);
+    let nearest = all.max_by(|a, b| like(a).total_cmp(&like(b)));
+    if let Some(name) = nearest.filter(|name| like(name) > 0.8) {
+        return format!("; did you mean '{name}'?");
+    }
     match names.len() {
-        0 => "it reports no device on the PCI bus".to_owned(),
-        count if count <= MOST => format!("it has {}", names.join(", ")),
-        count => format!(
-            "it has {} and {} more",
-            names[..MOST].join(", "),
-            count - MOST
-        ),
+        0 => " (it reports none on the PCI bus)".to_owned(),
+        count if count <= MOST => format!(" (it has {})", names.join(", ")),
+        count => format!(" (`pinwise topology` lists {count})"),
     }
 }

@@ -149,8 +149,8 @@ fn parse_locality(text: &str, part: &str) -> Result<Option<Locality>, ParseError
     };
     let is_name = |c: char| c.is_ascii_alphanumeric() || ":._-@".contains(c);
     if device.is_empty() || !device.chars().all(is_name) {
-        let reason = "write the device after it, as `pinwise topology` lists it: near:gpu0, \
-                      near:eth0, near:pci:0000:41:00.0";
+        let reason = "after near: and far: comes one device as `pinwise topology` lists it \
+                      (gpu0, eth0, nvme0n1, pci:0000:41:00.0), and *N before /near:";
         return Err(argument(text, reason));
     }
     Ok(Some(Locality {

@@ -347,16 +347,20 @@ fn devices_that_do_not_help_are_reported() {
     };
     assert_eq!(
         error("near:gpu1"),
-        "near:gpu1: there is no device 'gpu1' on this machine (it has eth0, gpu0)"
+        "near:gpu1: there is no device 'gpu1' on this machine; did you mean 'gpu0'?"
+    );
+    assert_eq!(
+        error("near:disk"),
+        "near:disk: there is no device 'disk' on this machine (it has eth0, gpu0)"
     );
     assert_eq!(
         error("far:eth0"),
         "far:eth0: the firmware does not say which CPUs are near eth0"
     );
     for (name, part) in [
-        ("near:", "write the device after it"),
-        ("near", "write the device after it"),
-        ("near:a b", "write the device after it"),
+        ("near:", "comes one device"),
+        ("near", "comes one device"),
+        ("near:a b", "comes one device"),
         ("near:gpu0/far:gpu0", "one near: or far: is enough"),
         ("cpu:0/near:gpu0", "the CPUs are named"),
     ] {

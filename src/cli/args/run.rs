@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::super::values::{parse_duration, parse_whole};
+use super::super::values::parse_duration;
 
 /// What there is a rank of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -46,7 +46,7 @@ pub struct RunArgs {
     pub per: Option<Per>,
     /// Start so many ranks here [default: this process is one, as the
     /// launcher's environment says]
-    #[arg(long, value_name = "N", requires = "per", value_parser = parse_whole::<u16>)]
+    #[arg(long, value_name = "N", requires = "per", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub ranks: Option<u16>,
     /// The command with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND", required = true)]

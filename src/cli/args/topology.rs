@@ -17,6 +17,7 @@ use crate::cli::values::{parse_duration, parse_whole};
   pinwise topology --measure --watch 60s --format json
   pinwise topology --measure --format svg > machine.svg
   pinwise topology --explain one-per-core
+  pinwise topology --machine sim:node.toml --explain near:gpu1
   pinwise topology --placements
   pinwise topology --from machine.xml --format json
   pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology"

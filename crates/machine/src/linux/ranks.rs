@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::sys;
 
@@ -33,6 +33,10 @@ pub fn run_side_by_side(commands: Vec<RankCommand>) -> io::Result<u8> {
         #[expect(clippy::disallowed_methods, reason = "the Edge starts processes")]
         let mut command = Command::new(argv.program());
         command.args(&argv.argv()[1..]).envs(variables);
+        // Input cannot be shared out: the first has it.
+        if !children.is_empty() {
+            command.stdin(Stdio::null());
+        }
         let parent = std::process::id();
         // SAFETY: two system calls without memory of the parent's.
         unsafe {

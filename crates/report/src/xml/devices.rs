@@ -111,9 +111,11 @@ fn object(device: &Device, indent: &str, indexes: &mut usize) -> String {
 /// or that hwloc does not list.
 fn driver_kind(kind: DeviceKind, name: &str) -> Option<u32> {
     match kind {
+        // Counted by pinwise, and named by NVIDIA's driver alone.
+        _ if name.starts_with("gpu") || name.starts_with("nvidia") => None,
         DeviceKind::Gpu | DeviceKind::Display => {
-            let is_listed = name.starts_with("card") || name.starts_with("renderD");
-            is_listed.then_some(GPU)
+            let computes = name.starts_with("cuda") || name.starts_with("opencl");
+            Some(if computes { COPROCESSOR } else { GPU })
         }
         // An InfiniBand device is its driver and a number, `mlx5_0`.
         DeviceKind::Network => match name.rsplit_once('_') {
