@@ -258,6 +258,7 @@ impl Host {
     /// found best, such as `"one-per-core".parse()`. Threads take CPUs in the
     /// placement's order; it is cut to as many as there are threads, unless it
     /// is `os-default`. Memory policies are not applied.
+    /// Devices are not read here: `near:` and `far:` find none.
     ///
     /// # Errors
     /// [`RealiseError`] where the machine lacks what is asked for, or says who

@@ -11,8 +11,8 @@ use super::{Kind, Locality, Placement, Realised, Wish};
 #[must_use]
 pub fn meaning(placement: &Placement) -> String {
     let text = match &placement.wish {
-        Wish::OsDefault if placement.locality.is_some() => {
-            "Left to the scheduler within the allowed CPUs".to_owned()
+        Wish::Compact if placement.locality.is_some() && placement.count.is_none() => {
+            "All allowed CPUs".to_owned()
         }
         Wish::OsDefault => "All allowed CPUs, left to the scheduler".to_owned(),
         Wish::Compact => "CPUs side by side: the siblings of a core first".to_owned(),

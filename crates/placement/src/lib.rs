@@ -185,9 +185,9 @@ impl Placement {
 
 impl fmt::Display for Placement {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Near a device all CPUs, or the first of them, need no other name.
-        let (own, beside) = match (&self.wish, self.count) {
-            (Wish::OsDefault, None) | (Wish::Compact, Some(_)) => (self.locality.as_ref(), None),
+        // CPUs near a device in the order of the tree need no other name.
+        let (own, beside) = match &self.wish {
+            Wish::Compact => (self.locality.as_ref(), None),
             _ => (None, self.locality.as_ref()),
         };
         let mut text = match &self.wish {

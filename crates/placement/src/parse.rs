@@ -110,10 +110,14 @@ impl FromStr for Placement {
         if head.is_empty() {
             return Err(ParseError::Empty);
         }
-        let wish = match (&own, count) {
-            (Some(_), None) => Wish::OsDefault,
-            (Some(_), Some(_)) => Wish::Compact,
-            (None, _) => parse_wish(text, head)?,
+        let wish = match &own {
+            Some(_) => Wish::Compact,
+            None => parse_wish(text, head)?,
+        };
+        // All CPUs near a device are a mask, not what the scheduler does by default.
+        let wish = match (&locality, wish) {
+            (Some(_), Wish::OsDefault) => Wish::Compact,
+            (_, wish) => wish,
         };
         if locality.is_some() && matches!(wish, Wish::Cpus(_) | Wish::Mask(_)) {
             return Err(argument(

@@ -330,6 +330,8 @@ fn near_and_far_name_the_cpus_of_a_device() {
     ] {
         let placement: Placement = name.parse().unwrap();
         assert_eq!(placement.to_string(), name);
+        // It is a mask of its own, whatever it leaves to the scheduler.
+        assert_ne!(placement.wish, Wish::OsDefault);
         assert_eq!(
             placement.realise(&topology).unwrap().cpus.to_string(),
             cpus,
