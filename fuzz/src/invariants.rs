@@ -91,7 +91,11 @@ pub(crate) fn check_placement(placement: &Placement, topology: &Topology) -> Opt
         assert_eq!(realised.cpus.len(), count, "{placement}");
     }
     assert_eq!(realised.used.cpus, realised.cpus.len());
-    check_shown(&pinwise_report::explain(&realised, Palette::default()));
+    check_shown(&pinwise_report::explain(
+        &realised,
+        topology.devices.first(),
+        Palette::default(),
+    ));
     Some(realised)
 }
 

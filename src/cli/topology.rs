@@ -46,28 +46,19 @@ pub(super) fn topology(
         Some(path) => read_from(path)?,
         None => of_machine(global)?,
     };
+    linux::name_models(&mut topology);
     if let Some(name) = &args.explain {
         return explain(name, &topology, terminal);
     }
     if let Some(threads) = args.placements {
         return placements::placements(threads, &topology, terminal);
     }
-    describe_devices(
-        &mut topology,
-        args.from.is_none() && global.machine == "local",
-    );
+    if args.from.is_none() && global.machine == "local" {
+        linux::read_interrupts(&mut topology);
+    }
     let record = TopologyRecord::new(&topology, &warnings);
     show(&topology, &record, terminal)?;
     Ok(Exit::Done)
-}
-
-/// What is only read for who looks at devices: names of models, and on this machine
-/// their interrupts.
-fn describe_devices(topology: &mut Topology, is_here: bool) {
-    linux::name_models(topology);
-    if is_here {
-        linux::read_interrupts(topology);
-    }
 }
 
 /// Prints a machine in the format that was asked for.
@@ -146,6 +137,8 @@ fn non_empty(
 fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Result<Exit> {
     let placement: Placement = name.parse().context("--explain")?;
     let realised = placement.realise(topology).context("--explain")?;
+    let locality = placement.locality.as_ref();
+    let device = locality.and_then(|locality| topology.device(&locality.device));
     if terminal.is_json() {
         let equivalents: Vec<serde_json::Value> = pinwise_placement::equivalents(&realised)
             .into_iter()
@@ -153,6 +146,7 @@ fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Resu
             .collect();
         terminal.print_json(&serde_json::json!({
             "placement": placement.to_string(),
+            "device": device.map(|device| &device.address),
             "cpus": realised.cpus.to_string(),
             "mask": realised.cpus.to_mask(),
             "packages": realised.used.packages,
@@ -164,7 +158,8 @@ fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Resu
             "equivalents": equivalents,
         }))?;
     } else {
-        terminal.print(&pinwise_report::explain(&realised, terminal.palette()))?;
+        let palette = terminal.palette();
+        terminal.print(&pinwise_report::explain(&realised, device, palette))?;
     }
     Ok(Exit::Done)
 }

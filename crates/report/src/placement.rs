@@ -3,10 +3,11 @@
 use super::style::{Palette, cpu_noun, paragraph, visible};
 use pinwise_format::count;
 use pinwise_placement::{Kind, MemoryPolicy, Realised, equivalents, meaning};
+use pinwise_topology::Device;
 
 /// A placement explained for a terminal.
 #[must_use]
-pub fn explain(realised: &Realised, palette: Palette) -> String {
+pub fn explain(realised: &Realised, device: Option<&Device>, palette: Palette) -> String {
     let used = &realised.used;
     let mut parts = vec![
         count(used.packages, "package"),
@@ -26,6 +27,13 @@ pub fn explain(realised: &Realised, palette: Palette) -> String {
         realised.cpus.to_mask(),
         paragraph("uses ", "  ", &parts.join(", "))
     );
+    if let Some(device) = device {
+        let mut words = vec![device.kind.noun().to_owned(), device.address.clone()];
+        words.extend(device.model.clone());
+        words.extend(device.numa_node.map(|node| format!("NUMA node {node}")));
+        let line = format!("{}: {}", device.name(), words.join(", "));
+        text.push_str(&format!("{}\n", paragraph("", "  ", &line)));
+    }
     if let Some(memory) = &realised.memory {
         let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();
         text.push_str(&match memory.policy {

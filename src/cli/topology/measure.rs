@@ -1,6 +1,6 @@
 //! `topology --measure`.
 
-use super::{describe_devices, show};
+use super::show;
 use crate::cli::args::{Global, TopologyArgs};
 use crate::cli::ending::keep_and_show;
 use crate::cli::maps;
@@ -8,7 +8,7 @@ use crate::cli::plan::name_and_time;
 use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine, open_store};
-use pinwise_machine::linux::{boot_id, random_seed};
+use pinwise_machine::linux::{self, boot_id, random_seed};
 use pinwise_record::SurveyRecord;
 use pinwise_study::probe::{self, Observer, ProbePlan, Step};
 
@@ -56,7 +56,10 @@ pub(super) fn measure(
         line.finish();
     }
     let mut outcome = outcome?;
-    describe_devices(&mut outcome.topology, global.machine == "local");
+    linux::name_models(&mut outcome.topology);
+    if global.machine == "local" {
+        linux::read_interrupts(&mut outcome.topology);
+    }
     outcome.record.set_devices(&outcome.topology);
     if let Some(store) = &store {
         match maps::of_this_boot(store, &outcome.topology, &machine.label()) {

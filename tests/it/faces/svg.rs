@@ -1,7 +1,7 @@
 //! The drawing: every CPU once and inside the page, no string becomes markup.
 
 use pinwise_record::TopologyRecord;
-use pinwise_topology::{Capture, Topology};
+use pinwise_topology::{Capture, CpuSet, Device, Topology};
 use roxmltree::{Document, Node};
 
 use super::fixture;
@@ -183,4 +183,26 @@ fn strings_of_hosts_do_not_become_markup() {
     assert!(document.descendants().all(|n| !n.has_tag_name("script")));
     assert!(svg.contains("&lt;script&gt;alert(&#39;&amp;&#39;)"));
     assert!(!svg.contains('\u{1b}'));
+}
+
+#[test]
+fn devices_are_drawn_by_the_cpus_near_them() {
+    let mut topology = Topology::from_synthetic("package:2 core:4 pu:2").unwrap();
+    for (number, name, cpus) in [(1, "gpu0", "0-7"), (2, "<b>", "0-7"), (3, "eth0", "8-15")] {
+        let address = format!("0000:{number:02x}:00.0");
+        let mut device = Device::new(&address, 0x0200, None, None).unwrap();
+        device.names.push(name.to_owned());
+        device.cpus = CpuSet::parse_list(cpus).ok();
+        topology.devices.push(device);
+    }
+    let svg = drawn(&topology);
+    check_drawing(&topology, &svg);
+    let document = Document::parse(&svg).unwrap();
+    let texts: Vec<&str> = document
+        .descendants()
+        .filter_map(|node| node.text())
+        .collect();
+    for expected in ["gpu0, <b>: near CPUs 0-7", "eth0: near CPUs 8-15"] {
+        assert!(texts.contains(&expected), "{expected}: {texts:?}");
+    }
 }

@@ -5,7 +5,7 @@ use super::canvas::{Anchor, Area, Canvas, Words, cut, width};
 use super::layout::{Block, Layout, Part, Scale, Strip, parts};
 use pinwise_format::round_bytes;
 use pinwise_record::TopologyRecord;
-use pinwise_topology::{Cpu, Node, Topology};
+use pinwise_topology::{Cpu, CpuSet, Node, Topology};
 
 /// The machine, ready to be drawn.
 #[derive(Debug)]
@@ -45,6 +45,7 @@ impl<'a> MachineDrawing<'a> {
         let mut bottom = y + self.root.height;
         bottom = self.draw_memory_only(canvas, x, bottom);
         bottom = self.draw_offline(canvas, x, bottom, page);
+        bottom = self.draw_devices(canvas, x, bottom, page);
         self.draw_key(canvas, x, bottom + 10.0, page)
     }
 
@@ -170,6 +171,44 @@ impl<'a> MachineDrawing<'a> {
         row + line
     }
 
+    /// Devices that have a name, a strip for those near the same CPUs.
+    fn draw_devices(&self, canvas: &mut Canvas, x: f64, y: f64, page: f64) -> f64 {
+        let mut near: Vec<(Option<&CpuSet>, Vec<&str>)> = Vec::new();
+        for device in &self.topology.devices {
+            let Some(name) = device.names.first() else {
+                continue;
+            };
+            let cpus = device.cpus.as_ref();
+            match near.iter_mut().find(|(known, _)| *known == cpus) {
+                Some((_, names)) => names.push(name),
+                None => near.push((cpus, vec![name])),
+            }
+        }
+        let mut bottom = y;
+        for (cpus, names) in near {
+            let place = match cpus {
+                Some(cpus) => format!("near CPUs {cpus}"),
+                None => "place unknown".to_owned(),
+            };
+            let strip = Strip {
+                label: format!("{}: {place}", names.join(", ")),
+                detail: String::new(),
+                class: "device",
+            };
+            let area = Area {
+                x,
+                y: bottom + 8.0,
+                width: page,
+                height: self.scale.strip_height(),
+            };
+            canvas.titled(&strip.label, |canvas| {
+                self.draw_strip(canvas, &strip, 0, area)
+            });
+            bottom = area.y + area.height;
+        }
+        bottom
+    }
+
     /// What the colours of CPUs stand for; only those that are there.
     fn draw_key(&self, canvas: &mut Canvas, x: f64, y: f64, page: f64) -> f64 {
         let cpus = &self.topology.cpus;
@@ -231,6 +270,7 @@ fn strip_words(class: &str) -> &'static str {
     match class {
         "package" => "light",
         "numa" => "numa-words",
+        "device" => "on",
         "contradicted" => "contradicted-words",
         _ => "cache-words",
     }
@@ -286,6 +326,7 @@ pub(super) fn style() -> String {
         ("core-box", "#e6ecf8", "#aebfe0"),
         ("package", "#475369", "#475369"),
         ("numa", "#d3eedd", "#9ccbb0"),
+        ("device", "#e8e3f4", "#b3a4d6"),
         ("cache", "#fde8c0", "#e3bd7a"),
         ("contradicted", "#fbd5d5", "#d14343"),
         ("cpu", "#cddbf8", "#7490cc"),
