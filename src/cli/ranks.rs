@@ -1,6 +1,7 @@
 //! `run --per`: one rank per device, started here or by a launcher.
 
 use anyhow::{Context, bail};
+use clap::ValueEnum;
 
 use super::Exit;
 use super::args::{Global, Per, RunArgs};
@@ -43,7 +44,8 @@ pub(super) fn start(
     if global.quiet {
         argv.push("--quiet".to_owned());
     }
-    argv.extend(["--per".to_owned(), per.name().to_owned()]);
+    let name = per.to_possible_value().context("--per")?;
+    argv.extend(["--per".to_owned(), name.get_name().to_owned()]);
     argv.extend(["--place".to_owned(), args.place.clone()]);
     if let Some(settle) = args.settle {
         argv.extend(["--settle".to_owned(), format!("{}ms", settle.as_millis())]);
@@ -260,15 +262,6 @@ impl Per {
             Self::Network => DeviceKind::Network,
             Self::Storage => DeviceKind::Storage,
             Self::Accelerator => DeviceKind::Accelerator,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Gpu => "gpu",
-            Self::Network => "network",
-            Self::Storage => "storage",
-            Self::Accelerator => "accelerator",
         }
     }
 }

@@ -95,7 +95,7 @@ impl FromStr for Placement {
         let mut memory = None;
         let (head, count) = parse_count(text, head)?;
         let mut locality = parse_locality(text, head)?;
-        let own = locality.clone();
+        let is_head = locality.is_some();
         for part in parts {
             let near = parse_locality(text, part)?;
             if near.is_some() && locality.is_some() {
@@ -110,9 +110,9 @@ impl FromStr for Placement {
         if head.is_empty() {
             return Err(ParseError::Empty);
         }
-        let wish = match &own {
-            Some(_) => Wish::Compact,
-            None => parse_wish(text, head)?,
+        let wish = match is_head {
+            true => Wish::Compact,
+            false => parse_wish(text, head)?,
         };
         // All CPUs near a device are a mask, not what the scheduler does by default.
         let wish = match (&locality, wish) {

@@ -293,19 +293,14 @@ pub(super) fn complete(
         .filter(|device| device.cpus.is_none())
         .map(Device::name)
         .collect();
-    if let Some(first) = lost.first() {
+    if !lost.is_empty() {
         let named = lost[..lost.len().min(MOST_NAMED)].join(", ");
         let more = match lost.len().saturating_sub(MOST_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let whom = if lost.len() == 1 {
-            first
-        } else {
-            named.as_str()
-        };
         warnings.push(format!(
-            "The firmware does not say at which NUMA node {whom}{more} is: which CPUs are nearest is unknown."
+            "The firmware does not say at which NUMA node {named}{more} is: which CPUs are nearest is unknown."
         ));
     }
     devices

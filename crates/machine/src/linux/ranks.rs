@@ -100,9 +100,10 @@ fn wait_for_one(children: &mut [(Child, OwnedFd)]) -> io::Result<(usize, ExitSta
 fn descriptor(child: &Child) -> io::Result<OwnedFd> {
     // SAFETY: plain integers; the descriptor is new and nobody else's.
     unsafe {
-        let result = libc::syscall(libc::SYS_pidfd_open, child.id(), 0);
-        let fd = sys::check(libc::c_int::try_from(result).unwrap_or(-1))?;
-        Ok(OwnedFd::from_raw_fd(fd))
+        let fd = sys::check_long(libc::syscall(libc::SYS_pidfd_open, child.id(), 0))?;
+        Ok(OwnedFd::from_raw_fd(
+            RawFd::try_from(fd).map_err(io::Error::other)?,
+        ))
     }
 }
 

@@ -29,7 +29,8 @@ pub(super) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
+/// The same of system calls that have no function of their own.
+pub(super) fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 {
         Err(io::Error::last_os_error())
     } else {

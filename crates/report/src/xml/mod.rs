@@ -153,44 +153,35 @@ fn cache_type(cache: &Cache) -> Option<String> {
 
 /// For each NUMA node the object that it hangs on: the outermost below the
 /// machine with the same CPUs, else the smallest that holds them; the machine
-/// for memory without CPUs. Objects are numbered as [`Node::walk`] meets them.
+/// for memory without CPUs.
 fn memory_homes(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
-    topology
-        .numa_nodes
-        .iter()
-        .map(|node| {
-            let (mut home, mut size, mut number) = (0, tree.cpus.len(), 0);
-            tree.walk(&mut |object: &Node<Part>, _| {
-                let can_hold = !matches!(object.kind, Part::Machine | Part::Pu(_));
-                let is_first = home == 0 && object.cpus.len() == size;
-                let is_better = object.cpus.len() < size || is_first;
-                let holds = !node.cpus.is_empty() && node.cpus.is_subset(&object.cpus);
-                if can_hold && holds && is_better {
-                    (home, size) = (number, object.cpus.len());
-                }
-                number += 1;
-            });
-            home
-        })
-        .collect()
+    let nodes = topology.numa_nodes.iter();
+    nodes.map(|node| home(tree, &node.cpus, true)).collect()
 }
 
 /// For each device the object that it hangs on: the outermost of the smallest
 /// that hold the CPUs near it; the machine where nobody says.
 fn device_homes(topology: &Topology, tree: &Node<Part>) -> Vec<usize> {
-    let homes = topology.devices.iter().map(|device| {
-        let (mut home, mut size, mut number) = (0, tree.cpus.len(), 0);
-        tree.walk(&mut |object: &Node<Part>, _| {
-            let near = device.cpus.as_ref();
-            let holds = near.is_some_and(|near| near.is_subset(&object.cpus));
-            if holds && object.cpus.len() < size && !matches!(object.kind, Part::Pu(_)) {
-                (home, size) = (number, object.cpus.len());
-            }
-            number += 1;
-        });
-        home
+    let near = topology.devices.iter().map(|device| device.cpus.as_ref());
+    near.map(|cpus| cpus.map_or(0, |cpus| home(tree, cpus, false)))
+        .collect()
+}
+
+/// The outermost of the smallest objects that hold some CPUs, as [`Node::walk`]
+/// numbers them; an object as large as the machine counts only where that is said.
+fn home(tree: &Node<Part>, cpus: &CpuSet, may_be_whole: bool) -> usize {
+    let (mut home, mut size, mut number) = (0, tree.cpus.len(), 0);
+    tree.walk(&mut |object: &Node<Part>, _| {
+        let can_hold = !matches!(object.kind, Part::Machine | Part::Pu(_));
+        let is_first = may_be_whole && home == 0 && object.cpus.len() == size;
+        let is_better = object.cpus.len() < size || is_first;
+        let holds = !cpus.is_empty() && cpus.is_subset(&object.cpus);
+        if can_hold && holds && is_better {
+            (home, size) = (number, object.cpus.len());
+        }
+        number += 1;
     });
-    homes.collect()
+    home
 }
 
 /// The file as far as it is written.
