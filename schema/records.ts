@@ -2322,6 +2322,8 @@ export interface InterruptRecord {
   cpus?: string | null;
   /** The system's number. */
   irq?: number | null;
+  /** Does the kernel choose its CPUs, and lets nobody move it? */
+  managed?: boolean | null;
 }
 
 /** A contrast as another judge sees it. */

@@ -144,7 +144,7 @@ fn request<'a>(workload: &'a Workload, place: &'a Realised) -> Request<'a> {
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     }
 }
 

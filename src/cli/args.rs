@@ -28,8 +28,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use pinwise_stats::judge::Judge;
 
 pub(super) use apply::{
-    ApplyAction, ApplyArgs, LiveArgs, RestoreArgs, RulesAction, RulesArgs, RulesCheckArgs,
-    RulesRunArgs, WhatIfArgs,
+    ApplyAction, ApplyArgs, InterruptArgs, LiveArgs, RestoreArgs, RulesAction, RulesArgs,
+    RulesCheckArgs, RulesRunArgs, WhatIfArgs,
 };
 pub(super) use compare::CompareArgs;
 pub(super) use fleet::{

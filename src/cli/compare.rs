@@ -38,12 +38,15 @@ pub(super) fn compare(
     export::check_writable(&args.experiment.results)?;
     let metric = args.metric.as_deref().unwrap_or_default();
     // Before the machine is open: it makes orphans its own.
-    let ledger = plan::ledger(&args.what_if, &global.machine, args.trace)?;
+    let ledger = plan::ledger(args, &global.machine)?;
     let mut machine: Box<dyn Machine> = match ledger {
         None => open_machine(global, seed, wants_counters(metric))?,
         Some(ledger) => {
             restore::offer(terminal);
-            terminal.warn("--real switches CPUs of this host off and on for everything, again and again, until the experiment ends; they come back however pinwise ends");
+            terminal.warn(match args.what_if.real {
+                true => "--real switches CPUs of this host off and on for everything, again and again, until the experiment ends; they come back however pinwise ends",
+                false => "--irq moves interrupts of this host for everything, again and again, until the experiment ends; they come back however pinwise ends",
+            });
             Box::new(LinuxMachine::open(wants_counters(metric))?.with_ledger(ledger))
         }
     };

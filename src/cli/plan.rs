@@ -1,6 +1,8 @@
 //! From arguments to a plan: commands, placements and parameters become arms.
 
 mod candidates;
+mod host;
+mod interrupts;
 mod kernel;
 mod surroundings;
 mod what_if;
@@ -30,8 +32,8 @@ use pinwise_workload::{Metric, Workload, thread_variables};
 use surroundings::with_options;
 
 pub(super) use candidates::{one_command, parse_line, warn_of_shell_characters};
+pub(super) use host::ledger;
 pub(super) use surroundings::{busy, workload};
-pub(super) use what_if::ledger;
 
 /// Runs per arm stand in for a budget: then time is unlimited.
 const DEFAULT_BUDGET_S: u64 = 60;
@@ -58,12 +60,7 @@ pub(super) fn compare(
 ) -> anyhow::Result<ComparePlan> {
     let began = machine.now();
     let kernel = kernel::asked(args, !machine.is_simulated())?;
-    let metric: Metric = match (&args.metric, recipe) {
-        (Some(text), _) => text.parse().context("--metric")?,
-        (None, Some(recipe)) => recipe.metric.clone(),
-        (None, None) if kernel.is_some() => METRIC.parse()?,
-        (None, None) => Metric::Wall,
-    };
+    let metric = metric(args, recipe, kernel.is_some())?;
     let (candidates, mut workloads) = what_runs(args, recipe, kernel.as_ref(), terminal)?;
     let tuning = tuning_of(args);
     for workload in &mut workloads {
@@ -80,25 +77,26 @@ pub(super) fn compare(
     }
     let wanted = match named_places(args, candidates.len())? {
         Some(named) => named,
-        None => {
-            let (threads, words) = match &kernel {
-                Some(kernel) => {
-                    let threads = kernel.threads();
-                    (threads, format!("runs {}", count(threads, "thread")))
-                }
-                None => busy(&workloads[0], &topology, machine)?,
-            };
-            print_threads(&words, terminal);
-            chosen_placements(threads, &topology, known(&topology).as_ref(), terminal)
-        }
+        None => suitable(
+            kernel.as_ref(),
+            &workloads[0],
+            &topology,
+            known(&topology).as_ref(),
+            machine,
+            terminal,
+        )?,
     };
     let placements = realised(&wanted, &topology, terminal)?;
     let smaller = what_if::smaller(&args.what_if, &topology)?;
     let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
+    let settings = interrupts::settings(&args.interrupts.settings)?;
+    if !settings.is_empty() {
+        arms = interrupts::arms(&arms, &settings, topology.clone())?;
+    }
     if args.experiment.workload.threads_env.is_none() {
         print_bound(&arms, terminal);
     }
-    arms.extend(smaller_arms(&candidates, &workloads, &smaller));
+    arms.extend(what_if::arms(&candidates, &workloads, &smaller));
     make_unique(&mut arms);
     let baseline = baseline(args, &arms)?;
     if args.placebo {
@@ -113,6 +111,7 @@ pub(super) fn compare(
         known: found
             .into_iter()
             .chain(what_if::caution(&smaller, &topology))
+            .chain(interrupts::moved(&arms))
             .collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         is_traced: args.trace,
@@ -129,12 +128,45 @@ pub(super) fn compare(
     })
 }
 
+/// What is compared: what was asked for, else the figure of the recipe or kernel.
+fn metric(args: &CompareArgs, recipe: Option<&Ready>, is_kernel: bool) -> anyhow::Result<Metric> {
+    Ok(match (&args.metric, recipe) {
+        (Some(text), _) => text.parse().context("--metric")?,
+        (None, Some(recipe)) => recipe.metric.clone(),
+        (None, None) if is_kernel => METRIC.parse()?,
+        (None, None) => Metric::Wall,
+    })
+}
+
+/// The placements that suit the program, whose threads are counted.
+fn suitable(
+    kernel: Option<&kernel::Asked>,
+    workload: &Workload,
+    topology: &Topology,
+    known: Option<&TopologyRecord>,
+    machine: &mut dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<Vec<Placement>> {
+    let (threads, words) = match kernel {
+        Some(kernel) => {
+            let threads = kernel.threads();
+            (threads, format!("runs {}", count(threads, "thread")))
+        }
+        None => busy(workload, topology, machine)?,
+    };
+    print_threads(&words, terminal);
+    Ok(chosen_placements(threads, topology, known, terminal))
+}
+
 /// The placements that are named or go without saying; `None`: those that suit
 /// the program.
 fn named_places(args: &CompareArgs, candidates: usize) -> anyhow::Result<Option<Vec<Placement>>> {
     Ok(if !args.places.is_empty() {
         Some(parsed(&args.places)?)
-    } else if candidates > 1 || !args.what_if.machines.is_empty() {
+    } else if candidates > 1
+        || !args.what_if.machines.is_empty()
+        || !args.interrupts.settings.is_empty()
+    {
         Some(vec![Placement::os_default()])
     } else if !args.usual_places.is_empty() {
         Some(parsed(&args.usual_places)?)
@@ -221,7 +253,7 @@ pub(super) fn with_itself(
             same_as: Vec::new(),
             is_default: label == 'A',
             binding: binding.clone(),
-            offline: None,
+            host: None,
         })
         .collect();
     Ok(ComparePlan {
@@ -391,7 +423,7 @@ fn arms(
                 workload: bound::workload(workload, binding.as_ref()),
                 is_default: candidates.len() == 1 && place.placement == Placement::os_default(),
                 binding,
-                offline: None,
+                host: None,
                 place: place.clone(),
                 same_as: same_as.clone(),
             });
@@ -411,32 +443,6 @@ fn print_bound(arms: &[ArmPlan], terminal: &Terminal) {
     let mut added = thread_variables(threads);
     added.retain(|variable| arm.workload.environment.contains(variable));
     bound::print_variables(&added, terminal);
-}
-
-/// Every command on every smaller machine.
-fn smaller_arms(
-    candidates: &[Candidate],
-    workloads: &[Workload],
-    machines: &[what_if::Smaller],
-) -> Vec<ArmPlan> {
-    let mut arms = Vec::new();
-    for (candidate, workload) in candidates.iter().zip(workloads) {
-        for machine in machines {
-            arms.push(ArmPlan {
-                name: match (&candidate.name, candidates.len()) {
-                    (Some(name), 2..) => format!("{name} @ {}", machine.name),
-                    _ => machine.name.clone(),
-                },
-                workload: workload.clone(),
-                place: machine.place.clone(),
-                same_as: Vec::new(),
-                is_default: false,
-                binding: None,
-                offline: machine.offline.clone(),
-            });
-        }
-    }
-    arms
 }
 
 /// The second of a name becomes `NAME (2)`, unless that is taken as well.

@@ -221,7 +221,7 @@ impl<'a> Truth<'a> {
             environment_padding: 0,
             count_threads_closely: false,
             bound: None,
-            offline: None,
+            host: None,
         })
     }
 

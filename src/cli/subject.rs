@@ -58,7 +58,7 @@ impl Started {
             environment_padding: 0,
             count_threads_closely: false,
             bound: self.binding.as_ref(),
-            offline: None,
+            host: None,
         }
     }
 

@@ -37,7 +37,7 @@ fn pairs(path: &str, effect: f64, seed: u64) -> Vec<f64> {
             environment_padding: 0,
             count_threads_closely: false,
             bound: None,
-            offline: None,
+            host: None,
         };
         let run = machine.run(&request).expect("a run");
         run.wall.as_secs_f64().ln()

@@ -7,6 +7,7 @@
 
 mod ended;
 mod failing;
+mod interrupts;
 mod kernels;
 mod killed;
 mod measured;

@@ -1,20 +1,23 @@
 //! Whatever ends pinwise, wherever it is: every value of the system comes back.
 //!
 //! A process of this test's own makes changes through the library and is ended
-//! at twelve moments in seven ways, two of which begin with the loss of the
-//! journal's folder. Masks, niceness and cgroups are real; CPUs
-//! are switched in a folder that stands for the host, and for real in
+//! at thirteen moments in seven ways, two of which begin with the loss of the
+//! journal's folder. Masks, niceness and cgroups are real; CPUs are switched and
+//! interrupts moved in a folder that stands for the host, and for real in
 //! `restore_vm`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use pinwise_machine::HostSetting;
 use pinwise_machine::linux::{Change, FAULT_POINTS, Ledger, LedgerOptions};
 use pinwise_topology::CpuSet;
 
 use crate::support::{heed_signals, pinwise, run, skipped, texts};
 
 const KINDS: [&str; 7] = ["int", "term", "kill", "panic", "full", "vanish", "bereft"];
+/// Interrupts of the folder that stands for the host, and the CPUs that take them.
+const INTERRUPTS: [(u32, &str); 2] = [(30, "0"), (31, "2")];
 /// What makes this test program the process that is ended.
 const SCENE: &str = "PINWISE_TEST_LEDGER";
 
@@ -96,6 +99,11 @@ impl Scene {
             }
         }
         std::fs::write(cpus.join("online"), "0-3\n").unwrap();
+        for (interrupt, cpus) in INTERRUPTS {
+            let folder = folder.path().join(format!("proc/irq/{interrupt}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("smp_affinity_list"), format!("{cpus}\n")).unwrap();
+        }
         Self {
             folder,
             first: Sleeper::start(),
@@ -116,7 +124,12 @@ impl Scene {
             let now = std::fs::read_to_string(file).unwrap();
             format!("CPU {cpu} {}", now.trim())
         });
-        let mut values: Vec<String> = online.collect();
+        let interrupts = INTERRUPTS.map(|(interrupt, _)| {
+            let name = format!("proc/irq/{interrupt}/smp_affinity_list");
+            let now = std::fs::read_to_string(self.folder.path().join(name)).unwrap();
+            format!("interrupt {interrupt} {}", now.trim())
+        });
+        let mut values: Vec<String> = online.chain(interrupts).collect();
         for sleeper in [&self.first, &self.second] {
             values.push(sleeper.status("Cpus_allowed_list:"));
             values.push(sleeper.nice());
@@ -239,11 +252,15 @@ fn changes_things_when_told() {
             return;
         }
     }
-    if ledger
-        .switch_off(&CpuSet::parse_list("2-3").unwrap())
-        .is_err()
-    {
-        return;
+    let moved = INTERRUPTS.map(|(interrupt, _)| (interrupt, CpuSet::single(3)));
+    let off = CpuSet::parse_list("2-3").unwrap();
+    for setting in [
+        HostSetting::Interrupts(moved.into()),
+        HostSetting::Offline(off),
+    ] {
+        if ledger.set(&setting).is_err() {
+            return;
+        }
     }
     let is_off = std::fs::read_to_string(folder.join("sys/devices/system/cpu/cpu2/online"));
     if is_off.unwrap().trim() == "0" {
@@ -275,13 +292,13 @@ fn turn(point: &str) -> u32 {
     match point {
         "before-write" | "after-write" | "after-change" | "between-changes" => 4,
         "after-value" | "between-restores" => 3,
-        "after-offline" => 2,
+        "after-offline" | "after-interrupt" => 2,
         _ => 1,
     }
 }
 
 #[test]
-fn everything_comes_back_from_twelve_moments_and_seven_ends() {
+fn everything_comes_back_from_thirteen_moments_and_seven_ends() {
     const TEST: &str = "restore::everything_comes_back";
     if own_cpus().len() < 2 {
         return skipped(TEST, "this needs two CPUs");
@@ -433,6 +450,24 @@ fn refused(arguments: &[&str], words: &str) {
     assert_eq!(output.status.code(), Some(2), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");
     assert!(err.contains(words), "{err}");
+}
+
+#[test]
+fn places_of_interrupts_that_are_refused() {
+    let with = |more: &[&'static str]| [&["compare"], more, &["--", "true"]].concat();
+    refused(
+        &with(&["--irq", "eth0"]),
+        "--irq eth0: 'eth0' is not DEVICE=PLACE",
+    );
+    refused(
+        &with(&["--irq", "nodevice9=local"]),
+        "--irq nodevice9=local: spread/near:nodevice9: ",
+    );
+    refused(
+        &with(&["--machine", "sim:core:2", "--irq", "eth0=local"]),
+        "--irq moves interrupts of this host",
+    );
+    refused(&with(&["--irq", "eth0=1", "--trace"]), "--trace");
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub mod replay;
 pub mod sample;
 pub mod trace;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -204,9 +205,18 @@ pub struct Request<'a> {
     /// One CPU for each thread, in the order in which they begin, round and
     /// round; `None`: all threads share the mask.
     pub bound: Option<&'a Binding>,
-    /// CPUs that are switched off while it runs, and only then; `None`: the
-    /// host stays as it is.
-    pub offline: Option<&'a CpuSet>,
+    /// How the host is set while it runs, and only then; `None`: it stays as it
+    /// is.
+    pub host: Option<&'a HostSetting>,
+}
+
+/// How the whole host is set while a command runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostSetting {
+    /// These CPUs are switched off.
+    Offline(CpuSet),
+    /// Interrupts, by number, are taken by these CPUs.
+    Interrupts(BTreeMap<u32, CpuSet>),
 }
 
 /// How the threads of a command are bound.

@@ -69,6 +69,9 @@ pub struct InterruptRecord {
     pub cpus: String,
     /// How often it was raised since boot; `null` where unknown.
     pub count: Option<u64>,
+    /// Does the kernel choose its CPUs, and lets nobody move it?
+    #[serde(default)]
+    pub managed: bool,
 }
 
 impl DeviceRecord {
@@ -79,6 +82,7 @@ impl DeviceRecord {
             irq: interrupt.number,
             cpus: interrupt.cpus.to_string(),
             count: interrupt.count,
+            managed: interrupt.is_managed,
         });
         Self {
             address: device.address.clone(),
@@ -117,6 +121,7 @@ impl DeviceRecord {
                 number: interrupt.irq,
                 cpus: CpuSet::parse_list(&interrupt.cpus).ok()?,
                 count: interrupt.count,
+                is_managed: interrupt.managed,
             })
         });
         device.interrupts = interrupts.collect();

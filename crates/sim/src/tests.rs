@@ -30,7 +30,7 @@ fn times(machine: &mut SimulatedMachine, placement: &str, runs: usize) -> Vec<f6
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     };
     (0..runs)
         .map(|_| machine.run(&request).unwrap().wall.as_secs_f64())
@@ -248,7 +248,7 @@ fn a_program_fails_under_some_placements() {
             environment_padding: 0,
             count_threads_closely: false,
             bound: None,
-            offline: None,
+            host: None,
         };
         let truth = machine.true_cost(&request);
         (machine.run(&request).unwrap().end, truth)
@@ -282,7 +282,7 @@ fn plain_and_scheduled_machines_know_the_truth_too() {
             environment_padding: 0,
             count_threads_closely: false,
             bound: None,
-            offline: None,
+            host: None,
         };
         let truth = machine.true_cost(&request);
         assert_eq!(truth, machine.true_cost(&request));

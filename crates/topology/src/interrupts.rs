@@ -13,6 +13,8 @@ pub struct Interrupt {
     pub cpus: CpuSet,
     /// How often it was raised since boot; `None` where unknown.
     pub count: Option<u64>,
+    /// Does the kernel choose its CPUs, and lets nobody move it?
+    pub is_managed: bool,
 }
 
 /// Totals of `/proc/interrupts` by number. Its first line names the CPUs, each other
@@ -76,6 +78,7 @@ mod tests {
             number,
             cpus: list(cpus),
             count,
+            is_managed: false,
         };
         device.cpus = Some(list("4-7"));
         device.interrupts = vec![interrupt(30, "4", Some(0)), interrupt(31, "1", Some(9))];

@@ -43,7 +43,7 @@ fn check(machine: &mut SimulatedMachine) {
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     };
     for _ in 0..16 {
         let before = machine.now();

@@ -47,7 +47,7 @@ fn check(machine: &mut SimulatedMachine) {
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     };
     let mut total = Duration::ZERO;
     for _ in 0..8 {

@@ -192,6 +192,22 @@ pub struct LiveArgs {
     pub abort_if_worse: Option<f64>,
 }
 
+/// What `compare` takes for interrupts.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Interrupts")]
+pub struct InterruptArgs {
+    /// Compare places of a device's interrupts with those that they have: local
+    /// (near the device), far, away (CPUs that the program does not use), spread,
+    /// or a list of CPUs; commas join devices. Restored however pinwise ends
+    #[arg(
+        long = "irq",
+        value_name = "DEVICE=PLACE",
+        hide_short_help = true,
+        conflicts_with_all = ["with_itself", "pid", "unit", "cgroup", "machines", "trace"]
+    )]
+    pub settings: Vec<String>,
+}
+
 /// What `compare` takes for smaller machines.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A smaller machine")]

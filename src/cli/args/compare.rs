@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clap::Args;
 
-use super::{ExperimentArgs, LiveArgs, WhatIfArgs};
+use super::{ExperimentArgs, InterruptArgs, LiveArgs, WhatIfArgs};
 use crate::cli::values::{parse_count, parse_share};
 use pinwise_workload::Sweep;
 
@@ -151,6 +151,9 @@ pub struct CompareArgs {
     /// Options on services.
     #[command(flatten)]
     pub live: LiveArgs,
+    /// Options on interrupts.
+    #[command(flatten)]
+    pub interrupts: InterruptArgs,
     /// Options on smaller machines.
     #[command(flatten)]
     pub what_if: WhatIfArgs,

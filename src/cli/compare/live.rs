@@ -177,7 +177,7 @@ fn planned(
             workload: workload.clone(),
             is_default: place.cpus == topology.allowed && Binding::of(&place, None).is_none(),
             binding: Binding::of(&place, None),
-            offline: None,
+            host: None,
             place,
             same_as,
         })

@@ -96,7 +96,7 @@ impl Steps<'_> {
             environment_padding: 0,
             count_threads_closely: false,
             bound: None,
-            offline: None,
+            host: None,
         };
         let end = match self.machine.run(&request) {
             Ok(run) => run.end,

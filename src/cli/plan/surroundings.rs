@@ -71,7 +71,7 @@ pub(in crate::cli) fn busy(
         environment_padding: 0,
         count_threads_closely: true,
         bound: None,
-        offline: None,
+        host: None,
     })?;
     if let Some(cleanup) = &workload.cleanup {
         machine.run_helper("cleanup", cleanup)?;

@@ -2,11 +2,15 @@
 
 use anyhow::{Context, bail};
 
+use super::candidates::Candidate;
 use crate::cli::args::WhatIfArgs;
-use pinwise_machine::linux::{Ledger, LedgerOptions, discover};
+use pinwise_machine::HostSetting;
+use pinwise_machine::linux::{Ledger, discover};
 use pinwise_placement::{Placement, Realised, Wish};
 use pinwise_record::{Finding, Severity};
+use pinwise_study::compare::ArmPlan;
 use pinwise_topology::{CpuSet, Level, Topology};
+use pinwise_workload::Workload;
 
 /// A smaller machine.
 pub(super) struct Smaller {
@@ -60,6 +64,32 @@ fn placement(text: &str) -> anyhow::Result<Placement> {
     }))
 }
 
+/// Every command on every smaller machine.
+pub(super) fn arms(
+    candidates: &[Candidate],
+    workloads: &[Workload],
+    machines: &[Smaller],
+) -> Vec<ArmPlan> {
+    let mut arms = Vec::new();
+    for (candidate, workload) in candidates.iter().zip(workloads) {
+        for machine in machines {
+            arms.push(ArmPlan {
+                name: match (&candidate.name, candidates.len()) {
+                    (Some(name), 2..) => format!("{name} @ {}", machine.name),
+                    _ => machine.name.clone(),
+                },
+                workload: workload.clone(),
+                place: machine.place.clone(),
+                same_as: Vec::new(),
+                is_default: false,
+                binding: None,
+                host: machine.offline.clone().map(HostSetting::Offline),
+            });
+        }
+    }
+    arms
+}
+
 /// What is to be known of such arms, with what they were.
 pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Finding> {
     let first = smaller.first()?;
@@ -90,16 +120,9 @@ pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Findin
     Some(finding)
 }
 
-/// The ledger for `--real`, opened before the machine is; `None` where nothing
-/// is switched. Any obstacle is reported before anything runs.
-pub(in crate::cli) fn ledger(
-    args: &WhatIfArgs,
-    machine: &str,
-    is_traced: bool,
-) -> anyhow::Result<Option<Ledger>> {
-    if !args.real {
-        return Ok(None);
-    }
+/// The ledger for `--real`, opened before the machine is. Any obstacle is reported
+/// before anything runs.
+pub(super) fn ledger(args: &WhatIfArgs, machine: &str, is_traced: bool) -> anyhow::Result<Ledger> {
     if machine != "local" {
         bail!("--real switches CPUs of this host: omit it with --machine {machine}");
     }
@@ -114,37 +137,18 @@ pub(in crate::cli) fn ledger(
             topology.online
         );
     }
-    let options = LedgerOptions {
-        is_for_host: true,
-        fault: fault()?,
-        ..LedgerOptions::default()
-    };
     let machines = smaller(args, &topology)?;
-    let ledger = Ledger::open(options).context("--real")?;
+    let ledger = Ledger::open(super::host::for_host()?).context("--real")?;
     for machine in machines {
-        let offline = machine.offline.unwrap_or_default();
-        ledger.check_switch_off(&offline).with_context(|| {
+        let off = HostSetting::Offline(machine.offline.unwrap_or_default());
+        ledger.check_setting(&off).with_context(|| {
             format!(
                 "--real, {} (it needs root, and a host or container that lets CPUs be switched)",
                 machine.name
             )
         })?;
     }
-    Ok(Some(ledger))
-}
-
-/// Where a test wants pinwise to be ended.
-#[cfg(debug_assertions)]
-#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
-    let text = std::env::var("PINWISE_FAULT").ok();
-    let parsed = text.map(|text| text.parse().map_err(anyhow::Error::msg));
-    parsed.transpose().context("PINWISE_FAULT")
-}
-
-#[cfg(not(debug_assertions))]
-fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
-    Ok(None)
+    Ok(ledger)
 }
 
 #[cfg(test)]

@@ -36,8 +36,13 @@ fn read_below(root: &Path, topology: &mut Topology) {
             let list = text(format!("{dir}/effective_affinity_list"))
                 .filter(|list| !list.is_empty())
                 .or_else(|| text(format!("{dir}/smp_affinity_list")))?;
+            let settable = root.join(&dir).join("smp_affinity_list");
             Some(Interrupt {
                 number,
+                // Whoever is root may open the file all the same; writing then
+                // fails.
+                is_managed: std::fs::metadata(settable)
+                    .is_ok_and(|file| file.permissions().readonly()),
                 cpus: CpuSet::parse_list(&list).ok()?,
                 count: counts
                     .as_ref()
@@ -71,6 +76,10 @@ mod tests {
         put("proc/irq/31/smp_affinity_list", "1\n");
         put("proc/irq/16/smp_affinity_list", "0-1\n");
         put("proc/interrupts", "  CPU0 CPU1\n 30: 1 2 x\n 16: 0 0 y\n");
+        let managed = folder.path().join("proc/irq/31/smp_affinity_list");
+        let mut mode = std::fs::metadata(&managed).unwrap().permissions();
+        mode.set_readonly(true);
+        std::fs::set_permissions(&managed, mode).unwrap();
         let mut topology = Topology::default();
         for address in ["0000:01:00.0", "0000:02:00.0", "0000:03:00.0"] {
             let device = Device::new(address, 0x0200, None, None).unwrap();
@@ -79,10 +88,13 @@ mod tests {
         read_below(folder.path(), &mut topology);
         let read = |at: usize| -> Vec<String> {
             let interrupts = topology.devices[at].interrupts.iter();
-            let words = interrupts.map(|i| format!("{} {} {:?}", i.number, i.cpus, i.count));
+            let words = interrupts.map(|i| {
+                let managed = if i.is_managed { " managed" } else { "" };
+                format!("{} {} {:?}{managed}", i.number, i.cpus, i.count)
+            });
             words.collect()
         };
-        assert_eq!(read(0), ["30 2 Some(3)", "31 1 Some(0)"]);
+        assert_eq!(read(0), ["30 2 Some(3)", "31 1 Some(0) managed"]);
         assert_eq!(read(1), ["16 0-1 Some(0)"]);
         assert_eq!(read(2), [""; 0]);
     }

@@ -276,9 +276,9 @@ impl Machine for LinuxMachine {
     }
 
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
-        match request.offline {
+        match request.host {
             None => self.run_beside(request, None, &mut Alone),
-            Some(cpus) => self.run_without(cpus, request),
+            Some(setting) => self.run_with(setting, request),
         }
     }
 

@@ -10,8 +10,7 @@ use super::bind::ptrace::Orphans;
 use super::counters::SHORT;
 use super::ledger::{LedgerError, UndoOutcome};
 use super::supervise::{Alone, Attendant};
-use crate::{Machine, MachineError, Request, Run};
-use pinwise_topology::CpuSet;
+use crate::{HostSetting, Machine, MachineError, Request, Run};
 use pinwise_workload::Workload;
 
 /// The kernel builds its scheduling domains anew after CPUs went or came; what
@@ -19,24 +18,31 @@ use pinwise_workload::Workload;
 const SETTLE: Duration = Duration::from_millis(100);
 
 impl LinuxMachine {
-    /// Runs a command while these CPUs are switched off for the whole host. They
-    /// are switched outside of what is timed.
-    pub(super) fn run_without(
+    /// Runs a command while the whole host is set otherwise. It is set outside of
+    /// what is timed.
+    pub(super) fn run_with(
         &mut self,
-        cpus: &CpuSet,
+        setting: &HostSetting,
         request: &Request<'_>,
     ) -> Result<Run, MachineError> {
         let refused = |reason: String| MachineError::Refused {
-            what: format!("to switch CPUs {cpus} off"),
+            what: match setting {
+                HostSetting::Offline(cpus) => format!("to switch CPUs {cpus} off"),
+                HostSetting::Interrupts(_) => "to move interrupts".to_owned(),
+            },
             reason,
         };
         let Some(ledger) = &mut self.ledger else {
             return Err(refused(LedgerError::NotForHost.to_string()));
         };
         ledger
-            .switch_off(cpus)
+            .set(setting)
             .map_err(|error| refused(error.to_string()))?;
-        let settled = self.wait(SETTLE);
+        let settle = match setting {
+            HostSetting::Offline(_) => SETTLE,
+            HostSetting::Interrupts(_) => Duration::ZERO,
+        };
+        let settled = self.wait(settle);
         if let Some(ledger) = &mut self.ledger {
             ledger.running();
         }
@@ -55,7 +61,7 @@ impl LinuxMachine {
             });
         }
         let run = run?;
-        self.wait(SETTLE)?;
+        self.wait(settle)?;
         Ok(run)
     }
 

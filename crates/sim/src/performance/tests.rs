@@ -39,7 +39,7 @@ fn request<'a>(workload: &'a Workload, cpus: &'a CpuSet) -> Request<'a> {
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     }
 }
 

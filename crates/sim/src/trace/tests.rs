@@ -41,7 +41,7 @@ fn with_request<T>(line: &str, cpus: &str, use_it: impl FnOnce(&Request<'_>) -> 
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     })
 }
 

@@ -53,7 +53,7 @@ impl Hardware {
                 environment_padding: 0,
                 count_threads_closely: false,
                 bound: None,
-                offline: None,
+                host: None,
             };
             if let Some(time) = machine.true_cost(&request) {
                 least = least.min(time.ln());

@@ -31,7 +31,7 @@ fn cost(machine: &SimulatedMachine, cpus: &CpuSet) -> f64 {
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     };
     machine.true_cost(&request).unwrap()
 }
@@ -153,7 +153,7 @@ fn noise_is_as_asked() {
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     };
     let run = machine.run(&request).unwrap();
     let truth = machine.true_cost(&request).unwrap();

@@ -66,7 +66,7 @@ mod tests {
             same_as: Vec::new(),
             is_default: false,
             binding: None,
-            offline: None,
+            host: None,
         };
         let plan = ComparePlan {
             arms: lines.iter().map(arm).collect(),

@@ -73,7 +73,7 @@ pub fn look(
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     })?;
     if let Some(failure) = RunFailure::of(&run, workload) {
         anyhow::bail!(

@@ -230,7 +230,7 @@ fn comparison_of(
             same_as: cell.same_as.clone(),
             is_default: false,
             binding: Binding::of(&cell.place, None),
-            offline: None,
+            host: None,
         });
     }
     let fit = figures::cache_fit(trial, plan, facts);

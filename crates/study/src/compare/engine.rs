@@ -333,7 +333,7 @@ impl<'a> Engine<'a> {
             workload: &plan.workload,
             place: &plan.place,
             binding: plan.binding.as_ref(),
-            offline: plan.offline.as_ref(),
+            host: plan.host.as_ref(),
             metric: &self.plan.metric,
             output: outcome::output_of(&self.plan.output, &plan.name, moment.phase, moment.block),
             padding: self.order.random_range(0..PADDING),

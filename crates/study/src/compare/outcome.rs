@@ -3,10 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use pinwise_machine::{Binding, Coverage, End, Machine, MachineError, Output, Request, Run};
+use pinwise_machine::{
+    Binding, Coverage, End, HostSetting, Machine, MachineError, Output, Request, Run,
+};
 use pinwise_placement::Realised;
 use pinwise_record::{CoverageRecord, MetricReading, MoverRecord, Phase, RunRecord};
-use pinwise_topology::CpuSet;
 use pinwise_workload::{Measured, Metric, SuccessRule, Workload};
 
 /// Longest piece of a failed run's standard error that is shown.
@@ -82,7 +83,7 @@ pub(crate) struct Trial<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) place: &'a Realised,
     pub(crate) binding: Option<&'a Binding>,
-    pub(crate) offline: Option<&'a CpuSet>,
+    pub(crate) host: Option<&'a HostSetting>,
     pub(crate) metric: &'a Metric,
     pub(crate) output: Output,
     /// Bytes by which the environment is padded.
@@ -100,7 +101,7 @@ impl Trial<'_> {
             environment_padding: self.padding,
             count_threads_closely: false,
             bound: self.binding,
-            offline: self.offline,
+            host: self.host,
         }
     }
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use pinwise_machine::{Binding, Output};
+use pinwise_machine::{Binding, HostSetting, Output};
 use pinwise_placement::{Placement, RealiseError, Realised, merge_equivalent};
 use pinwise_record::{ComparisonStudy, Finding, ServiceRecord};
 use pinwise_stats::confirm::{Question, Score};
 use pinwise_stats::judge::Judge;
 use pinwise_stats::verdict::Effort;
-use pinwise_topology::{CpuSet, Topology};
+use pinwise_topology::Topology;
 use pinwise_workload::{Better, Command, Metric, Workload};
 
 /// One arm: a command at a place.
@@ -26,8 +26,8 @@ pub struct ArmPlan {
     pub is_default: bool,
     /// How its threads are bound; `None`: they share the place's CPUs.
     pub binding: Option<Binding>,
-    /// CPUs that are switched off while it runs.
-    pub offline: Option<CpuSet>,
+    /// How the host is set while it runs.
+    pub host: Option<HostSetting>,
 }
 
 /// Figures of the method.
@@ -174,7 +174,7 @@ impl ComparePlan {
                 workload: Workload::new(command.clone()),
                 is_default: place.placement == Placement::os_default(),
                 binding: Binding::of(&place, None),
-                offline: None,
+                host: None,
                 place,
                 same_as,
             })

@@ -106,7 +106,7 @@ fn one(
         environment_padding: padding,
         count_threads_closely: false,
         bound: arm.binding.as_ref(),
-        offline: arm.offline.as_ref(),
+        host: arm.host.as_ref(),
     };
     let order = trace::TracePlan {
         subject: Subject::Command(&request),

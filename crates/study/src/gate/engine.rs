@@ -344,7 +344,7 @@ impl<'a> Engine<'a> {
             workload: workloads[build],
             place: &self.plan.place,
             binding: None,
-            offline: None,
+            host: None,
             metric: &benchmark.metric,
             output: match benchmark.metric.needs_output() {
                 true => Output::Keep,

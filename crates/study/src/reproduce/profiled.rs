@@ -168,7 +168,7 @@ fn profile(machine: &mut dyn Machine, program: &str, algorithm: &str) -> Result<
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     };
     let plan = ProfilePlan {
         subject: Subject::Command(&request),

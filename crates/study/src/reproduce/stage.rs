@@ -170,7 +170,7 @@ impl<'a> Stage<'a> {
             workload,
             is_default: place.placement == Placement::os_default(),
             binding: None,
-            offline: None,
+            host: None,
             place,
             same_as: Vec::new(),
         })

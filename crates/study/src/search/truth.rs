@@ -19,7 +19,7 @@ pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
             workload: &arm.workload,
             place: &arm.place,
             binding: None,
-            offline: None,
+            host: None,
             metric: &engine.plan.metric,
             output: engine.plan.output.clone(),
             padding: 0,

@@ -110,7 +110,7 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     };
     let subject = match (&order["command"], order["pid"].as_i64()) {
         (Value::Array(_), _) => Subject::Command(&request),

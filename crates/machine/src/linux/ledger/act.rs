@@ -75,6 +75,12 @@ impl System {
         self.root.join("sys/devices/system/cpu").join(name)
     }
 
+    /// The CPUs that may take an interrupt.
+    pub(super) fn interrupt_file(&self, number: u32) -> PathBuf {
+        let name = format!("proc/irq/{number}/smp_affinity_list");
+        self.root.join(name)
+    }
+
     /// A small file's text, without the space around it.
     pub(super) fn read(path: &Path) -> Option<String> {
         let content = read_file(path)?;
@@ -115,9 +121,14 @@ impl System {
                     other.unwrap_or("absent").to_owned(),
                 )),
             },
+            Change::Interrupt { number, cpus } => Ok(Entry::Interrupt {
+                number: *number,
+                before: cpu_list(&self.interrupt_file(*number))?,
+                asked: cpus.clone(),
+            }),
             Change::Cpuset { file, cpus } => Ok(Entry::Cpuset {
                 file: file.clone(),
-                before: cpuset(file)?,
+                before: cpu_list(file)?,
                 asked: cpus.clone(),
             }),
             Change::Folder { path } if path.exists() => Err(LedgerError::Value(
@@ -169,7 +180,10 @@ impl System {
                 .map_err(|error| of_thread(error, *thread, None))?,
             Entry::Online { cpu, is_on } => self.switch(*cpu, *is_on)?,
             Entry::SmtOff => write(&self.cpu_file("smt/control"), "off")?,
-            Entry::Cpuset { file, asked, .. } => write_cpuset(file, asked)?,
+            Entry::Interrupt { number, asked, .. } => {
+                write_cpus(&self.interrupt_file(*number), asked)?;
+            }
+            Entry::Cpuset { file, asked, .. } => write_cpus(file, asked)?,
             Entry::Folder { path } => std::fs::create_dir(path)
                 .map_err(|error| LedgerError::System(path.display().to_string(), error))?,
             Entry::Move { task, to, .. } => write(&groups::tasks_file(to), &task.to_string())?,
@@ -237,11 +251,19 @@ impl System {
                 Some(now) => compare(&now.as_str(), &"on", now == "off"),
                 None => Standing::Ended,
             },
+            Entry::Interrupt {
+                number,
+                before,
+                asked,
+            } => match cpu_list(&self.interrupt_file(*number)) {
+                Ok(now) => compare(&now, before, now == *asked),
+                Err(_) => Standing::Ended,
+            },
             Entry::Cpuset {
                 file,
                 before,
                 asked,
-            } => match cpuset(file) {
+            } => match cpu_list(file) {
                 Ok(now) => compare(&now, before, now == *asked),
                 Err(_) => Standing::Ended,
             },
@@ -288,7 +310,10 @@ impl System {
             }
             Entry::Online { cpu, is_on } => self.switch(*cpu, !is_on),
             Entry::SmtOff => write(&self.cpu_file("smt/control"), "on"),
-            Entry::Cpuset { file, before, .. } => write_cpuset(file, before),
+            Entry::Interrupt { number, before, .. } => {
+                write_cpus(&self.interrupt_file(*number), before)
+            }
+            Entry::Cpuset { file, before, .. } => write_cpus(file, before),
             Entry::Folder { path } => remove_group(path),
             Entry::Move { task, before, .. } => {
                 write(&groups::tasks_file(before), &task.to_string())
@@ -362,8 +387,8 @@ fn of_thread(error: io::Error, thread: i32, cpus: Option<&CpuSet>) -> LedgerErro
     }
 }
 
-/// A cgroup's `cpuset.cpus`.
-pub(super) fn cpuset(file: &Path) -> Result<CpuSet, LedgerError> {
+/// The CPUs that a file lists, as a cgroup's `cpuset.cpus`.
+pub(super) fn cpu_list(file: &Path) -> Result<CpuSet, LedgerError> {
     let text = System::read(file).ok_or_else(|| {
         LedgerError::System(
             file.display().to_string(),
@@ -377,16 +402,17 @@ pub(super) fn cpuset(file: &Path) -> Result<CpuSet, LedgerError> {
     parsed.map_err(|_| LedgerError::Value(file.display().to_string(), text))
 }
 
-fn write_cpuset(file: &Path, cpus: &CpuSet) -> Result<(), LedgerError> {
+fn write_cpus(file: &Path, cpus: &CpuSet) -> Result<(), LedgerError> {
     write(file, &format!("{cpus}\n"))
 }
 
-/// One system call, since the kernel takes a value as a whole.
+/// One system call, since the kernel takes a value as a whole. The file is not
+/// emptied before, so that a folder that stands for the host keeps a value, as the
+/// kernel does, where writing fails.
 fn write(path: &Path, value: &str) -> Result<(), LedgerError> {
     use std::io::Write;
     let written = std::fs::OpenOptions::new()
         .write(true)
-        .truncate(true)
         .open(path)
         .and_then(|mut file| file.write_all(value.as_bytes()));
     written.map_err(|error| match error.raw_os_error() {

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::words::{cpus, escape, id, list, niceness, some_cpus, unescape};
 use crate::processes::Held;
 use pinwise_topology::CpuSet;
 
@@ -41,6 +41,13 @@ pub enum Change {
     /// The second and further CPUs of all cores are switched off. The kernel's
     /// `forceoff`, which would last until the next boot, is never written.
     SmtOff,
+    /// An interrupt is taken by these CPUs.
+    Interrupt {
+        /// Its number, as in `/proc/irq`.
+        number: u32,
+        /// The CPUs.
+        cpus: CpuSet,
+    },
     /// A cgroup may use only these CPUs.
     Cpuset {
         /// Its `cpuset.cpus`.
@@ -109,6 +116,15 @@ pub enum Entry {
     },
     /// SMT was switched off.
     SmtOff,
+    /// The CPUs that take an interrupt were set.
+    Interrupt {
+        /// Its number.
+        number: u32,
+        /// The CPUs before.
+        before: CpuSet,
+        /// The CPUs that were set.
+        asked: CpuSet,
+    },
     /// A cgroup's CPUs were set, or will be by the kernel.
     Cpuset {
         /// Its `cpuset.cpus`.
@@ -149,7 +165,11 @@ impl Entry {
             Self::Online { .. } | Self::SmtOff => 0,
             Self::Cpuset { .. } => 1,
             Self::Move { .. } => 2,
-            Self::Mask { .. } | Self::Saved { .. } | Self::Nice { .. } | Self::Held(_) => 3,
+            Self::Mask { .. }
+            | Self::Saved { .. }
+            | Self::Nice { .. }
+            | Self::Interrupt { .. }
+            | Self::Held(_) => 3,
             Self::Folder { .. } => 4,
         }
     }
@@ -176,6 +196,11 @@ impl Entry {
             } => format!("nice {thread} {start} {before} {asked}"),
             Self::Online { cpu, is_on } => format!("online {cpu} {is_on}"),
             Self::SmtOff => "smt-off".to_owned(),
+            Self::Interrupt {
+                number,
+                before,
+                asked,
+            } => format!("interrupt {number} {} {}", list(before), list(asked)),
             Self::Cpuset {
                 file,
                 before,
@@ -223,6 +248,11 @@ impl Entry {
                 is_on: is_on.parse().ok()?,
             },
             ["smt-off"] => Self::SmtOff,
+            ["interrupt", number, before, asked] => Self::Interrupt {
+                number: number.parse().ok()?,
+                before: some_cpus(before)?,
+                asked: some_cpus(asked)?,
+            },
             ["cpuset", file, before, asked] => Self::Cpuset {
                 file: unescape(file)?,
                 before: cpus(before)?,
@@ -266,6 +296,9 @@ impl fmt::Display for Entry {
                 write!(out, "CPU {cpu}: {}", if *is_on { "off" } else { "on" })
             }
             Self::SmtOff => out.write_str("SMT: on"),
+            Self::Interrupt { number, before, .. } => {
+                write!(out, "interrupt {number}: CPUs {before}")
+            }
             Self::Cpuset { file, before, .. } => match before.is_empty() {
                 true => write!(out, "{}: as its parent", file.display()),
                 false => write!(out, "{}: CPUs {before}", file.display()),
@@ -277,63 +310,6 @@ impl fmt::Display for Entry {
             Self::Held(held) => write!(out, "process {}: placed by rules", held.process),
         }
     }
-}
-
-fn id(text: &str) -> Option<i32> {
-    text.parse().ok().filter(|&id| id > 0)
-}
-
-fn niceness(text: &str) -> Option<i32> {
-    text.parse().ok().filter(|nice| (-20..=19).contains(nice))
-}
-
-fn list(cpus: &CpuSet) -> String {
-    match cpus.is_empty() {
-        true => "-".to_owned(),
-        false => cpus.to_string(),
-    }
-}
-
-fn cpus(text: &str) -> Option<CpuSet> {
-    match text {
-        "-" => Some(CpuSet::new()),
-        _ => some_cpus(text),
-    }
-}
-
-fn some_cpus(text: &str) -> Option<CpuSet> {
-    CpuSet::parse_list(text).ok().filter(|set| !set.is_empty())
-}
-
-/// A path as one printable word.
-fn escape(path: &Path) -> String {
-    let mut text = String::new();
-    for &byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'!'..=b'~' if byte != b'%' => text.push(char::from(byte)),
-            _ => text.push_str(&format!("%{byte:02x}")),
-        }
-    }
-    text
-}
-
-/// Only what is written by [`escape`] of an absolute path without `..`.
-fn unescape(text: &str) -> Option<PathBuf> {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let [first, others @ ..] = rest {
-        rest = others;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        rest = &rest[2..];
-    }
-    let path = PathBuf::from(std::ffi::OsString::from_vec(bytes));
-    let climbs = path.components().any(|part| part.as_os_str() == "..");
-    (path.is_absolute() && !climbs).then_some(path)
 }
 
 /// What is written down, a line each.

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// Moments in the life of a ledger.
-pub const POINTS: [&str; 12] = [
+pub const POINTS: [&str; 13] = [
     "opened",
     "before-write",
     "after-write",
     "after-change",
     "after-offline",
+    "after-interrupt",
     "between-changes",
     "running",
     "before-restore",

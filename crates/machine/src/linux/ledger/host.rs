@@ -1,15 +1,17 @@
-//! CPUs of the whole host, switched off for a while.
+//! Settings of the whole host for a while: CPUs switched off, interrupts moved.
 //!
 //! The kernel forgets what it cannot keep meanwhile: the mask of a thread all of
 //! whose CPUs are off becomes every CPU, and cpusets of version 1 lose the CPUs
 //! for good. So these are written down first, for every thread and every group
 //! of the host, and restored after the CPUs are on again.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::act::{self, System};
 use super::entry::{Change, Entry};
 use super::{Ledger, LedgerError};
+use crate::HostSetting;
 use crate::linux::capture::{mounts, names, read_file};
 use crate::linux::{pins, sys};
 use pinwise_topology::CpuSet;
@@ -23,11 +25,59 @@ const DEEPEST: usize = 16;
 const MOST: usize = 20_000;
 
 impl Ledger {
+    /// Can the host be set so?
+    ///
+    /// # Errors
+    /// [`LedgerError`], which says what stands in the way.
+    pub fn check_setting(&self, setting: &HostSetting) -> Result<(), LedgerError> {
+        match setting {
+            HostSetting::Offline(cpus) => self.check_switch_off(cpus),
+            HostSetting::Interrupts(interrupts) => self.check_interrupts(interrupts),
+        }
+    }
+
+    /// Sets the host, for everybody. [`Ledger::undo_all`] undoes it.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then all changes of this ledger are undone.
+    pub fn set(&mut self, setting: &HostSetting) -> Result<(), LedgerError> {
+        self.check_setting(setting)?;
+        let made = match setting {
+            HostSetting::Offline(cpus) => self.try_switch_off(cpus),
+            HostSetting::Interrupts(interrupts) => self.try_move(interrupts),
+        };
+        if made.is_err() {
+            self.undo_all();
+        }
+        made
+    }
+
+    /// Can these interrupts be moved?
+    fn check_interrupts(&self, interrupts: &BTreeMap<u32, CpuSet>) -> Result<(), LedgerError> {
+        self.check_host_lock()?;
+        for &number in interrupts.keys() {
+            let file = self.system.interrupt_file(number);
+            // Opening changes nothing; only writing does.
+            let opened = std::fs::OpenOptions::new().write(true).open(&file);
+            opened.map_err(|error| LedgerError::System(file.display().to_string(), error))?;
+        }
+        Ok(())
+    }
+
+    fn try_move(&mut self, interrupts: &BTreeMap<u32, CpuSet>) -> Result<(), LedgerError> {
+        for (&number, cpus) in interrupts {
+            let cpus = cpus.clone();
+            self.change(&Change::Interrupt { number, cpus })?;
+            self.pass("after-interrupt");
+        }
+        Ok(())
+    }
+
     /// Can these CPUs be switched off?
     ///
     /// # Errors
     /// [`LedgerError`], which says what stands in the way.
-    pub fn check_switch_off(&self, cpus: &CpuSet) -> Result<(), LedgerError> {
+    fn check_switch_off(&self, cpus: &CpuSet) -> Result<(), LedgerError> {
         self.check_host_lock()?;
         let online = self.system.online().unwrap_or_default();
         let off = cpus.difference(&online);
@@ -56,20 +106,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Switches CPUs off for everybody, after writing down what the kernel will
-    /// not give back. [`Ledger::undo_all`] switches them on again.
-    ///
-    /// # Errors
-    /// [`LedgerError`]; then all changes of this ledger are undone.
-    pub fn switch_off(&mut self, cpus: &CpuSet) -> Result<(), LedgerError> {
-        self.check_switch_off(cpus)?;
-        let made = self.try_switch_off(cpus);
-        if made.is_err() {
-            self.undo_all();
-        }
-        made
-    }
-
+    /// Switches CPUs off, after writing down what the kernel will not give back.
     fn try_switch_off(&mut self, cpus: &CpuSet) -> Result<(), LedgerError> {
         for (file, before) in shrinking_cpusets(cpus) {
             let asked = before.difference(cpus);
@@ -160,7 +197,7 @@ fn gather(folder: &Path, is_v1: bool, depth: usize, found: &mut Vec<(PathBuf, bo
 fn check_group((group, is_v1): &(PathBuf, bool), cpus: &CpuSet) -> Result<(), LedgerError> {
     let shown = group.display();
     if *is_v1 {
-        let own = act::cpuset(&group.join("cpuset.cpus")).unwrap_or_default();
+        let own = act::cpu_list(&group.join("cpuset.cpus")).unwrap_or_default();
         if !own.is_empty() && own.is_subset(cpus) {
             return Err(LedgerError::Needed(format!(
                 "cgroup {shown} has no other CPUs than {own}: its tasks would lose their place"
@@ -170,7 +207,7 @@ fn check_group((group, is_v1): &(PathBuf, bool), cpus: &CpuSet) -> Result<(), Le
     }
     let partition = System::read(&group.join("cpuset.cpus.partition")).unwrap_or_default();
     if matches!(partition.as_str(), "root" | "isolated") {
-        let own = act::cpuset(&group.join("cpuset.cpus.effective")).unwrap_or_default();
+        let own = act::cpu_list(&group.join("cpuset.cpus.effective")).unwrap_or_default();
         let taken = own.intersection(cpus);
         if !taken.is_empty() {
             return Err(LedgerError::Needed(format!(
@@ -186,7 +223,7 @@ fn shrinking_cpusets(cpus: &CpuSet) -> Vec<(PathBuf, CpuSet)> {
     let groups = cpuset_groups().into_iter().filter(|(_, is_v1)| *is_v1);
     let read = groups.filter_map(|(group, _)| {
         let file = group.join("cpuset.cpus");
-        let before = act::cpuset(&file).ok()?;
+        let before = act::cpu_list(&file).ok()?;
         before.intersects(cpus).then_some((file, before))
     });
     // A group's CPUs are among its parent's: restored from the last to the

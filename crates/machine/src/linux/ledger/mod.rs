@@ -20,6 +20,7 @@ mod leftover;
 mod rules;
 #[cfg(test)]
 pub(super) mod tests;
+mod words;
 mod writer;
 
 use std::fs::File;
@@ -69,7 +70,7 @@ pub enum LedgerError {
     },
     /// Another pinwise changes the whole host.
     #[error(
-        "another pinwise is changing the CPUs of this host (it holds {}): wait until it has ended",
+        "another pinwise is changing this host (it holds {}): wait until it has ended",
         .0.display()
     )]
     Busy(PathBuf),
@@ -77,7 +78,7 @@ pub enum LedgerError {
     #[error("{}: the lock of changes of the whole host is gone: nothing is changed", .0.display())]
     Unlocked(PathBuf),
     /// The ledger was not opened for changes of the whole host.
-    #[error("CPUs of the host are only switched by a ledger that has the host's lock")]
+    #[error("the host is only changed by a ledger that has its lock")]
     NotForHost,
     /// The thread ended.
     #[error("thread {0} is no longer there")]
@@ -114,7 +115,7 @@ pub struct LedgerOptions {
     /// Where journals go, the preferred folder first; empty: where
     /// [`journal_folders`] says.
     pub folders: Vec<PathBuf>,
-    /// Take the lock without which no CPU of the host is switched.
+    /// Take the lock without which nothing of the whole host is changed.
     pub is_for_host: bool,
     /// Where the CPUs' files are, `/` but in tests; empty: `/`.
     pub root: PathBuf,
@@ -178,7 +179,10 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]; then everything is as it was.
     pub fn change(&mut self, change: &Change) -> Result<Id, LedgerError> {
-        let is_for_host = matches!(change, Change::Online { .. } | Change::SmtOff);
+        let is_for_host = matches!(
+            change,
+            Change::Online { .. } | Change::SmtOff | Change::Interrupt { .. }
+        );
         if is_for_host {
             self.check_host_lock()?;
         }

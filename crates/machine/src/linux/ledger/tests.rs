@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::writer::LONG;
 use super::*;
+use crate::HostSetting;
 use crate::linux::pins;
 use crate::linux::sys;
 use crate::processes::Held;
@@ -44,13 +45,15 @@ fn with_cpus(folder: &tempfile::TempDir) {
     write(folder, "present", "0-3\n");
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
 fn write(folder: &tempfile::TempDir, name: &str, text: &str) {
-    std::fs::write(
-        folder.path().join("sys/devices/system/cpu").join(name),
-        text,
-    )
-    .unwrap();
+    let cpus = folder.path().join("sys/devices/system/cpu");
+    arrange(&cpus.join(name), text);
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
+fn arrange(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
 }
 
 fn online(folder: &tempfile::TempDir, cpu: usize) -> String {
@@ -134,7 +137,7 @@ fn cpus_are_switched_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
     with_cpus(&folder);
     let mut ledger = on(&folder, true);
-    ledger.switch_off(&set("2-3")).unwrap();
+    ledger.set(&HostSetting::Offline(set("2-3"))).unwrap();
     assert_eq!(
         (online(&folder, 1), online(&folder, 2)),
         ("1".into(), "0".into())
@@ -152,11 +155,41 @@ fn cpus_are_switched_and_come_back() {
 }
 
 #[test]
+fn interrupts_are_moved_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |number: u32| System::at(folder.path()).interrupt_file(number);
+    let put = |number: u32, text: &str| {
+        arrange(&file(number), text);
+    };
+    put(30, "0\n");
+    put(31, "2\n");
+    let mut ledger = on(&folder, true);
+    let wanted = HostSetting::Interrupts([(30, set("1")), (31, set("0"))].into());
+    ledger.set(&wanted).unwrap();
+    let read = |number| System::read(&file(number)).unwrap();
+    assert_eq!((read(30), read(31)), ("1".into(), "0".into()));
+    // Somebody else has moved one meanwhile.
+    put(31, "3\n");
+    let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
+    let expected = [UndoOutcome::Changed("3".to_owned()), UndoOutcome::Restored];
+    assert_eq!(outcomes, expected);
+    assert_eq!((read(30), read(31)), ("0".into(), "3".into()));
+    // One that is not there: the first is not moved, either.
+    let missing = HostSetting::Interrupts([(30, set("1")), (99, set("0"))].into());
+    let error = ledger.set(&missing).unwrap_err().to_string();
+    assert!(error.contains("irq/99/"), "{error}");
+    assert_eq!((read(30), ledger.count()), ("0".into(), 0));
+    drop(ledger);
+    let error = on(&folder, false).set(&wanted).unwrap_err();
+    assert!(matches!(error, LedgerError::NotForHost), "{error}");
+}
+
+#[test]
 fn what_cannot_be_switched_off() {
     let folder = tempfile::tempdir().unwrap();
     with_cpus(&folder);
     let refused = |ledger: &mut Ledger, cpus: &str| {
-        let error = ledger.switch_off(&set(cpus)).unwrap_err();
+        let error = ledger.set(&HostSetting::Offline(set(cpus))).unwrap_err();
         assert_eq!(ledger.count(), 0);
         error.to_string()
     };
@@ -166,7 +199,7 @@ fn what_cannot_be_switched_off() {
     assert_eq!(refused(&mut ledger, "7"), "CPU 7: off already");
     drop(ledger);
     let mut ledger = on(&folder, false);
-    assert!(refused(&mut ledger, "1").contains("host's lock"));
+    assert!(refused(&mut ledger, "1").contains("that has its lock"));
     let change = Change::Online {
         cpu: 1,
         is_on: false,
@@ -268,7 +301,7 @@ fn no_cpu_is_switched_where_the_lock_is_gone() {
     with_cpus(&folder);
     let mut ledger = on(&folder, true);
     std::fs::remove_dir_all(ledger.path().parent().unwrap()).unwrap();
-    let refused = ledger.switch_off(&set("2-3"));
+    let refused = ledger.set(&HostSetting::Offline(set("2-3")));
     assert!(
         matches!(refused, Err(LedgerError::Unlocked(_))),
         "{refused:?}"
@@ -282,7 +315,7 @@ fn the_guardian_needs_no_file() {
     let folder = tempfile::tempdir().unwrap();
     with_cpus(&folder);
     let mut ledger = on(&folder, true);
-    ledger.switch_off(&set("2-3")).unwrap();
+    ledger.set(&HostSetting::Offline(set("2-3"))).unwrap();
     let place = ledger.writer.file.place.clone();
     let (path, journal) = (place.path.clone(), ledger.writer.journal.clone());
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();

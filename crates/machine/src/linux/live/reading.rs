@@ -63,7 +63,7 @@ impl Source {
             environment_padding: 0,
             count_threads_closely: false,
             bound: None,
-            offline: None,
+            host: None,
         })?;
         let how = match &run.end {
             End::Status(0) => {

@@ -320,7 +320,7 @@ fn cgroup_from_systemd(
         environment_padding: 0,
         count_threads_closely: false,
         bound: None,
-        offline: None,
+        host: None,
     });
     match run {
         Ok(run) if run.end == End::Status(0) => {

@@ -1,0 +1,302 @@
+//! Which CPUs take the interrupts of a device.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Locality, Placement, RealiseError, Wish};
+use pinwise_topology::interrupts::Interrupt;
+use pinwise_topology::{CpuSet, Topology};
+
+/// A device's interrupts and where they should be taken: `eth0=local`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterruptWish {
+    /// A device by a name that the topology knows.
+    pub device: String,
+    /// By which CPUs.
+    pub place: InterruptPlace,
+}
+
+/// CPUs that take interrupts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InterruptPlace {
+    /// Those that take them now.
+    AsIs,
+    /// Those near the device.
+    Local,
+    /// All others: the control that shows what nearness is worth.
+    Far,
+    /// Those that the program does not use.
+    Away,
+    /// All.
+    Spread,
+    /// These.
+    Cpus(CpuSet),
+}
+
+/// Why interrupts cannot be placed so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InterruptError {
+    /// It is not a device and a place.
+    #[error(
+        "'{0}' is not DEVICE=PLACE; a place is local, far, away, spread, as-is or a list of CPUs"
+    )]
+    Words(String),
+    /// There are no CPUs for it.
+    #[error(transparent)]
+    Place(#[from] RealiseError),
+    /// The program uses all CPUs.
+    #[error("{wish}: the program may use every CPU; leave some free, as in --place cpu:{spare}")]
+    NoneFree {
+        /// The wish.
+        wish: String,
+        /// All CPUs but one.
+        spare: CpuSet,
+    },
+    /// A CPU that is not there or offline.
+    #[error("{wish}: CPU {cpus} is not online")]
+    NotOnline {
+        /// The wish.
+        wish: String,
+        /// These.
+        cpus: CpuSet,
+    },
+    /// The device has none.
+    #[error("{0} has no interrupts of its own")]
+    NoInterrupts(String),
+    /// All that matter stay where the kernel put them.
+    #[error(
+        "the kernel itself places the interrupts of {device} and lets nobody move them (managed interrupts {numbers})"
+    )]
+    Managed {
+        /// The device.
+        device: String,
+        /// Their numbers.
+        numbers: CpuSet,
+    },
+}
+
+impl FromStr for InterruptWish {
+    type Err = InterruptError;
+
+    fn from_str(text: &str) -> Result<Self, InterruptError> {
+        let unknown = || InterruptError::Words(text.to_owned());
+        let (device, place) = text.split_once('=').ok_or_else(unknown)?;
+        let place = match place {
+            "as-is" => InterruptPlace::AsIs,
+            "local" => InterruptPlace::Local,
+            "far" => InterruptPlace::Far,
+            "away" => InterruptPlace::Away,
+            "spread" => InterruptPlace::Spread,
+            list => {
+                let cpus = CpuSet::parse_list(list).ok();
+                InterruptPlace::Cpus(cpus.filter(|set| !set.is_empty()).ok_or_else(unknown)?)
+            }
+        };
+        match device {
+            "" => Err(unknown()),
+            device => Ok(Self {
+                device: device.to_owned(),
+                place,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for InterruptWish {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}=", self.device)?;
+        match &self.place {
+            InterruptPlace::AsIs => out.write_str("as-is"),
+            InterruptPlace::Local => out.write_str("local"),
+            InterruptPlace::Far => out.write_str("far"),
+            InterruptPlace::Away => out.write_str("away"),
+            InterruptPlace::Spread => out.write_str("spread"),
+            InterruptPlace::Cpus(cpus) => write!(out, "{cpus}"),
+        }
+    }
+}
+
+impl InterruptWish {
+    /// One CPU for each interrupt of the device, dealt out over its CPUs, every
+    /// core once before any a second time; empty for `as-is`. Interrupts that were
+    /// raised come first, so that those that never are do not crowd them; those that
+    /// the kernel lets nobody move are left out.
+    ///
+    /// `program`: the CPUs that the program may use. The topology must know the
+    /// device's interrupts.
+    ///
+    /// # Errors
+    /// [`InterruptError`] where there is no such device, it has no interrupts, or no
+    /// CPU is left for them.
+    pub fn realise(
+        &self,
+        topology: &Topology,
+        program: &CpuSet,
+    ) -> Result<BTreeMap<u32, CpuSet>, InterruptError> {
+        let cpus = self.order(topology, program)?;
+        let device = topology.device(&self.device);
+        let interrupts: Vec<_> = device.iter().flat_map(|d| &d.interrupts).collect();
+        if interrupts.is_empty() {
+            return Err(InterruptError::NoInterrupts(self.device.clone()));
+        }
+        if self.place == InterruptPlace::AsIs {
+            return Ok(BTreeMap::new());
+        }
+        let (managed, mut interrupts): (Vec<_>, Vec<_>) = interrupts
+            .into_iter()
+            .partition(|interrupt| interrupt.is_managed);
+        // Cards have one for their settings beside those that do the work.
+        let raised = |some: &[&Interrupt]| -> u64 {
+            let counts = some.iter().map(|interrupt| interrupt.count.unwrap_or(1));
+            counts.fold(0, u64::saturating_add)
+        };
+        if !managed.is_empty() && raised(&managed) >= raised(&interrupts) {
+            return Err(InterruptError::Managed {
+                device: self.device.clone(),
+                numbers: managed.iter().map(|i| i.number as usize).collect(),
+            });
+        }
+        interrupts.sort_by_key(|interrupt| (interrupt.count == Some(0), interrupt.number));
+        let numbers = interrupts.iter().map(|interrupt| interrupt.number);
+        let dealt = cpus.iter().cycle().map(|&cpu| CpuSet::from_iter([cpu]));
+        Ok(numbers.zip(dealt).collect())
+    }
+
+    /// The CPUs in the order in which they get interrupts.
+    fn order(&self, topology: &Topology, program: &CpuSet) -> Result<Vec<usize>, InterruptError> {
+        // Interrupts know no cpuset: any CPU that is on can take them. Asking for
+        // those near it also says that there is such a device.
+        let near = |is_near| Placement {
+            locality: Some(Locality {
+                is_near,
+                device: self.device.clone(),
+            }),
+            ..Placement::new(Wish::Spread)
+        };
+        let on = |allowed: CpuSet| Topology {
+            allowed,
+            ..topology.clone()
+        };
+        let online = &topology.online;
+        let (placement, allowed) = match &self.place {
+            InterruptPlace::Local => (near(true), online.clone()),
+            InterruptPlace::Far => (near(false), online.clone()),
+            InterruptPlace::AsIs | InterruptPlace::Spread => {
+                (Placement::new(Wish::Spread), online.clone())
+            }
+            InterruptPlace::Away => {
+                let free = online.difference(program);
+                if free.is_empty() {
+                    return Err(InterruptError::NoneFree {
+                        wish: self.to_string(),
+                        spare: online.iter().skip(1).collect(),
+                    });
+                }
+                (Placement::new(Wish::Spread), free)
+            }
+            InterruptPlace::Cpus(cpus) => {
+                let missing = cpus.difference(online);
+                if !missing.is_empty() {
+                    return Err(InterruptError::NotOnline {
+                        wish: self.to_string(),
+                        cpus: missing,
+                    });
+                }
+                (Placement::new(Wish::Spread), cpus.clone())
+            }
+        };
+        if topology.device(&self.device).is_none() {
+            // Its error names the devices that there are.
+            near(true).realise(topology)?;
+        }
+        Ok(placement.realise(&on(allowed))?.order)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_topology::Device;
+
+    fn machine() -> Topology {
+        let mut topology = Topology::from_synthetic("package:2 core:2 pu:2").unwrap();
+        let mut card = Device::new("0000:01:00.0", 0x0200, None, None).unwrap();
+        card.names = vec!["eth0".to_owned()];
+        card.cpus = Some(CpuSet::parse_list("4-7").unwrap());
+        card.interrupts = (30..34)
+            .map(|number| Interrupt {
+                number,
+                cpus: CpuSet::from_iter([0]),
+                count: Some(u64::from(number - 30)),
+                is_managed: false,
+            })
+            .collect();
+        let quiet = Device::new("0000:02:00.0", 0x0108, None, None).unwrap();
+        topology.devices = vec![card, quiet];
+        topology
+    }
+
+    fn placed(wish: &str, program: &str) -> Result<String, InterruptError> {
+        let wish: InterruptWish = wish.parse()?;
+        let program = CpuSet::parse_list(program).unwrap();
+        let found = wish.realise(&machine(), &program)?;
+        let words = found
+            .iter()
+            .map(|(number, cpus)| format!("{number}:{cpus}"));
+        Ok(words.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn raised_interrupts_get_cores_of_their_own_first() {
+        // 30 was never raised: it comes last.
+        assert_eq!(placed("eth0=local", "0-7").unwrap(), "30:7 31:4 32:6 33:5");
+        assert_eq!(placed("eth0=far", "0-7").unwrap(), "30:3 31:0 32:2 33:1");
+        assert_eq!(placed("eth0=spread", "0-7").unwrap(), "30:6 31:0 32:4 33:2");
+        assert_eq!(placed("eth0=away", "0-6").unwrap(), "30:7 31:7 32:7 33:7");
+        assert_eq!(placed("eth0=1,3", "0-7").unwrap(), "30:3 31:1 32:3 33:1");
+        assert_eq!(placed("eth0=as-is", "0-7").unwrap(), "");
+    }
+
+    #[test]
+    fn managed_interrupts_stay() {
+        let wish: InterruptWish = "eth0=4".parse().unwrap();
+        let mut topology = machine();
+        let interrupts = |topology: &Topology| {
+            let found = wish.realise(topology, &topology.online);
+            found.map(|found| found.into_keys().collect::<Vec<_>>())
+        };
+        topology.devices[0].interrupts[2].is_managed = true;
+        assert_eq!(interrupts(&topology).unwrap(), [30, 31, 33]);
+        // What is left was raised once, the others five times.
+        topology.devices[0].interrupts[3].is_managed = true;
+        let error = interrupts(&topology).unwrap_err().to_string();
+        assert!(error.contains("32-33"), "{error}");
+    }
+
+    #[test]
+    fn wishes_that_do_not_fit_are_refused() {
+        for (wish, words) in [
+            ("eth0", "not DEVICE=PLACE"),
+            ("=local", "not DEVICE=PLACE"),
+            ("eth0=nowhere", "local, far, away"),
+            ("eth1=local", "did you mean 'eth0'?"),
+            ("eth1=as-is", "did you mean 'eth0'?"),
+            ("eth0=away", "--place cpu:1-7"),
+            ("eth0=8", "CPU 8 is not online"),
+            ("0000:02:00.0=spread", "has no interrupts"),
+            ("0000:02:00.0=local", "does not say which CPUs"),
+        ] {
+            let error = placed(wish, "0-7").unwrap_err().to_string();
+            assert!(error.contains(words), "{wish}: {error}");
+        }
+    }
+
+    #[test]
+    fn words_are_read_as_they_are_written() {
+        for text in ["eth0=local", "pci:0000:01:00.0=0-1,3", "nvme0n1=as-is"] {
+            let wish: InterruptWish = text.parse().unwrap();
+            assert_eq!(wish.to_string(), text);
+        }
+    }
+}

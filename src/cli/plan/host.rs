@@ -1,0 +1,42 @@
+//! The ledger for arms that change the whole host.
+
+use anyhow::Context;
+
+use super::{interrupts, what_if};
+use crate::cli::args::CompareArgs;
+use pinwise_machine::linux::{Ledger, LedgerOptions};
+
+/// The ledger for what arms change of the whole host, opened before the machine
+/// is; `None` where they change nothing.
+pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Result<Option<Ledger>> {
+    if args.what_if.real {
+        return what_if::ledger(&args.what_if, machine, args.trace).map(Some);
+    }
+    match interrupts::settings(&args.interrupts.settings)?.as_slice() {
+        [] => Ok(None),
+        settings => interrupts::ledger(settings, machine).map(Some),
+    }
+}
+
+/// How a ledger is opened that changes the whole host.
+pub(super) fn for_host() -> anyhow::Result<LedgerOptions> {
+    Ok(LedgerOptions {
+        is_for_host: true,
+        fault: fault()?,
+        ..LedgerOptions::default()
+    })
+}
+
+/// Where a test wants pinwise to be ended.
+#[cfg(debug_assertions)]
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
+    let text = std::env::var("PINWISE_FAULT").ok();
+    let parsed = text.map(|text| text.parse().map_err(anyhow::Error::msg));
+    parsed.transpose().context("PINWISE_FAULT")
+}
+
+#[cfg(not(debug_assertions))]
+fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
+    Ok(None)
+}

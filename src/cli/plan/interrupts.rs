@@ -1,0 +1,200 @@
+//! `--irq`: places of a device's interrupts as arms.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::make_unique;
+use pinwise_machine::HostSetting;
+use pinwise_machine::linux::{Ledger, discover, read_host_facts, read_interrupts};
+use pinwise_placement::{InterruptPlace, InterruptWish};
+use pinwise_record::{Finding, Severity};
+use pinwise_study::compare::ArmPlan;
+use pinwise_topology::{CpuSet, Topology};
+
+/// Where interrupts of some devices are taken.
+pub(super) struct Setting {
+    /// As on the command line.
+    pub(super) name: String,
+    wishes: Vec<InterruptWish>,
+}
+
+impl Setting {
+    fn is_as_is(&self) -> bool {
+        let mut places = self.wishes.iter().map(|wish| &wish.place);
+        places.all(|place| *place == InterruptPlace::AsIs)
+    }
+
+    /// What is set for a program on these CPUs; empty: nothing.
+    pub(super) fn realise(
+        &self,
+        topology: &Topology,
+        program: &CpuSet,
+    ) -> anyhow::Result<BTreeMap<u32, CpuSet>> {
+        let mut moved = BTreeMap::new();
+        for wish in &self.wishes {
+            moved.extend(wish.realise(topology, program).context("--irq")?);
+        }
+        Ok(moved)
+    }
+}
+
+/// The settings asked for, and first what the baseline has: what there is now.
+/// Empty where none is asked for.
+pub(super) fn settings(arguments: &[String]) -> anyhow::Result<Vec<Setting>> {
+    let mut found = Vec::new();
+    for text in arguments {
+        found.push(parse(text).with_context(|| format!("--irq {text}"))?);
+    }
+    match found.iter().position(Setting::is_as_is) {
+        Some(at) => found[..=at].rotate_right(1),
+        None if found.is_empty() => {}
+        None => found.insert(
+            0,
+            Setting {
+                name: "as-is".to_owned(),
+                wishes: Vec::new(),
+            },
+        ),
+    }
+    Ok(found)
+}
+
+/// Commas join devices, and also CPUs.
+fn parse(text: &str) -> anyhow::Result<Setting> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match parts.last_mut() {
+            Some(last) if !part.contains('=') => *last = format!("{last},{part}"),
+            _ => parts.push(part.to_owned()),
+        }
+    }
+    let wishes = parts.iter().map(|part| part.parse());
+    Ok(Setting {
+        name: text.to_owned(),
+        wishes: wishes.collect::<Result<_, _>>()?,
+    })
+}
+
+/// The ledger by which they are moved, opened before the machine is. Any obstacle
+/// is reported before anything runs.
+pub(super) fn ledger(settings: &[Setting], machine: &str) -> anyhow::Result<Ledger> {
+    if machine != "local" {
+        bail!("--irq moves interrupts of this host: omit it with --machine {machine}");
+    }
+
+    let tuners = read_host_facts(Path::new("/")).tuners;
+    if tuners.iter().any(|name| name == "irqbalance") {
+        bail!(
+            "--irq: irqbalance moves interrupts every few seconds; stop it for the measurement (systemctl stop irqbalance)"
+        );
+    }
+    let (mut topology, _) = discover()?;
+    read_interrupts(&mut topology);
+    let moved = all(settings, &topology)?;
+    let ledger = Ledger::open(super::host::for_host()?).context("--irq")?;
+    ledger
+        .check_setting(&moved)
+        .context("--irq (it needs root, and a host or container that lets interrupts be moved)")?;
+    Ok(ledger)
+}
+
+/// Everything that may be moved.
+fn all(settings: &[Setting], topology: &Topology) -> anyhow::Result<HostSetting> {
+    let mut moved = BTreeMap::new();
+    for wish in settings.iter().flat_map(|setting| &setting.wishes) {
+        let anywhere = InterruptWish {
+            place: match wish.place {
+                InterruptPlace::Away => InterruptPlace::Spread,
+                ref other => other.clone(),
+            },
+            ..wish.clone()
+        };
+        let found = anywhere.realise(topology, &topology.online);
+        moved.extend(found.with_context(|| format!("--irq {wish}"))?);
+    }
+    Ok(HostSetting::Interrupts(moved))
+}
+
+/// Every arm with every setting.
+pub(super) fn arms(
+    plain: &[ArmPlan],
+    settings: &[Setting],
+    mut topology: Topology,
+) -> anyhow::Result<Vec<ArmPlan>> {
+    read_interrupts(&mut topology);
+    let mut arms = Vec::new();
+    for arm in plain {
+        for setting in settings {
+            let moved = setting.realise(&topology, &arm.place.cpus)?;
+            arms.push(ArmPlan {
+                name: match plain {
+                    [_] => setting.name.clone(),
+                    _ => format!("{}, {}", arm.name, setting.name),
+                },
+                is_default: arm.is_default && moved.is_empty(),
+                // Every arm goes the same way, those that move none, too.
+                host: Some(HostSetting::Interrupts(moved)),
+                ..arm.clone()
+            });
+        }
+    }
+    make_unique(&mut arms);
+    Ok(arms)
+}
+
+/// Which CPUs take which interrupts in which arm; `None` where none is moved.
+pub(super) fn moved(arms: &[ArmPlan]) -> Option<Finding> {
+    let mut finding = Finding::new(
+        "interrupts",
+        Severity::Note,
+        "Interrupts were moved for the whole host during each run of an arm that says so, and back after it.",
+        "To keep a place, write its CPU to /proc/irq/NUMBER/smp_affinity_list at every boot.",
+    );
+    let mut is_moved = false;
+    for arm in arms {
+        if let Some(HostSetting::Interrupts(moved)) = &arm.host
+            && !moved.is_empty()
+        {
+            let words = moved
+                .iter()
+                .map(|(number, cpus)| format!("{number}: CPU {cpus}"));
+            let words: Vec<String> = words.collect();
+            finding = finding.with(&format!("{}, interrupts", arm.name), words.join(", "));
+            is_moved = true;
+        }
+    }
+    is_moved.then_some(finding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(arguments: &[&str]) -> Vec<String> {
+        let arguments: Vec<String> = arguments.iter().map(|&text| text.to_owned()).collect();
+        let found = settings(&arguments).unwrap();
+        found.into_iter().map(|setting| setting.name).collect()
+    }
+
+    #[test]
+    fn what_there_is_now_comes_first() {
+        assert_eq!(names(&[]), [""; 0]);
+        assert_eq!(names(&["eth0=local"]), ["as-is", "eth0=local"]);
+        assert_eq!(
+            names(&["eth0=local", "eth0=0-1", "eth0=as-is"]),
+            ["eth0=as-is", "eth0=local", "eth0=0-1"]
+        );
+    }
+
+    #[test]
+    fn commas_join_devices_and_cpus() {
+        let setting = parse("eth0=0,2,nvme0=far").unwrap();
+        let words: Vec<String> = setting.wishes.iter().map(ToString::to_string).collect();
+        assert_eq!(words, ["eth0=0,2", "nvme0=far"]);
+        for text in ["", "eth0", "eth0=local,x", "0,eth0=local"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}
