@@ -923,6 +923,8 @@ export interface TraceRecord {
   lost?: LostRecord | null;
   /** Figures that are lower bounds: the source did not see all of it. */
   lower_bounds?: LowerBound[] | null;
+  /** Where its memory was; `null` where nobody looked. */
+  memory?: MemoryRecord | null;
   /** What else should be known, as full sentences. */
   notes?: string[] | null;
   schema?: "pinwise.trace/1" | null;
@@ -1043,6 +1045,8 @@ export interface ArmTrace {
   lost?: LostRecord | null;
   /** Figures that are lower bounds: the source did not see all of it. */
   lower_bounds?: LowerBound[] | null;
+  /** Where its memory was; `null` where nobody looked. */
+  memory?: MemoryRecord | null;
   /** What else should be known of it, as full sentences. */
   notes?: string[] | null;
   /** The figures in words, as a full sentence. */
@@ -2468,6 +2472,16 @@ export interface LoadedLatencyRecord {
   loaders?: string | null;
 }
 
+/** A share of accesses over a trace. */
+export interface LocalShare {
+  /** The highest of the looks. */
+  high?: number | null;
+  /** The lowest of the looks. */
+  low?: number | null;
+  /** On average over the time, per cent. */
+  percent?: number | null;
+}
+
 /** Who caused a wait, or needless sharing. */
 export type LossCause = "scheduler" | "mask" | "other_processes" | "own_threads" | "starting" | "unreported" | (string & {});
 
@@ -2620,6 +2634,22 @@ export interface Median {
   value?: number | null;
 }
 
+/** Where pages of the traced processes were, seen now and then.  Pages that two of the processes map count for each, as with `numastat -p`. */
+export interface MemoryRecord {
+  /** Share of pages on nodes where the threads used less than 1 % of their CPU time, per cent: far from whoever uses them. `null` on a machine of one node. */
+  far_percent?: number | null;
+  /** Share of pages in huge pages, transparent or reserved, per cent. */
+  huge_percent?: number | null;
+  /** Does the kernel move pages to who uses them (`numa_balancing`)? `null` where unknown. */
+  is_balanced?: boolean | null;
+  /** Share of accesses that would be local if all threads used all pages alike, per cent: what the nodes have of the CPU time, by what they have of the pages. `null` on a machine of one node. */
+  local?: LocalShare | null;
+  /** How often it was looked at. */
+  looks?: number | null;
+  /** Each NUMA node. */
+  nodes?: NodePagesRecord[] | null;
+}
+
 /** How memory is streamed. */
 export type MemoryStream = "read" | "write" | "copy" | "triad" | (string & {});
 
@@ -2734,6 +2764,18 @@ export interface NodeFigure {
   unit?: string | null;
   /** The figure. */
   value?: number | null;
+}
+
+/** A node's share of memory and of CPU time. */
+export interface NodePagesRecord {
+  /** Pages on it, bytes, on average over the time. */
+  bytes?: number | null;
+  /** Its share of the traced threads' CPU time, per cent. */
+  cpu_percent?: number | null;
+  /** Pages on it at the last look, bytes. */
+  last_bytes?: number | null;
+  /** Its number. */
+  node?: number | null;
 }
 
 /** A NUMA node. */

@@ -3,7 +3,8 @@
 //!
 //! Its CPUs take turns on one thread of the host, so that nothing timed inside
 //! means anything; but who was on which CPU when is the guest kernel's truth.
-//! One boot runs what `TRACES` says.
+//! One boot runs what `TRACES` says, and a program whose memory is on one node while
+//! it runs on the other.
 
 use std::process::Command;
 
@@ -57,6 +58,12 @@ fn script() -> String {
              \"$0\" kernel pi --threads {threads} --seconds 600ms || {or}\n"
         ));
     }
+    // Its memory is bound where it may run; then it runs elsewhere.
+    text.push_str(
+        "echo \"@@ switch memory\"\n\
+         \"$0\" -q --format json trace --no-cost --tier switch --place one-numa:1/mem=bind -- \
+         busybox taskset 1 busybox dd bs=80M count=40 if=/dev/zero of=/dev/null || exit\n",
+    );
     text
 }
 
@@ -86,10 +93,15 @@ impl Judged {
     }
 
     #[track_caller]
-    fn sharing(&self, tier: &str, case: &str) -> &Value {
+    fn record(&self, tier: &str, case: &str) -> &Value {
         let found = self.0.iter().find(|(t, c, _)| t == tier && c == case);
         let (.., record) = found.unwrap_or_else(|| panic!("no record of {tier} {case}"));
-        &record["avoidable_smt_sharing"]
+        record
+    }
+
+    #[track_caller]
+    fn sharing(&self, tier: &str, case: &str) -> &Value {
+        &self.record(tier, case)["avoidable_smt_sharing"]
     }
 }
 
@@ -104,7 +116,7 @@ fn obstacle() -> Option<String> {
 fn boot() -> Option<String> {
     let program = env!("CARGO_BIN_EXE_pinwise");
     let output = Command::new(support::root().join("tests/env/vm/run.sh"))
-        .args(["--timeout", "600", "--mem", "384", "--with", program])
+        .args(["--timeout", "600", "--mem", "512", "--with", program])
         .args(["8,sockets=2,cores=2,threads=2", "0-3;4-7"])
         .args(["busybox", "sh", "-c", &script()])
         .arg("pinwise")
@@ -132,7 +144,7 @@ fn a_real_scheduler_is_judged_by_every_tier() {
     for (tier, case, record) in &judged.0 {
         if record.is_null() {
             skipped(TEST, &format!("tier {tier} is not available in the guest"));
-        } else {
+        } else if case != "memory" {
             check_shape(record, tier, case, case_named(case).2);
         }
     }
@@ -144,10 +156,30 @@ fn a_real_scheduler_is_judged_by_every_tier() {
             check_siblings(tier, sharing);
         }
     }
+    check_memory(judged.record("switch", "memory"));
     // It sees the program alone, and so not which CPUs idle.
     let sharing = judged.sharing("switch", "siblings");
     assert!(sharing["percent"].is_null(), "{sharing}");
     assert!(sharing["note"].is_string(), "{sharing}");
+}
+
+/// Its buffer is on node 1, it ran on CPU 0.
+#[track_caller]
+fn check_memory(record: &Value) {
+    let memory = &record["memory"];
+    let nodes = memory["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 2, "{memory}");
+    assert_eq!(nodes[0]["last_bytes"], 0, "{memory}");
+    assert!(
+        nodes[1]["last_bytes"].as_u64().unwrap() >= 80 << 20,
+        "{memory}"
+    );
+    assert_eq!(memory["far_percent"], 100.0, "{memory}");
+    let findings = record["findings"].as_array().unwrap();
+    assert!(
+        findings.iter().any(|f| f["check"] == "far-memory"),
+        "{record}"
+    );
 }
 
 /// Spinners take a CPU each, where there are enough.

@@ -32,7 +32,7 @@ pub use replay::{
     Waiter,
 };
 pub use sample::{SampleOrder, Sampled};
-pub use trace::{Listener, Subject, Throttling, TierCost, TraceOrder, Traced};
+pub use trace::{Listener, PagesSeen, Subject, Throttling, TierCost, TraceOrder, Traced};
 
 use pinwise_placement::{Kind, MemoryBinding, Realised};
 use pinwise_sched::{Availability, Tier};

@@ -1,6 +1,7 @@
 //! The seam for traces: what is asked of a machine, who listens, what comes
 //! back.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Request, Run};
@@ -61,6 +62,17 @@ pub struct Throttling {
     pub held: Duration,
 }
 
+/// Where pages of the traced processes were at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PagesSeen {
+    /// When, ns of the trace's clock.
+    pub time_ns: u64,
+    /// Bytes of their pages by NUMA node; what two of them map counts for each.
+    pub nodes: BTreeMap<usize, u64>,
+    /// Bytes of it in huge pages, transparent and reserved ones.
+    pub huge: u64,
+}
+
 /// How a trace went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traced {
@@ -79,6 +91,10 @@ pub struct Traced {
     /// What quotas on CPU time took from whom it is about, where they are in
     /// cgroups that have one.
     pub throttled: Option<Throttling>,
+    /// Where its pages were, in the order of time; empty where nobody looked.
+    pub pages: Vec<PagesSeen>,
+    /// Does the kernel move pages to who uses them? `None` where unknown.
+    pub numa_balancing: Option<bool>,
     /// What else should be known of it, as full sentences.
     pub notes: Vec<String>,
 }

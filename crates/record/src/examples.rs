@@ -86,6 +86,23 @@ pub fn any_figures(value: f64) -> TraceFigures {
         lost: LostRecord::default(),
         lower_bounds: Vec::new(),
         throttled: None,
+        memory: Some(MemoryRecord {
+            looks: 3,
+            nodes: vec![NodePagesRecord {
+                node: 1,
+                bytes: value,
+                last_bytes: 4096,
+                cpu_percent: value,
+            }],
+            huge_percent: value,
+            local: Some(LocalShare {
+                percent: value,
+                low: 0.0,
+                high: value,
+            }),
+            far_percent: Some(value),
+            is_balanced: Some(true),
+        }),
     }
 }
 

@@ -34,6 +34,7 @@ mod host;
 mod kernel;
 mod kind;
 mod measured;
+mod memory;
 mod metric;
 mod named;
 mod placements;
@@ -104,6 +105,7 @@ pub use measured::{
     LoadedLatencyRecord, Measured, MeasuredLevel, Median, MemoryStream, Modes, PairRecord,
     PauseRecord, PlateauRecord, SchedulingRecord, SurveyRecord,
 };
+pub use memory::{LocalShare, MemoryRecord, NodePagesRecord};
 pub use metric::{Direction, EffectRecord, HeadlineRecord, MetricRecord, words};
 pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPlacements};
 pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};

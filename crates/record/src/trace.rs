@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::Finding;
 use super::host::HostRecord;
+use super::memory::MemoryRecord;
 use super::named::named;
 use super::tier::{TierRecord, TraceTier};
 use super::timeline::TimelineRecord;
@@ -127,6 +128,9 @@ pub struct TraceFigures {
     /// knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<ThrottledRecord>,
+    /// Where its memory was; `null` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryRecord>,
 }
 
 /// A figure that may be a bound.

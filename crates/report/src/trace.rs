@@ -2,10 +2,10 @@
 
 use super::comparison::findings;
 use super::style::{Palette, paragraph, shortened, table, visible};
-use pinwise_format::{count_of, grouped, percent, seconds};
+use pinwise_format::{bytes, count_of, grouped, percent, percent_range, seconds};
 use pinwise_record::{
-    Bound, CpuTimeRecord, LowerBound, MigrationCounts, ThreadRecord, TierRecord, TraceRecord,
-    TraceSource, TraceTier, WaitBasis, WaitCauses,
+    Bound, CpuTimeRecord, LowerBound, MemoryRecord, MigrationCounts, ThreadRecord, TierRecord,
+    TraceRecord, TraceSource, TraceTier, WaitBasis, WaitCauses,
 };
 use pinwise_sched::Tier;
 
@@ -175,7 +175,41 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     );
     lines.push(("SMT sharing", sharing(record)));
     lines.extend(idle(record).map(|line| ("Idle beside", line)));
+    lines.extend(figures.memory.as_ref().map(|seen| ("Memory", memory(seen))));
     lines
+}
+
+/// Where pages were, by node where there are several.
+fn memory(seen: &MemoryRecord) -> String {
+    let all: f64 = seen.nodes.iter().map(|node| node.bytes).sum();
+    let huge = match seen.huge_percent {
+        share if share < 0.05 => String::new(),
+        share => format!(", {} in huge pages", percent(share / 100.0)),
+    };
+    let looks = count_of(seen.looks as u64, "look", "looks");
+    let whole = format!("{}{huge} ({looks})", bytes(all));
+    let Some(local) = seen.local else {
+        return whole;
+    };
+    let nodes = seen.nodes.iter().map(|node| {
+        format!(
+            "node {}: {} of the pages, {} of the CPU time",
+            node.node,
+            percent(node.bytes / all.max(1.0)),
+            percent(node.cpu_percent / 100.0)
+        )
+    });
+    let nodes: Vec<String> = nodes.collect();
+    let balanced = match seen.is_balanced {
+        Some(true) => "; the kernel moves pages (numa_balancing)",
+        _ => "",
+    };
+    format!(
+        "{whole}; {}; local {} ({}) if all threads use all pages alike{balanced}",
+        nodes.join("; "),
+        percent(local.percent / 100.0),
+        percent_range(local.low / 100.0, local.high / 100.0),
+    )
 }
 
 fn moves(counted: &MigrationCounts) -> String {

@@ -154,6 +154,8 @@ fn perform(
         run,
         own_cpu: Duration::ZERO,
         throttled: None,
+        pages: Vec::new(),
+        numa_balancing: None,
         notes: is_short.then_some(note).into_iter().collect(),
     }
 }

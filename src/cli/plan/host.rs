@@ -10,16 +10,16 @@ use pinwise_machine::linux::{Ledger, LedgerOptions};
 /// is; `None` where they change nothing.
 pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Result<Option<Ledger>> {
     if args.what_if.real {
-        return what_if::ledger(&args.what_if, machine, args.trace).map(Some);
+        return what_if::ledger(&args.what_if, machine, args.trace, options()?).map(Some);
     }
     match interrupts::settings(&args.interrupts.settings)?.as_slice() {
         [] => Ok(None),
-        settings => interrupts::ledger(settings, machine).map(Some),
+        settings => interrupts::ledger(settings, machine, options()?).map(Some),
     }
 }
 
 /// How a ledger is opened that changes the whole host.
-pub(super) fn for_host() -> anyhow::Result<LedgerOptions> {
+fn options() -> anyhow::Result<LedgerOptions> {
     Ok(LedgerOptions {
         is_for_host: true,
         fault: fault()?,

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use super::make_unique;
 use pinwise_machine::HostSetting;
-use pinwise_machine::linux::{Ledger, discover, read_host_facts, read_interrupts};
+use pinwise_machine::linux::{Ledger, LedgerOptions, discover, read_host_facts, read_interrupts};
 use pinwise_placement::{InterruptPlace, InterruptWish};
 use pinwise_record::{Finding, Severity};
 use pinwise_study::compare::ArmPlan;
@@ -79,7 +79,11 @@ fn parse(text: &str) -> anyhow::Result<Setting> {
 
 /// The ledger by which they are moved, opened before the machine is. Any obstacle
 /// is reported before anything runs.
-pub(super) fn ledger(settings: &[Setting], machine: &str) -> anyhow::Result<Ledger> {
+pub(super) fn ledger(
+    settings: &[Setting],
+    machine: &str,
+    options: LedgerOptions,
+) -> anyhow::Result<Ledger> {
     if machine != "local" {
         bail!("--irq moves interrupts of this host: omit it with --machine {machine}");
     }
@@ -93,7 +97,7 @@ pub(super) fn ledger(settings: &[Setting], machine: &str) -> anyhow::Result<Ledg
     let (mut topology, _) = discover()?;
     read_interrupts(&mut topology);
     let moved = all(settings, &topology)?;
-    let ledger = Ledger::open(super::host::for_host()?).context("--irq")?;
+    let ledger = Ledger::open(options).context("--irq")?;
     ledger
         .check_setting(&moved)
         .context("--irq (it needs root, and a host or container that lets interrupts be moved)")?;

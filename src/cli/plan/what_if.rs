@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use super::candidates::Candidate;
 use crate::cli::args::WhatIfArgs;
 use pinwise_machine::HostSetting;
-use pinwise_machine::linux::{Ledger, discover};
+use pinwise_machine::linux::{Ledger, LedgerOptions, discover};
 use pinwise_placement::{Placement, Realised, Wish};
 use pinwise_record::{Finding, Severity};
 use pinwise_study::compare::ArmPlan;
@@ -122,7 +122,12 @@ pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Findin
 
 /// The ledger for `--real`, opened before the machine is. Any obstacle is reported
 /// before anything runs.
-pub(super) fn ledger(args: &WhatIfArgs, machine: &str, is_traced: bool) -> anyhow::Result<Ledger> {
+pub(super) fn ledger(
+    args: &WhatIfArgs,
+    machine: &str,
+    is_traced: bool,
+    options: LedgerOptions,
+) -> anyhow::Result<Ledger> {
     if machine != "local" {
         bail!("--real switches CPUs of this host: omit it with --machine {machine}");
     }
@@ -138,7 +143,7 @@ pub(super) fn ledger(args: &WhatIfArgs, machine: &str, is_traced: bool) -> anyho
         );
     }
     let machines = smaller(args, &topology)?;
-    let ledger = Ledger::open(super::host::for_host()?).context("--real")?;
+    let ledger = Ledger::open(options).context("--real")?;
     for machine in machines {
         let off = HostSetting::Offline(machine.offline.unwrap_or_default());
         ledger.check_setting(&off).with_context(|| {

@@ -21,6 +21,7 @@ mod memory;
 mod method;
 mod noise;
 mod page;
+mod pages;
 mod pairs;
 mod placement;
 mod process;
@@ -55,7 +56,7 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 28] = [
+const BENCHMARKS: [(&str, Benchmark); 29] = [
     ("method", method::run),
     ("aa", aa::run),
     ("gates", gates::run),
@@ -73,6 +74,7 @@ const BENCHMARKS: [(&str, Benchmark); 28] = [
     ("kernels", kernels::run),
     ("tracing", tracing::run),
     ("figures", figures::run),
+    ("pages", pages::run),
     ("sampling", sampling::run),
     ("spin_replay", spin_replay::run),
     ("binding", binding::run),

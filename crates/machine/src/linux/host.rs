@@ -77,9 +77,7 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
         load_average: host.text("proc/loadavg").and_then(|t| first_number(&t)),
         aslr: host.number("proc/sys/kernel/randomize_va_space"),
         perf_paranoid: host.number("proc/sys/kernel/perf_event_paranoid"),
-        numa_balancing: host
-            .number::<u32>("proc/sys/kernel/numa_balancing")
-            .map(|v| v > 0),
+        numa_balancing: numa_balancing(root),
         isolated: host
             .text(&format!("{cpu}/isolated"))
             .and_then(|t| CpuSet::parse_list(&t).ok())
@@ -91,6 +89,12 @@ pub fn read_host_facts(root: &Path) -> HostFacts {
         clock_source: host.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
         cpu_pressure: host.cpu_pressure(),
     }
+}
+
+/// Does the kernel move pages to who uses them? `None` where it cannot.
+pub(super) fn numa_balancing(root: &Path) -> Option<bool> {
+    let mode = Host { root }.number::<u32>("proc/sys/kernel/numa_balancing");
+    mode.map(|mode| mode > 0)
 }
 
 struct Host<'a> {

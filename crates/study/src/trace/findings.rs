@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::memory::far;
 use pinwise_format::{percent, seconds};
 use pinwise_record::{Finding, Severity, TraceFigures, TraceRecord};
 use pinwise_sched::{Availability, Tier};
@@ -41,6 +42,9 @@ pub(super) fn judge(record: &mut TraceRecord) {
 pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability]) {
     record.findings.extend(poor_tier(record, tiers));
     record.findings.extend(throttled(record));
+    let memory = record.figures.memory.as_ref();
+    let far = memory.and_then(|memory| far(memory, &record.source));
+    record.findings.extend(far);
     sort(record);
 }
 

@@ -2,6 +2,7 @@
 //! and to whoever else listens, and what comes out is written down and judged.
 
 mod findings;
+mod memory;
 mod reconcile;
 mod recorder;
 mod timeline;
@@ -88,6 +89,13 @@ pub fn run(
         tags: plan.tags.clone(),
     };
     let mut record = both.book.close(about);
+    record.figures.memory = memory::memory(
+        &traced.pages,
+        traced.from_ns,
+        &record.cpus,
+        &topology,
+        traced.numa_balancing,
+    );
     let cost = costs.iter().find(|cost| cost.tier == traced.tier);
     record.cost = cost.map(|cost| overhead(cost, &record, traced.own_cpu));
     record.tiers = tier_records(plan.tiers, &costs);

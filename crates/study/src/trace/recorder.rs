@@ -85,6 +85,7 @@ impl TraceRecorder {
                 times: quota.times,
                 seconds: quota.held.as_secs_f64(),
             }),
+            memory: None,
         };
         let mut record = TraceRecord {
             schema: TRACE_SCHEMA.to_owned(),

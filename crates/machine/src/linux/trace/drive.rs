@@ -7,12 +7,15 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
 use std::time::Duration;
 
+use super::super::host::numa_balancing;
 use super::super::supervise::{Attendant, Stir};
 use super::super::usage::Throttle;
 use super::super::{LinuxMachine, sys};
 use super::beside::Beside;
+use super::pages::Pages;
 use super::{Source, Target, nanoseconds, open, threads};
 use crate::{Listener, MachineError, Request, Run, Subject, TraceOrder, Traced};
 use pinwise_sched::{Event, EventKind, Refusal, Tid, Tier};
@@ -72,6 +75,8 @@ impl LinuxMachine {
                 .iter_mut()
                 .filter_map(Throttle::since_last)
                 .max_by_key(|since| since.held),
+            pages: session.pages.take(),
+            numa_balancing: numa_balancing(Path::new("/")),
             notes: session.notes,
         })
     }
@@ -105,6 +110,7 @@ impl LinuxMachine {
         session.begin(started);
         if let Target::Process(pid) = target {
             session.follow(pid);
+            session.pages.follow(pid, started);
         }
         let end = limit.map(|limit| started.saturating_add(limit));
         loop {
@@ -205,6 +211,7 @@ struct Session<'a> {
     source: Box<dyn Source>,
     /// `None` where the source itself looks at threads.
     beside: Option<Beside>,
+    pages: Pages,
     listener: &'a mut dyn Listener,
     has_all_cpus: bool,
     leaves_daemons: bool,
@@ -232,6 +239,7 @@ impl<'a> Session<'a> {
         Self {
             source: chosen.source,
             beside: has_beside.then(|| Beside::new(scope, is_everything)),
+            pages: Pages::none(),
             listener,
             has_all_cpus: scope.has_all_cpus,
             leaves_daemons: order.leaves_daemons,
@@ -335,6 +343,7 @@ impl Attendant for Session<'_> {
         self.root = Some(pid);
         self.source.started(pid);
         self.follow(pid);
+        self.pages.follow(pid, started);
     }
 
     fn descriptors(&self) -> Vec<RawFd> {
@@ -344,7 +353,7 @@ impl Attendant for Session<'_> {
     fn next(&self) -> Duration {
         let wake = self.source.wake().unwrap_or(Duration::MAX);
         let look = self.beside.as_ref().map_or(Duration::MAX, Beside::next);
-        self.next_round.min(wake).min(look)
+        self.next_round.min(wake).min(look).min(self.pages.next())
     }
 
     fn leaves_daemons(&self) -> bool {
@@ -358,6 +367,7 @@ impl Attendant for Session<'_> {
         // Before the stream: it may hold the end of whom this is the last
         // moment to look at.
         self.look(now, stir.has_ended);
+        self.pages.look(now);
         let is_round = now >= self.next_round;
         let is_wanted = self.source.wake().is_some_and(|wake| now >= wake);
         if is_round || is_wanted || stir.has_filled || stir.has_ended {

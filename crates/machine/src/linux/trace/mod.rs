@@ -14,6 +14,7 @@ mod events;
 mod exits;
 mod figures;
 mod lane;
+mod pages;
 mod perf;
 pub(super) mod permission;
 mod polling;

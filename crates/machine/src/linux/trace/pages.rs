@@ -1,0 +1,200 @@
+//! Where the pages of traced processes are: `/proc/PID/numa_maps`, read now and
+//! then.
+//!
+//! To print it the kernel walks the page tables, which takes longer the more memory
+//! there is: after the first few, looks are so far apart that they take a hundredth
+//! of the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::time::Duration;
+
+use super::{nanoseconds, threads};
+use crate::PagesSeen;
+use crate::linux::sys;
+use pinwise_sched::Tid;
+
+/// The first look comes this long after the begin, …
+const FIRST: Duration = Duration::from_millis(50);
+/// … and the pauses double up to this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Looks take at most one part of this many of the time, …
+const SHARE: u32 = 100;
+/// … and this beside: short commands get some, too.
+const ALLOWANCE: Duration = Duration::from_millis(10);
+/// Looks that are kept; then every second is dropped.
+const MOST_LOOKS: usize = 256;
+/// Text of one process that is read at most.
+const LONGEST: u64 = 256 << 20;
+
+/// Looks at the pages of a process and of those that it started.
+pub(super) struct Pages {
+    /// `None`: nobody's are looked at.
+    root: Option<Tid>,
+    begin: Duration,
+    /// Time that looks took.
+    spent: Duration,
+    next: Duration,
+    pause: Duration,
+    seen: Vec<PagesSeen>,
+}
+
+impl Pages {
+    /// Nobody's.
+    pub(super) const fn none() -> Self {
+        Self {
+            root: None,
+            begin: Duration::ZERO,
+            spent: Duration::ZERO,
+            next: Duration::MAX,
+            pause: FIRST,
+            seen: Vec::new(),
+        }
+    }
+
+    pub(super) fn follow(&mut self, root: Tid, now: Duration) {
+        self.root = Some(root);
+        self.begin = now;
+        self.next = now + self.pause;
+    }
+
+    /// When it wants to look.
+    pub(super) const fn next(&self) -> Duration {
+        self.next
+    }
+
+    pub(super) fn look(&mut self, now: Duration) {
+        let Some(root) = self.root.filter(|_| now >= self.next) else {
+            return;
+        };
+        let mut nodes = BTreeMap::new();
+        let mut huge = 0;
+        let found = threads::below(root).into_iter();
+        let processes: BTreeSet<Tid> = found.map(|found| found.process).collect();
+        for process in processes {
+            if let Some(file) = open(process, "numa_maps") {
+                huge += add(BufReader::new(file.take(LONGEST)), &mut nodes);
+                huge += open(process, "smaps_rollup").map_or(0, transparent);
+            }
+        }
+        if !nodes.is_empty() {
+            self.keep(PagesSeen {
+                time_ns: nanoseconds(now),
+                nodes,
+                huge,
+            });
+        }
+        self.spent += sys::monotonic().saturating_sub(now);
+        self.pause = (2 * self.pause).min(LONGEST_PAUSE.max(self.pause));
+        let affordable = self.begin + SHARE * self.spent.saturating_sub(ALLOWANCE);
+        self.next = affordable.max(now + self.pause);
+    }
+
+    fn keep(&mut self, seen: PagesSeen) {
+        self.seen.push(seen);
+        if self.seen.len() > MOST_LOOKS {
+            let mut at = 0;
+            self.seen.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            self.pause *= 2;
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Vec<PagesSeen> {
+        std::mem::take(&mut self.seen)
+    }
+}
+
+fn open(process: Tid, name: &str) -> Option<File> {
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
+    File::open(format!("/proc/{process}/{name}")).ok()
+}
+
+/// Adds the bytes on each node; returns those in reserved huge pages. A line is a
+/// range of addresses, with pages as `N0=12` and their size in kB.
+fn add(text: impl BufRead, nodes: &mut BTreeMap<usize, u64>) -> u64 {
+    let mut huge = 0;
+    // A process that ends meanwhile has no further lines.
+    for line in text.lines().map_while(Result::ok) {
+        let words = || line.split_ascii_whitespace();
+        let size = words().find_map(|word| word.strip_prefix("kernelpagesize_kB="));
+        let bytes = size.and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(4) << 10;
+        for word in words() {
+            let Some((node, pages)) = word.strip_prefix('N').and_then(|w| w.split_once('=')) else {
+                continue;
+            };
+            let (Ok(node), Ok(pages)) = (node.parse::<usize>(), pages.parse::<u64>()) else {
+                continue;
+            };
+            let bytes = pages.saturating_mul(bytes);
+            *nodes.entry(node).or_default() += bytes;
+            if words().any(|word| word == "huge") {
+                huge += bytes;
+            }
+        }
+    }
+    huge
+}
+
+/// Bytes in transparent huge pages, by the totals of `smaps_rollup`.
+fn transparent(mut file: File) -> u64 {
+    let mut text = String::new();
+    // Short, whatever the process is like.
+    let _ = file.by_ref().take(64 << 10).read_to_string(&mut text);
+    let kb = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        let is_huge = ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"].contains(&name);
+        let value = value.trim().strip_suffix(" kB")?;
+        is_huge.then(|| value.parse::<u64>().ok())?
+    };
+    text.lines().filter_map(kb).sum::<u64>() << 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_added_by_node_and_size() {
+        let text = "55d0 default file=/bin/cat N9=x mapped=2 N0=2 kernelpagesize_kB=4\n\
+                    7f00 bind:1 anon=5 dirty=5 N0=1 N1=4 kernelpagesize_kB=4\n\
+                    7f80 default file=/anon_hugepage\\040(deleted) huge anon=3 N1=3 kernelpagesize_kB=2048\n\
+                    7fff default stack\n";
+        let mut nodes = BTreeMap::new();
+        let huge = add(text.as_bytes(), &mut nodes);
+        assert_eq!(nodes, [(0, 3 << 12), (1, (4 << 12) + (3 << 21))].into());
+        assert_eq!(huge, 3 << 21);
+    }
+
+    #[test]
+    fn own_pages_are_found_and_looks_thin_out() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let mut pages = Pages::none();
+        pages.look(Duration::MAX);
+        assert!(pages.take().is_empty());
+        pages.follow(own, Duration::ZERO);
+        assert_eq!(pages.next(), FIRST);
+        if open(own, "numa_maps").is_none() {
+            eprintln!("SKIPPED own_pages_are_found: no /proc/self/numa_maps");
+            return;
+        }
+        let now = sys::monotonic();
+        pages.look(now);
+        assert!(pages.next() > now + FIRST);
+        let seen = pages.take();
+        let bytes: u64 = seen[0].nodes.values().sum();
+        assert!(bytes > 1 << 20, "{seen:?}");
+        for time_ns in 0..=MOST_LOOKS as u64 {
+            pages.keep(PagesSeen {
+                time_ns,
+                ..seen[0].clone()
+            });
+        }
+        let kept = pages.take();
+        assert_eq!(kept.len(), MOST_LOOKS / 2 + 1);
+        assert_eq!(kept.last().unwrap().time_ns, MOST_LOOKS as u64);
+    }
+}
