@@ -329,27 +329,41 @@ fn a_place_that_yields_is_the_function_that_asks_for_it() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn waits_of_go_and_rust_are_seen() {
-    let test = "spin_attach::waits_of_go_and_rust_are_seen";
+fn waits_of_go_are_seen() {
+    let test = "spin_attach::waits_of_go_are_seen";
     if !can_sample(test) {
         return;
     }
-    let cases = [
-        (&["go", "build"][..], "gosched.go", "yielding"),
-        (
-            &["rustc", "-O", "--edition", "2021"],
-            "try_recv.rs",
-            "bare_load",
-        ),
-    ];
-    for (compiler, source, kind) in cases {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(test, folder.path(), "gosched.go", &["go", "build"]) else {
+        return;
+    };
+    let record = attached(&[program.to_str().unwrap()]);
+    assert!(share(&record) > 0.65, "{record:#}");
+    assert_eq!(record["places"][0]["kind"], "yielding");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn polls_of_rust_are_seen_in_every_build() {
+    let test = "spin_attach::polls_of_rust_are_seen_in_every_build";
+    if !can_sample(test) {
+        return;
+    }
+    for level in ["opt-level=3", "opt-level=0"] {
         let folder = tempfile::tempdir().unwrap();
-        let Some(program) = compiled(test, folder.path(), source, compiler) else {
-            continue;
+        let compiler = ["rustc", "-C", level, "--edition", "2021"];
+        let Some(program) = compiled(test, folder.path(), "try_recv.rs", &compiler) else {
+            return;
         };
-        let record = attached(&[program.to_str().unwrap()]);
-        assert!(share(&record) > 0.65, "{source}: {record:#}");
-        assert_eq!(record["places"][0]["kind"], kind, "{source}");
+        let program = program.to_str().unwrap();
+        for what in ["channel", "sync_channel", "flag"] {
+            let record = attached(&[program, what]);
+            assert!(share(&record) > 0.65, "{level} {what}: {record:#}");
+            assert_eq!(record["places"][0]["kind"], "bare_load", "{level} {what}");
+        }
+        let record = attached(&[program, "queue"]);
+        assert!(share(&record) < 0.05, "{level}: {record:#}");
     }
 }
 

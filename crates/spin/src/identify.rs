@@ -396,7 +396,7 @@ mod tests {
 
     fn polling(constants: &[u64]) -> SpinLoop {
         SpinLoop {
-            carries: false,
+            hides_progress: false,
             kind: LoopKind::Polling,
             start: 0x1000,
             end: 0x1010,

@@ -14,6 +14,9 @@ use pinwise_code::{
 /// Instructions of the largest loop that is nothing but looking.
 const TIGHT: usize = 48;
 
+/// Vector registers are numbered from here on.
+const VECTORS: u8 = 32;
+
 /// The number of `sched_yield`, and the register that system calls' numbers are
 /// in.
 const fn sched_yield(arch: Arch) -> (u64, u8) {
@@ -72,6 +75,10 @@ pub(super) struct Turn {
     works: bool,
     /// Does it go on with what earlier turns made?
     pub(super) carries: bool,
+    /// May it do so without general registers that show it from turn to turn?
+    pub(super) hides_progress: bool,
+    /// Does it read by an address that moves?
+    walks: bool,
     /// Does it ask what it looked at?
     asks: bool,
 }
@@ -92,6 +99,7 @@ pub(super) fn turn(arch: Arch, operations: &[&Operation]) -> Turn {
         arch,
         changed,
         origins: HashMap::new(),
+        updated: HashSet::new(),
         carried: HashSet::new(),
         number: None,
         turn: Turn::default(),
@@ -117,12 +125,24 @@ fn changes_local(operation: &Operation) -> bool {
     changes && operation.step.is_none() && operation.flow == Flow::Next && !operation.is_locked
 }
 
+/// Has a general register what the step leaves?
+fn shows(step: &Step) -> bool {
+    let is_general = match step.right {
+        Operand::Constant(_) => true,
+        Operand::At(Place::Register(number)) => number < VECTORS,
+        Operand::At(Place::Slot { .. }) | Operand::Unknown => false,
+    };
+    step.verb == Verb::Move && is_general
+}
+
 struct Reader {
     arch: Arch,
     /// Places that the loop changes anywhere.
     changed: HashSet<Place>,
     /// Origins of places that this turn has changed so far.
     origins: HashMap<Place, Origin>,
+    /// Local variables that are changed otherwise than from a general register.
+    updated: HashSet<Place>,
     /// Places that were read before this turn changed them.
     carried: HashSet<Place>,
     /// What the register of system calls' numbers holds.
@@ -156,7 +176,12 @@ impl Reader {
         self.note_question(operation, origin);
         self.turn.locked += u32::from(operation.is_locked);
         self.turn.works |= matches!(operation.flow, Flow::Call(_));
-        self.turn.carries |= operation.adds_to_memory || changes_local(operation);
+        let updates = operation.adds_to_memory || changes_local(operation);
+        self.turn.carries |= updates;
+        self.turn.hides_progress |= updates;
+        if let Some(step) = operation.step.filter(|step| !shows(step)) {
+            self.updated.extend(step.to);
+        }
         for place in changes(operation) {
             self.origins.insert(place, origin);
         }
@@ -188,6 +213,7 @@ impl Reader {
             .collect();
         let walks = address.into_iter().any(Origin::moves);
         self.turn.carries |= walks;
+        self.turn.walks |= walks;
         self.turn.works |= access.writes && !operation.is_locked;
         if operation.is_locked && access.writes {
             self.note_update(operation);
@@ -279,8 +305,21 @@ impl Reader {
 
     fn finish(mut self) -> Turn {
         let carried = self.carried.iter();
-        let mut ends = carried.filter_map(|place| self.origins.get(place));
-        self.turn.carries |= ends.any(|&origin| origin == Origin::Carried);
+        let ends: Vec<(&Place, Origin)> = carried
+            .filter_map(|place| Some((place, *self.origins.get(place)?)))
+            .collect();
+        let is_hidden = |place: &Place| match place {
+            Place::Register(number) => *number >= VECTORS,
+            slot @ Place::Slot { .. } => self.updated.contains(slot),
+        };
+        let goes_on = |&(_, origin): &(&Place, Origin)| origin == Origin::Carried;
+        let in_slot = |(place, origin): &(&Place, Origin)| {
+            matches!(place, Place::Slot { .. }) && origin.moves()
+        };
+        self.turn.carries |= ends.iter().any(goes_on);
+        self.turn.hides_progress |= ends.iter().any(|end| goes_on(end) && is_hidden(end.0));
+        // The address is in a register for a moment only.
+        self.turn.hides_progress |= self.turn.walks && ends.iter().any(in_slot);
         self.turn.works |= self.turn.carries;
         self.turn
     }

@@ -143,7 +143,7 @@ fn an_atomic_count_until_a_flag_is_work() {
         0x74, 0xf5, // 9: je 0
         0xc3,
     ];
-    assert!(check(&x86(&bytes), 7, LoopKind::Work, None).carries);
+    assert!(check(&x86(&bytes), 7, LoopKind::Work, None).hides_progress);
     // A lock that is tried, and a count of the attempts, are a wait.
     let bytes = [
         0x89, 0xd0, // 0: mov eax, edx
@@ -153,7 +153,7 @@ fn an_atomic_count_until_a_flag_is_work() {
         0x75, 0xf5, // 9: jne 0
         0xc3,
     ];
-    assert!(!check(&x86(&bytes), 7, LoopKind::BareLoad, None).carries);
+    assert!(!check(&x86(&bytes), 7, LoopKind::BareLoad, None).hides_progress);
 }
 
 #[test]
@@ -164,7 +164,16 @@ fn a_walk_through_memory_goes_on() {
         0x75, 0xf8, // 6: jne 0
         0xc3,
     ];
-    assert!(check(&x86(&bytes), 6, LoopKind::Work, None).carries);
+    // The address shows it.
+    assert!(!check(&x86(&bytes), 6, LoopKind::Work, None).hides_progress);
+    let from_local = [
+        0x48, 0x8b, 0x45, 0xf8, // 0: mov rax, [rbp-8]
+        0x48, 0x83, 0x45, 0xf8, 0x01, // 4: add qword [rbp-8], 1
+        0x80, 0x38, 0x00, // 9: cmp byte [rax], 0
+        0x75, 0xf2, // c: jne 0
+        0xc3,
+    ];
+    assert!(check(&x86(&from_local), 12, LoopKind::Work, None).hides_progress);
 }
 
 #[test]
@@ -178,7 +187,7 @@ fn arithmetic_of_locals_is_work() {
         0x74, 0xee, // 10: je 0
         0xc3,
     ];
-    assert!(check(&x86(&bytes), 14, LoopKind::Work, None).carries);
+    assert!(check(&x86(&bytes), 14, LoopKind::Work, None).hides_progress);
 }
 
 #[test]
@@ -546,4 +555,19 @@ proptest! {
             }
         }
     }
+}
+
+/// A build without optimisation keeps everything among its locals.
+#[test]
+fn locals_that_registers_show_hide_no_progress() {
+    let retry = [
+        0x48, 0x8b, 0x45, 0xf8, // 0: mov rax, [rbp-8]
+        0x48, 0xc1, 0xe0, 0x0d, // 4: shl rax, 13
+        0x48, 0x89, 0x45, 0xf8, // 8: mov [rbp-8], rax
+        0x8b, 0x07, // c: mov eax, [rdi]
+        0x85, 0xc0, // e: test eax, eax
+        0x74, 0xee, // 10: je 0
+        0xc3,
+    ];
+    assert!(!check(&x86(&retry), 14, LoopKind::Work, None).hides_progress);
 }

@@ -49,9 +49,9 @@ pub struct SpinLoop {
     pub locked: u32,
     /// System calls.
     pub system_calls: u32,
-    /// Does it go on with what earlier turns made: a sum, a state, an atomic
-    /// count, an address that it reads?
-    pub carries: bool,
+    /// Does it go on with what earlier turns left in memory or vectors, so that general
+    /// registers need not show it: a sum among its locals, an atomic count?
+    pub hides_progress: bool,
     /// Functions that it calls, those that only hint left out, sorted.
     pub calls: Vec<u64>,
     /// Calls of functions that the code does not name, such as those through a
@@ -234,7 +234,7 @@ impl Described<'_> {
             looks: turn.looks,
             locked: turn.locked,
             system_calls: turn.system_calls,
-            carries: turn.carries,
+            hides_progress: turn.hides_progress,
             calls,
             computed_calls,
             hinting,

@@ -29,10 +29,11 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Of a thread that was seen at these frames and went these steps.
+    /// Of a thread that was seen at these frames, in loops from here to there, and went
+    /// these steps.
     pub(super) fn of(
         samples: &Samples,
-        frames: impl Iterator<Item = usize>,
+        frames: &BTreeMap<usize, Option<(u64, u64)>>,
         steps: &[&Step],
     ) -> Self {
         Self {
@@ -72,10 +73,13 @@ fn median(steps: &[&Step], register: usize) -> Option<f64> {
 }
 
 /// Registers that addresses and products are made of, in the code between
-/// neighbouring frames.
-fn used(samples: &Samples, frames: impl Iterator<Item = usize>) -> BTreeMap<usize, Registers> {
+/// neighbouring frames and in the loops around them.
+fn used(
+    samples: &Samples,
+    frames: &BTreeMap<usize, Option<(u64, u64)>>,
+) -> BTreeMap<usize, Registers> {
     let place = |frame: usize| (samples.frames[frame].pid, samples.frames[frame].address);
-    let mut sorted: Vec<usize> = frames.collect();
+    let mut sorted: Vec<usize> = frames.keys().copied().collect();
     sorted.sort_by_key(|&frame| place(frame));
     let pieces = sorted.chunk_by(|&a, &b| {
         let (before, after) = (place(a), place(b));
@@ -85,7 +89,11 @@ fn used(samples: &Samples, frames: impl Iterator<Item = usize>) -> BTreeMap<usiz
     for piece in pieces {
         let (pid, first) = place(piece[0]);
         let (_, last) = place(piece[piece.len() - 1]);
-        let used = used_between(samples, pid, first, last);
+        let spans = piece.iter().filter_map(|frame| frames[frame]);
+        let (from, to) = spans.fold((first, last), |(from, to), (start, end)| {
+            (from.min(start), to.max(end))
+        });
+        let used = used_between(samples, pid, from, to);
         found.extend(piece.iter().map(|&frame| (frame, used)));
     }
     found

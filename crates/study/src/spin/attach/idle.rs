@@ -40,7 +40,8 @@ const FEWEST: u64 = 30;
 const FEWEST_PAIRS: usize = 20;
 const STILL_SHARE: f64 = 0.9;
 /// More of its samples at instructions that write memory or compute vectors, or in
-/// loops that go on with what earlier turns made, are work.
+/// loops that go on with what earlier turns left there, are work. What goes on in
+/// registers is seen in them: a loop that only retries does so in none of its turns.
 const MOST_WRITING: f64 = 0.05;
 /// Vector registers are numbered from here on.
 const VECTORS: u8 = 32;
@@ -58,19 +59,19 @@ struct Seen {
     all: u64,
     reading: u64,
     writing: u64,
-    /// Instructions of the program's own.
-    frames: BTreeSet<usize>,
+    /// Instructions of the program's own, with the loops around them.
+    frames: BTreeMap<usize, Option<(u64, u64)>>,
 }
 
 impl Seen {
     /// Is it met again with nothing changed but counts?
     fn is_still(&self, samples: &Samples, steps: &BTreeMap<usize, Vec<&Step>>) -> bool {
-        let own = self.frames.iter().filter_map(|frame| steps.get(frame));
+        let own = self.frames.keys().filter_map(|frame| steps.get(frame));
         let own: Vec<&Step> = own.flatten().copied().collect();
         if own.len() < FEWEST_PAIRS {
             return false;
         }
-        let counters = Counters::of(samples, self.frames.iter().copied(), &own);
+        let counters = Counters::of(samples, &self.frames, &own);
         let still = own.iter().filter(|step| counters.is_still(step)).count();
         still as f64 >= STILL_SHARE * own.len() as f64
     }
@@ -87,10 +88,11 @@ impl Idle {
             if samples.frames[frame].is_kernel {
                 continue;
             }
-            let is_writing = *writes
-                .entry(frame)
-                .or_insert_with(|| writes_at(samples, frame) || sites.carries(samples, frame));
-            seen.frames.insert(frame);
+            let is_writing = *writes.entry(frame).or_insert_with(|| {
+                writes_at(samples, frame) || sites.hides_progress(samples, frame)
+            });
+            let span = sites.span(samples, frame);
+            seen.frames.insert(frame, span);
             seen.reading += if reads_clock(samples, frame) {
                 stack.count
             } else {
