@@ -1,6 +1,6 @@
 // The fields of "pinwise.fleet-diff/1" that are drawn, read with care.
 
-import { each, fields, number, text, texts } from '../../fields';
+import { each, fields, items, number, text, texts } from '../../fields';
 import type { FleetDiff as FleetDiffRecord, FleetSide } from '../../records';
 import type { AnyRecord } from '../../source';
 import { labelOf } from '../fleet-report/record';
@@ -37,6 +37,7 @@ export function readFleetDiff(any: AnyRecord) {
       low: number(raw.low),
       high: number(raw.high),
     })),
+    attributions: items(record.attributions),
     onlyOne: texts(record.only_one),
     sentence: text(record.sentence),
   };

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 
+import { attributionTable } from '../profile/attribution';
 import { readFleetDiff } from './record';
 import { differs, largestFirst } from './shape';
 
@@ -37,4 +38,38 @@ test('the largest ratio is first, up or down; what is unknown is last', () => {
 test('a figure differs where its interval leaves 1 out', () => {
   expect(diff.figures.map(differs)).toEqual([true, true, null, false, null]);
   expect(diff.b).toEqual({ fleet: '', group: '', nodes: null });
+});
+
+test('a difference is taken apart part by part', () => {
+  const [found] = readFleetDiff({
+    schema: 'pinwise.fleet-diff/1',
+    attributions: [
+      {
+        step: 'service',
+        of: 'wall',
+        parts: [
+          {
+            name: 'longer spin-waits',
+            delta_s: { value: 0.012, low: 0.01, high: 0.014 },
+            share: { value: 0.6, low: 0.5, high: 0.7 },
+            detail: 'a PAUSE takes 40 ns, not 10',
+          },
+          { name: 'memory', delta_s: null, detail: 'no counters' },
+        ],
+      },
+    ],
+  }).attributions;
+  expect(attributionTable(found!)).toMatchObject({
+    caption: 'Elapsed per unit of work',
+    rows: [
+      [
+        'longer spin-waits',
+        '+12.0 ms',
+        '+10.0 ms to +14.0 ms',
+        '60.0 %',
+        'a PAUSE takes 40 ns, not 10',
+      ],
+      ['memory', 'not known', null, null, 'no counters'],
+    ],
+  });
 });

@@ -13,6 +13,7 @@ import type { Range } from '../fleet-report/shape';
 import { place, rangeOf } from '../fleet-report/shape';
 import { stripAxis } from '../fleet-report/strips';
 import { timesMark } from '../fleet/shape';
+import { attributions } from '../profile/attribution';
 import type { FigureChange, FleetDiff, Side } from './record';
 import { readFleetDiff } from './record';
 import { differs, largestFirst } from './shape';
@@ -39,6 +40,7 @@ export function fleetDiffView(record: AnyRecord, _page: Page): View {
         `${sideWords(diff.a)} against ${sideWords(diff.b)}; ratios are the second over the first, with 95 % intervals over nodes.`,
       ),
     ),
+    ...attributions(diff.attributions),
     figures.length > 0
       ? section(
           'Figures, largest change first',

@@ -11,6 +11,7 @@ import type { Table } from '../../table';
 import { tableElement } from '../../table';
 import type { Part, View } from '../../view';
 import { facts, hostFacts, section } from '../../words';
+import { attributions } from './attribution';
 import { flameGraph } from './flame';
 import * as shape from './shape';
 import { timeOf } from './shape';
@@ -224,6 +225,7 @@ export function profileDiffView(any: AnyRecord): View {
         ['Waiting in spin hints', shape.changeWords(diff.waits, diff.unit)],
       ]),
     ),
+    ...attributions(diff.attributions),
     graph ? section('Calls', graph.element) : null,
     table ? section('Functions', tableElement(table)) : null,
     section('The two profiles', optional(sides(diff)), noteList(diff.notes)),

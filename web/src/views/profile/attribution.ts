@@ -1,0 +1,55 @@
+// A difference taken apart: which part of it stands where.
+
+import { h, visible } from '../../dom';
+import { items, list, number, text } from '../../fields';
+import { percent } from '../../format';
+import type { AttributionRecord, FleetAttribution } from '../../records';
+import type { Table } from '../../table';
+import { tableElement } from '../../table';
+import { section } from '../../words';
+import { signed } from './shape';
+
+type Attribution = AttributionRecord & Pick<FleetAttribution, 'step'>;
+
+/** Its parts, the unexplained one last. */
+export function attributionTable(found: Attribution): Table {
+  return {
+    caption:
+      found.of === 'wall'
+        ? 'Elapsed per unit of work'
+        : 'CPU time per unit of work',
+    columns: [
+      { name: 'Part' },
+      ...['Change', 'Interval', 'Share'].map((name) => ({
+        name,
+        isNumber: true,
+      })),
+      { name: 'Why' },
+    ],
+    rows: items(found.parts).map((part) => {
+      const time = part.delta_s;
+      const share = number(part.share?.value);
+      return [
+        text(part.name),
+        time ? signed(time.value) : 'not known',
+        time ? `${signed(time.low)} to ${signed(time.high)}` : null,
+        share === null ? null : percent(share),
+        text(part.detail),
+      ];
+    }),
+  };
+}
+
+/** Sections of a page, one for each difference. */
+export const attributions = (
+  all: readonly Attribution[] | null | undefined,
+): HTMLElement[] =>
+  list(all).map((found) =>
+    section(
+      ['Sources of the difference', text(found.step)]
+        .filter(Boolean)
+        .join(' of '),
+      h('p', {}, visible(text(found.sentence))),
+      tableElement(attributionTable(found)),
+    ),
+  );
