@@ -55,7 +55,7 @@ fn script() -> String {
         text.push_str(&format!(
             "echo \"@@ {tier} {case}\"\n\
              \"$0\" -q --format json trace --no-cost --tier {tier} --place {place} -- \
-             \"$0\" kernel pi --threads {threads} --seconds 600ms || {or}\n"
+             \"$0\" bench kernel pi --threads {threads} --seconds 600ms || {or}\n"
         ));
     }
     // Its memory is bound where it may run; then it runs elsewhere.
