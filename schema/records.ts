@@ -4273,6 +4273,8 @@ export type TraceTier = "proc" | "switch" | "cpu-wide" | "tracepoint" | "bpf" | 
 export interface TraceTotals {
   /** Switches of all CPUs, whoever ran. */
   all_switches?: number | null;
+  /** `cpu_s` is an upper bound: more than the kernel counted for the command, whose own account leaves out what a hypervisor took from the CPU meanwhile. */
+  cpu_is_upper_bound?: boolean | null;
   /** Time on CPUs, seconds. */
   cpu_s?: number | null;
   /** Events that the figures rest on. */

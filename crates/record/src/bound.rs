@@ -6,7 +6,11 @@ impl TraceFigures {
     /// Whether a figure is a bound.
     #[must_use]
     pub fn bound(&self, figure: LowerBound) -> Bound {
-        let is_upper = figure == LowerBound::Queued && self.waits.is_upper_bound;
+        let is_upper = match figure {
+            LowerBound::Queued => self.waits.is_upper_bound,
+            LowerBound::CpuTime => self.totals.cpu_is_upper_bound,
+            _ => false,
+        };
         match (self.lower_bounds.contains(&figure), is_upper) {
             (true, true) => Bound::Rough,
             (true, false) => Bound::Lower,

@@ -184,6 +184,10 @@ pub struct TraceTotals {
     pub migrations: MigrationCounts,
     /// Time on CPUs, seconds.
     pub cpu_s: f64,
+    /// `cpu_s` is an upper bound: more than the kernel counted for the command, whose own
+    /// account leaves out what a hypervisor took from the CPU meanwhile.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cpu_is_upper_bound: bool,
     /// CPU time of all other threads, seconds.
     pub foreign_cpu_s: Option<f64>,
     /// Time that CPUs idled, all together, seconds.

@@ -560,6 +560,102 @@ fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
     check(&seen, Some(30), true);
 }
 
+fn looked_at(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
+    let sample = Sample {
+        thread: 1,
+        cpu: 0,
+        is_runnable: false,
+        run_ns: run_ms * MS,
+        wait_ns: Some(wait_ms * MS),
+        migrations: None,
+        voluntary: None,
+        involuntary: None,
+        is_last,
+    };
+    at(ms, 0, EventKind::Sample(Box::new(sample)))
+}
+
+/// Linux 6.18 calls no tracepoint while certain threads are on a CPU.
+#[test]
+fn what_the_kernel_counted_stands_for_events_that_did_not_come() {
+    let check = |events: Vec<Event>, cpu_ms: u64, wait_ms: u64, switches: Option<u64>| {
+        let result = on_smt([vec![follow(1)], events].concat(), 100);
+        let thread = &result.by_thread[0];
+        assert_eq!((result.cpu_ns, thread.cpu_ns), (cpu_ms * MS, cpu_ms * MS));
+        assert_eq!(thread.wait_ns, Some(wait_ms * MS));
+        assert_eq!(result.waits.total_ns, Some(wait_ms * MS));
+        assert_eq!(thread.switches, switches);
+        assert_eq!(result.waits.causes.is_some(), switches.is_some());
+        assert_eq!(result.unknown.hidden_threads, u64::from(switches.is_none()));
+        assert!(!thread.is_wait_bound && !result.waits.is_lower_bound);
+    };
+    let looks = || (looked_at(0, 500, 70, false), looked_at(100, 560, 75, true));
+    let seen = || {
+        vec![
+            wake(10, 1, 0),
+            switch(15, 0, IDLE, 1),
+            switch(75, 0, 1, IDLE),
+        ]
+    };
+    check(vec![looks().0, looks().1], 60, 5, None);
+    check(
+        [vec![looks().0], seen(), vec![looks().1]].concat(),
+        60,
+        5,
+        Some(1),
+    );
+    // It was asked for last before its end.
+    let part = [looked_at(0, 500, 70, false), looked_at(60, 550, 75, false)];
+    let result = on_smt([vec![follow(1)], part.into()].concat(), 100);
+    assert_eq!(result.cpu_ns, 50 * MS);
+    assert!(result.waits.is_lower_bound && result.by_thread[0].is_wait_bound);
+}
+
+/// A hypervisor that takes the CPU from a thread is not seen: the kernel's own
+/// account leaves that out.
+#[test]
+fn cpu_time_is_what_the_kernel_counted_without_stolen_time() {
+    let came = |ms| at(ms, 0, EventKind::In { thread: 1 });
+    let went = |ms| {
+        let left = Left::Blocked;
+        at(ms, 0, EventKind::Out { thread: 1, left })
+    };
+    let fork = || {
+        let what = EventKind::Fork {
+            parent: 9,
+            child: 1,
+            process: 1,
+        };
+        vec![follow(9), at(0, 0, what)]
+    };
+    let check = |events: &[Event], expected_ms: u64| {
+        let all = [&fork()[..], events].concat();
+        let result = summary(SMT, Tier::Switch.scope(), &all, 100);
+        assert_eq!(result.cpu_ns, expected_ms * MS);
+    };
+    check(&[came(10), went(90), looked_at(90, 60, 0, true)], 60);
+    // The kernel's figure may be of a moment ago.
+    check(&[came(10), went(90), looked_at(90, 60, 0, false)], 80);
+    check(&[came(10), went(90), looked_at(90, 79, 0, true)], 80);
+    // The kernel reports before the very end.
+    let end = at(95, 0, EventKind::Exit { thread: 1 });
+    check(&[came(10), looked_at(90, 60, 0, true), end], 65);
+    // Who was there before may have run a while before it was looked at.
+    let there = |last_ms, expected_ms| {
+        let events = [
+            follow(1),
+            looked_at(0, 30, 0, false),
+            came(0),
+            went(90),
+            looked_at(90, last_ms, 0, true),
+        ];
+        let result = summary(SMT, Tier::Switch.scope(), &events, 100);
+        assert_eq!(result.cpu_ns, expected_ms * MS);
+    };
+    there(75, 90);
+    there(65, 35);
+}
+
 /// A switch is missing: who is next seen leaving the CPU was on it, nobody knows
 /// since when.
 #[test]

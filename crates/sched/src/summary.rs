@@ -165,6 +165,11 @@ pub struct Unknown {
     /// CPUs whose idle task's events did not arrive: threads left them that had
     /// never come.
     pub idle_task_unseen: Vec<u32>,
+    /// Threads of which events lack more than 3 % of the CPU time that the kernel
+    /// counted for them.
+    pub hidden_threads: u64,
+    /// What events lack of theirs, ns.
+    pub hidden_cpu_ns: u64,
 }
 
 /// A thread.

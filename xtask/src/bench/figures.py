@@ -29,7 +29,8 @@ def main():
             "threads": totals.get("threads"),
         },
         "at_least": record.get("lower_bounds", []),
-        "at_most": ["queued"] if waits.get("is_upper_bound") else [],
+        "at_most": ["queued"] * bool(waits.get("is_upper_bound"))
+        + ["cpu_time"] * bool(totals.get("cpu_is_upper_bound")),
     }))
 
 

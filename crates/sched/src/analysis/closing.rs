@@ -22,21 +22,22 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     analysis.close_open();
     let (followed, processes) = analysis.threads.counts();
     let scope = analysis.scope;
+    for slot in analysis.threads.living() {
+        analysis.retire(slot);
+    }
     let waits = analysis.waits_so_far();
     let sharing = analysis.sharing();
     let by_cpu = analysis.by_cpu(to_ns - from_ns);
     let by_core = analysis.by_core();
-    for slot in analysis.threads.living() {
-        analysis.retire(slot);
-    }
     let counts = &analysis.counts;
     let idle_waiting = (scope.has_all_cpus).then(|| analysis.queues.episodes());
+    let hidden = analysis.threads.hidden;
     let (by_thread, left_out) = analysis.threads.finish();
     let sum = |figure: fn(&CpuSummary) -> Option<u64>| -> Option<u64> {
         let known: Vec<u64> = by_cpu.iter().filter_map(figure).collect();
         (!known.is_empty()).then(|| known.iter().sum())
     };
-    let is_counted = by_thread.iter().all(|thread| thread.switches.is_some());
+    let is_counted = scope.has_switches || by_thread.iter().all(|thread| thread.switches.is_some());
     let totals = &analysis.totals;
     let mut timeline = analysis.drawing.finish(to_ns);
     timeline.waits = timeline.waits.filter(|_| scope.has_switches);
@@ -68,6 +69,8 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
             contradictions: counts.contradictions,
             silent_cpus,
             idle_task_unseen,
+            hidden_threads: hidden.threads,
+            hidden_cpu_ns: hidden.cpu_ns,
         },
         by_thread,
         threads_left_out: left_out,
@@ -139,17 +142,20 @@ impl Analysis {
         let scope = self.scope;
         let counts = &self.counts;
         let known_ns = counts.after_preemption_ns + counts.after_wakeup_ns;
-        let polled = self.polled_waits();
+        let polled = self.threads.waits;
         let polled_ns = polled.is_reported.then_some(polled.ns);
         let of_events = |value: u64| scope.has_wakeups.then_some(value);
-        let by_events = PartialWait {
+        let mut by_events = PartialWait {
             is_reported: true,
             ns: known_ns,
             unseen_ns: counts.unseen_wait_ns,
         };
+        let hidden = self.threads.hidden.waits;
+        by_events.add(hidden);
+        let has_causes = scope.has_wakeups && scope.has_all_cpus && !hidden.is_notable_in(known_ns);
         let partial = if scope.has_wakeups { by_events } else { polled };
         Waits {
-            total_ns: of_events(known_ns).or(polled_ns),
+            total_ns: of_events(by_events.ns).or(polled_ns),
             is_from_kernel: !scope.has_wakeups,
             is_lower_bound: partial.is_lower_bound(),
             after_preemption_ns: scope.has_switches.then_some(counts.after_preemption_ns),
@@ -159,19 +165,8 @@ impl Analysis {
             p99_ns: self.waits.quantile(0.99).filter(|_| scope.has_wakeups),
             longest_ns: of_events(self.waits.longest()),
             held_cpu_ns: self.queues.held_ns(self.now_ns),
-            causes: (scope.has_wakeups && scope.has_all_cpus).then_some(counts.causes),
+            causes: has_causes.then_some(counts.causes),
         }
-    }
-
-    fn polled_waits(&self) -> PartialWait {
-        let living = self.threads.living();
-        let own = living.into_iter().filter(|&slot| self.threads.is_own(slot));
-        let waited = own.filter_map(|slot| Some(self.threads.of(slot)?.wait_so_far(self.now_ns)));
-        let mut total = self.threads.waits;
-        for waited in waited {
-            total.add(waited);
-        }
-        total
     }
 
     fn sharing(&self) -> Option<Sharing> {

@@ -256,15 +256,22 @@ pub(super) fn summarise(
     cpus.retain(|(_, ns)| *ns > 0);
     cpus.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let polled = thread.polled.as_deref();
-    let is_counted = scope.has_switches || polled.is_some_and(|p| p.1.voluntary.is_some());
     let waited = thread.wait_so_far(now_ns);
-    let is_bound = !scope.has_wakeups && waited.is_lower_bound();
+    // Where wake-ups are seen, events lack nothing of other threads.
+    let is_hidden = scope.has_wakeups && thread.is_hidden();
+    let has_events = scope.has_switches && !is_hidden;
+    let is_counted = has_events || polled.is_some_and(|p| p.1.voluntary.is_some());
+    let is_bound = (is_hidden || !scope.has_wakeups) && waited.is_lower_bound();
     ThreadSummary {
         thread: thread.tid,
         process: thread.process,
         name: thread.name.to_string(),
-        cpu_ns: tally.cpu_ns,
-        wait_ns: if scope.has_wakeups {
+        cpu_ns: if scope.has_switches {
+            thread.cpu_so_far().ns
+        } else {
+            tally.cpu_ns
+        },
+        wait_ns: if scope.has_wakeups && !is_hidden {
             Some(tally.wait_ns)
         } else {
             (waited.is_reported || waited.ns > 0).then_some(waited.ns)
@@ -273,7 +280,7 @@ pub(super) fn summarise(
         switches: is_counted.then_some(tally.switches),
         preemptions: is_counted.then_some(tally.preemptions),
         migrations: tally.migrations,
-        shared_ns: scope.has_switches.then_some(tally.shared_ns),
+        shared_ns: has_events.then_some(tally.shared_ns),
         cpus,
         allowed: thread.mask.map(cpus_of),
     }

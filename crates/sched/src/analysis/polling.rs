@@ -14,10 +14,18 @@ impl Analysis {
             self.count_polled(slot, sample);
         }
         let now_ns = self.now_ns;
+        let on_cpu_ns = match self.state_of(slot) {
+            State::Running { cpu } => now_ns.saturating_sub(self.seat(cpu).since_ns),
+            _ => 0,
+        };
         let Some(thread) = self.threads.of_mut(slot) else {
             return;
         };
         thread.polled_ns = Some(now_ns);
+        thread.looked_cpu_ns.1 = thread.tally.cpu_ns + on_cpu_ns;
+        if thread.polled.is_none() {
+            thread.looked_cpu_ns.0 = thread.looked_cpu_ns.1;
+        }
         match &mut thread.polled {
             Some(polled) => polled.1 = sample.clone(),
             None => thread.polled = Some(Box::new((sample.clone(), sample.clone()))),

@@ -16,6 +16,15 @@ const MOST_GONE: usize = 1 << 16;
 /// Numbers do not come again so soon; a thread on its way out does.
 const COMES_BACK_NS: u64 = 1_000_000_000;
 
+/// Events may lack so much of a thread's CPU time, and one part in so many: looks
+/// are not quite of the moment of the trace's end.
+const HIDDEN_NS: u64 = 1_000_000;
+const HIDDEN_SHARE: u64 = 33;
+/// What the kernel reports of a thread as it ends is of its last tick, and who was
+/// there before the trace may be looked at for the first time this late.
+const LATE_END_NS: u64 = 10_000_000;
+const LATE_LOOK_NS: u64 = 50_000_000;
+
 /// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -79,6 +88,8 @@ pub(super) struct Thread {
     pub(super) polled: Option<Box<(Sample, Sample)>>,
     /// When it was looked at last.
     pub(super) polled_ns: Option<u64>,
+    /// Its CPU time by events at its first and latest look.
+    pub(super) looked_cpu_ns: (u64, u64),
     /// It was thought to be gone, and was reported.
     is_back: bool,
 }
@@ -131,6 +142,7 @@ impl Thread {
             tally: Tally::default(),
             polled: None,
             polled_ns: None,
+            looked_cpu_ns: (0, 0),
             is_back: false,
         }
     }
@@ -152,6 +164,63 @@ impl Thread {
         }
     }
 
+    /// CPU time where switches are seen. The kernel's own account is the better
+    /// one: it has what a thread did while no event of it came, and lacks what a
+    /// hypervisor took from the CPU while the thread was on it.
+    pub(super) fn cpu_so_far(&self) -> PartialCpu {
+        let by_events_ns = self.tally.cpu_ns;
+        let Some((first, last)) = self.polled.as_deref() else {
+            return PartialCpu {
+                ns: by_events_ns,
+                unseen_ns: 0,
+            };
+        };
+        let (before_ns, looked_ns) = self.looked_cpu_ns;
+        let counted_ns = if self.was_born {
+            last.run_ns
+        } else {
+            before_ns.saturating_add(last.run_ns.saturating_sub(first.run_ns))
+        };
+        // Who ends runs on for a while after the kernel's report of it.
+        let later_ns = if last.is_last && !self.is_ending {
+            0
+        } else {
+            by_events_ns.saturating_sub(looked_ns)
+        };
+        let whole_ns = counted_ns.saturating_add(later_ns);
+        let late_ns = if self.was_born {
+            LATE_END_NS
+        } else {
+            LATE_LOOK_NS
+        };
+        let is_whole = last.is_last && !self.is_back;
+        let is_too_much = is_whole && by_events_ns > whole_ns.saturating_add(late_ns);
+        let ns = if is_too_much { whole_ns } else { by_events_ns };
+        PartialCpu {
+            ns: ns.max(counted_ns),
+            unseen_ns: counted_ns.saturating_sub(by_events_ns),
+        }
+    }
+
+    /// Is a notable part of what it did missing in the events?
+    pub(super) fn is_hidden(&self) -> bool {
+        let cpu = self.cpu_so_far();
+        cpu.unseen_ns > HIDDEN_NS.max(cpu.ns / HIDDEN_SHARE)
+    }
+
+    /// How much longer it was queued than events show, where they lack a notable
+    /// part of it.
+    pub(super) fn hidden_wait(&self, now_ns: u64) -> PartialWait {
+        if !self.is_hidden() {
+            return PartialWait::default();
+        }
+        let waited = self.wait_so_far(now_ns);
+        PartialWait {
+            ns: waited.ns.saturating_sub(self.tally.wait_ns),
+            ..waited
+        }
+    }
+
     /// Time queued as the kernel counts it, since the trace began.
     fn polled_wait_ns(&self) -> Option<u64> {
         let (first, last) = self.polled.as_deref()?;
@@ -162,6 +231,14 @@ impl Thread {
         };
         Some(last.wait_ns?.saturating_sub(before))
     }
+}
+
+/// CPU time, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartialCpu {
+    pub(super) ns: u64,
+    /// Of that, what events lack.
+    pub(super) unseen_ns: u64,
 }
 
 /// Time queued, as far as it is known.
@@ -184,6 +261,11 @@ impl PartialWait {
         self.unseen_ns = self.unseen_ns.saturating_add(other.unseen_ns);
     }
 
+    /// Is it more than a negligible part of that?
+    pub(super) const fn is_notable_in(&self, whole_ns: u64) -> bool {
+        self.ns > whole_ns / Self::NEGLIGIBLE
+    }
+
     pub(super) const fn is_lower_bound(&self) -> bool {
         self.unseen_ns > self.ns / Self::NEGLIGIBLE
     }
@@ -194,6 +276,14 @@ impl PartialWait {
 struct Gone {
     since_ns: u64,
     is_own: bool,
+}
+
+/// What the kernel counted of threads beyond their events.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Hidden {
+    pub(super) threads: u64,
+    pub(super) cpu_ns: u64,
+    pub(super) waits: PartialWait,
 }
 
 /// All threads.
@@ -211,6 +301,8 @@ pub(super) struct Threads {
     processes: BTreeSet<Tid>,
     /// Of those that are gone.
     pub(super) waits: PartialWait,
+    /// Of those of which events lack a notable part.
+    pub(super) hidden: Hidden,
     /// Threads are followed whoever they are, until one is named.
     pub(super) is_everyone: bool,
 }
@@ -317,6 +409,7 @@ impl Threads {
         self.listed.clear();
         self.left_out = 0;
         self.waits = PartialWait::default();
+        self.hidden = Hidden::default();
         self.gone.values_mut().for_each(|gone| *gone = None);
         for thread in self.slots.iter_mut().flatten() {
             thread.is_own = false;
@@ -324,6 +417,7 @@ impl Threads {
             thread.since_ns = time_ns;
             thread.tally = Tally::default();
             thread.is_back = false;
+            thread.looked_cpu_ns = (0, 0);
             if let Some(polled) = &mut thread.polled {
                 polled.0 = polled.1.clone();
             }
@@ -353,6 +447,11 @@ impl Threads {
             return;
         }
         self.waits.add(thread.wait_so_far(now_ns));
+        if thread.is_hidden() {
+            self.hidden.threads += 1;
+            self.hidden.cpu_ns += thread.cpu_so_far().unseen_ns;
+            self.hidden.waits.add(thread.hidden_wait(now_ns));
+        }
         self.list(summary(&thread), thread.is_back);
         if self.listed.len() >= 2 * MOST_TOLD {
             self.shorten();

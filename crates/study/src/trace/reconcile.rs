@@ -1,5 +1,6 @@
 //! A trace of a command against what the kernel counted for it (`wait4`): a
-//! figure that is short of that is marked as a lower bound. It repairs none.
+//! figure that is short of that is marked as a lower bound, CPU time that is more as
+//! an upper one. It repairs none.
 
 use pinwise_format::{percent, seconds};
 use pinwise_machine::Run;
@@ -21,6 +22,7 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
     let counted_s = run.user.zip(run.system).map(|(user, system)| user + system);
     let counted_s = counted_s.map(|time| time.as_secs_f64());
     let missing_cpu = counted_s.filter(|&s| is_short(totals.cpu_s, s, SHORT_CPU_S));
+    let excess_cpu = counted_s.filter(|&s| is_short(s, totals.cpu_s, SHORT_CPU_S));
     let switches = run.voluntary_switches.zip(run.involuntary_switches);
     let missing_switches = switches
         .zip(totals.switches)
@@ -34,6 +36,7 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
     let sees_waits_in_part = missing_cpu.is_some() && !is_whole;
     // A thread whose switches are missing may have run while it seemed queued.
     figures.waits.is_upper_bound |= sees_waits_in_part && by_events;
+    figures.totals.cpu_is_upper_bound |= excess_cpu.is_some();
     let bounds = &mut figures.lower_bounds;
     for (bound, holds) in [
         (LowerBound::CpuTime, missing_cpu.is_some()),
@@ -46,7 +49,22 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
             bounds.push(bound);
         }
     }
-    missing_cpu.map(|counted_s| unseen(seen_s, counted_s, looks_only))
+    let unseen = missing_cpu.map(|counted_s| unseen(seen_s, counted_s, looks_only));
+    unseen.or_else(|| excess_cpu.map(|counted_s| excess(seen_s, counted_s)))
+}
+
+/// On virtual machines with neighbours the usual cause is the hypervisor.
+fn excess(seen_s: f64, counted_s: f64) -> Finding {
+    let sentence = format!(
+        "Threads were on CPUs for {} while the kernel counted {} of CPU time for the command: the \
+         rest was taken by a hypervisor (steal time), or is of processes that nobody waited for.",
+        seconds(seen_s),
+        seconds(counted_s),
+    );
+    Finding::new("excess_cpu", Severity::Note, sentence, "")
+        .weighing(8)
+        .with("seen_s", seen_s)
+        .with("counted_s", counted_s)
 }
 
 fn unseen(seen_s: f64, counted_s: f64, looks_only: bool) -> Finding {
@@ -100,6 +118,7 @@ mod tests {
         };
         let found = reconcile(&mut figures, tier.scope(), &run);
         assert_eq!(figures.lower_bounds, bounds);
+        assert_eq!(figures.totals.cpu_is_upper_bound, cpu_s > 1.03);
         assert_eq!(found.map(|found| found.sentence).as_deref(), finding);
     }
 
@@ -119,6 +138,22 @@ mod tests {
         reconcile(&mut figures, Tier::CpuWide.scope(), &run);
         assert_eq!(figures.bound(LowerBound::CpuTime), Bound::Lower);
         assert_eq!(figures.bound(LowerBound::Queued), Bound::Exact);
+    }
+
+    #[test]
+    fn cpu_time_beyond_the_kernels_count_is_an_upper_bound() {
+        check(Tier::Switch, 1.02, 100, &[], None);
+        check(
+            Tier::Switch,
+            1.05,
+            100,
+            &[],
+            Some(
+                "Threads were on CPUs for 1.05 s while the kernel counted 1.00 s of CPU time for \
+                 the command: the rest was taken by a hypervisor (steal time), or is of processes \
+                 that nobody waited for.",
+            ),
+        );
     }
 
     #[test]

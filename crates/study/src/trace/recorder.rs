@@ -73,6 +73,12 @@ impl TraceRecorder {
         if summary.waits.total_ns.is_some() && (summary.waits.is_lower_bound || is_partly_unseen) {
             lower_bounds.push(LowerBound::Queued);
         }
+        let mut notes = about.notes;
+        // Beside records of a program's own threads this is how those begin and end.
+        if self.scope.has_wakeups && summary.unknown.hidden_threads > 0 {
+            lower_bounds.extend([LowerBound::Switches, LowerBound::Migrations]);
+            notes.push(hidden(&summary));
+        }
         let figures = TraceFigures {
             totals: totals(&summary),
             waits: waits(&summary, about.throttled),
@@ -105,7 +111,7 @@ impl TraceRecorder {
             timeline: timeline::record(&summary.timeline, summary.from_ns),
             findings: Vec::new(),
             exit: None,
-            notes: about.notes,
+            notes,
             tags: about.tags,
         };
         super::findings::judge(&mut record);
@@ -113,9 +119,23 @@ impl TraceRecorder {
     }
 }
 
+/// Seen on Linux 6.18, which calls no tracepoint while certain threads are on a CPU.
+fn hidden(summary: &Summary) -> String {
+    let unknown = &summary.unknown;
+    let whose = match unknown.hidden_threads {
+        1 => "one thread".to_owned(),
+        many => format!("{many} threads"),
+    };
+    format!(
+        "The kernel's tracepoints left out {} of the CPU time of {whose}: CPU time and time queued \
+         of such threads are the kernel's own totals, and their switches are not known.",
+        pinwise_format::seconds(seconds(unknown.hidden_cpu_ns)),
+    )
+}
+
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
-        100.0 * part / whole
+        (100.0 * part / whole).min(100.0)
     } else {
         0.0
     }
@@ -141,6 +161,7 @@ fn totals(summary: &Summary) -> TraceTotals {
         wakeups: summary.wakeups,
         migrations: migrations(&summary.migrations),
         cpu_s: seconds(summary.cpu_ns),
+        cpu_is_upper_bound: false,
         foreign_cpu_s: summary.foreign_ns.map(seconds),
         idle_s: summary.idle_ns.map(seconds),
         all_switches: summary.all_switches,

@@ -53,7 +53,9 @@ export function headline(record: TraceRecord): [string, Maybe<string>][] {
     value === null || value === undefined ? null : words(value);
   const bounded = (figure: LowerBound, text: string): string => {
     const isLower = record.lower_bounds?.includes(figure);
-    const isUpper = figure === 'queued' && record.waits?.is_upper_bound;
+    const isUpper =
+      (figure === 'queued' && record.waits?.is_upper_bound) ||
+      (figure === 'cpu_time' && totals.cpu_is_upper_bound);
     if (isLower) return `${isUpper ? 'about' : 'at least'} ${text}`;
     return isUpper ? `at most ${text}` : text;
   };

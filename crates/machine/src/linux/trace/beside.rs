@@ -30,7 +30,6 @@ const MOST_OPEN: usize = 64;
 
 /// The threads of a trace.
 pub(super) struct Beside {
-    look: Look,
     /// Whoever is there is meant.
     is_everything: bool,
     threads: BTreeMap<Tid, Figures>,
@@ -50,11 +49,6 @@ impl Beside {
     /// `scope`: of the stream beside which it stands.
     pub(super) fn new(scope: Scope, is_everything: bool) -> Self {
         Self {
-            look: if scope.has_wakeups {
-                Look::Mask
-            } else {
-                Look::Times
-            },
             is_everything,
             threads: BTreeMap::new(),
             exits: (!scope.has_wakeups).then(Exits::open).flatten(),
@@ -167,7 +161,7 @@ impl Beside {
         let stay_open = self.threads.len() <= MOST_OPEN;
         for thread in threads {
             if let Some(figures) = self.threads.get_mut(thread) {
-                figures.look(self.look, is_last, &mut self.buffer, emit);
+                figures.look(Look::Times, is_last, &mut self.buffer, emit);
                 if !stay_open {
                     figures.close();
                 }

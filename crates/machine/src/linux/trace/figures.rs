@@ -32,8 +32,6 @@ pub(super) struct Figures {
 /// What is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// The mask.
-    Mask,
     /// The mask, state and times.
     Times,
     /// All of it and the counts, which take longest.
@@ -70,14 +68,12 @@ impl Figures {
         let Ok(mask) = sys::affinity_of(thread) else {
             return false;
         };
-        if look != Look::Mask {
-            let Some(mut sample) = self.sample(look, buffer) else {
-                return false;
-            };
-            sample.is_last |= is_last;
-            self.cpu = sample.cpu;
-            emit(EventKind::Sample(Box::new(sample)));
-        }
+        let Some(mut sample) = self.sample(look, buffer) else {
+            return false;
+        };
+        sample.is_last |= is_last;
+        self.cpu = sample.cpu;
+        emit(EventKind::Sample(Box::new(sample)));
         if self.mask.as_ref() != Some(&mask) {
             emit(EventKind::Mask {
                 thread,
