@@ -9,6 +9,7 @@ mod compare;
 mod fleet;
 mod gate;
 mod generate;
+mod jitter;
 mod kernels;
 mod profile;
 mod run;
@@ -39,6 +40,7 @@ pub(super) use fleet::{
 };
 pub(super) use gate::{GateArgs, Undecided};
 pub(super) use generate::{CompletionsArgs, GenerateArgs, Generated};
+pub(super) use jitter::JitterArgs;
 pub(super) use kernels::{
     BenchAction, BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite,
 };

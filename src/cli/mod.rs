@@ -21,6 +21,7 @@ mod history;
 mod host;
 mod idioms;
 mod input;
+mod jitter;
 mod kernel;
 mod maps;
 mod named;
@@ -186,6 +187,7 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Bench(args) => match &args.action {
             None => bench::bench(global, &args, terminal),
             Some(BenchAction::Kernel(args)) => kernel::kernel(global, args, terminal),
+            Some(BenchAction::Jitter(args)) => jitter::jitter(global, args, terminal),
             Some(BenchAction::Recipes(args)) => recipes::recipes(global, args, terminal),
         },
         Command::Topology(args) => topology::topology(global, &args, terminal),

@@ -3,6 +3,10 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use anyhow::{Context, bail};
+
+use pinwise_topology::{CpuSet, Topology};
+
 /// Reads `500ms`, `30s`, `2m`, `1h30m`.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text)
@@ -11,6 +15,36 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
         return Err("the time must be above 0".to_owned());
     }
     Ok(duration)
+}
+
+/// The CPUs of `--cpus`, all of which must be allowed ones.
+pub(super) fn allowed_cpus(list: Option<&str>, topology: &Topology) -> anyhow::Result<CpuSet> {
+    let Some(list) = list else {
+        return Ok(topology.allowed.clone());
+    };
+    let cpus = CpuSet::parse_list(list).with_context(|| format!("--cpus '{list}'"))?;
+    if cpus.is_empty() {
+        bail!("--cpus '{list}': no CPU at all");
+    }
+    if !cpus.is_subset(&topology.allowed) {
+        let others = cpus.difference(&topology.allowed);
+        bail!(
+            "--cpus '{list}': {others} may not be used here; allowed are {}",
+            topology.allowed
+        );
+    }
+    Ok(cpus)
+}
+
+/// Reads the length from which on a gap counts.
+pub(super) fn parse_threshold(text: &str) -> Result<Duration, String> {
+    let threshold = parse_duration(text)?;
+    if threshold < Duration::from_micros(1) {
+        return Err(
+            "the threshold must be at least 1us: noting a gap takes half of that".to_owned(),
+        );
+    }
+    Ok(threshold)
 }
 
 /// Reads how old a record is: `36h`, `90d`, `12w`.

@@ -249,6 +249,11 @@ fn quick(line: &str) -> String {
         let line = line.replace("--watch 60s", "--watch 500ms");
         return format!("{line} --wiring-only --budget 200ms");
     }
+    if line.contains(" bench jitter") {
+        // CPUs of a machine that may not be this one.
+        let line = line.replace(" --cpus 2-3", " --cpus 0");
+        return line.replace(" --for 1m", "") + " --for 100ms";
+    }
     let is_bench = line.starts_with("pinwise bench ") && !line.contains("bench recipes");
     if is_bench && !line.contains("bench kernel") && !line.contains("--machine") {
         return format!("{line} --max-runs 1 --warmup 0 --work 1");
@@ -420,6 +425,7 @@ fn help_examples_run() {
         "profile",
         "bench",
         "bench kernel",
+        "bench jitter",
         "bench recipes",
         "reproduce",
         "apply rules check",

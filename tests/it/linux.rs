@@ -8,6 +8,7 @@
 mod ended;
 mod failing;
 mod interrupts;
+mod jitter;
 mod kernels;
 mod killed;
 mod measured;

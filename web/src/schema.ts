@@ -18,6 +18,7 @@ export const KNOWN: Readonly<Record<string, number>> = {
   bench: 1,
   diff: 1,
   gate: 1,
+  jitter: 1,
   topology: 1,
   trace: 1,
   search: 1,

@@ -14,6 +14,7 @@
 )]
 
 mod busy;
+pub mod jitter;
 pub mod linux;
 pub mod probe;
 pub mod processes;
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use busy::Busy;
+pub use jitter::{GapListener, Isolation, JitterOrder, WatchedCpu, WatchedCpus};
 pub use probe::{Batches, Hint, Port, Probe, Stream};
 pub use replay::{
     ContendOrder, Contended, Contender, HandOver, HandOverOrder, HandedOver, HintFound, HintMade,
@@ -155,6 +157,19 @@ pub trait Machine {
     /// As [`Machine::hand_over`]; and where code is not executed (a simulated
     /// machine).
     fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError>;
+
+    /// Finds out for how long threads that only read the clock are kept from it,
+    /// and by what.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started or placed, a CPU does not
+    /// run its thread, or code is not executed (a simulated machine). A user who
+    /// interrupts ends it without an error: see [`WatchedCpus::was_interrupted`].
+    fn watch_gaps(
+        &mut self,
+        order: &JitterOrder<'_>,
+        listener: &mut dyn GapListener,
+    ) -> Result<WatchedCpus, MachineError>;
 }
 
 /// What becomes of the command's output.

@@ -13,15 +13,15 @@ use super::{
     APPLIED_SCHEMA, Applied, BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, DIFF_SCHEMA,
     DOCTOR_SCHEMA, DiffRecord, Doctor, Entry, FLEET_DIFF_SCHEMA, FLEET_NODE_SCHEMA,
     FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FLEET_STATUS_SCHEMA, FleetDiff, FleetNode, FleetRecord,
-    FleetReport, FleetStatus, GATE_SCHEMA, GateRecord, KERNEL_SCHEMA, KernelRecord,
-    PLACEMENTS_SCHEMA, PREDICTION_SCHEMA, PROFILE_DIFF_SCHEMA, PROFILE_SCHEMA, PlacementPrediction,
-    PlacementsRecord, ProfileDiff, ProfileRecord, REPLAY_SCHEMA, REPRODUCTION_SCHEMA,
-    RULE_CHANGE_SCHEMA, RULES_SCHEMA, RecordError, ReplayRecord, Reproduction, RuleChange,
-    RulesRecord, SEARCH_SCHEMA, SPIN_ADVICE_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA,
-    SPIN_PREDICT_SCHEMA, SPIN_REPLAY_SCHEMA, SPIN_SCAN_SCHEMA, SchemaName, SearchRecord,
-    SpinAdviceRecord, SpinAttachRecord, SpinPauseRecord, SpinPredictRecord, SpinReplayRecord,
-    SpinScan, TOP_SCHEMA, TOPOLOGY_DIFF_SCHEMA, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TopRecord,
-    TopologyDiff, TopologyRecord, TraceRecord,
+    FleetReport, FleetStatus, GATE_SCHEMA, GateRecord, JITTER_SCHEMA, JitterRecord, KERNEL_SCHEMA,
+    KernelRecord, PLACEMENTS_SCHEMA, PREDICTION_SCHEMA, PROFILE_DIFF_SCHEMA, PROFILE_SCHEMA,
+    PlacementPrediction, PlacementsRecord, ProfileDiff, ProfileRecord, REPLAY_SCHEMA,
+    REPRODUCTION_SCHEMA, RULE_CHANGE_SCHEMA, RULES_SCHEMA, RecordError, ReplayRecord, Reproduction,
+    RuleChange, RulesRecord, SEARCH_SCHEMA, SPIN_ADVICE_SCHEMA, SPIN_ATTACH_SCHEMA,
+    SPIN_PAUSE_SCHEMA, SPIN_PREDICT_SCHEMA, SPIN_REPLAY_SCHEMA, SPIN_SCAN_SCHEMA, SchemaName,
+    SearchRecord, SpinAdviceRecord, SpinAttachRecord, SpinPauseRecord, SpinPredictRecord,
+    SpinReplayRecord, SpinScan, TOP_SCHEMA, TOPOLOGY_DIFF_SCHEMA, TOPOLOGY_SCHEMA, TRACE_SCHEMA,
+    TopRecord, TopologyDiff, TopologyRecord, TraceRecord,
 };
 
 /// A type that is a whole record.
@@ -134,6 +134,8 @@ kinds! {
     Gate(GateRecord) = GATE_SCHEMA, stored;
     /// Built-in workloads over threads and placements.
     Bench(Bench) = BENCH_SCHEMA, stored;
+    /// What keeps CPUs from a thread.
+    Jitter(JitterRecord) = JITTER_SCHEMA, stored;
     /// A machine.
     Topology(TopologyRecord) = TOPOLOGY_SCHEMA, stored;
     /// What differs between two machines.

@@ -31,6 +31,7 @@ mod fleet;
 mod gate;
 mod gate_history;
 mod host;
+mod jitter;
 mod kernel;
 mod kind;
 mod measured;
@@ -97,6 +98,10 @@ pub use gate::{
 };
 pub use gate_history::{GateHistory, HistoryChange, HistoryStep};
 pub use host::HostRecord;
+pub use jitter::{
+    CountedRecord, GapCause, GapPartRecord, GapRecord, IsolationRecord, JITTER_SCHEMA,
+    JitterCauseRecord, JitterCpuRecord, JitterRecord,
+};
 pub use kernel::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
 pub use kind::{AnyRecord, Kind, Record, StoredRecord, completed, read};
 pub use measured::{

@@ -199,6 +199,7 @@ fn figures(name: &str, record: &Value) -> Vec<Figure> {
         "pinwise.bench" => bench(record),
         "pinwise.topology" => measured(&record["measured"]),
         "pinwise.spin-pause" => spin_pause(record),
+        "pinwise.jitter" => jitter(record),
         "pinwise.trace" => trace(record),
         "pinwise.search" => search(record),
         "pinwise.profile" => profile(record),
@@ -300,6 +301,17 @@ fn spin_pause(record: &Value) -> Vec<Figure> {
     let cpus = list(&record["cpus"]).iter();
     let pauses = cpus.filter_map(|cpu| cpu["pause_ns"].as_f64()).collect();
     middle("PAUSE", "ns", pauses).into_iter().collect()
+}
+
+fn jitter(record: &Value) -> Vec<Figure> {
+    let of = |field: &str, factor: f64| -> Vec<f64> {
+        let cpus = list(&record["cpus"]).iter();
+        let values = cpus.filter_map(|cpu| cpu[field].as_f64());
+        values.map(|value| value * factor).collect()
+    };
+    let longest = middle("longest gap", "s", of("longest_us", 1e-6));
+    let lost = middle("time lost", "%", of("lost_share", 1e2));
+    longest.into_iter().chain(lost).collect()
 }
 
 /// The middle of several CPUs' figures, with their least and greatest.
@@ -537,6 +549,7 @@ mod tests {
                 "predictions": [{"arm": "x", "predicted": 4.0}]}),
             json!({"schema": "pinwise.profile/1", "total": {"cpu_s": 1}, "tags": ["t"]}),
             json!({"schema": "pinwise.spin-pause/1", "cpus": [{"pause_ns": 40}]}),
+            json!({"schema": "pinwise.jitter/1", "cpus": [{"longest_us": 40, "lost_share": 0.1}]}),
             json!({"schema": "pinwise.fleet-report/1", "host": "head", "complete": 7,
                 "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]}),
         ];

@@ -19,6 +19,7 @@ pub fn text(record: &AnyRecord, palette: Palette) -> String {
         AnyRecord::Comparison(record) => super::comparison(record, palette),
         AnyRecord::Gate(record) => super::gate(record, palette),
         AnyRecord::Bench(record) => bench(record, palette),
+        AnyRecord::Jitter(record) => super::jitter(record, palette),
         AnyRecord::Topology(record) => super::topology(&record.to_topology(), record, palette),
         AnyRecord::TopologyDiff(record) => super::topology_diff(record, palette),
         AnyRecord::Diff(record) => super::record_diff(record, palette),

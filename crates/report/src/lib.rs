@@ -31,6 +31,7 @@ mod fleet_status;
 mod gate;
 mod gate_history;
 mod history;
+mod jitter;
 mod kernel;
 mod markup;
 mod matrix;
@@ -75,6 +76,7 @@ pub use fleet_status::fleet_status;
 pub use gate::{gate, gate_markdown, gate_rows};
 pub use gate_history::gate_history;
 pub use history::{Line, history};
+pub use jitter::jitter;
 pub use kernel::{KernelRow, kernel, kernels};
 #[cfg(feature = "parquet")]
 pub use parquet::parquet;

@@ -18,6 +18,7 @@ mod bytes;
 mod cpu_map;
 mod event;
 pub mod import;
+pub mod jitter;
 pub mod live;
 mod merge;
 mod migrations;

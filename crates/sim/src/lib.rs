@@ -46,9 +46,9 @@ use wiring::Probing;
 use workload::SimWorkload;
 
 use pinwise_machine::{
-    Batches, ContendOrder, Contended, End, HandOverOrder, HandedOver, Listener, Machine,
-    MachineError, Output, Probe, Request, Run, SampleOrder, Sampled, TierCost, TraceOrder, Traced,
-    Usage,
+    Batches, ContendOrder, Contended, End, GapListener, HandOverOrder, HandedOver, JitterOrder,
+    Listener, Machine, MachineError, Output, Probe, Request, Run, SampleOrder, Sampled, TierCost,
+    TraceOrder, Traced, Usage, WatchedCpus,
 };
 use pinwise_sched::{Availability, Tid, Tier};
 use pinwise_topology::{CpuSet, Topology, Warning};
@@ -442,6 +442,17 @@ impl Machine for SimulatedMachine {
             reason: "a simulated machine executes no instructions, and nothing predicts it; it \
                      needs --machine local"
                 .to_owned(),
+        })
+    }
+
+    fn watch_gaps(
+        &mut self,
+        _order: &JitterOrder<'_>,
+        _listener: &mut dyn GapListener,
+    ) -> Result<WatchedCpus, MachineError> {
+        Err(MachineError::System {
+            action: "watching CPUs for jitter".to_owned(),
+            reason: "a simulated machine has no interrupts; it needs --machine local".to_owned(),
         })
     }
 }

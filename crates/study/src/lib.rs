@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod fleet;
 pub mod gate;
 mod host;
+pub mod jitter;
 pub mod live;
 pub mod noise;
 pub mod probe;

@@ -37,6 +37,49 @@ pub fn totals(text: &str) -> BTreeMap<u32, u64> {
     lines.filter_map(total).collect()
 }
 
+/// A line of `/proc/interrupts` or `/proc/softirqs`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// What stands before the colon: a number of `/proc/irq`, or letters such as
+    /// `LOC`.
+    pub label: String,
+    /// Who asked for it, or what the letters mean; empty where nothing is said.
+    pub name: String,
+    /// How often it came, by CPU.
+    pub counts: BTreeMap<usize, u64>,
+}
+
+/// The lines of `/proc/interrupts` or `/proc/softirqs`, CPU by CPU.
+#[must_use]
+pub fn lines(text: &str) -> Vec<Line> {
+    let mut rows = text.lines();
+    let cpus = rows.next().unwrap_or_default().split_whitespace();
+    let cpus: Option<Vec<usize>> = cpus
+        .map(|name| name.strip_prefix("CPU")?.parse().ok())
+        .collect();
+    let cpus = cpus.unwrap_or_default();
+    let line = |row: &str| {
+        let (label, rest) = row.split_once(':')?;
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let counts = words.iter().map_while(|word| word.parse::<u64>().ok());
+        let counts: BTreeMap<usize, u64> = cpus.iter().copied().zip(counts).collect();
+        let label = label.trim().to_owned();
+        // A chip and its line stand between the counts and who asked; what has
+        // letters is explained by a sentence.
+        let rest = words.get(counts.len()..).unwrap_or_default();
+        let name = match label.parse::<u32>() {
+            Ok(_) => (*rest.last().unwrap_or(&"")).to_owned(),
+            Err(_) => rest.join(" "),
+        };
+        (counts.len() == cpus.len()).then_some(Line {
+            label,
+            name,
+            counts,
+        })
+    };
+    rows.filter_map(line).collect()
+}
+
 impl Device {
     /// The CPUs that take its interrupts: of those that were raised, where that is
     /// known, since most cards have some that never are.
@@ -68,6 +111,27 @@ mod tests {
             [(36, 1_232_888), (37, 0)]
         );
         assert!(super::totals("").is_empty());
+    }
+
+    #[test]
+    fn lines_have_counts_by_cpu_and_names() {
+        let text = "            CPU0       CPU3\n 36:          5    1232883 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n 37:          0          0 PCI-MSIX-0000:00:03.0   0-edge\nLOC:          7          8   Local timer interrupts\nERR:          0\n";
+        let read = |line: &Line| {
+            let counts = line.counts.iter().map(|(cpu, n)| format!("{cpu}:{n}"));
+            let counts: Vec<String> = counts.collect();
+            format!("{} {} {}", line.label, line.name, counts.join(" "))
+        };
+        let lines = lines(text);
+        assert_eq!(
+            lines.iter().map(read).collect::<Vec<_>>(),
+            [
+                "36 virtio1-req.0 0:5 3:1232883",
+                "37 0-edge 0:0 3:0",
+                "LOC Local timer interrupts 0:7 3:8",
+            ]
+        );
+        assert!(super::lines("").is_empty());
+        assert!(super::lines("nothing\n1: 2 3 4\n")[0].counts.is_empty());
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::invariants::check_topology;
-use pinwise_machine::linux::{capture_folder, read_host_facts};
-use pinwise_topology::Topology;
+use pinwise_machine::linux::{capture_folder, read_host_facts, read_isolation};
+use pinwise_topology::{Topology, interrupts};
 
 /// More files or deeper folders only make a run slower.
 const MOST_FILES: usize = 24;
@@ -23,9 +23,12 @@ pub(crate) fn run(text: &[u8]) {
         if let Some((path, content)) = line.split_once('\t')
             && let Some(path) = inside(folder.path(), path)
         {
-            put(&path, &content.replace("\\n", "\n"));
+            let content = content.replace("\\n", "\n");
+            let _ = interrupts::lines(&content);
+            put(&path, &content);
         }
     }
+    let _ = read_isolation(folder.path());
     let facts = read_host_facts(folder.path());
     assert!(facts.load_average.is_none_or(|load| !load.is_infinite()));
     if let Ok(capture) = capture_folder(folder.path()) {

@@ -3,6 +3,7 @@
 //! records without.
 
 use pinwise_sched::TracepointFormat;
+use pinwise_sched::jitter::Points;
 use pinwise_sched::perf::{Layout, Record, Records, sampled};
 
 /// Reads any bytes.
@@ -11,8 +12,16 @@ pub(crate) fn run(bytes: &[u8]) {
         return;
     };
     if kind == b'f' {
-        if let Err(error) = TracepointFormat::parse(&String::from_utf8_lossy(rest)) {
-            assert!(!error.to_string().is_empty());
+        match TracepointFormat::parse(&String::from_utf8_lossy(rest)) {
+            Err(error) => assert!(!error.to_string().is_empty()),
+            Ok(format) => {
+                let mut points = Points::default();
+                for system in ["sched", "irq", "irq_vectors", "nmi"] {
+                    let _ = points.add(system, &format);
+                }
+                // Any bytes are a record.
+                let _ = points.read(rest);
+            }
         }
         return;
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{EffortArgs, ResultArgs};
+use super::{EffortArgs, JitterArgs, ResultArgs};
 use crate::cli::values::{parse_count, parse_duration, parse_number_or_bytes};
 
 /// `pinwise bench kernel`
@@ -115,6 +115,8 @@ pub struct BenchArgs {
 pub enum BenchAction {
     /// Run a built-in workload once
     Kernel(KernelArgs),
+    /// Measure what takes CPUs from a thread, and by what
+    Jitter(JitterArgs),
     /// List real programs as ready workloads for compare --recipe
     Recipes(RecipesArgs),
 }

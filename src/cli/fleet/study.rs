@@ -109,7 +109,7 @@ fn makes_a_record(command: &Command) -> anyhow::Result<()> {
         Command::Compare(_) | Command::Trace(_) | Command::Profile(_) => return Ok(()),
         Command::Search(args) if args.action.is_none() => return Ok(()),
         Command::Bench(args) => match &args.action {
-            None => return Ok(()),
+            None | Some(BenchAction::Jitter(_)) => return Ok(()),
             Some(BenchAction::Kernel(_)) => {
                 bail!("run: bench kernel makes no record; bench NAME measures a kernel")
             }

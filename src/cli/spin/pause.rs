@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use crate::cli::args::{Global, SpinPauseArgs};
 use crate::cli::ending::keep_and_show;
 use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
+use crate::cli::values::allowed_cpus;
 use crate::cli::{Exit, open_machine, open_store};
 use pinwise_machine::linux::random_seed;
 use pinwise_record::SpinPauseRecord;
 use pinwise_spin::prediction::Limits;
 use pinwise_study::spin::pause::{self as measuring, PausePlan};
-use pinwise_topology::{CpuSet, Topology};
 
 /// Levels last for seconds; this sees some of that.
 const TIME: Duration = Duration::from_secs(2);
@@ -26,7 +26,7 @@ pub(super) fn pause(
 ) -> anyhow::Result<Exit> {
     let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
     let (topology, _) = machine.topology()?;
-    let cpus = asked(args.cpus.as_deref(), &topology)?;
+    let cpus = allowed_cpus(args.cpus.as_deref(), &topology)?;
     let many = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     let usual = TIME.saturating_add(TIME_PER_CPU.saturating_mul(many));
     let plan = PausePlan {
@@ -60,23 +60,4 @@ pub(super) fn pause(
 /// Prints a measurement, new or stored.
 pub(in crate::cli) fn show(record: &SpinPauseRecord, terminal: &Terminal) -> anyhow::Result<()> {
     terminal.show(record, pinwise_report::spin_pause)
-}
-
-/// The CPUs of `--cpus`, all of which must be allowed ones.
-fn asked(list: Option<&str>, topology: &Topology) -> anyhow::Result<CpuSet> {
-    let Some(list) = list else {
-        return Ok(topology.allowed.clone());
-    };
-    let cpus = CpuSet::parse_list(list).with_context(|| format!("--cpus '{list}'"))?;
-    if cpus.is_empty() {
-        bail!("--cpus '{list}': no CPU at all");
-    }
-    if !cpus.is_subset(&topology.allowed) {
-        let others = cpus.difference(&topology.allowed);
-        bail!(
-            "--cpus '{list}': {others} may not be used here; allowed are {}",
-            topology.allowed
-        );
-    }
-    Ok(cpus)
 }

@@ -2,12 +2,13 @@
 
 use super::{Stage, WIDTH};
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "compare",
     "search",
     "search predict",
     "bench",
     "bench kernel",
+    "bench jitter",
     "topology",
     "doctor",
     "run",

@@ -15,6 +15,7 @@ mod fleet;
 mod gates;
 mod harness;
 mod history;
+mod jitter;
 mod kernels;
 mod kill;
 mod memory;
@@ -56,7 +57,7 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 29] = [
+const BENCHMARKS: [(&str, Benchmark); 30] = [
     ("method", method::run),
     ("aa", aa::run),
     ("gates", gates::run),
@@ -76,6 +77,7 @@ const BENCHMARKS: [(&str, Benchmark); 29] = [
     ("figures", figures::run),
     ("pages", pages::run),
     ("sampling", sampling::run),
+    ("jitter", jitter::run),
     ("spin_replay", spin_replay::run),
     ("binding", binding::run),
     ("rules", rules::run),

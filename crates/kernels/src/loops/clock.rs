@@ -82,6 +82,23 @@ impl Clock {
         ticks as f64 * self.ns_per_tick
     }
 
+    /// When a reading of a moment ago was taken, ns of `CLOCK_MONOTONIC`.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a moment ago is positive and far below 2^63 ns"
+    )]
+    pub fn system_ns_at(&self, ticks: u64) -> u64 {
+        match self.source {
+            Source::System => ticks,
+            Source::Counter => {
+                let (now_ns, now) = both();
+                now_ns.saturating_sub(self.ns(now.wrapping_sub(ticks)) as u64)
+            }
+        }
+    }
+
     /// Nanoseconds as ticks, rounded down.
     #[must_use]
     #[expect(

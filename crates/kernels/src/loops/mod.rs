@@ -6,6 +6,7 @@
 
 pub mod chase;
 pub mod clock;
+pub mod gaps;
 mod hint;
 pub mod laps;
 pub mod line;

@@ -13,6 +13,8 @@ mod guardian;
 mod host;
 mod hypervisor;
 mod interrupts;
+mod isolation;
+mod jitter;
 mod ledger;
 pub mod live;
 mod output;
@@ -49,6 +51,7 @@ pub use bind::follow::{BoundPlace, execute_bound};
 pub use capture::{CaptureReadError, capture_folder, capture_host, name_models};
 pub use host::{HostFacts, read_host_facts};
 pub use interrupts::read_interrupts;
+pub use isolation::read_isolation;
 pub use ledger::{
     Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,
     LedgerOptions, Leftover, LeftoverState, RulesJournal, RulesJournalError, UndoOutcome,
@@ -81,9 +84,9 @@ use supervise::Alone;
 use usage::{Meter, OwnPeak, Throttle};
 
 use super::{
-    Batches, Binding, ContendOrder, Contended, End, HandOverOrder, HandedOver, Listener, Machine,
-    MachineError, Output, Probe, Request, Run, SampleOrder, Sampled, TierCost, TraceOrder, Traced,
-    Usage,
+    Batches, Binding, ContendOrder, Contended, End, GapListener, HandOverOrder, HandedOver,
+    JitterOrder, Listener, Machine, MachineError, Output, Probe, Request, Run, SampleOrder,
+    Sampled, TierCost, TraceOrder, Traced, Usage, WatchedCpus,
 };
 use pinwise_placement::MemoryBinding;
 use pinwise_sched::{Availability, Tier};
@@ -386,6 +389,14 @@ impl Machine for LinuxMachine {
 
     fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
         replay::contend(order, &mut || self.take_pending_interrupt())
+    }
+
+    fn watch_gaps(
+        &mut self,
+        order: &JitterOrder<'_>,
+        listener: &mut dyn GapListener,
+    ) -> Result<WatchedCpus, MachineError> {
+        self.watch_order(order, listener)
     }
 }
 

@@ -10,7 +10,7 @@ mod chain;
 mod contention;
 mod counted;
 mod course;
-mod lock;
+pub(super) mod lock;
 mod meeting;
 mod memory;
 mod pool;

@@ -112,6 +112,12 @@ pub(super) fn architecture() -> Option<String> {
     machine.to_str().ok().map(str::to_owned)
 }
 
+/// The number of the calling thread.
+pub(super) fn own_thread() -> libc::pid_t {
+    // SAFETY: the call has no preconditions.
+    unsafe { libc::gettid() }
+}
+
 /// Effective user id 0?
 pub(super) fn is_root() -> bool {
     // SAFETY: the call has no preconditions.

@@ -3,6 +3,7 @@
 //! `/proc/stat` counts in ticks, usually 10 ms, and takes long to print on
 //! large machines: it is read at most every [`LEAST_INTERVAL`].
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,22 @@ pub(super) fn parse_stat(text: &str, at: Duration, ticks_per_second: u64) -> Usa
         }
     }
     usage
+}
+
+/// What the hypervisor gave to others so far, by CPU, of the `cpu` lines of
+/// `/proc/stat`.
+pub(super) fn parse_steal(text: &str, ticks_per_second: u64) -> BTreeMap<usize, Duration> {
+    let steal = |line: &str| {
+        let mut fields = line.strip_prefix("cpu")?.split_ascii_whitespace();
+        let cpu = fields.next()?.parse().ok()?;
+        let ticks: u64 = fields.nth(7)?.parse().ok()?;
+        Some((
+            cpu,
+            Duration::from_secs_f64(ticks as f64 / ticks_per_second as f64),
+        ))
+    };
+    // The first line is that of all CPUs.
+    text.lines().skip(1).map_while(steal).collect()
 }
 
 /// Busy time of all CPUs that was added since `before`.

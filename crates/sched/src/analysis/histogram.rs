@@ -6,15 +6,15 @@ const PER_DOUBLING: u64 = 1 << BITS;
 const BITS: u32 = 5;
 const CLASSES: usize = (64 - BITS as usize + 1) << BITS;
 
-#[derive(Debug)]
-pub(super) struct Histogram {
+#[derive(Debug, Default)]
+pub(crate) struct Histogram {
     counts: Vec<u64>,
     total: u64,
     longest: u64,
 }
 
 impl Histogram {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             counts: Vec::new(),
             total: 0,
@@ -22,7 +22,7 @@ impl Histogram {
         }
     }
 
-    pub(super) fn add(&mut self, value: u64) {
+    pub(crate) fn add(&mut self, value: u64) {
         if self.counts.is_empty() {
             self.counts.resize(CLASSES, 0);
         }
@@ -31,17 +31,17 @@ impl Histogram {
         self.longest = self.longest.max(value);
     }
 
-    pub(super) const fn total(&self) -> u64 {
+    pub(crate) const fn total(&self) -> u64 {
         self.total
     }
 
-    pub(super) const fn longest(&self) -> u64 {
+    pub(crate) const fn longest(&self) -> u64 {
         self.longest
     }
 
     /// The smallest class that so large a share of the values does not exceed,
     /// by its middle.
-    pub(super) fn quantile(&self, share: f64) -> Option<u64> {
+    pub(crate) fn quantile(&self, share: f64) -> Option<u64> {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

@@ -5,7 +5,7 @@
 //! event of a CPU, after a loss) is nobody's time.
 
 mod closing;
-mod histogram;
+pub(crate) mod histogram;
 mod lives;
 mod longest;
 mod polling;

@@ -13,8 +13,9 @@ use super::reading::{Source, received};
 use super::service::{Returned, Service, Wish};
 use crate::linux::{LinuxMachine, sys};
 use crate::{
-    Batches, ContendOrder, Contended, End, HandOverOrder, HandedOver, Listener, Machine,
-    MachineError, Probe, Request, Run, SampleOrder, Sampled, TierCost, TraceOrder, Traced, Usage,
+    Batches, ContendOrder, Contended, End, GapListener, HandOverOrder, HandedOver, JitterOrder,
+    Listener, Machine, MachineError, Probe, Request, Run, SampleOrder, Sampled, TierCost,
+    TraceOrder, Traced, Usage, WatchedCpus,
 };
 use pinwise_sched::{Availability, Tier};
 use pinwise_stats::describe::quantile;
@@ -437,5 +438,13 @@ impl Machine for LiveMachine {
 
     fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
         self.host.contend(order)
+    }
+
+    fn watch_gaps(
+        &mut self,
+        order: &JitterOrder<'_>,
+        listener: &mut dyn GapListener,
+    ) -> Result<WatchedCpus, MachineError> {
+        self.host.watch_gaps(order, listener)
     }
 }

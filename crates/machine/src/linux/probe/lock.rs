@@ -20,14 +20,16 @@ const RETRY: Duration = Duration::from_millis(20);
 
 /// Held while this process probes. `None`: such sockets are not allowed here.
 #[derive(Debug)]
-pub(super) struct Lock(#[expect(dead_code, reason = "held, not used")] Option<UnixListener>);
+pub(in crate::linux) struct Lock(
+    #[expect(dead_code, reason = "held, not used")] Option<UnixListener>,
+);
 
 impl Lock {
     /// Waits until nobody else probes.
     ///
     /// # Errors
     /// [`MachineError`] where somebody goes on for longer than 30 s.
-    pub(super) fn take() -> Result<Self, MachineError> {
+    pub(in crate::linux) fn take() -> Result<Self, MachineError> {
         Self::take_named(NAME, PATIENCE)
     }
 

@@ -11,7 +11,7 @@ use pinwise_sched::perf::sampled;
 
 /// What an event records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Recorded {
+pub(in crate::linux) enum Recorded {
     /// Nothing: it only holds a buffer for others.
     Nothing,
     /// Switches and the lives of threads.
@@ -26,27 +26,27 @@ pub(super) enum Recorded {
 }
 
 /// What events of switches write into their records.
-pub(super) const SWITCH_FIELDS: u64 = sampled::TID | sampled::TIME;
+pub(in crate::linux) const SWITCH_FIELDS: u64 = sampled::TID | sampled::TIME;
 /// What tracepoints write into their records.
-pub(super) const POINT_FIELDS: u64 = sampled::TIME | sampled::RAW;
+pub(in crate::linux) const POINT_FIELDS: u64 = sampled::TIME | sampled::RAW;
 
 /// An event to be opened on one CPU.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
-    pub(super) recorded: Recorded,
+pub(in crate::linux) struct Wish {
+    pub(in crate::linux) recorded: Recorded,
     /// Of which thread: −1 all, 0 this one.
-    pub(super) thread: Tid,
-    pub(super) cpu: usize,
+    pub(in crate::linux) thread: Tid,
+    pub(in crate::linux) cpu: usize,
     /// Threads that it starts have the event, too.
-    pub(super) is_inherited: bool,
+    pub(in crate::linux) is_inherited: bool,
     /// It begins when the thread starts a program.
-    pub(super) on_exec: bool,
+    pub(in crate::linux) on_exec: bool,
     /// The kernel notifies when this many bytes have been written.
-    pub(super) watermark_bytes: usize,
+    pub(in crate::linux) watermark_bytes: usize,
 }
 
 /// Opens an event, switched off.
-pub(super) fn open(wish: &Wish) -> io::Result<OwnedFd> {
+pub(in crate::linux) fn open(wish: &Wish) -> io::Result<OwnedFd> {
     let cpu = libc::c_int::try_from(wish.cpu).unwrap_or(libc::c_int::MAX);
     sys::perf_event(&attributes(wish), wish.thread, cpu)
 }

@@ -10,7 +10,7 @@ mod beside;
 mod bpf;
 mod cost;
 mod drive;
-mod events;
+pub(super) mod events;
 mod exits;
 mod figures;
 mod lane;
@@ -19,7 +19,7 @@ mod perf;
 pub(super) mod permission;
 mod polling;
 pub(super) mod threads;
-mod tracefs;
+pub(super) mod tracefs;
 
 use std::os::fd::RawFd;
 use std::time::Duration;

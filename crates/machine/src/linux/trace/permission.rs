@@ -50,7 +50,7 @@ pub(in crate::linux) fn refusal(attempt: Attempt, error: &io::Error) -> Refusal 
 
 /// Threads are named by numbers that hold only in the system's first space of
 /// process ids: in another one threads outside of it look like idling.
-pub(super) fn first_of_pids() -> Result<(), Refusal> {
+pub(in crate::linux) fn first_of_pids() -> Result<(), Refusal> {
     // PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h).
     const FIRST: u64 = 0xEFFF_FFFC;
     let own = Path::new("/proc/self/ns/pid").metadata();
@@ -89,9 +89,9 @@ pub(super) fn as_root(command: &str) -> String {
     format!("{prefix}{command}")
 }
 
-/// Starting pinwise with all rights.
-pub(super) fn run_as_root() -> String {
-    format!("sudo {} trace …", own_program())
+/// Starting a command of pinwise with all rights.
+pub(super) fn run_as_root(command: &str) -> String {
+    format!("sudo {} {command}", own_program())
 }
 
 fn explain(attempt: Attempt, error: &io::Error, setting: &Setting) -> Refusal {

@@ -1,10 +1,11 @@
-//! The scheduler's tracepoints as tracefs describes them.
+//! Tracepoints as tracefs describes them.
 //!
 //! It mounts nothing: where tracefs is missing, it says how to get it.
 
 use std::io::{self, Read};
 use std::path::Path;
 
+use super::super::capture;
 use super::permission;
 use pinwise_sched::{FormatError, Refusal, TracepointFormat};
 
@@ -23,16 +24,8 @@ pub(super) struct Tracepoints {
 
 /// Reads the formats, or says what stands in the way.
 pub(super) fn read_tracepoints() -> Result<Tracepoints, Refusal> {
-    let folder = PLACES
-        .iter()
-        .map(Path::new)
-        .find(|place| !is_absent(&place.join("events/sched/sched_switch/format")))
-        .ok_or_else(not_mounted)?;
-    let read = |name: &str| -> Result<TracepointFormat, Refusal> {
-        let path = folder.join("events/sched").join(name).join("format");
-        let text = read_text(&path).map_err(|error| unreadable(&path, &error))?;
-        TracepointFormat::parse(&text).map_err(|error| unusable(&error))
-    };
+    let folder = Folder::find()?;
+    let read = |name: &str| folder.format("sched", name, "trace …");
     Ok(Tracepoints {
         switch: read("sched_switch")?,
         wakeup: read("sched_wakeup")?,
@@ -40,8 +33,41 @@ pub(super) fn read_tracepoints() -> Result<Tracepoints, Refusal> {
     })
 }
 
+/// Where tracefs is mounted.
+#[derive(Debug)]
+pub(in crate::linux) struct Folder(&'static Path);
+
+impl Folder {
+    /// Finds it, or says what stands in the way.
+    pub(in crate::linux) fn find() -> Result<Self, Refusal> {
+        PLACES
+            .iter()
+            .map(Path::new)
+            .find(|place| !is_absent(&place.join("events/sched/sched_switch/format")))
+            .map(Self)
+            .ok_or_else(not_mounted)
+    }
+
+    /// The description of a tracepoint; `command`: what of pinwise asks for it.
+    pub(in crate::linux) fn format(
+        &self,
+        system: &str,
+        name: &str,
+        command: &str,
+    ) -> Result<TracepointFormat, Refusal> {
+        let path = self.0.join("events").join(system).join(name).join("format");
+        let text = read_text(&path).map_err(|error| unreadable(&path, &error, command))?;
+        TracepointFormat::parse(&text).map_err(|error| unusable(&error))
+    }
+
+    /// Tracepoints of a system; empty where there is none of that name.
+    pub(in crate::linux) fn names(&self, system: &str) -> Vec<String> {
+        capture::names(&self.0.join("events").join(system))
+    }
+}
+
 /// A tracepoint that is described in a way that is not understood.
-pub(super) fn unusable(error: &FormatError) -> Refusal {
+pub(in crate::linux) fn unusable(error: &FormatError) -> Refusal {
     Refusal {
         reason: format!("this kernel's scheduler tracepoints are not understood: a format {error}"),
         remedy: None,
@@ -70,7 +96,7 @@ fn not_mounted() -> Refusal {
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Refusal {
+fn unreadable(path: &Path, error: &io::Error, command: &str) -> Refusal {
     let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
     Refusal {
         reason: format!(
@@ -78,7 +104,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Refusal {
             path.display(),
             permission::words(error)
         ),
-        remedy: is_denied.then(permission::run_as_root),
+        remedy: is_denied.then(|| permission::run_as_root(command)),
     }
 }
 

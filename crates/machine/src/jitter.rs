@@ -1,0 +1,95 @@
+//! The seam for jitter: threads that only read the clock, how long they were kept
+//! from it, and by what.
+
+use std::time::Duration;
+
+use pinwise_sched::Refusal;
+use pinwise_sched::jitter::ExplainedGap;
+use pinwise_topology::CpuSet;
+
+/// CPUs to be watched.
+#[derive(Debug, Clone, Copy)]
+pub struct JitterOrder<'a> {
+    /// Which, all at the same time.
+    pub cpus: &'a CpuSet,
+    /// For how long.
+    pub time: Duration,
+    /// What is longer than this between two readings of the clock is a gap.
+    pub threshold: Duration,
+}
+
+/// Who listens to gaps as they are found.
+pub trait GapListener {
+    /// Gaps of a CPU, in order.
+    fn take(&mut self, cpu: usize, gaps: &[ExplainedGap]);
+}
+
+/// How watching went.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WatchedCpus {
+    /// Each CPU, in order.
+    pub cpus: Vec<WatchedCpu>,
+    /// When the first thread began, ns of the gaps' clock.
+    pub from_ns: u64,
+    /// Why the kernel does not report what took the time; `None`: it does.
+    pub unreported: Option<Refusal>,
+    /// The user wanted it to end before its time.
+    pub was_interrupted: bool,
+    /// What else should be known of it, as full sentences.
+    pub notes: Vec<String>,
+}
+
+/// A CPU that was watched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WatchedCpu {
+    /// Which.
+    pub cpu: usize,
+    /// From its first reading of the clock to its last.
+    pub time: Duration,
+    /// Readings of the clock.
+    pub readings: u64,
+    /// What the way into the kernel and out of it usually takes; `None` where the
+    /// kernel reported too little.
+    pub entry: Option<Duration>,
+    /// Gaps of which nothing is known but that they were.
+    pub unwritten: u64,
+    /// How long the thread was queued behind others; `None` where unknown.
+    pub queued: Option<Duration>,
+    /// What the hypervisor gave to others, in steps of a tick; `None` where
+    /// unknown.
+    pub steal: Option<Duration>,
+    /// Interrupts that the system counted meanwhile.
+    pub interrupts: Vec<Counted>,
+    /// Softirqs that it counted.
+    pub softirqs: Vec<Counted>,
+}
+
+/// Something that the system counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// A number of `/proc/irq`, or letters such as `LOC`.
+    pub label: String,
+    /// What it is.
+    pub name: String,
+    /// How often it came.
+    pub count: u64,
+}
+
+/// How a system is set to keep CPUs free of interrupts and of other threads;
+/// `None` and empty where it says nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Isolation {
+    /// CPUs on which the scheduler balances nothing (`isolcpus`).
+    pub isolated: CpuSet,
+    /// CPUs without a tick while they run one thread (`nohz_full`).
+    pub nohz_full: CpuSet,
+    /// CPUs whose RCU callbacks other CPUs run (`rcu_nocbs`).
+    pub rcu_nocbs: CpuSet,
+    /// Are interrupts that the kernel places itself kept off isolated CPUs?
+    pub has_managed_irq: bool,
+    /// CPUs that interrupts may use unless something else is set
+    /// (`irqaffinity`).
+    pub irq_default: Option<CpuSet>,
+    /// CPUs that may take each interrupt, by its number.
+    pub irq_cpus: Vec<(u32, CpuSet)>,
+}

@@ -1,0 +1,88 @@
+//! How the kernel was set to keep CPUs free of interrupts and other threads.
+//!
+//! Reads only; the folder to read from is a parameter.
+
+use std::path::Path;
+
+use super::capture::{names, read_file};
+use crate::jitter::Isolation;
+use pinwise_topology::CpuSet;
+
+/// Reads the settings below `root` (`/` for this host).
+#[must_use]
+pub fn read_isolation(root: &Path) -> Isolation {
+    let text = |path: &str| {
+        let bytes = read_file(&root.join(path))?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    };
+    let list = |path: &str| CpuSet::parse_list(&text(path)?).ok();
+    let cpu = "sys/devices/system/cpu";
+    let command_line = text("proc/cmdline").unwrap_or_default();
+    let option = |name: &str| {
+        let mut words = command_line.split_ascii_whitespace();
+        words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    };
+    let nohz_full = option("nohz_full").and_then(|list| CpuSet::parse_list(list).ok());
+    let nohz_full = list(&format!("{cpu}/nohz_full")).or(nohz_full);
+    let rcu_nocbs = match option("rcu_nocbs") {
+        Some("all") => list(&format!("{cpu}/possible")),
+        Some(cpus) => CpuSet::parse_list(cpus).ok(),
+        // CPUs of nohz_full have it without being named.
+        None => None,
+    };
+    let nohz_full = nohz_full.unwrap_or_default();
+    let irq = "proc/irq";
+    let numbers = names(&root.join(irq));
+    let numbers = numbers.iter().filter_map(|name| name.parse::<u32>().ok());
+    let irq_cpus = numbers.filter_map(|number| {
+        let cpus = list(&format!("{irq}/{number}/smp_affinity_list"))?;
+        Some((number, cpus))
+    });
+    let mask = text(&format!("{irq}/default_smp_affinity"));
+    Isolation {
+        isolated: list(&format!("{cpu}/isolated")).unwrap_or_default(),
+        rcu_nocbs: rcu_nocbs.unwrap_or_default().union(&nohz_full),
+        nohz_full,
+        has_managed_irq: option("isolcpus")
+            .is_some_and(|words| words.split(',').any(|word| word == "managed_irq")),
+        irq_default: mask.and_then(|mask| CpuSet::parse_mask(&mask).ok()),
+        irq_cpus: irq_cpus.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_from_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |path: &str, content: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        };
+        put("sys/devices/system/cpu/isolated", "2-3\n");
+        put("sys/devices/system/cpu/nohz_full", "3\n");
+        put("proc/irq/default_smp_affinity", "3\n");
+        put("proc/irq/38/smp_affinity_list", "0-3\n");
+        put(
+            "proc/cmdline",
+            "root=/dev/vda isolcpus=managed_irq,domain,2-3 nohz_full=3 rcu_nocbs=2\n",
+        );
+        let list = |text: &str| CpuSet::parse_list(text).unwrap();
+        assert_eq!(
+            read_isolation(folder.path()),
+            Isolation {
+                isolated: list("2-3"),
+                nohz_full: list("3"),
+                rcu_nocbs: list("2-3"),
+                has_managed_irq: true,
+                irq_default: Some(list("0-1")),
+                irq_cpus: vec![(38, list("0-3"))],
+            }
+        );
+        let nothing = tempfile::tempdir().unwrap();
+        assert_eq!(read_isolation(nothing.path()), Isolation::default());
+    }
+}

@@ -1,0 +1,93 @@
+//! What the system counts of interrupts, softirqs and stolen time, CPU by CPU.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use super::super::sys;
+use super::super::usage::{self, Watched};
+use crate::jitter::Counted;
+use pinwise_topology::interrupts::{self, Line};
+
+/// One look at all counters.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    interrupts: Vec<Line>,
+    softirqs: Vec<Line>,
+    steal: BTreeMap<usize, Duration>,
+}
+
+impl Counts {
+    pub(super) fn read() -> Self {
+        let text = |path: &str| {
+            let mut file = Watched::open(Path::new(path))?;
+            file.read().map(str::to_owned)
+        };
+        let lines = |path: &str| text(path).map(|text| interrupts::lines(&text));
+        let stat = text("/proc/stat").unwrap_or_default();
+        Self {
+            interrupts: lines("/proc/interrupts").unwrap_or_default(),
+            softirqs: lines("/proc/softirqs").unwrap_or_default(),
+            steal: usage::parse_steal(&stat, sys::ticks_per_second()),
+        }
+    }
+
+    /// Interrupts of a CPU since an earlier look.
+    pub(super) fn interrupts_since(&self, before: &Self, cpu: usize) -> Vec<Counted> {
+        since(&self.interrupts, &before.interrupts, cpu)
+    }
+
+    /// Softirqs of a CPU since an earlier look.
+    pub(super) fn softirqs_since(&self, before: &Self, cpu: usize) -> Vec<Counted> {
+        since(&self.softirqs, &before.softirqs, cpu)
+    }
+
+    /// Stolen time of a CPU since an earlier look.
+    pub(super) fn steal_since(&self, before: &Self, cpu: usize) -> Option<Duration> {
+        let now = self.steal.get(&cpu)?;
+        Some(now.saturating_sub(*before.steal.get(&cpu)?))
+    }
+}
+
+fn since(now: &[Line], before: &[Line], cpu: usize) -> Vec<Counted> {
+    let earlier: BTreeMap<&str, &Line> = before
+        .iter()
+        .map(|line| (line.label.as_str(), line))
+        .collect();
+    let count = |line: &Line| line.counts.get(&cpu).copied();
+    let counted = now.iter().filter_map(|line| {
+        let was = earlier
+            .get(line.label.as_str())
+            .and_then(|line| count(line));
+        let count = count(line)?.saturating_sub(was.unwrap_or(0));
+        (count > 0).then(|| Counted {
+            label: line.label.clone(),
+            name: line.name.clone(),
+            count,
+        })
+    });
+    counted.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_meanwhile_is_counted() {
+        let look = |text: &str| interrupts::lines(text);
+        let before = look("  CPU0 CPU1\n 36: 5 7 msi 1-edge disk\nLOC: 9 9 Timer\n");
+        let now = look(
+            "  CPU0 CPU1\n 36: 5 9 msi 1-edge disk\nLOC: 10 9 Timer\n 37: 0 3 msi 2-edge card\n",
+        );
+        let read = |cpu: usize| -> Vec<String> {
+            let counted = since(&now, &before, cpu).into_iter();
+            counted
+                .map(|c| format!("{} {} {}", c.label, c.name, c.count))
+                .collect()
+        };
+        assert_eq!(read(0), ["LOC Timer 1"]);
+        assert_eq!(read(1), ["36 disk 2", "37 card 3"]);
+        assert_eq!(read(7), [""; 0]);
+    }
+}

@@ -1,0 +1,164 @@
+//! Tracepoints of interrupts and switches on the CPUs that are watched, through
+//! perf's buffers: nothing of the system's own tracing is set.
+
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
+
+use super::super::ring::{self, Ring};
+use super::super::sys;
+use super::super::trace::events::{self, POINT_FIELDS, Recorded, Wish};
+use super::super::trace::permission::{self, Attempt};
+use super::super::trace::tracefs::{self, Folder};
+use pinwise_sched::jitter::{Points, Step, StepKind};
+use pinwise_sched::perf::{Layout, Record, Records};
+use pinwise_sched::{Refusal, TracepointFormat};
+use pinwise_topology::CpuSet;
+
+/// Buffer of a CPU, bytes: some 20,000 records.
+const WANTED_BYTES: usize = 2 << 20;
+const FEWEST_BYTES: usize = 64 << 10;
+/// All buffers together.
+const MOST_BYTES: usize = 512 << 20;
+/// Those that a cause rests on; the first one holds the buffer.
+const NEEDED: [(&str, &str); 5] = [
+    ("sched", "sched_switch"),
+    ("irq", "irq_handler_entry"),
+    ("irq", "irq_handler_exit"),
+    ("irq", "softirq_entry"),
+    ("irq", "softirq_exit"),
+];
+/// Folders of which all are wanted that there are: they depend on the
+/// architecture.
+const FOLDERS: [&str; 3] = ["irq_vectors", "ipi", "nmi"];
+
+/// The buffers of the CPUs that are watched.
+#[derive(Debug)]
+pub(super) struct Source {
+    points: Points,
+    rings: Vec<Ring>,
+    /// Events that write into the buffers.
+    guests: Vec<OwnedFd>,
+    bytes: Vec<u8>,
+}
+
+impl Source {
+    /// Opens the tracepoints, switched off.
+    pub(super) fn open(cpus: &CpuSet) -> Result<Self, Refusal> {
+        permission::first_of_pids()?;
+        let (points, ids) = read_points()?;
+        let needed = cpus.len() * ids.len();
+        let most = sys::raise_descriptor_limit();
+        if needed + 64 > most {
+            return Err(Refusal {
+                reason: format!("{needed} descriptors are needed and {most} are permitted"),
+                remedy: Some(format!("ulimit -n {}", needed.next_power_of_two())),
+            });
+        }
+        let mut source = Self {
+            points,
+            rings: Vec::new(),
+            guests: Vec::new(),
+            bytes: Vec::new(),
+        };
+        let mut bytes = WANTED_BYTES.min(MOST_BYTES / cpus.len().max(1));
+        for cpu in cpus.iter() {
+            source
+                .open_on(cpu, &ids, &mut bytes)
+                .map_err(|error| permission::refusal(Attempt::Points, &error))?;
+        }
+        Ok(source)
+    }
+
+    fn open_on(&mut self, cpu: usize, ids: &[u64], bytes: &mut usize) -> io::Result<()> {
+        let wish = |id, watermark_bytes| Wish {
+            recorded: Recorded::Tracepoint {
+                id,
+                with_lives: false,
+            },
+            thread: -1,
+            cpu,
+            is_inherited: false,
+            on_exec: false,
+            watermark_bytes,
+        };
+        let ring = loop {
+            let holder = events::open(&wish(ids[0], *bytes / 2))?;
+            match Ring::new(holder, *bytes) {
+                Ok(ring) => break ring,
+                Err(error) if *bytes > FEWEST_BYTES && ring::is_for_memory(&error) => *bytes /= 2,
+                Err(error) => return Err(error),
+            }
+        };
+        for &id in &ids[1..] {
+            match events::open(&wish(id, 0)) {
+                Ok(guest) => {
+                    ring.admit(&guest)?;
+                    self.guests.push(guest);
+                }
+                // The end of irq_work, which perf's own records would cause.
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.rings.push(ring);
+        Ok(())
+    }
+
+    pub(super) fn switch(&self, on: bool) {
+        for event in self.rings.iter().map(Ring::event).chain(&self.guests) {
+            ring::switch(event, on);
+        }
+    }
+
+    /// Readable where a buffer is half full.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.rings.iter().map(Ring::descriptor)
+    }
+
+    /// Takes what the kernel has written; `take` gets the CPU's place in the order
+    /// of those that are watched.
+    pub(super) fn drain(&mut self, mut take: impl FnMut(usize, Step)) {
+        for (index, ring) in self.rings.iter_mut().enumerate() {
+            ring.read(&mut self.bytes);
+            for (time_ns, (_, record)) in Records::new(&self.bytes, Layout::of(POINT_FIELDS)) {
+                let what = match record {
+                    Record::Sample { raw } => self.points.read(raw),
+                    Record::Lost { .. } | Record::Throttle | Record::Damaged => {
+                        Some(StepKind::Lost)
+                    }
+                    _ => None,
+                };
+                if let Some(what) = what {
+                    take(index, Step { time_ns, what });
+                }
+            }
+        }
+    }
+}
+
+/// How the tracepoints are read, and their numbers, that of the switches first.
+fn read_points() -> Result<(Points, Vec<u64>), Refusal> {
+    let folder = Folder::find()?;
+    let mut points = Points::default();
+    let mut ids = Vec::new();
+    let mut add = |system: &str, format: &TracepointFormat| -> Result<(), Refusal> {
+        if points
+            .add(system, format)
+            .map_err(|error| tracefs::unusable(&error))?
+        {
+            ids.push(format.id);
+        }
+        Ok(())
+    };
+    for (system, name) in NEEDED {
+        add(system, &folder.format(system, name, "bench jitter")?)?;
+    }
+    for system in FOLDERS {
+        for name in folder.names(system) {
+            if name.ends_with("_entry") || name.ends_with("_exit") || name == "nmi_handler" {
+                add(system, &folder.format(system, &name, "bench jitter")?)?;
+            }
+        }
+    }
+    Ok((points, ids))
+}

@@ -1,0 +1,256 @@
+//! Gaps in the time that CPUs give to a thread, and what took it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::named::named;
+use crate::{Entry, Finding, HostRecord, StoredRecord};
+
+/// Schema of [`JitterRecord`].
+pub const JITTER_SCHEMA: &str = "pinwise.jitter/1";
+
+/// For how long threads that only read the clock were kept from it, CPU by CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct JitterRecord {
+    /// [`JITTER_SCHEMA`].
+    pub schema: String,
+    /// Date, time and a random part: names the record in the store.
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where.
+    pub host: HostRecord,
+    /// What is longer than this between two readings of the clock is a gap, µs.
+    pub threshold_us: f64,
+    /// For how long each CPU should be watched, s.
+    pub asked_s: f64,
+    /// Did the user end it before?
+    pub interrupted: bool,
+    /// Gaps of all CPUs together.
+    pub gaps: u64,
+    /// Share of the gaps whose cause is known; `null` where there are none.
+    pub named_share: Option<f64>,
+    /// Every CPU that was watched.
+    pub cpus: Vec<JitterCpuRecord>,
+    /// What took the time, of all CPUs together, most first.
+    pub causes: Vec<JitterCauseRecord>,
+    /// The longest gaps, longest first.
+    pub longest: Vec<GapRecord>,
+    /// Why causes are unknown, and what would make them known; `null` where the
+    /// kernel reported them.
+    pub causes_unavailable: Option<String>,
+    /// How the system is set to keep CPUs free.
+    pub isolation: IsolationRecord,
+    /// What follows from the settings and from what was measured.
+    pub findings: Vec<Finding>,
+    /// What was odd, as full sentences.
+    pub notes: Vec<String>,
+}
+
+named! {
+    /// A kind of what takes a CPU from a thread.
+    GapCause {
+        /// A device's interrupt.
+        Interrupt = "interrupt",
+        /// An interrupt of the CPUs' own: a timer, or a message of another CPU.
+        CpuInterrupt = "cpu-interrupt",
+        /// An interrupt that cannot be masked.
+        Nmi = "nmi",
+        /// Work that an interrupt left to be done.
+        Softirq = "softirq",
+        /// Another thread.
+        Thread = "thread",
+        /// A quota on CPU time: nobody ran though the thread could have.
+        Quota = "quota",
+        /// The hypervisor: the kernel did nothing meanwhile.
+        Hypervisor = "hypervisor",
+        /// Firmware (SMI) or hardware: the kernel did nothing meanwhile.
+        Hardware = "hardware",
+        /// Not known.
+        Unknown = "unknown",
+    }
+}
+
+/// How much something took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct JitterCauseRecord {
+    /// What kind of thing.
+    pub kind: GapCause,
+    /// Its name: who asked for the interrupt, the softirq, the thread; empty where
+    /// the kind says all.
+    pub name: String,
+    /// An interrupt's number, as in `/proc/irq`; `null` of anything else.
+    pub irq: Option<u32>,
+    /// The PCI device that raises it; `null` where there is none.
+    pub device: Option<String>,
+    /// The CPUs that it took time from, as a list.
+    pub cpus: String,
+    /// Gaps that it took most of.
+    pub gaps: u64,
+    /// Time that it took, of all gaps, ms.
+    pub lost_ms: f64,
+    /// The most it took of one gap, µs.
+    pub longest_us: f64,
+}
+
+/// A CPU that was watched.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct JitterCpuRecord {
+    /// The CPU.
+    pub cpu: usize,
+    /// For how long it was watched, s.
+    pub watched_s: f64,
+    /// Time between two readings of the clock, ns: nothing shorter is seen.
+    pub resolution_ns: f64,
+    /// What the way into the kernel and out of it usually takes, µs: it belongs to
+    /// what is done there. `null` where the kernel reported too little.
+    pub entry_us: Option<f64>,
+    /// Gaps.
+    pub gaps: u64,
+    /// The length that half of them do not exceed, µs; `null` where there are none.
+    pub median_us: Option<f64>,
+    /// The length that 99 % of them do not exceed, µs.
+    pub p99_us: Option<f64>,
+    /// The longest, µs.
+    pub longest_us: Option<f64>,
+    /// All gaps together as a share of the time.
+    pub lost_share: f64,
+    /// Gaps of which nothing is known but that they were: no figure counts them.
+    pub unwritten: u64,
+    /// What took the time, most first.
+    pub causes: Vec<JitterCauseRecord>,
+    /// How long the thread was queued behind others, ms; `null` where unknown.
+    pub queued_ms: Option<f64>,
+    /// What the hypervisor gave to others, ms, in steps of 10 ms on most systems;
+    /// `null` where unknown.
+    pub steal_ms: Option<f64>,
+    /// Interrupts that the system counted meanwhile.
+    pub interrupts: Vec<CountedRecord>,
+    /// Softirqs that it counted.
+    pub softirqs: Vec<CountedRecord>,
+}
+
+/// Something that the system counts, CPU by CPU.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct CountedRecord {
+    /// A number of `/proc/irq`, or letters as in `/proc/interrupts`.
+    pub label: String,
+    /// What it is; empty where the label says it.
+    pub name: String,
+    /// How often it came.
+    pub count: u64,
+}
+
+/// One gap.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GapRecord {
+    /// The CPU.
+    pub cpu: usize,
+    /// When it began, s from the start.
+    pub at_s: f64,
+    /// How long it was, µs.
+    pub length_us: f64,
+    /// What took it, most first; all parts together are the gap.
+    pub parts: Vec<GapPartRecord>,
+}
+
+/// Something that took a part of a gap.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GapPartRecord {
+    /// What kind of thing.
+    pub kind: GapCause,
+    /// Its name.
+    pub name: String,
+    /// An interrupt's number.
+    pub irq: Option<u32>,
+    /// How much it took, µs.
+    pub us: f64,
+}
+
+/// How a system is set to keep CPUs free, CPUs as lists; empty where it is not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct IsolationRecord {
+    /// CPUs that the scheduler gives to nobody who does not ask (`isolcpus`).
+    pub isolated: String,
+    /// CPUs without a tick while they run one thread (`nohz_full`).
+    pub nohz_full: String,
+    /// CPUs whose RCU callbacks others run (`rcu_nocbs`).
+    pub rcu_nocbs: String,
+    /// Are interrupts that the kernel places itself kept off isolated CPUs
+    /// (`isolcpus=managed_irq`)?
+    pub managed_irq: bool,
+    /// CPUs that interrupts may use unless something else is set (`irqaffinity`).
+    pub irq_default: String,
+}
+
+/// What a cause is called: `local_timer`, `virtio2-rx (IRQ 38)`, `softirq RCU`.
+fn called(kind: &GapCause, name: &str, irq: Option<u32>) -> String {
+    let name = match irq {
+        Some(irq) if name.is_empty() => format!("IRQ {irq}"),
+        Some(irq) => format!("{name} (IRQ {irq})"),
+        None => name.to_owned(),
+    };
+    match kind {
+        GapCause::Interrupt | GapCause::CpuInterrupt => name,
+        kind if name.is_empty() => kind.to_string(),
+        kind => format!("{kind} {name}"),
+    }
+}
+
+impl JitterCauseRecord {
+    /// What it is called.
+    #[must_use]
+    pub fn label(&self) -> String {
+        called(&self.kind, &self.name, self.irq)
+    }
+}
+
+impl GapPartRecord {
+    /// What it is called.
+    #[must_use]
+    pub fn label(&self) -> String {
+        called(&self.kind, &self.name, self.irq)
+    }
+}
+
+impl StoredRecord for JitterRecord {
+    fn entry(&self) -> Entry {
+        let worst = self.cpus.iter().filter_map(|cpu| cpu.longest_us);
+        let worst = worst.reduce(f64::max);
+        let cause = self.causes.first();
+        let cause = cause.map(|cause| format!(", most time to {}", cause.label()));
+        let gaps = match self.gaps {
+            1 => "1 gap".to_owned(),
+            gaps => format!("{gaps} gaps"),
+        };
+        let verdict = worst.map_or_else(
+            || format!("no gap above {} µs", self.threshold_us),
+            |worst| {
+                format!(
+                    "{gaps} above {} µs, the longest {worst:.0} µs{}",
+                    self.threshold_us,
+                    cause.unwrap_or_default()
+                )
+            },
+        );
+        let cpus = match self.cpus.as_slice() {
+            [cpu] => format!("CPU {}", cpu.cpu),
+            cpus => format!("{} CPUs", cpus.len()),
+        };
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.name(),
+            title: format!("jitter of {cpus}"),
+            verdict,
+            is_complete: !self.interrupted,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Gaps in the time that CPUs give, as text.
+
+use super::comparison::findings;
+use super::style::{Palette, paragraph, table, visible};
+use pinwise_format::{count, grouped, percent, seconds};
+use pinwise_record::{IsolationRecord, JitterCauseRecord, JitterCpuRecord, JitterRecord};
+
+/// CPUs shown; the record has more.
+const MOST_CPUS: usize = 32;
+/// Causes shown of all CPUs.
+const MOST_CAUSES: usize = 12;
+/// Causes named in the row of a CPU.
+const MAIN_CAUSES: usize = 2;
+/// Interrupts and softirqs named of a CPU.
+const MOST_COUNTED: usize = 4;
+
+/// Jitter for a terminal.
+#[must_use]
+pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
+    let longest = record.cpus.iter().map(|cpu| cpu.watched_s);
+    let title = format!(
+        "Gaps above {} on {}, {} watched for {}",
+        seconds(record.threshold_us * 1e-6),
+        record.host.name(),
+        count(record.cpus.len(), "CPU"),
+        seconds(longest.fold(0.0, f64::max))
+    );
+    let mut out = format!("{}\n\n", palette.strong(&paragraph("", "  ", &title)));
+    out += &table(
+        &[
+            "CPU",
+            "gaps",
+            "median",
+            "p99",
+            "longest",
+            "time lost",
+            "mostly to",
+        ],
+        record.cpus.iter().take(MOST_CPUS).map(cpu_row).collect(),
+    );
+    if record.cpus.len() > MOST_CPUS {
+        let more = record.cpus.len() - MOST_CPUS;
+        out += &format!("  and {more} more CPUs in the record\n");
+    }
+    out += &causes(record, palette);
+    out += &unnamed(record, palette);
+    out += &format!("\n{}\n", isolation(&record.isolation));
+    out += &findings(&record.findings, palette);
+    for note in &record.notes {
+        out += &format!("{}\n", paragraph("  · ", "    ", note));
+    }
+    if record.interrupted {
+        out += "\nInterrupted: figures are of the time until then.\n";
+    }
+    out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
+    out
+}
+
+fn cpu_row(cpu: &JitterCpuRecord) -> Vec<String> {
+    let us = |us: Option<f64>| us.map_or_else(|| "–".to_owned(), |us| seconds(us * 1e-6));
+    let main = cpu.causes.iter().take(MAIN_CAUSES);
+    let main: Vec<String> = main.map(JitterCauseRecord::label).collect();
+    vec![
+        cpu.cpu.to_string(),
+        grouped(cpu.gaps),
+        us(cpu.median_us),
+        us(cpu.p99_us),
+        us(cpu.longest_us),
+        percent(cpu.lost_share),
+        main.join(", "),
+    ]
+}
+
+/// What took the time of all CPUs.
+fn causes(record: &JitterRecord, palette: Palette) -> String {
+    if record.causes_unavailable.is_some() || record.causes.is_empty() {
+        return String::new();
+    }
+    let row = |cause: &JitterCauseRecord| {
+        vec![
+            cause.label(),
+            grouped(cause.gaps),
+            seconds(cause.lost_ms * 1e-3),
+            seconds(cause.longest_us * 1e-6),
+            cause.cpus.clone(),
+        ]
+    };
+    let shown = record.causes.len().min(MOST_CAUSES);
+    let mut rows: Vec<Vec<String>> = record.causes[..shown].iter().map(row).collect();
+    let rest = &record.causes[shown..];
+    if !rest.is_empty() {
+        let lost_ms: f64 = rest.iter().map(|cause| cause.lost_ms).sum();
+        let longest_us = rest.iter().map(|cause| cause.longest_us);
+        rows.push(vec![
+            format!("{} more", rest.len()),
+            grouped(rest.iter().map(|cause| cause.gaps).sum()),
+            seconds(lost_ms * 1e-3),
+            seconds(longest_us.fold(0.0, f64::max) * 1e-6),
+            String::new(),
+        ]);
+    }
+    let out = format!("\n{}\n", palette.strong("Causes"));
+    out + &table(&["cause", "gaps", "time", "longest", "CPUs"], rows)
+}
+
+/// What the system counts, where it does not say what took the gaps.
+fn unnamed(record: &JitterRecord, palette: Palette) -> String {
+    let Some(reason) = &record.causes_unavailable else {
+        return String::new();
+    };
+    let line = format!("Causes unknown: {reason}. What the system counted meanwhile:");
+    let mut out = format!("\n{}\n", palette.warn(&paragraph("", "  ", &line)));
+    for cpu in record.cpus.iter().take(MOST_CPUS) {
+        let interrupts = cpu.interrupts.iter().take(MOST_COUNTED);
+        let interrupts = interrupts.map(|counted| match counted.name.as_str() {
+            "" => format!("{} {}", grouped(counted.count), counted.label),
+            name => format!("{} {name}", grouped(counted.count)),
+        });
+        let softirqs = cpu.softirqs.iter().take(MOST_COUNTED);
+        let softirqs =
+            softirqs.map(|counted| format!("{} softirq {}", grouped(counted.count), counted.label));
+        let queued = cpu
+            .queued_ms
+            .map(|ms| format!("queued behind other threads for {}", seconds(ms * 1e-3)));
+        let steal = cpu.steal_ms.filter(|ms| *ms > 0.0);
+        let steal = steal.map(|ms| format!("stolen by the hypervisor {}", seconds(ms * 1e-3)));
+        let all: Vec<String> = interrupts
+            .chain(softirqs)
+            .chain(queued)
+            .chain(steal)
+            .collect();
+        let first = format!("  CPU {}: ", cpu.cpu);
+        out += &format!("{}\n", paragraph(&first, "    ", &all.join(", ")));
+    }
+    out
+}
+
+fn isolation(set: &IsolationRecord) -> String {
+    let named = [
+        ("isolated", &set.isolated),
+        ("nohz_full", &set.nohz_full),
+        ("rcu_nocbs", &set.rcu_nocbs),
+    ];
+    let said: Vec<String> = named
+        .iter()
+        .filter(|(_, cpus)| !cpus.is_empty())
+        .map(|(name, cpus)| format!("{name} CPUs {cpus}"))
+        .collect();
+    let line = match said.is_empty() {
+        true => "Isolation: none (isolcpus, nohz_full, rcu_nocbs).".to_owned(),
+        false => format!(
+            "Isolation: {}; managed interrupts are {}kept off.",
+            said.join(", "),
+            if set.managed_irq { "" } else { "not " }
+        ),
+    };
+    paragraph("", "  ", &line)
+}

@@ -1,0 +1,282 @@
+//! Gaps with reports that explain them, that do not, and that lie.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const WATCHER: Tid = 77;
+const THRESHOLD_NS: u64 = 5_000;
+
+fn tick() -> Cause {
+    Cause::Vector("local_timer".into())
+}
+
+fn card() -> Cause {
+    Cause::Interrupt {
+        number: 38,
+        name: "eth0-rx-1".into(),
+    }
+}
+
+fn softirq() -> Cause {
+    Cause::Softirq("NET_RX".into())
+}
+
+fn run(thread: Tid, name: &str) -> StepKind {
+    let name = name.into();
+    StepKind::Run { thread, name }
+}
+
+/// Explains one gap, from 1 ms on.
+fn explained(length_ns: u64, steps: &[(u64, StepKind)]) -> Vec<(Cause, u64)> {
+    const FROM_NS: u64 = 1_000_000;
+    let mut explainer = Explainer::new(WATCHER, Knowledge::Reported, THRESHOLD_NS);
+    for (after_ns, what) in steps {
+        explainer.step(Step {
+            time_ns: FROM_NS + after_ns,
+            what: what.clone(),
+        });
+    }
+    explainer.gap(Gap {
+        from_ns: FROM_NS,
+        to_ns: FROM_NS + length_ns,
+    });
+    let mut found = Vec::new();
+    explainer.settle(u64::MAX, &mut found);
+    assert_eq!(found.len(), 1);
+    found.remove(0).parts
+}
+
+#[track_caller]
+fn check(length_ns: u64, steps: &[(u64, StepKind)], expected: &[(Cause, u64)]) {
+    assert_eq!(explained(length_ns, steps), expected);
+}
+
+use StepKind::{Enter, Leave, Lost, Was};
+
+#[test]
+fn the_way_into_the_kernel_belongs_to_what_was_done_there() {
+    check(
+        7_000,
+        &[(1_000, Enter(tick())), (4_000, Leave(tick()))],
+        &[(tick(), 7_000)],
+    );
+}
+
+#[test]
+fn time_that_nothing_explains_is_beneath_the_kernel() {
+    check(300_000, &[], &[(Cause::Beneath, 300_000)]);
+}
+
+/// Parts of gaps with a tick of 3 µs and this much around it, one after the other.
+fn ticks(rests_ns: &[u64]) -> Vec<Vec<(Cause, u64)>> {
+    let mut explainer = Explainer::new(WATCHER, Knowledge::Reported, THRESHOLD_NS);
+    for (number, rest_ns) in (1u64..).zip(rests_ns) {
+        let from_ns = number * 4_000_000;
+        let tick_ns = from_ns + rest_ns - 500;
+        for (time_ns, what) in [(tick_ns, Enter(tick())), (tick_ns + 3_000, Leave(tick()))] {
+            explainer.step(Step { time_ns, what });
+        }
+        let to_ns = from_ns + rest_ns + 3_000;
+        explainer.gap(Gap { from_ns, to_ns });
+    }
+    let mut found = Vec::new();
+    explainer.settle(u64::MAX, &mut found);
+    found.into_iter().map(|found| found.parts).collect()
+}
+
+#[test]
+fn where_every_entry_is_slow_only_a_far_slower_one_is_beneath_the_kernel() {
+    let slow = [17_000, 17_100, 16_000, 17_000, 17_500, 16_800];
+    let parts = ticks(&[&slow[..], &[25_000, 200_000]].concat());
+    assert_eq!(parts[6], [(tick(), 28_000)]);
+    assert_eq!(parts[7], [(Cause::Beneath, 200_000), (tick(), 3_000)]);
+    let parts = ticks(&[&[1_000; 7][..], &[17_000]].concat());
+    assert_eq!(parts[7], [(Cause::Beneath, 17_000), (tick(), 3_000)]);
+    // Too few to say what is usual.
+    let parts = ticks(&slow);
+    assert_eq!(parts[0], [(Cause::Beneath, 17_000), (tick(), 3_000)]);
+}
+
+#[test]
+fn a_gap_is_split_among_all_that_happened() {
+    check(
+        30_000,
+        &[
+            (1_000, Enter(card())),
+            (6_000, Leave(card())),
+            (7_000, Enter(softirq())),
+            (12_000, Enter(tick())),
+            (15_000, Leave(tick())),
+            (28_000, Leave(softirq())),
+        ],
+        &[(softirq(), 22_000), (card(), 5_000), (tick(), 3_000)],
+    );
+}
+
+#[test]
+fn threads_take_the_time_between_two_switches() {
+    check(
+        1_000_000,
+        &[
+            (2_000, run(5, "kworker/1:0")),
+            (100_000, Enter(tick())),
+            (103_000, Leave(tick())),
+            (602_000, run(6, "cc1")),
+            (999_000, run(WATCHER, "jitter-1")),
+        ],
+        &[
+            (Cause::Thread("kworker/1:0".into()), 600_000),
+            (Cause::Thread("cc1".into()), 397_000),
+            (tick(), 3_000),
+        ],
+    );
+}
+
+#[test]
+fn who_could_run_and_idles_is_held_back() {
+    let parts = explained(
+        90_000,
+        &[(1_000, run(IDLE, "swapper/1")), (89_000, run(WATCHER, "x"))],
+    );
+    assert_eq!(parts, [(Cause::Quota, 90_000)]);
+}
+
+#[test]
+fn an_nmi_is_reported_when_it_is_over() {
+    check(
+        20_000,
+        &[
+            (1_000, Enter(tick())),
+            (15_000, Was(Cause::Nmi, 10_000)),
+            (17_000, Leave(tick())),
+        ],
+        &[(Cause::Nmi, 14_000), (tick(), 6_000)],
+    );
+}
+
+#[test]
+fn ends_and_beginnings_may_be_missing() {
+    // irq_work_exit may not be recorded by perf.
+    let work = Cause::Vector("irq_work".into());
+    check(8_000, &[(1_000, Enter(work.clone()))], &[(work, 8_000)]);
+    check(8_000, &[(7_000, Leave(card()))], &[(card(), 8_000)]);
+    // What is inside of something that ended has ended, too.
+    check(
+        40_000,
+        &[
+            (1_000, Enter(softirq())),
+            (2_000, Enter(tick())),
+            (10_000, Leave(softirq())),
+        ],
+        &[
+            (Cause::Beneath, 31_000),
+            (tick(), 8_000),
+            (softirq(), 1_000),
+        ],
+    );
+}
+
+#[test]
+fn lost_reports_make_causes_unknown_and_nothing_else() {
+    check(50_000, &[(20_000, Lost)], &[(Cause::Unknown, 50_000)]);
+    // They may have been of the gap before the report that says so.
+    check(50_000, &[(90_000, Lost)], &[(Cause::Unknown, 50_000)]);
+    check(
+        50_000,
+        &[(51_500, run(WATCHER, "x")), (90_000, Lost)],
+        &[(Cause::Beneath, 50_000)],
+    );
+}
+
+#[test]
+fn without_reports_every_gap_is_unknown() {
+    let mut explainer = Explainer::new(WATCHER, Knowledge::Nothing, THRESHOLD_NS);
+    let gap = Gap {
+        from_ns: 10,
+        to_ns: 9_010,
+    };
+    explainer.gap(gap);
+    let mut found = Vec::new();
+    explainer.settle(gap.to_ns, &mut found);
+    assert!(found.is_empty(), "reports of its end may still come");
+    explainer.settle(u64::MAX, &mut found);
+    assert_eq!(found[0].parts, [(Cause::Unknown, 9_000)]);
+    assert_eq!(found[0].cause(), &Cause::Unknown);
+}
+
+#[test]
+fn gaps_that_follow_each_other_have_their_own_causes() {
+    let mut explainer = Explainer::new(WATCHER, Knowledge::Reported, THRESHOLD_NS);
+    let steps = [
+        (10_100, Enter(tick())),
+        (19_800, Leave(tick())),
+        // Right after the first gap, before its end was written down.
+        (20_050, Enter(card())),
+        (29_000, Leave(card())),
+    ];
+    for (time_ns, what) in steps {
+        explainer.step(Step { time_ns, what });
+    }
+    for (from_ns, to_ns) in [(10_000, 20_000), (20_000, 30_000)] {
+        explainer.gap(Gap { from_ns, to_ns });
+    }
+    let mut found = Vec::new();
+    explainer.settle(u64::MAX, &mut found);
+    let parts: Vec<_> = found.into_iter().map(|found| found.parts).collect();
+    assert_eq!(parts, [[(tick(), 10_000)], [(card(), 10_000)]]);
+}
+
+fn any_step() -> impl Strategy<Value = StepKind> {
+    let cause = prop_oneof![
+        Just(tick()),
+        Just(card()),
+        Just(softirq()),
+        Just(Cause::Nmi)
+    ];
+    prop_oneof![
+        cause.clone().prop_map(Enter),
+        cause.clone().prop_map(Leave),
+        (cause, any::<u64>()).prop_map(|(cause, ns)| Was(cause, ns)),
+        (-1..80i32).prop_map(|thread| run(thread, "x")),
+        Just(Lost),
+    ]
+}
+
+proptest! {
+    /// Whatever is reported, in whatever order: every gap comes out, in order, and
+    /// its parts are all of it.
+    #[test]
+    fn parts_are_the_gap(
+        steps in prop::collection::vec((any::<u16>(), any_step()), 0..200),
+        lengths in prop::collection::vec((1u64..5_000, 1u64..20_000), 0..20),
+        extremes in any::<bool>(),
+    ) {
+        let mut explainer = Explainer::new(WATCHER, Knowledge::Reported, THRESHOLD_NS);
+        let mut gaps = Vec::new();
+        let mut at_ns = 0;
+        for (running_ns, length_ns) in lengths {
+            let from_ns = at_ns + running_ns;
+            at_ns = from_ns + length_ns;
+            gaps.push(Gap { from_ns, to_ns: at_ns });
+        }
+        if extremes {
+            gaps.push(Gap { from_ns: u64::MAX - 1, to_ns: u64::MAX });
+            gaps.push(Gap { from_ns: 9, to_ns: 3 });
+        }
+        for (time, what) in steps {
+            explainer.step(Step { time_ns: u64::from(time) * 4, what });
+        }
+        for gap in &gaps {
+            explainer.gap(*gap);
+        }
+        let mut found = Vec::new();
+        explainer.settle(u64::MAX, &mut found);
+        prop_assert_eq!(found.iter().map(|found| found.gap).collect::<Vec<_>>(), gaps);
+        for found in found {
+            let sum: u64 = found.parts.iter().map(|(_, part)| part).sum();
+            prop_assert_eq!(sum, found.gap.length_ns(), "{:?}", found);
+            prop_assert!(found.parts.windows(2).all(|two| two[0].1 >= two[1].1));
+        }
+    }
+}

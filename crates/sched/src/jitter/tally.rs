@@ -1,0 +1,139 @@
+//! The gaps of a CPU, added up.
+
+use std::collections::BTreeMap;
+
+use super::{Cause, ExplainedGap};
+use crate::analysis::histogram::Histogram;
+
+/// How much of something there was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Gaps that it took most of.
+    pub gaps: u64,
+    /// Time that it took, of all gaps, ns.
+    pub time_ns: u64,
+    /// The most it took of one gap, ns.
+    pub longest_ns: u64,
+}
+
+impl Amount {
+    /// Both together.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            gaps: self.gaps + other.gaps,
+            time_ns: self.time_ns.saturating_add(other.time_ns),
+            longest_ns: self.longest_ns.max(other.longest_ns),
+        }
+    }
+}
+
+/// Causes that are kept apart; threads beyond have none of their own.
+const MOST_CAUSES: usize = 4096;
+
+/// The gaps of a CPU; its size does not depend on how many there are.
+#[derive(Debug, Default)]
+pub struct Tally {
+    lengths: Histogram,
+    time_ns: u64,
+    causes: BTreeMap<Cause, Amount>,
+}
+
+impl Tally {
+    /// Adds a gap.
+    pub fn add(&mut self, explained: &ExplainedGap) {
+        let length_ns = explained.gap.length_ns();
+        self.lengths.add(length_ns);
+        self.time_ns = self.time_ns.saturating_add(length_ns);
+        for (index, (cause, part_ns)) in explained.parts.iter().enumerate() {
+            let part = Amount {
+                gaps: u64::from(index == 0),
+                time_ns: *part_ns,
+                longest_ns: *part_ns,
+            };
+            if let Some(amount) = self.causes.get_mut(cause) {
+                *amount = amount.and(&part);
+                continue;
+            }
+            let is_one_too_many = self.causes.len() >= MOST_CAUSES;
+            let cause = match cause {
+                Cause::Thread(_) if is_one_too_many => Cause::Thread("(others)".into()),
+                cause => cause.clone(),
+            };
+            let amount = self.causes.entry(cause).or_default();
+            *amount = amount.and(&part);
+        }
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub const fn gaps(&self) -> u64 {
+        self.lengths.total()
+    }
+
+    /// Their time, ns.
+    #[must_use]
+    pub const fn time_ns(&self) -> u64 {
+        self.time_ns
+    }
+
+    /// The longest, ns.
+    #[must_use]
+    pub const fn longest_ns(&self) -> u64 {
+        self.lengths.longest()
+    }
+
+    /// The length that this share of the gaps does not exceed, ns; `None` where
+    /// there are none.
+    #[must_use]
+    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
+        self.lengths.quantile(share)
+    }
+
+    /// What took them.
+    #[must_use]
+    pub const fn causes(&self) -> &BTreeMap<Cause, Amount> {
+        &self.causes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jitter::Gap;
+
+    fn gap(cause: Cause, length_ns: u64) -> ExplainedGap {
+        ExplainedGap {
+            gap: Gap {
+                from_ns: 0,
+                to_ns: length_ns,
+            },
+            parts: vec![(cause, length_ns)],
+        }
+    }
+
+    #[test]
+    fn gaps_add_up_by_cause() {
+        let mut tally = Tally::default();
+        for length_ns in [5_000, 7_000, 6_000] {
+            tally.add(&gap(Cause::Nmi, length_ns));
+        }
+        tally.add(&gap(Cause::Quota, 90_000));
+        assert_eq!((tally.gaps(), tally.time_ns()), (4, 108_000));
+        assert_eq!(tally.longest_ns(), 90_000);
+        let nmi = tally.causes()[&Cause::Nmi];
+        assert_eq!((nmi.gaps, nmi.time_ns, nmi.longest_ns), (3, 18_000, 7_000));
+    }
+
+    #[test]
+    fn threads_without_end_take_no_memory_without_end() {
+        let mut tally = Tally::default();
+        for number in 0..10_000u64 {
+            let name = format!("worker-{number}").into();
+            tally.add(&gap(Cause::Thread(name), 5_000));
+        }
+        assert_eq!(tally.causes().len(), MOST_CAUSES + 1);
+        let sum: u64 = tally.causes().values().map(|amount| amount.gaps).sum();
+        assert_eq!(sum, 10_000);
+    }
+}

@@ -1,0 +1,451 @@
+//! What follows from the settings and from what was measured.
+//!
+//! Interrupts are taken from the system's counters, which have the short ones, too;
+//! threads and the hypervisor from the gaps. Advice is a command that can be
+//! pasted, or the words that belong on the kernel's command line.
+
+use std::collections::BTreeMap;
+
+use super::JitterPlan;
+use pinwise_format::{count_of, grouped, percent};
+use pinwise_record::{Finding, GapCause, JitterCpuRecord, JitterRecord, Severity};
+use pinwise_topology::{CpuSet, Topology};
+
+/// A CPU without a tick still has one each second.
+const MOST_TICKS_PER_S: f64 = 2.0;
+/// Less of the time than this is not worth a finding.
+const LEAST_SHARE: f64 = 1e-4;
+/// More than this of the time is no jitter but somebody's work.
+const BUSY_SHARE: f64 = 0.05;
+/// An interrupt that takes this share of the gaps of a CPU is worth moving.
+const LEAST_GAPS: f64 = 0.05;
+
+/// What the checks look at.
+struct Examined<'a> {
+    record: &'a JitterRecord,
+    plan: &'a JitterPlan,
+    /// CPUs for everything that is to be kept off others.
+    housekeeping: CpuSet,
+}
+
+/// All findings, weightiest first.
+pub(super) fn of(record: &JitterRecord, plan: &JitterPlan, topology: &Topology) -> Vec<Finding> {
+    let isolated = plan.isolation.isolated.union(&plan.isolation.nohz_full);
+    let examined = Examined {
+        record,
+        plan,
+        housekeeping: topology.online.difference(&isolated),
+    };
+    let mut findings = examined.isolated_interrupted();
+    findings.extend(examined.isolated_shared());
+    findings.extend(examined.ticking());
+    findings.extend(examined.callbacks());
+    findings.extend(examined.beneath());
+    findings.extend(examined.held_back());
+    findings.extend(examined.busy());
+    findings.extend(examined.not_isolated(topology));
+    findings.extend(examined.movable());
+    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
+    findings
+}
+
+/// A device's interrupt as the system counts it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Irq {
+    number: u32,
+    name: String,
+}
+
+impl Examined<'_> {
+    fn cpus_of<'a>(&'a self, set: &'a CpuSet) -> impl Iterator<Item = &'a JitterCpuRecord> {
+        let cpus = self.record.cpus.iter();
+        cpus.filter(|cpu| set.contains(cpu.cpu))
+    }
+
+    /// Interrupts of devices on isolated CPUs.
+    fn isolated_interrupted(&self) -> Vec<Finding> {
+        let mut irqs: BTreeMap<Irq, (CpuSet, u64)> = BTreeMap::new();
+        for cpu in self.cpus_of(&self.plan.isolation.isolated) {
+            for counted in &cpu.interrupts {
+                let Ok(number) = counted.label.parse() else {
+                    continue;
+                };
+                let name = counted.name.clone();
+                let (cpus, sum) = irqs.entry(Irq { number, name }).or_default();
+                cpus.insert(cpu.cpu);
+                *sum += counted.count;
+            }
+        }
+        let finding = |(irq, (cpus, count)): (Irq, (CpuSet, u64))| {
+            let times = count_of(count, "time", "times");
+            let managed = match self.plan.isolation.has_managed_irq {
+                true => "",
+                false => {
+                    "; where the kernel refuses that, it places this interrupt itself: \
+                          isolcpus=managed_irq,… on its command line keeps it off"
+                }
+            };
+            Finding::new(
+                "isolated_interrupt",
+                Severity::Warning,
+                format!(
+                    "{}, but {} (IRQ {}) interrupted {} {times}.",
+                    are_isolated(&cpus),
+                    irq.name,
+                    irq.number,
+                    it_or_them(&cpus)
+                ),
+                format!("As root: {}{managed}.", self.move_irq(irq.number)),
+            )
+            .weighing(8)
+            .with("irq", irq.number)
+            .with("cpus", cpus.to_string())
+            .with("interrupts", count)
+        };
+        irqs.into_iter().map(finding).collect()
+    }
+
+    fn move_irq(&self, number: u32) -> String {
+        format!(
+            "echo {} > /proc/irq/{number}/smp_affinity_list",
+            self.housekeeping
+        )
+    }
+
+    /// Other threads on isolated CPUs.
+    fn isolated_shared(&self) -> Option<Finding> {
+        let mut threads: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut cpus = CpuSet::new();
+        for cpu in self.cpus_of(&self.plan.isolation.isolated) {
+            for cause in &cpu.causes {
+                if cause.kind == GapCause::Thread {
+                    *threads.entry(&cause.name).or_default() += cause.lost_ms;
+                    cpus.insert(cpu.cpu);
+                }
+            }
+        }
+        let lost_ms: f64 = threads.values().sum();
+        let mut ranked: Vec<(&str, f64)> = threads.into_iter().collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let most = ranked.first()?.0;
+        let others = match ranked.len() {
+            1 => String::new(),
+            more => format!(
+                " and {}",
+                count_of(more as u64 - 1, "other thread", "other threads")
+            ),
+        };
+        let advice = match most.starts_with("kworker/") {
+            true => format!(
+                "Work that may be done anywhere stays off them with, as root: echo {} > \
+                 /sys/devices/virtual/workqueue/cpumask.",
+                kernel_mask(&self.housekeeping)
+            ),
+            false => format!(
+                "See what they may use with: taskset -apc PID; move those that are no kernel \
+                 threads of the CPU with: taskset -apc {} PID.",
+                self.housekeeping
+            ),
+        };
+        let finding = Finding::new(
+            "isolated_thread",
+            Severity::Warning,
+            format!(
+                "{}, but {most}{others} ran on {} and took {lost_ms:.3} ms.",
+                are_isolated(&cpus),
+                it_or_them(&cpus)
+            ),
+            advice,
+        );
+        Some(
+            finding
+                .weighing(7)
+                .with("cpus", cpus.to_string())
+                .with("lost_ms", lost_ms),
+        )
+    }
+
+    /// Ticks of CPUs that should have none.
+    fn ticking(&self) -> Vec<Finding> {
+        let nohz_full = &self.plan.isolation.nohz_full;
+        let finding = |cpu: &JitterCpuRecord| {
+            let ticks = ticks(cpu)?;
+            let per_s = ticks as f64 / cpu.watched_s.max(1e-9);
+            (per_s > MOST_TICKS_PER_S).then(|| {
+                Finding::new(
+                    "nohz_full_tick",
+                    Severity::Warning,
+                    format!(
+                        "CPU {} is in nohz_full, but its timer interrupted it {} ({per_s:.0} a \
+                         second).",
+                        cpu.cpu,
+                        count_of(ticks, "time", "times")
+                    ),
+                    format!(
+                        "The tick stops only while one thread wants the CPU and nothing else \
+                         needs it. Find out what does, as root: perf record -e timer:tick_stop \
+                         -C {} -- sleep 5; perf script.",
+                        cpu.cpu
+                    ),
+                )
+                .weighing(6)
+                .with("cpu", cpu.cpu)
+                .with("ticks", ticks)
+            })
+        };
+        self.cpus_of(nohz_full).filter_map(finding).collect()
+    }
+
+    /// RCU callbacks on CPUs that should be free of work of the kernel's own.
+    fn callbacks(&self) -> Option<Finding> {
+        let isolation = &self.plan.isolation;
+        let free = isolation.isolated.union(&isolation.nohz_full);
+        let uncovered = free.difference(&isolation.rcu_nocbs);
+        let mut cpus = CpuSet::new();
+        let mut count = 0;
+        for cpu in self.cpus_of(&uncovered) {
+            let found = cpu.softirqs.iter().find(|softirq| softirq.label == "RCU");
+            if let Some(found) = found {
+                cpus.insert(cpu.cpu);
+                count += found.count;
+            }
+        }
+        if count == 0 {
+            return None;
+        }
+        let finding = Finding::new(
+            "isolated_rcu",
+            Severity::Warning,
+            format!(
+                "{}, but RCU had work there {}.",
+                are_isolated(&cpus),
+                count_of(count, "time", "times")
+            ),
+            format!("Add to the kernel's command line: rcu_nocbs={free}."),
+        );
+        Some(
+            finding
+                .weighing(5)
+                .with("cpus", cpus.to_string())
+                .with("softirqs", count),
+        )
+    }
+
+    /// Time that no system of this machine can give back.
+    fn beneath(&self) -> Option<Finding> {
+        let causes = &self.record.causes;
+        let cause = causes
+            .iter()
+            .find(|cause| matches!(cause.kind, GapCause::Hypervisor | GapCause::Hardware))?;
+        let share = cause.lost_ms * 1e-3 / self.watched_s();
+        if share < LEAST_SHARE {
+            return None;
+        }
+        let (check, who, advice) = match cause.kind {
+            GapCause::Hypervisor => (
+                "hypervisor_gaps",
+                "The hypervisor",
+                "Nothing in this machine prevents it: ask for CPUs of its own, or bind its \
+                 virtual CPUs on the host (virsh vcpupin DOMAIN VCPU CPU).",
+            ),
+            _ => (
+                "hardware_gaps",
+                "Firmware or hardware (SMI)",
+                "Switch off what the firmware does while the system runs (power capping, USB \
+                 emulation, error reporting), and check with, as root: hwlatdetect \
+                 --duration=60.",
+            ),
+        };
+        let finding = Finding::new(
+            check,
+            Severity::Warning,
+            format!(
+                "{who} took {} away for {} of the time, {:.0} µs at once at most.",
+                cpus(&cause.cpus),
+                percent(share),
+                cause.longest_us
+            ),
+            advice,
+        );
+        Some(
+            finding
+                .weighing(6)
+                .with("share", share)
+                .with("longest_us", cause.longest_us),
+        )
+    }
+
+    fn watched_s(&self) -> f64 {
+        let watched: f64 = self.record.cpus.iter().map(|cpu| cpu.watched_s).sum();
+        watched.max(1e-9)
+    }
+
+    /// A quota on CPU time.
+    fn held_back(&self) -> Option<Finding> {
+        let causes = &self.record.causes;
+        let cause = causes.iter().find(|cause| cause.kind == GapCause::Quota)?;
+        Some(
+            Finding::new(
+                "quota_gaps",
+                Severity::Warning,
+                format!(
+                    "A quota on CPU time held pinwise's threads back {}, for {:.1} ms at most.",
+                    count_of(cause.gaps, "time", "times"),
+                    cause.longest_us * 1e-3
+                ),
+                "Run where there is none, or raise cpu.max of the cgroup: see pinwise doctor.",
+            )
+            .weighing(8)
+            .with("gaps", cause.gaps),
+        )
+    }
+
+    /// Other programs that run meanwhile.
+    fn busy(&self) -> Option<Finding> {
+        let threads = || {
+            let causes = self.record.causes.iter();
+            causes.filter(|cause| cause.kind == GapCause::Thread)
+        };
+        let lost_ms: f64 = threads().map(|cause| cause.lost_ms).sum();
+        let share = lost_ms * 1e-3 / self.watched_s();
+        let most = &threads().next()?.name;
+        (share >= BUSY_SHARE).then(|| {
+            Finding::new(
+                "busy",
+                Severity::Warning,
+                format!(
+                    "Other threads took {} of the time, {most} most of it.",
+                    percent(share)
+                ),
+                "What is measured here is their load: repeat it when nothing else runs (pinwise \
+                 top shows who does).",
+            )
+            .weighing(4)
+            .with("share", share)
+        })
+    }
+
+    /// What isolation would keep away, where there is none.
+    fn not_isolated(&self, topology: &Topology) -> Option<Finding> {
+        let isolation = &self.plan.isolation;
+        let is_set = !isolation.isolated.is_empty() || !isolation.nohz_full.is_empty();
+        let first = topology.online.first()?;
+        let candidates = self.plan.cpus.difference(&CpuSet::single(first));
+        if is_set || candidates.is_empty() {
+            return None;
+        }
+        let avoidable = |kind: &GapCause| {
+            matches!(
+                kind,
+                GapCause::Interrupt | GapCause::CpuInterrupt | GapCause::Softirq | GapCause::Thread
+            )
+        };
+        let causes = self.record.causes.iter();
+        let lost_ms: f64 = causes
+            .filter(|cause| avoidable(&cause.kind))
+            .map(|cause| cause.lost_ms)
+            .sum();
+        let share = lost_ms * 1e-3 / self.watched_s();
+        if share < LEAST_SHARE {
+            return None;
+        }
+        let rest = topology.online.difference(&candidates);
+        Some(
+            Finding::new(
+                "not_isolated",
+                Severity::Note,
+                format!(
+                    "No CPU is isolated; interrupts and other threads took {} of the time.",
+                    percent(share)
+                ),
+                format!(
+                    "Where that is too much, add to the kernel's command line: \
+                     isolcpus=managed_irq,domain,{candidates} nohz_full={candidates} \
+                     rcu_nocbs={candidates} irqaffinity={rest}."
+                ),
+            )
+            .weighing(2)
+            .with("share", share),
+        )
+    }
+
+    /// Interrupts of devices that make gaps on CPUs that are not isolated, and could
+    /// be somewhere else.
+    fn movable(&self) -> Vec<Finding> {
+        let isolated = &self.plan.isolation.isolated;
+        let finding = |cpu: &JitterCpuRecord| {
+            let causes = cpu.causes.iter();
+            let most = causes
+                .filter(|cause| cause.kind == GapCause::Interrupt)
+                .max_by_key(|cause| cause.gaps)?;
+            let others = self.housekeeping.difference(&CpuSet::single(cpu.cpu));
+            let share = most.gaps as f64 / (cpu.gaps.max(1) as f64);
+            if share < LEAST_GAPS || others.is_empty() || isolated.contains(cpu.cpu) {
+                return None;
+            }
+            let number = most.irq?;
+            Some(
+                Finding::new(
+                    "device_interrupt",
+                    Severity::Note,
+                    format!(
+                        "{} (IRQ {number}) made {} of the {} gaps of CPU {}.",
+                        most.name,
+                        grouped(most.gaps),
+                        grouped(cpu.gaps),
+                        cpu.cpu
+                    ),
+                    format!(
+                        "To move it, as root: echo {others} > /proc/irq/{number}/smp_affinity_list."
+                    ),
+                )
+                .weighing(1)
+                .with("irq", number)
+                .with("gaps", most.gaps),
+            )
+        };
+        self.record.cpus.iter().filter_map(finding).collect()
+    }
+}
+
+/// Interrupts of a CPU's own timer; `None` where the system does not count them.
+fn ticks(cpu: &JitterCpuRecord) -> Option<u64> {
+    let is_timer = |label: &str, name: &str| label == "LOC" || name.contains("arch_timer");
+    let found = cpu.interrupts.iter();
+    let found = found.filter(|counted| is_timer(&counted.label, &counted.name));
+    found.map(|counted| counted.count).reduce(|a, b| a + b)
+}
+
+/// A mask as files of the kernel take it: groups of eight digits, no prefix.
+fn kernel_mask(cpus: &CpuSet) -> String {
+    let mask = cpus.to_mask();
+    let digits = mask.trim_start_matches("0x").as_bytes();
+    let groups = digits.rchunks(8).rev();
+    let groups = groups.map(|group| String::from_utf8_lossy(group).into_owned());
+    groups.collect::<Vec<_>>().join(",")
+}
+
+fn cpus(list: &str) -> String {
+    match list.parse::<usize>() {
+        Ok(cpu) => format!("CPU {cpu}"),
+        Err(_) => format!("CPUs {list}"),
+    }
+}
+
+fn are_isolated(cpus: &CpuSet) -> String {
+    match cpus.len() {
+        1 => format!("CPU {cpus} is isolated"),
+        _ => format!("CPUs {cpus} are isolated"),
+    }
+}
+
+fn it_or_them(cpus: &CpuSet) -> &'static str {
+    match cpus.len() {
+        1 => "it",
+        _ => "them",
+    }
+}
+
+#[cfg(test)]
+#[path = "findings_tests.rs"]
+mod tests;

@@ -1,0 +1,84 @@
+//! What keeps CPUs from a thread that wants nothing but to run, and whether that is
+//! what the system's settings promise.
+//!
+//! It watches and changes nothing; which settings would help stands in the findings.
+
+mod findings;
+mod recorder;
+
+use std::time::Duration;
+
+use pinwise_machine::{Isolation, JitterOrder, Machine, MachineError};
+use pinwise_record::{HostRecord, IsolationRecord, JITTER_SCHEMA, JitterRecord};
+use pinwise_topology::{CpuSet, Topology};
+
+use recorder::Recorder;
+
+/// What to watch.
+#[derive(Debug, Clone)]
+pub struct JitterPlan {
+    /// Which CPUs, all at the same time.
+    pub cpus: CpuSet,
+    /// For how long.
+    pub time: Duration,
+    /// What is longer is a gap.
+    pub threshold: Duration,
+    /// How the system is set to keep CPUs free.
+    pub isolation: Isolation,
+}
+
+/// Watches the CPUs of a machine; the caller names and dates the record.
+///
+/// # Errors
+/// [`MachineError`], see [`Machine::watch_gaps`].
+pub fn run(
+    plan: &JitterPlan,
+    machine: &mut dyn Machine,
+    topology: &Topology,
+) -> Result<JitterRecord, MachineError> {
+    let order = JitterOrder {
+        cpus: &plan.cpus,
+        time: plan.time,
+        threshold: plan.threshold,
+    };
+    let mut recorder = Recorder::new(topology);
+    let found = machine.watch_gaps(&order, &mut recorder)?;
+    let mut record = JitterRecord {
+        schema: JITTER_SCHEMA.to_owned(),
+        id: String::new(),
+        started: String::new(),
+        host: HostRecord::new(machine.label(), machine.is_simulated(), topology),
+        threshold_us: plan.threshold.as_secs_f64() * 1e6,
+        asked_s: plan.time.as_secs_f64(),
+        interrupted: found.was_interrupted,
+        gaps: recorder.gaps(),
+        named_share: recorder.named_share(),
+        cpus: recorder.cpus(&found),
+        causes: recorder.causes(),
+        longest: recorder.longest(found.from_ns),
+        causes_unavailable: found.unreported.as_ref().map(|refusal| {
+            let remedy = refusal.remedy.as_deref();
+            let remedy = remedy.map(|command| format!(" (permit it with: {command})"));
+            format!("{}{}", refusal.reason, remedy.unwrap_or_default())
+        }),
+        isolation: settings(&plan.isolation),
+        findings: Vec::new(),
+        notes: recorder.notes(&found),
+    };
+    record.findings = findings::of(&record, plan, topology);
+    Ok(record)
+}
+
+fn settings(isolation: &Isolation) -> IsolationRecord {
+    IsolationRecord {
+        isolated: isolation.isolated.to_string(),
+        nohz_full: isolation.nohz_full.to_string(),
+        rcu_nocbs: isolation.rcu_nocbs.to_string(),
+        managed_irq: isolation.has_managed_irq,
+        irq_default: isolation
+            .irq_default
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    }
+}

@@ -1,0 +1,237 @@
+//! Gaps to figures of a record; what is kept of them is bounded.
+
+use std::collections::BTreeMap;
+
+use pinwise_machine::jitter::Counted;
+use pinwise_machine::{GapListener, WatchedCpu, WatchedCpus};
+use pinwise_record::{
+    CountedRecord, GapCause, GapPartRecord, GapRecord, JitterCauseRecord, JitterCpuRecord,
+};
+use pinwise_sched::jitter::{Amount, Cause, ExplainedGap, Tally};
+use pinwise_topology::{CpuSet, Topology};
+
+/// The longest gaps that a record keeps.
+const MOST_GAPS: usize = 50;
+/// Threads that a record names of a CPU, and of all.
+const MOST_THREADS: usize = 100;
+
+/// Gaps on their way to a record.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    tallies: BTreeMap<usize, Tally>,
+    /// With their CPUs, longest first.
+    longest: Vec<(usize, ExplainedGap)>,
+    is_virtual: bool,
+    /// Devices by the numbers of their interrupts.
+    devices: BTreeMap<u32, String>,
+}
+
+impl GapListener for Recorder {
+    fn take(&mut self, cpu: usize, gaps: &[ExplainedGap]) {
+        let tally = self.tallies.entry(cpu).or_default();
+        for gap in gaps {
+            tally.add(gap);
+            let length_ns = gap.gap.length_ns();
+            let longer = |(_, other): &(usize, ExplainedGap)| other.gap.length_ns() >= length_ns;
+            let place = self.longest.partition_point(longer);
+            if place < MOST_GAPS {
+                self.longest.insert(place, (cpu, gap.clone()));
+                self.longest.truncate(MOST_GAPS);
+            }
+        }
+    }
+}
+
+impl Recorder {
+    pub(super) fn new(topology: &Topology) -> Self {
+        let devices = topology.devices.iter().flat_map(|device| {
+            let numbers = device.interrupts.iter().map(|interrupt| interrupt.number);
+            numbers.map(|number| (number, device.address.clone()))
+        });
+        Self {
+            tallies: BTreeMap::new(),
+            longest: Vec::new(),
+            is_virtual: topology.identity.hypervisor.is_some(),
+            devices: devices.collect(),
+        }
+    }
+
+    pub(super) fn gaps(&self) -> u64 {
+        self.tallies.values().map(Tally::gaps).sum()
+    }
+
+    /// Share of the gaps whose cause is known.
+    pub(super) fn named_share(&self) -> Option<f64> {
+        let unknown = self.tallies.values().filter_map(|tally| {
+            let amount = tally.causes().get(&Cause::Unknown);
+            amount.map(|amount| amount.gaps)
+        });
+        let (unknown, all) = (unknown.sum::<u64>(), self.gaps());
+        (all > 0).then(|| 1.0 - unknown as f64 / all as f64)
+    }
+
+    /// What took time from all CPUs.
+    pub(super) fn causes(&self) -> Vec<JitterCauseRecord> {
+        let mut all: BTreeMap<&Cause, (CpuSet, Amount)> = BTreeMap::new();
+        for (&cpu, tally) in &self.tallies {
+            for (cause, amount) in tally.causes() {
+                let (cpus, sum) = all.entry(cause).or_default();
+                cpus.insert(cpu);
+                *sum = sum.and(amount);
+            }
+        }
+        self.ranked(
+            all.iter()
+                .map(|(cause, (cpus, sum))| (*cause, cpus.clone(), *sum)),
+        )
+    }
+
+    fn ranked<'a>(
+        &self,
+        causes: impl Iterator<Item = (&'a Cause, CpuSet, Amount)>,
+    ) -> Vec<JitterCauseRecord> {
+        let mut causes: Vec<_> = causes.collect();
+        causes.sort_by_key(|(_, _, amount)| std::cmp::Reverse(amount.time_ns));
+        let mut others = (0, CpuSet::new(), Amount::default());
+        let mut threads = 0;
+        causes.retain(|(cause, cpus, amount)| {
+            threads += usize::from(matches!(cause, Cause::Thread(_)));
+            let is_kept = threads <= MOST_THREADS || !matches!(cause, Cause::Thread(_));
+            if !is_kept {
+                others = (others.0 + 1, others.1.union(cpus), others.2.and(amount));
+            }
+            is_kept
+        });
+        let (count, cpus, amount) = others;
+        let others = Cause::Thread(format!("({count} others)").into());
+        if count > 0 {
+            causes.push((&others, cpus, amount));
+        }
+        let record = |(cause, cpus, amount): (&Cause, CpuSet, Amount)| {
+            let (kind, name, irq) = self.words(cause);
+            JitterCauseRecord {
+                kind,
+                name,
+                irq,
+                device: irq.and_then(|number| self.devices.get(&number).cloned()),
+                cpus: cpus.to_string(),
+                gaps: amount.gaps,
+                lost_ms: amount.time_ns as f64 * 1e-6,
+                longest_us: microseconds(amount.longest_ns),
+            }
+        };
+        causes.into_iter().map(record).collect()
+    }
+
+    /// Kind, name and number of a cause.
+    fn words(&self, cause: &Cause) -> (GapCause, String, Option<u32>) {
+        let name = |kind, name: &str| (kind, name.to_owned(), None);
+        match cause {
+            Cause::Interrupt { number, name } => {
+                (GapCause::Interrupt, name.to_string(), Some(*number))
+            }
+            Cause::Vector(vector) => name(GapCause::CpuInterrupt, vector),
+            Cause::Nmi => name(GapCause::Nmi, ""),
+            Cause::Softirq(softirq) => name(GapCause::Softirq, softirq),
+            Cause::Thread(thread) => name(GapCause::Thread, thread),
+            Cause::Quota => name(GapCause::Quota, ""),
+            Cause::Beneath if self.is_virtual => name(GapCause::Hypervisor, ""),
+            Cause::Beneath => name(GapCause::Hardware, ""),
+            Cause::Unknown => name(GapCause::Unknown, ""),
+        }
+    }
+
+    pub(super) fn cpus(&self, found: &WatchedCpus) -> Vec<JitterCpuRecord> {
+        let none = Tally::default();
+        let cpus = found.cpus.iter().map(|cpu| {
+            let tally = self.tallies.get(&cpu.cpu).unwrap_or(&none);
+            self.cpu(cpu, tally)
+        });
+        cpus.collect()
+    }
+
+    fn cpu(&self, watched: &WatchedCpu, tally: &Tally) -> JitterCpuRecord {
+        let watched_s = watched.time.as_secs_f64();
+        let lost_s = tally.time_ns() as f64 * 1e-9;
+        let running_s = (watched_s - lost_s).max(0.0);
+        let quantile = |share| tally.quantile_ns(share).map(microseconds);
+        let own = |(cause, amount)| (cause, CpuSet::single(watched.cpu), amount);
+        let causes = tally.causes().iter();
+        JitterCpuRecord {
+            cpu: watched.cpu,
+            watched_s,
+            resolution_ns: running_s * 1e9 / (watched.readings.max(1) as f64),
+            entry_us: watched.entry.map(|time| time.as_secs_f64() * 1e6),
+            gaps: tally.gaps(),
+            median_us: quantile(0.5),
+            p99_us: quantile(0.99),
+            longest_us: (tally.gaps() > 0).then(|| microseconds(tally.longest_ns())),
+            lost_share: if watched_s > 0.0 {
+                lost_s / watched_s
+            } else {
+                0.0
+            },
+            unwritten: watched.unwritten,
+            causes: self.ranked(causes.map(|(cause, amount)| own((cause, *amount)))),
+            queued_ms: watched.queued.map(|time| time.as_secs_f64() * 1e3),
+            steal_ms: watched.steal.map(|time| time.as_secs_f64() * 1e3),
+            interrupts: counted(&watched.interrupts),
+            softirqs: counted(&watched.softirqs),
+        }
+    }
+
+    pub(super) fn longest(&self, start_ns: u64) -> Vec<GapRecord> {
+        let gaps = self.longest.iter().map(|(cpu, found)| GapRecord {
+            cpu: *cpu,
+            at_s: found.gap.from_ns.saturating_sub(start_ns) as f64 * 1e-9,
+            length_us: microseconds(found.gap.length_ns()),
+            parts: found.parts.iter().map(|part| self.part(part)).collect(),
+        });
+        gaps.collect()
+    }
+
+    fn part(&self, (cause, ns): &(Cause, u64)) -> GapPartRecord {
+        let (kind, name, irq) = self.words(cause);
+        GapPartRecord {
+            kind,
+            name,
+            irq,
+            us: microseconds(*ns),
+        }
+    }
+
+    pub(super) fn notes(&self, found: &WatchedCpus) -> Vec<String> {
+        let mut notes = found.notes.clone();
+        for cpu in &found.cpus {
+            if cpu.unwritten > 0 {
+                notes.push(format!(
+                    "{} more gaps of CPU {} found no room and are not counted; a larger \
+                     --threshold leaves fewer.",
+                    cpu.unwritten, cpu.cpu
+                ));
+            }
+        }
+        notes
+    }
+}
+
+fn counted(all: &[Counted]) -> Vec<CountedRecord> {
+    let mut all: Vec<CountedRecord> = all
+        .iter()
+        .map(|counted| CountedRecord {
+            label: counted.label.clone(),
+            name: counted.name.clone(),
+            count: counted.count,
+        })
+        .collect();
+    all.sort_by_key(|counted| std::cmp::Reverse(counted.count));
+    all
+}
+
+fn microseconds(ns: u64) -> f64 {
+    ns as f64 * 1e-3
+}
+
+#[cfg(test)]
+#[path = "recorder_tests.rs"]
+mod tests;

@@ -1,0 +1,30 @@
+//! Arguments of `pinwise bench jitter`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::values::{parse_duration, parse_threshold};
+
+/// `pinwise bench jitter`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise bench jitter
+  pinwise bench jitter --for 1m
+  pinwise bench jitter --cpus 2-3 --threshold 20us
+
+A thread on each CPU does nothing but read the clock. Where it was kept from that
+for longer than the threshold, the kernel's tracepoints say what had the CPU:
+that takes root, or CAP_PERFMON and a readable tracefs. Without, gaps have figures
+and no causes.")]
+pub struct JitterArgs {
+    /// Only these CPUs [default: all allowed ones]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+    /// For how long, all CPUs at the same time
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, default_value = "5s")]
+    pub time: Duration,
+    /// What is longer than this is a gap; 1us or more
+    #[arg(long, value_name = "TIME", value_parser = parse_threshold, default_value = "5us")]
+    pub threshold: Duration,
+}

@@ -1,0 +1,48 @@
+//! `bench jitter`.
+
+use std::path::Path;
+
+use super::args::{Global, JitterArgs};
+use super::ending::keep_and_show;
+use super::plan::name_and_time;
+use super::terminal::Terminal;
+use super::values::allowed_cpus;
+use super::{Exit, open_machine, open_store};
+use pinwise_machine::linux::{read_interrupts, read_isolation};
+use pinwise_record::JitterRecord;
+use pinwise_study::jitter::{self as watching, JitterPlan};
+
+pub(super) fn jitter(
+    global: &Global,
+    args: &JitterArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let mut machine = open_machine(global, 0, false)?;
+    let (mut topology, _) = machine.topology()?;
+    let plan = JitterPlan {
+        cpus: allowed_cpus(args.cpus.as_deref(), &topology)?,
+        time: args.time,
+        threshold: args.threshold,
+        isolation: read_isolation(Path::new("/")),
+    };
+    if !machine.is_simulated() {
+        read_interrupts(&mut topology);
+    }
+    let store = open_store(global)?;
+    let (id, started) = name_and_time();
+    let mut record = watching::run(&plan, machine.as_mut(), &topology)?;
+    (record.id, record.started) = (id, started);
+    if record.interrupted {
+        terminal.warn("interrupted: what was measured until then is kept");
+    }
+    let exit = match record.interrupted {
+        true => Exit::Interrupted,
+        false => Exit::Done,
+    };
+    keep_and_show(store, &record, terminal, || show(&record, terminal), exit)
+}
+
+/// Prints jitter, new or stored.
+pub(super) fn show(record: &JitterRecord, terminal: &Terminal) -> anyhow::Result<()> {
+    terminal.show(record, pinwise_report::jitter)
+}

@@ -1,0 +1,187 @@
+//! Gaps that a thread sees: pinwise beside oslat, on the same CPU in turns, and how
+//! many of them have a cause.
+//!
+//! osnoise's threads cannot run where pinwise's do, and few kernels have that
+//! tracer; oslat reads the clock in a loop as well, and as an ordinary thread.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use super::Setting;
+use super::process::{median, quartiles};
+use crate::programs::{find, find_or_install};
+
+const ROUNDS: usize = 15;
+const SECONDS: &str = "2";
+const SEED: u64 = 27;
+/// From how many µs on gaps are counted.
+const THRESHOLDS: [u32; 3] = [5, 20, 100];
+
+/// Who counts in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Counter {
+    Oslat,
+    /// pinwise with a threshold, µs.
+    Pinwise(u32),
+    /// pinwise without the right to trace, which reads the clock alone.
+    Untraced,
+}
+
+/// Gaps of a second, turn by turn.
+type Rates = BTreeMap<Counter, Vec<BTreeMap<u32, f64>>>;
+
+pub(super) fn run(setting: &Setting) -> Result<String> {
+    find_or_install("oslat", "rt-tests")?;
+    let cpu = std::thread::available_parallelism()?.get() - 1;
+    let mut turns = vec![Counter::Oslat];
+    turns.extend(THRESHOLDS.map(Counter::Pinwise));
+    let binary = readable(setting)?;
+    if find("setpriv").is_some() {
+        turns.push(Counter::Untraced);
+    }
+    let mut chance = ChaCha8Rng::seed_from_u64(SEED);
+    let mut rates = Rates::new();
+    let mut named = Vec::new();
+    let mut entries = Vec::new();
+    for _ in 0..ROUNDS {
+        turns.shuffle(&mut chance);
+        for &turn in &turns {
+            let found = match turn {
+                Counter::Oslat => oslat(setting.folder.path(), cpu)?,
+                Counter::Pinwise(threshold) => {
+                    let record = pinwise(&mut Command::new(&binary), cpu, threshold)?;
+                    named.extend(record["named_share"].as_f64());
+                    entries.extend(record["cpus"][0]["entry_us"].as_f64());
+                    BTreeMap::from([(threshold, rate(&record)?)])
+                }
+                Counter::Untraced => {
+                    let mut command = Command::new("setpriv");
+                    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+                    let threshold = THRESHOLDS[0];
+                    let record = pinwise(command.arg(&binary), cpu, threshold)?;
+                    BTreeMap::from([(threshold, rate(&record)?)])
+                }
+            };
+            rates.entry(turn).or_default().push(found);
+        }
+    }
+    let least = named.iter().copied().fold(1.0, f64::min);
+    Ok(format!(
+        "## Gaps that a thread sees
+
+`pinwise bench jitter` beside oslat of rt-tests on CPU {cpu}, {ROUNDS} rounds of {SECONDS} s
+each in random order: gaps of a second, medians with quartiles, and the ratio to oslat's,
+of the sums and in the median of the rounds. *Untraced*: as a user without the right to
+trace. Both are ordinary threads, so that what else the machine does is in it.
+
+| gaps above | oslat | pinwise | of the sums | of the rounds | untraced | of the sums | of the rounds |
+|---|---|---|---|---|---|---|---|
+{}
+Causes were named for {:.1} % of the gaps in all rounds together, {:.1} % in the worst of
+them. The way into the kernel and out of it took {:.1} µs (median). {}
+",
+        rows(&rates),
+        100.0 * named.iter().sum::<f64>() / (named.len().max(1) as f64),
+        100.0 * least,
+        median(entries),
+        osnoise(),
+    ))
+}
+
+fn rows(rates: &Rates) -> String {
+    let of = |counter: Counter, threshold: u32| -> Vec<f64> {
+        let turns = rates.get(&counter).into_iter().flatten();
+        turns
+            .filter_map(|turn| turn.get(&threshold).copied())
+            .collect()
+    };
+    let mut rows = String::new();
+    for threshold in THRESHOLDS {
+        let peer = of(Counter::Oslat, threshold);
+        let mut row = format!("| {threshold} µs | {} |", cell(&peer));
+        for counter in [Counter::Pinwise(threshold), Counter::Untraced] {
+            let own = of(counter, threshold);
+            let ratios: Vec<f64> = own.iter().zip(&peer).map(|(a, b)| a / b).collect();
+            if own.is_empty() {
+                row += " – | – | – |";
+                continue;
+            }
+            let sums = own.iter().sum::<f64>() / peer.iter().sum::<f64>();
+            row += &format!(" {} | {sums:.3} | {:.3} |", cell(&own), median(ratios));
+        }
+        rows += &format!("{row}\n");
+    }
+    rows
+}
+
+fn cell(rates: &[f64]) -> String {
+    let (low, high) = quartiles(rates.to_vec());
+    format!("{:.1} ({low:.1}–{high:.1})", median(rates.to_vec()))
+}
+
+/// The binary where a user without rights may read it.
+fn readable(setting: &Setting) -> Result<std::path::PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let path = std::env::temp_dir().join(format!("pinwise-bench-{}", std::process::id()));
+    std::fs::copy(&setting.pinwise, &path)?;
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))?;
+    Ok(path)
+}
+
+fn pinwise(command: &mut Command, cpu: usize, threshold: u32) -> Result<Value> {
+    command.args(["--store", "none", "--format", "json", "bench", "jitter"]);
+    command.args(["--cpus", &cpu.to_string(), "--for", &format!("{SECONDS}s")]);
+    command.args(["--threshold", &format!("{threshold}us")]);
+    let output = command.output().context("starting pinwise")?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn rate(record: &Value) -> Result<f64> {
+    let cpu = &record["cpus"][0];
+    let figures = cpu["gaps"].as_f64().zip(cpu["watched_s"].as_f64());
+    let (gaps, seconds) = figures.context("no gaps in the record")?;
+    Ok(gaps / seconds)
+}
+
+/// Gaps from each threshold on. A bucket is named by the µs that it ends with.
+fn oslat(folder: &Path, cpu: usize) -> Result<BTreeMap<u32, f64>> {
+    let file = folder.join("oslat.json");
+    let mut command = Command::new("oslat");
+    command.args(["-c", &cpu.to_string(), "-C", "0", "-D", SECONDS, "-q"]);
+    command.args(["-b", &(THRESHOLDS[2] + 1).to_string()]);
+    let output = command.arg(format!("--json={}", file.display())).output()?;
+    if !output.status.success() {
+        bail!("oslat: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let record: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
+    let thread = &record["thread"]["0"];
+    let seconds = thread["duration"].as_f64().context("no duration")?;
+    let buckets = thread["histogram"].as_object().context("no histogram")?;
+    let from = |threshold: u32| {
+        let longer = buckets.iter().filter_map(|(name, count)| {
+            let end: u32 = name.parse().ok()?;
+            (end > threshold).then_some(count.as_f64()?)
+        });
+        longer.sum::<f64>() / seconds
+    };
+    Ok(THRESHOLDS.into_iter().map(|at| (at, from(at))).collect())
+}
+
+/// Whether there was another peer.
+fn osnoise() -> &'static str {
+    let tracers = std::fs::read_to_string("/sys/kernel/tracing/available_tracers");
+    match tracers.is_ok_and(|all| all.split_whitespace().any(|tracer| tracer == "osnoise")) {
+        true => "The kernel has the osnoise tracer, which was not run.",
+        false => "The kernel has no osnoise tracer.",
+    }
+}
