@@ -328,6 +328,41 @@ export interface GateRecord {
   verdict?: GateVerdict | null;
 }
 
+/** For how long threads that only read the clock were kept from it, CPU by CPU. */
+export interface JitterRecord {
+  /** For how long each CPU should be watched, s. */
+  asked_s?: number | null;
+  /** What took the time, of all CPUs together, most first. */
+  causes?: JitterCauseRecord[] | null;
+  /** Why causes are unknown, and what would make them known; `null` where the kernel reported them. */
+  causes_unavailable?: string | null;
+  /** Every CPU that was watched. */
+  cpus?: JitterCpuRecord[] | null;
+  /** What follows from the settings and from what was measured. */
+  findings?: Finding[] | null;
+  /** Gaps of all CPUs together. */
+  gaps?: number | null;
+  /** Where. */
+  host?: HostRecord | null;
+  /** Date, time and a random part: names the record in the store. */
+  id?: string | null;
+  /** Did the user end it before? */
+  interrupted?: boolean | null;
+  /** How the system is set to keep CPUs free. */
+  isolation?: IsolationRecord | null;
+  /** The longest gaps, longest first. */
+  longest?: GapRecord[] | null;
+  /** Share of the gaps whose cause is known; `null` where there are none. */
+  named_share?: number | null;
+  /** What was odd, as full sentences. */
+  notes?: string[] | null;
+  schema?: "pinwise.jitter/1" | null;
+  /** When it began, RFC 3339 in UTC. */
+  started?: string | null;
+  /** What is longer than this between two readings of the clock is a gap, µs. */
+  threshold_us?: number | null;
+}
+
 /** One run of a built-in workload. */
 export interface KernelRecord {
   /** Bytes moved as STREAM counts, where that is what is measured. */
@@ -1529,6 +1564,16 @@ export interface CoreTimeRecord {
   shared_s?: number | null;
 }
 
+/** Something that the system counts, CPU by CPU. */
+export interface CountedRecord {
+  /** How often it came. */
+  count?: number | null;
+  /** A number of `/proc/irq`, or letters as in `/proc/interrupts`. */
+  label?: string | null;
+  /** What it is; empty where the label says it. */
+  name?: string | null;
+}
+
 /** Units per level that this process may use. */
 export interface CountsRecord {
   /** Physical cores. */
@@ -2120,6 +2165,9 @@ export interface FunctionRecord {
   waits?: AmountRecord | null;
 }
 
+/** A kind of what takes a CPU from a thread. */
+export type GapCause = "interrupt" | "cpu-interrupt" | "nmi" | "softirq" | "thread" | "quota" | "hypervisor" | "hardware" | "unknown" | (string & {});
+
 /** A blind gap on a chip. */
 export interface GapOnChip {
   /** The chip's id. */
@@ -2128,6 +2176,30 @@ export interface GapOnChip {
   exceeds?: boolean | null;
   /** ns; `null` where the code does not say how many hints it is. */
   ns?: number | null;
+}
+
+/** Something that took a part of a gap. */
+export interface GapPartRecord {
+  /** An interrupt's number. */
+  irq?: number | null;
+  /** What kind of thing. */
+  kind?: GapCause | null;
+  /** Its name. */
+  name?: string | null;
+  /** How much it took, µs. */
+  us?: number | null;
+}
+
+/** One gap. */
+export interface GapRecord {
+  /** When it began, s from the start. */
+  at_s?: number | null;
+  /** The CPU. */
+  cpu?: number | null;
+  /** How long it was, µs. */
+  length_us?: number | null;
+  /** What took it, most first; all parts together are the gap. */
+  parts?: GapPartRecord[] | null;
 }
 
 /** A benchmark and what became of it. */
@@ -2328,6 +2400,74 @@ export interface InterruptRecord {
   irq?: number | null;
   /** Does the kernel choose its CPUs, and lets nobody move it? */
   managed?: boolean | null;
+}
+
+/** How a system is set to keep CPUs free, CPUs as lists; empty where it is not. */
+export interface IsolationRecord {
+  /** CPUs that interrupts may use unless something else is set (`irqaffinity`). */
+  irq_default?: string | null;
+  /** CPUs that the scheduler gives to nobody who does not ask (`isolcpus`). */
+  isolated?: string | null;
+  /** Are interrupts that the kernel places itself kept off isolated CPUs (`isolcpus=managed_irq`)? */
+  managed_irq?: boolean | null;
+  /** CPUs without a tick while they run one thread (`nohz_full`). */
+  nohz_full?: string | null;
+  /** CPUs whose RCU callbacks others run (`rcu_nocbs`). */
+  rcu_nocbs?: string | null;
+}
+
+/** How much something took. */
+export interface JitterCauseRecord {
+  /** The CPUs that it took time from, as a list. */
+  cpus?: string | null;
+  /** The PCI device that raises it; `null` where there is none. */
+  device?: string | null;
+  /** Gaps that it took most of. */
+  gaps?: number | null;
+  /** An interrupt's number, as in `/proc/irq`; `null` of anything else. */
+  irq?: number | null;
+  /** What kind of thing. */
+  kind?: GapCause | null;
+  /** The most it took of one gap, µs. */
+  longest_us?: number | null;
+  /** Time that it took, of all gaps, ms. */
+  lost_ms?: number | null;
+  /** Its name: who asked for the interrupt, the softirq, the thread; empty where the kind says all. */
+  name?: string | null;
+}
+
+/** A CPU that was watched. */
+export interface JitterCpuRecord {
+  /** What took the time, most first. */
+  causes?: JitterCauseRecord[] | null;
+  /** The CPU. */
+  cpu?: number | null;
+  /** What the way into the kernel and out of it usually takes, µs: it belongs to what is done there. `null` where the kernel reported too little. */
+  entry_us?: number | null;
+  /** Gaps. */
+  gaps?: number | null;
+  /** Interrupts that the system counted meanwhile. */
+  interrupts?: CountedRecord[] | null;
+  /** The longest, µs. */
+  longest_us?: number | null;
+  /** All gaps together as a share of the time. */
+  lost_share?: number | null;
+  /** The length that half of them do not exceed, µs; `null` where there are none. */
+  median_us?: number | null;
+  /** The length that 99 % of them do not exceed, µs. */
+  p99_us?: number | null;
+  /** How long the thread was queued behind others, ms; `null` where unknown. */
+  queued_ms?: number | null;
+  /** Time between two readings of the clock, ns: nothing shorter is seen. */
+  resolution_ns?: number | null;
+  /** Softirqs that it counted. */
+  softirqs?: CountedRecord[] | null;
+  /** What the hypervisor gave to others, ms, in steps of 10 ms on most systems; `null` where unknown. */
+  steal_ms?: number | null;
+  /** Gaps of which nothing is known but that they were: no figure counts them. */
+  unwritten?: number | null;
+  /** For how long it was watched, s. */
+  watched_s?: number | null;
 }
 
 /** A contrast as another judge sees it. */

@@ -3,12 +3,12 @@
 use super::comparison::findings;
 use super::style::{Palette, paragraph, table, visible};
 use pinwise_format::{count, grouped, percent, seconds};
-use pinwise_record::{IsolationRecord, JitterCauseRecord, JitterCpuRecord, JitterRecord};
+use pinwise_record::{GapCause, IsolationRecord, JitterCauseRecord, JitterCpuRecord, JitterRecord};
 
 /// CPUs shown; the record has more.
 const MOST_CPUS: usize = 32;
-/// Causes shown of all CPUs.
-const MOST_CAUSES: usize = 12;
+/// Threads shown of all CPUs.
+const MOST_THREADS: usize = 5;
 /// Causes named in the row of a CPU.
 const MAIN_CAUSES: usize = 2;
 /// Interrupts and softirqs named of a CPU.
@@ -85,14 +85,18 @@ fn causes(record: &JitterRecord, palette: Palette) -> String {
             cause.cpus.clone(),
         ]
     };
-    let shown = record.causes.len().min(MOST_CAUSES);
-    let mut rows: Vec<Vec<String>> = record.causes[..shown].iter().map(row).collect();
-    let rest = &record.causes[shown..];
+    let mut threads = 0;
+    let is_shown = |cause: &&JitterCauseRecord| {
+        threads += usize::from(cause.kind == GapCause::Thread);
+        cause.kind != GapCause::Thread || threads <= MOST_THREADS
+    };
+    let (shown, rest): (Vec<_>, Vec<_>) = record.causes.iter().partition(is_shown);
+    let mut rows: Vec<Vec<String>> = shown.into_iter().map(row).collect();
     if !rest.is_empty() {
         let lost_ms: f64 = rest.iter().map(|cause| cause.lost_ms).sum();
         let longest_us = rest.iter().map(|cause| cause.longest_us);
         rows.push(vec![
-            format!("{} more", rest.len()),
+            count(rest.len(), "more thread"),
             grouped(rest.iter().map(|cause| cause.gaps).sum()),
             seconds(lost_ms * 1e-3),
             seconds(longest_us.fold(0.0, f64::max) * 1e-6),
@@ -129,6 +133,9 @@ fn unnamed(record: &JitterRecord, palette: Palette) -> String {
             .chain(queued)
             .chain(steal)
             .collect();
+        if all.is_empty() {
+            continue;
+        }
         let first = format!("  CPU {}: ", cpu.cpu);
         out += &format!("{}\n", paragraph(&first, "    ", &all.join(", ")));
     }
@@ -156,3 +163,7 @@ fn isolation(set: &IsolationRecord) -> String {
     };
     paragraph("", "  ", &line)
 }
+
+#[cfg(test)]
+#[path = "jitter_tests.rs"]
+mod tests;

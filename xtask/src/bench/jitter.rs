@@ -48,8 +48,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     }
     let mut chance = ChaCha8Rng::seed_from_u64(SEED);
     let mut rates = Rates::new();
-    let mut named = Vec::new();
-    let mut entries = Vec::new();
+    let mut causes = Causes::default();
     for _ in 0..ROUNDS {
         turns.shuffle(&mut chance);
         for &turn in &turns {
@@ -57,8 +56,7 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
                 Counter::Oslat => oslat(setting.folder.path(), cpu)?,
                 Counter::Pinwise(threshold) => {
                     let record = pinwise(&mut Command::new(&binary), cpu, threshold)?;
-                    named.extend(record["named_share"].as_f64());
-                    entries.extend(record["cpus"][0]["entry_us"].as_f64());
+                    causes.add(&record);
                     BTreeMap::from([(threshold, rate(&record)?)])
                 }
                 Counter::Untraced => {
@@ -72,7 +70,6 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
             rates.entry(turn).or_default().push(found);
         }
     }
-    let least = named.iter().copied().fold(1.0, f64::min);
     Ok(format!(
         "## Gaps that a thread sees
 
@@ -84,15 +81,58 @@ trace. Both are ordinary threads, so that what else the machine does is in it.
 | gaps above | oslat | pinwise | of the sums | of the rounds | untraced | of the sums | of the rounds |
 |---|---|---|---|---|---|---|---|
 {}
-Causes were named for {:.1} % of the gaps in all rounds together, {:.1} % in the worst of
-them. The way into the kernel and out of it took {:.1} µs (median). {}
+{} {}
 ",
         rows(&rates),
-        100.0 * named.iter().sum::<f64>() / (named.len().max(1) as f64),
-        100.0 * least,
-        median(entries),
+        causes.sentences(),
         osnoise(),
     ))
+}
+
+/// What gaps were put down to.
+#[derive(Default)]
+struct Causes {
+    gaps: u64,
+    unknown: u64,
+    /// The kernel reported nothing, or little, of them.
+    beneath: u64,
+    /// Share of a turn's gaps whose cause is known.
+    named: Vec<f64>,
+    /// The way into the kernel and out of it, µs.
+    entries: Vec<f64>,
+}
+
+impl Causes {
+    fn add(&mut self, record: &Value) {
+        self.named.extend(record["named_share"].as_f64());
+        self.entries.extend(record["cpus"][0]["entry_us"].as_f64());
+        for cause in record["causes"].as_array().into_iter().flatten() {
+            let gaps = cause["gaps"].as_u64().unwrap_or(0);
+            self.gaps += gaps;
+            match cause["kind"].as_str() {
+                Some("unknown") => self.unknown += gaps,
+                Some("hypervisor" | "hardware") => self.beneath += gaps,
+                _ => {}
+            }
+        }
+    }
+
+    fn sentences(&self) -> String {
+        let percent = |gaps: u64| 100.0 * gaps as f64 / self.gaps.max(1) as f64;
+        let least = self.named.iter().copied().fold(1.0, f64::min);
+        format!(
+            "Of {} gaps {:.1} % were put down to something that the kernel reported, {:.1} % to \
+             what is beneath it (hypervisor, firmware), {:.1} % to nothing; in the worst turn a \
+             cause was named for {:.1} %. The way into the kernel and out of it took {:.1} µs \
+             (median).",
+            self.gaps,
+            percent(self.gaps - self.unknown - self.beneath),
+            percent(self.beneath),
+            percent(self.unknown),
+            100.0 * least,
+            median(self.entries.clone()),
+        )
+    }
 }
 
 fn rows(rates: &Rates) -> String {

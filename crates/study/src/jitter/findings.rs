@@ -314,7 +314,7 @@ impl Examined<'_> {
                 "busy",
                 Severity::Warning,
                 format!(
-                    "Other threads took {} of the time, {most} most of it.",
+                    "Other threads took {} of the time, {most} more than any other.",
                     percent(share)
                 ),
                 "What is measured here is their load: repeat it when nothing else runs (pinwise \

@@ -238,7 +238,7 @@ fn other_programs_and_quotas_are_named() {
             ),
             (
                 "busy",
-                "Other threads took 60.0 % of the time, rustc most of it.",
+                "Other threads took 60.0 % of the time, rustc more than any other.",
                 "pinwise top",
             ),
         ],

@@ -33,8 +33,8 @@ use source::Source;
 
 /// Every waking of pinwise may be a gap of its own making.
 const ROUND: Duration = Duration::from_secs(5);
-/// Gaps of a round that have room: more than 10,000 in a second.
-const GAPS: usize = 1 << 16;
+/// Gaps of a round that have room: more than 6,000 in a second.
+const GAPS: usize = 1 << 15;
 /// Reports may be written a little later than their time says.
 const SETTLING: Duration = Duration::from_millis(1);
 /// How long a CPU may take to run a new thread, and to let one end.
