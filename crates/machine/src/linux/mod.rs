@@ -71,6 +71,7 @@ pub use sample::{
 pub use scratch::{Scratch, find_program};
 pub use start::execute;
 pub use tree::process_name;
+pub use usage::watch_usage;
 
 use bind::ptrace::Orphans;
 use bind::{Binder, refusal};
@@ -490,14 +491,4 @@ fn whole_environment() -> impl Iterator<Item = (String, CString)> {
 #[must_use]
 pub fn terminal_is_gone() -> bool {
     sys::is_hung_up(libc::STDIN_FILENO)
-}
-
-/// CPU time of the machine at the start and the end of a wait; `None` where it
-/// is unknown.
-#[must_use]
-pub fn watch_usage(wait: Duration) -> Option<(Usage, Usage)> {
-    let mut meter = Meter::new();
-    let before = meter.usage()?;
-    std::thread::sleep(wait);
-    Some((before, meter.usage()?))
 }

@@ -106,6 +106,16 @@ pub(super) fn busy_since(now: &Usage, before: &Usage) -> Duration {
     total(now).saturating_sub(total(before))
 }
 
+/// CPU time of the machine at the start and the end of a wait; `None` where it
+/// is unknown.
+#[must_use]
+pub fn watch_usage(wait: Duration) -> Option<(Usage, Usage)> {
+    let mut meter = Meter::new();
+    let before = meter.usage()?;
+    std::thread::sleep(wait);
+    Some((before, meter.usage()?))
+}
+
 /// What others used and the hypervisor took in the latest interval, as a
 /// share of wall-clock time.
 #[derive(Debug, Clone, Copy, Default)]
