@@ -81,6 +81,22 @@ impl System {
         self.root.join(name)
     }
 
+    /// The CPUs that take an interrupt, of those that may; empty where unknown.
+    fn taking(&self, number: u32) -> CpuSet {
+        let name = format!("proc/irq/{number}/effective_affinity_list");
+        cpu_list(&self.root.join(name)).unwrap_or_default()
+    }
+
+    /// Gives an interrupt its CPUs back. The kernel leaves it where it is as long as
+    /// that CPU is among them: so it first gets those alone that took it.
+    fn give_back(&self, number: u32, before: &CpuSet, taking: &CpuSet) -> Result<(), LedgerError> {
+        let file = self.interrupt_file(number);
+        if !taking.is_empty() && taking != before && self.taking(number) != *taking {
+            write_cpus(&file, taking)?;
+        }
+        write_cpus(&file, before)
+    }
+
     /// A small file's text, without the space around it.
     pub(super) fn read(path: &Path) -> Option<String> {
         let content = read_file(path)?;
@@ -124,6 +140,7 @@ impl System {
             Change::Interrupt { number, cpus } => Ok(Entry::Interrupt {
                 number: *number,
                 before: cpu_list(&self.interrupt_file(*number))?,
+                taking: self.taking(*number),
                 asked: cpus.clone(),
             }),
             Change::Cpuset { file, cpus } => Ok(Entry::Cpuset {
@@ -254,9 +271,11 @@ impl System {
             Entry::Interrupt {
                 number,
                 before,
+                taking,
                 asked,
             } => match cpu_list(&self.interrupt_file(*number)) {
-                Ok(now) => compare(&now, before, now == *asked),
+                // Halfway back it has the CPUs that took it.
+                Ok(now) => compare(&now, before, now == *asked || now == *taking),
                 Err(_) => Standing::Ended,
             },
             Entry::Cpuset {
@@ -310,9 +329,12 @@ impl System {
             }
             Entry::Online { cpu, is_on } => self.switch(*cpu, !is_on),
             Entry::SmtOff => write(&self.cpu_file("smt/control"), "on"),
-            Entry::Interrupt { number, before, .. } => {
-                write_cpus(&self.interrupt_file(*number), before)
-            }
+            Entry::Interrupt {
+                number,
+                before,
+                taking,
+                ..
+            } => self.give_back(*number, before, taking),
             Entry::Cpuset { file, before, .. } => write_cpus(file, before),
             Entry::Folder { path } => remove_group(path),
             Entry::Move { task, before, .. } => {

@@ -116,12 +116,14 @@ pub enum Entry {
     },
     /// SMT was switched off.
     SmtOff,
-    /// The CPUs that take an interrupt were set.
+    /// The CPUs that may take an interrupt were set.
     Interrupt {
         /// Its number.
         number: u32,
         /// The CPUs before.
         before: CpuSet,
+        /// Those of them that took it, as the kernel chose; empty where unknown.
+        taking: CpuSet,
         /// The CPUs that were set.
         asked: CpuSet,
     },
@@ -199,8 +201,12 @@ impl Entry {
             Self::Interrupt {
                 number,
                 before,
+                taking,
                 asked,
-            } => format!("interrupt {number} {} {}", list(before), list(asked)),
+            } => {
+                let (before, taking, asked) = (list(before), list(taking), list(asked));
+                format!("interrupt {number} {before} {taking} {asked}")
+            }
             Self::Cpuset {
                 file,
                 before,
@@ -248,9 +254,10 @@ impl Entry {
                 is_on: is_on.parse().ok()?,
             },
             ["smt-off"] => Self::SmtOff,
-            ["interrupt", number, before, asked] => Self::Interrupt {
+            ["interrupt", number, before, taking, asked] => Self::Interrupt {
                 number: number.parse().ok()?,
                 before: some_cpus(before)?,
+                taking: cpus(taking)?,
                 asked: some_cpus(asked)?,
             },
             ["cpuset", file, before, asked] => Self::Cpuset {

@@ -174,6 +174,18 @@ fn interrupts_are_moved_and_come_back() {
     let expected = [UndoOutcome::Changed("3".to_owned()), UndoOutcome::Restored];
     assert_eq!(outcomes, expected);
     assert_eq!((read(30), read(31)), ("0".into(), "3".into()));
+    // The writer ended halfway back: it had given it the CPU alone that took it.
+    put(32, "3\n");
+    arrange(&file(32).with_file_name("effective_affinity_list"), "2\n");
+    ledger
+        .set(&HostSetting::Interrupts([(32, set("1"))].into()))
+        .unwrap();
+    put(32, "2\n");
+    let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
+    assert_eq!(
+        (outcomes, read(32)),
+        (vec![UndoOutcome::Restored], "3".into())
+    );
     // One that is not there: the first is not moved, either.
     let missing = HostSetting::Interrupts([(30, set("1")), (99, set("0"))].into());
     let error = ledger.set(&missing).unwrap_err().to_string();
