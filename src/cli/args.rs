@@ -244,7 +244,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Options that `-h` leaves to `--help`, whichever command has them.
-const RARE: [&str; 37] = [
+const RARE: [&str; 38] = [
     "abort_if_worse",
     "arms",
     "color",
@@ -257,6 +257,7 @@ const RARE: [&str; 37] = [
     "folded",
     "input",
     "instructions",
+    "irqs",
     "isa",
     "judge",
     "least_within",

@@ -89,9 +89,9 @@ pub(super) fn compare(
     let placements = realised(&wanted, &topology, terminal)?;
     let smaller = what_if::smaller(&args.what_if, &topology)?;
     let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
-    let settings = interrupts::settings(&args.interrupts.settings)?;
+    let settings = interrupts::settings(&args.interrupts.irqs)?;
     if !settings.is_empty() {
-        arms = interrupts::arms(&arms, &settings, topology.clone())?;
+        arms = interrupts::arms(&arms, &settings, topology.clone(), terminal)?;
     }
     if args.experiment.workload.threads_env.is_none() {
         print_bound(&arms, terminal);
@@ -165,7 +165,7 @@ fn named_places(args: &CompareArgs, candidates: usize) -> anyhow::Result<Option<
         Some(parsed(&args.places)?)
     } else if candidates > 1
         || !args.what_if.machines.is_empty()
-        || !args.interrupts.settings.is_empty()
+        || !args.interrupts.irqs.is_empty()
     {
         Some(vec![Placement::os_default()])
     } else if !args.usual_places.is_empty() {

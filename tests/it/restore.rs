@@ -461,7 +461,7 @@ fn places_of_interrupts_that_are_refused() {
     );
     refused(
         &with(&["--irq", "nodevice9=local"]),
-        "--irq nodevice9=local: spread/near:nodevice9: ",
+        "--irq nodevice9=local: near:nodevice9: ",
     );
     refused(
         &with(&["--machine", "sim:core:2", "--irq", "eth0=local"]),

@@ -208,7 +208,11 @@ impl InterruptWish {
         };
         if topology.device(&self.device).is_none() {
             // Its error names the devices that there are.
-            near(true).realise(topology)?;
+            let near = Placement {
+                wish: Wish::Compact,
+                ..near(true)
+            };
+            near.realise(topology)?;
         }
         Ok(placement.realise(&on(allowed))?.order)
     }

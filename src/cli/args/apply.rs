@@ -194,30 +194,27 @@ pub struct LiveArgs {
 
 /// What `compare` takes for interrupts.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Interrupts")]
+#[command(next_help_heading = "The whole host")]
 pub struct InterruptArgs {
-    /// Compare places of a device's interrupts with those that they have: local
-    /// (near the device), far, away (CPUs that the program does not use), spread,
-    /// or a list of CPUs; commas join devices. Restored however pinwise ends
+    /// Move a device's interrupts during an arm: local, far, away (from the
+    /// program), spread, or to CPUs
     #[arg(
         long = "irq",
         value_name = "DEVICE=PLACE",
-        hide_short_help = true,
         conflicts_with_all = ["with_itself", "pid", "unit", "cgroup", "machines", "trace"]
     )]
-    pub settings: Vec<String>,
+    pub irqs: Vec<String>,
 }
 
 /// What `compare` takes for smaller machines.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "A smaller machine")]
+#[command(next_help_heading = "The whole host")]
 pub struct WhatIfArgs {
     /// Compare with a smaller machine: smt-off, cpus=N, one-node, one-package;
     /// by masks, unless --real is given
     #[arg(long = "what-if", value_name = "MACHINE")]
     pub machines: Vec<String>,
-    /// Really switch CPUs off meanwhile, for everything on this host; they come
-    /// back however pinwise ends
+    /// Really switch the other CPUs off meanwhile
     #[arg(long, requires = "machines")]
     pub real: bool,
 }

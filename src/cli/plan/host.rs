@@ -12,7 +12,7 @@ pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Resul
     if args.what_if.real {
         return what_if::ledger(&args.what_if, machine, args.trace, options()?).map(Some);
     }
-    match interrupts::settings(&args.interrupts.settings)?.as_slice() {
+    match interrupts::settings(&args.interrupts.irqs)?.as_slice() {
         [] => Ok(None),
         settings => interrupts::ledger(settings, machine, options()?).map(Some),
     }

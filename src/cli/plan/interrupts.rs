@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::make_unique;
+use crate::cli::terminal::Terminal;
 use pinwise_machine::HostSetting;
 use pinwise_machine::linux::{Ledger, LedgerOptions, discover, read_host_facts, read_interrupts};
 use pinwise_placement::{InterruptPlace, InterruptWish};
@@ -126,12 +127,26 @@ pub(super) fn arms(
     plain: &[ArmPlan],
     settings: &[Setting],
     mut topology: Topology,
+    terminal: &Terminal,
 ) -> anyhow::Result<Vec<ArmPlan>> {
     read_interrupts(&mut topology);
-    let mut arms = Vec::new();
+    let mut arms: Vec<ArmPlan> = Vec::new();
     for arm in plain {
+        let first = arms.len();
         for setting in settings {
             let moved = setting.realise(&topology, &arm.place.cpus)?;
+            let host = HostSetting::Interrupts(moved.clone());
+            if let Some(same) = arms[first..]
+                .iter_mut()
+                .find(|other| other.host.as_ref() == Some(&host))
+            {
+                terminal.note(&format!(
+                    "{} moves interrupts as {} does here: merged.",
+                    setting.name, same.name
+                ));
+                same.same_as.push(setting.name.clone());
+                continue;
+            }
             arms.push(ArmPlan {
                 name: match plain {
                     [_] => setting.name.clone(),
@@ -139,7 +154,7 @@ pub(super) fn arms(
                 },
                 is_default: arm.is_default && moved.is_empty(),
                 // Every arm goes the same way, those that move none, too.
-                host: Some(HostSetting::Interrupts(moved)),
+                host: Some(host),
                 ..arm.clone()
             });
         }
@@ -150,26 +165,36 @@ pub(super) fn arms(
 
 /// Which CPUs take which interrupts in which arm; `None` where none is moved.
 pub(super) fn moved(arms: &[ArmPlan]) -> Option<Finding> {
-    let mut finding = Finding::new(
-        "interrupts",
-        Severity::Note,
-        "Interrupts were moved for the whole host during each run of an arm that says so, and back after it.",
-        "To keep a place, write its CPU to /proc/irq/NUMBER/smp_affinity_list at every boot.",
-    );
-    let mut is_moved = false;
+    let mut words = Vec::new();
     for arm in arms {
         if let Some(HostSetting::Interrupts(moved)) = &arm.host
             && !moved.is_empty()
         {
-            let words = moved
-                .iter()
-                .map(|(number, cpus)| format!("{number}: CPU {cpus}"));
-            let words: Vec<String> = words.collect();
-            finding = finding.with(&format!("{}, interrupts", arm.name), words.join(", "));
-            is_moved = true;
+            words.push(format!("{}: {}", arm.name, by_cpus(moved)));
         }
     }
-    is_moved.then_some(finding)
+    let words = (!words.is_empty()).then(|| words.join("; "))?;
+    Some(Finding::new(
+        "interrupts",
+        Severity::Note,
+        format!(
+            "Interrupts were moved for the whole host during an arm's runs, and back after each ({words})."
+        ),
+        "To keep a place, write its CPU to /proc/irq/NUMBER/smp_affinity_list at every boot.",
+    ))
+}
+
+/// `IRQ 37-39 on CPU 1`.
+fn by_cpus(moved: &BTreeMap<u32, CpuSet>) -> String {
+    let mut by_cpus: BTreeMap<String, CpuSet> = BTreeMap::new();
+    for (&number, cpus) in moved {
+        let numbers = by_cpus.entry(cpus.to_string()).or_default();
+        numbers.insert(number as usize);
+    }
+    let words = by_cpus
+        .iter()
+        .map(|(cpus, numbers)| format!("IRQ {numbers} on CPU {cpus}"));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -190,6 +215,13 @@ mod tests {
             names(&["eth0=local", "eth0=0-1", "eth0=as-is"]),
             ["eth0=as-is", "eth0=local", "eth0=0-1"]
         );
+    }
+
+    #[test]
+    fn interrupts_of_a_cpu_are_listed_together() {
+        let on = |cpu| CpuSet::single(cpu);
+        let moved = [(37, on(1)), (38, on(0)), (39, on(1))].into();
+        assert_eq!(by_cpus(&moved), "IRQ 38 on CPU 0, IRQ 37,39 on CPU 1");
     }
 
     #[test]
