@@ -641,7 +641,7 @@ fn cpu_time_is_what_the_kernel_counted_without_stolen_time() {
     let end = at(95, 0, EventKind::Exit { thread: 1 });
     check(&[came(10), looked_at(90, 60, 0, true), end], 65);
     // Who was there before may have run a while before it was looked at.
-    let there = |last_ms, expected_ms| {
+    let there = |last_ms, expected_ms, doubtful_ms| {
         let events = [
             follow(1),
             looked_at(0, 30, 0, false),
@@ -651,9 +651,11 @@ fn cpu_time_is_what_the_kernel_counted_without_stolen_time() {
         ];
         let result = summary(SMT, Tier::Switch.scope(), &events, 100);
         assert_eq!(result.cpu_ns, expected_ms * MS);
+        assert_eq!(result.unknown.doubtful_cpu_ns, doubtful_ms * MS);
     };
-    there(75, 90);
-    there(65, 35);
+    there(75, 90, 45);
+    there(65, 35, 0);
+    there(120, 90, 0);
 }
 
 /// A switch is missing: who is next seen leaving the CPU was on it, nobody knows

@@ -170,6 +170,10 @@ pub struct Unknown {
     pub hidden_threads: u64,
     /// What events lack of theirs, ns.
     pub hidden_cpu_ns: u64,
+    /// CPU time by events beyond the kernel's account of threads that were there before
+    /// the trace, ns: they ran before they were first looked at, or the event of a
+    /// departure did not come.
+    pub doubtful_cpu_ns: u64,
 }
 
 /// A thread.

@@ -71,6 +71,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
             idle_task_unseen,
             hidden_threads: hidden.threads,
             hidden_cpu_ns: hidden.cpu_ns,
+            doubtful_cpu_ns: hidden.doubtful_ns,
         },
         by_thread,
         threads_left_out: left_out,

@@ -173,6 +173,7 @@ impl Thread {
             return PartialCpu {
                 ns: by_events_ns,
                 unseen_ns: 0,
+                doubtful_ns: 0,
             };
         };
         let (before_ns, looked_ns) = self.looked_cpu_ns;
@@ -199,6 +200,10 @@ impl Thread {
         PartialCpu {
             ns: ns.max(counted_ns),
             unseen_ns: counted_ns.saturating_sub(by_events_ns),
+            doubtful_ns: match is_whole && !self.was_born {
+                true => ns.max(counted_ns).saturating_sub(whole_ns),
+                false => 0,
+            },
         }
     }
 
@@ -239,6 +244,9 @@ pub(super) struct PartialCpu {
     pub(super) ns: u64,
     /// Of that, what events lack.
     pub(super) unseen_ns: u64,
+    /// Of that, what events have beyond the kernel's account of a thread that was
+    /// there before the trace.
+    pub(super) doubtful_ns: u64,
 }
 
 /// Time queued, as far as it is known.
@@ -284,6 +292,7 @@ pub(super) struct Hidden {
     pub(super) threads: u64,
     pub(super) cpu_ns: u64,
     pub(super) waits: PartialWait,
+    pub(super) doubtful_ns: u64,
 }
 
 /// All threads.
@@ -447,6 +456,7 @@ impl Threads {
             return;
         }
         self.waits.add(thread.wait_so_far(now_ns));
+        self.hidden.doubtful_ns += thread.cpu_so_far().doubtful_ns;
         if thread.is_hidden() {
             self.hidden.threads += 1;
             self.hidden.cpu_ns += thread.cpu_so_far().unseen_ns;

@@ -22,6 +22,11 @@ pub struct TraceRecorder {
     has_smt: bool,
 }
 
+/// So much CPU time beyond the kernel's account, and one part in so many, is worth a
+/// mark: looks are not quite of the moments of events.
+const DOUBTFUL_NS: u64 = 2_000_000;
+const DOUBTFUL_SHARE: u64 = 33;
+
 /// What a record says beside its figures.
 #[derive(Debug, Clone)]
 pub struct About {
@@ -161,7 +166,8 @@ fn totals(summary: &Summary) -> TraceTotals {
         wakeups: summary.wakeups,
         migrations: migrations(&summary.migrations),
         cpu_s: seconds(summary.cpu_ns),
-        cpu_is_upper_bound: false,
+        cpu_is_upper_bound: summary.unknown.doubtful_cpu_ns
+            > DOUBTFUL_NS.max(summary.cpu_ns / DOUBTFUL_SHARE),
         foreign_cpu_s: summary.foreign_ns.map(seconds),
         idle_s: summary.idle_ns.map(seconds),
         all_switches: summary.all_switches,
