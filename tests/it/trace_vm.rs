@@ -163,18 +163,22 @@ fn a_real_scheduler_is_judged_by_every_tier() {
     assert!(sharing["note"].is_string(), "{sharing}");
 }
 
-/// Its buffer is on node 1, it ran on CPU 0.
+/// Its buffer is on node 1, it ran on CPU 0. Pages of its file are wherever who read
+/// it first was.
 #[track_caller]
 fn check_memory(record: &Value) {
     let memory = &record["memory"];
     let nodes = memory["nodes"].as_array().unwrap();
     assert_eq!(nodes.len(), 2, "{memory}");
-    assert_eq!(nodes[0]["last_bytes"], 0, "{memory}");
+    assert!(
+        nodes[0]["last_bytes"].as_u64().unwrap() < 8 << 20,
+        "{memory}"
+    );
     assert!(
         nodes[1]["last_bytes"].as_u64().unwrap() >= 80 << 20,
         "{memory}"
     );
-    assert_eq!(memory["far_percent"], 100.0, "{memory}");
+    assert!(memory["far_percent"].as_f64().unwrap() > 80.0, "{memory}");
     let findings = record["findings"].as_array().unwrap();
     assert!(
         findings.iter().any(|f| f["check"] == "far-memory"),

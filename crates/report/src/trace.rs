@@ -147,9 +147,9 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
         let pushed = totals.preemptions.map_or_else(String::new, |n| {
             format!(", {} of them preemptions", grouped(n))
         });
-        let woken = totals
-            .wakeups
-            .map_or_else(String::new, |n| format!("; {} wake-ups", grouped(n)));
+        let woken = totals.wakeups.map_or_else(String::new, |n| {
+            format!("; {}", count_of(n, "wake-up", "wake-ups"))
+        });
         lines.push((
             "Switches",
             format!(
@@ -175,19 +175,33 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     );
     lines.push(("SMT sharing", sharing(record)));
     lines.extend(idle(record).map(|line| ("Idle beside", line)));
-    lines.extend(figures.memory.as_ref().map(|seen| ("Memory", memory(seen))));
+    lines.extend(
+        figures
+            .memory
+            .as_ref()
+            .map(|seen| ("Memory", memory(seen, totals.processes))),
+    );
     lines
 }
 
 /// Where pages were, by node where there are several.
-fn memory(seen: &MemoryRecord) -> String {
+fn memory(seen: &MemoryRecord, processes: u64) -> String {
     let all: f64 = seen.nodes.iter().map(|node| node.bytes).sum();
     let huge = match seen.huge_percent {
         share if share < 0.05 => String::new(),
         share => format!(", {} in huge pages", percent(share / 100.0)),
     };
     let looks = count_of(seen.looks as u64, "look", "looks");
-    let whole = format!("{}{huge} ({looks})", bytes(all));
+    let last: u64 = seen.nodes.iter().map(|node| node.last_bytes).sum();
+    let last = match (last as f64 / all.max(1.0) - 1.0).abs() > 0.05 {
+        true => format!(", {} at the last", bytes(last as f64)),
+        false => String::new(),
+    };
+    let shared = match processes {
+        0 | 1 => "",
+        _ => "; pages that processes share count for each",
+    };
+    let whole = format!("{} on average over {looks}{last}{huge}{shared}", bytes(all));
     let Some(local) = seen.local else {
         return whole;
     };
