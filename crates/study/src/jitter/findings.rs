@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::JitterPlan;
-use pinwise_format::{count_of, grouped, percent};
+use pinwise_format::{count_of, grouped, percent, seconds};
 use pinwise_record::{Finding, GapCause, JitterCpuRecord, JitterRecord, Severity};
 use pinwise_topology::{CpuSet, Topology};
 
@@ -244,13 +244,13 @@ impl Examined<'_> {
         let (check, who, advice) = match cause.kind {
             GapCause::Hypervisor => (
                 "hypervisor_gaps",
-                "The hypervisor",
+                "the hypervisor",
                 "Nothing in this machine prevents it: ask for CPUs of its own, or bind its \
                  virtual CPUs on the host (virsh vcpupin DOMAIN VCPU CPU).",
             ),
             _ => (
                 "hardware_gaps",
-                "Firmware or hardware (SMI)",
+                "firmware or hardware (SMI)",
                 "Switch off what the firmware does while the system runs (power capping, USB \
                  emulation, error reporting), and check with, as root: hwlatdetect \
                  --duration=60.",
@@ -260,10 +260,11 @@ impl Examined<'_> {
             check,
             Severity::Warning,
             format!(
-                "{who} took {} away for {} of the time, {:.0} µs at once at most.",
+                "Most likely {who} took {} away for {} of the time, {} at once at most: nothing that \
+                 the kernel reports explains it.",
                 cpus(&cause.cpus),
                 percent(share),
-                cause.longest_us
+                seconds(cause.longest_us * 1e-6)
             ),
             advice,
         );
@@ -331,7 +332,8 @@ impl Examined<'_> {
         let is_set = !isolation.isolated.is_empty() || !isolation.nohz_full.is_empty();
         let first = topology.online.first()?;
         let candidates = self.plan.cpus.difference(&CpuSet::single(first));
-        if is_set || candidates.is_empty() {
+        // Of a few CPUs none can be spared.
+        if is_set || candidates.is_empty() || topology.online.len() < 4 {
             return None;
         }
         let avoidable = |kind: &GapCause| {

@@ -184,7 +184,7 @@ fn what_is_beneath_the_kernel_is_nobody_s_here() {
         true,
         &[(
             "hypervisor_gaps",
-            "The hypervisor took CPU 3 away for 0.3 % of the time, 250 µs at once",
+            "Most likely the hypervisor took CPU 3 away for 0.3 % of the time, 250 µs at once",
             "virsh vcpupin",
         )],
     );
