@@ -46,7 +46,10 @@ export const attributions = (
 ): HTMLElement[] =>
   list(all).map((found) =>
     section(
-      ['Sources of the difference', text(found.step)]
+      [
+        `Sources of the difference in ${found.of === 'wall' ? 'elapsed' : 'CPU'} time`,
+        text(found.step),
+      ]
         .filter(Boolean)
         .join(' of '),
       h('p', {}, visible(text(found.sentence))),
