@@ -25,7 +25,7 @@ pub(super) fn in_form(format: Format, record: &AnyRecord, id: &str) -> anyhow::R
             Form::Hyperfine.render(record)?.into_bytes()
         }
         (Format::Markdown | Format::Hyperfine, _) => bail!(
-            "record {id} is a {kind}: --format json or csv (Markdown is of comparisons and gates, hyperfine's JSON of comparisons)"
+            "record {id} is a {kind}: --format text, json, html, or csv of one with rows (Markdown is of comparisons and gates, hyperfine's JSON of comparisons)"
         ),
         (Format::Svg, _) => pinwise_report::picture(record)
             .with_context(|| {
@@ -46,7 +46,7 @@ pub(super) fn in_form(format: Format, record: &AnyRecord, id: &str) -> anyhow::R
 fn rows(record: &AnyRecord, id: &str) -> anyhow::Result<Table> {
     pinwise_report::rows(record)?.with_context(|| {
         let kind = record.kind().name();
-        format!("record {id} is a {kind}, which has no rows: --format json only")
+        format!("record {id} is a {kind}, which has no rows: --format text, json or html")
     })
 }
 

@@ -414,7 +414,10 @@ fn imported_traces_are_exported() {
         .unwrap();
     let (_, err) = texts(&output);
     assert_eq!(output.status.code(), Some(2));
-    assert!(err.contains("is a trace: --format json or csv"), "{err}");
+    assert!(
+        err.contains("is a trace: --format text, json, html, or csv"),
+        "{err}"
+    );
 }
 
 /// What perf itself counts in a trace made here and now.
