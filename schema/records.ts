@@ -2776,7 +2776,7 @@ export interface Median {
 
 /** Where pages of the traced processes were, seen now and then.  Pages that two of the processes map count for each, as with `numastat -p`. */
 export interface MemoryRecord {
-  /** Share of pages on nodes where the threads used less than 1 % of their CPU time, per cent: far from whoever uses them. `null` on a machine of one node. */
+  /** Share of pages on nodes where the threads used less than 5 % of their CPU time, per cent: far from whoever uses them. `null` on a machine of one node. */
   far_percent?: number | null;
   /** Share of pages in huge pages, transparent or reserved, per cent. */
   huge_percent?: number | null;

@@ -18,7 +18,7 @@ pub struct MemoryRecord {
     /// per cent: what the nodes have of the CPU time, by what they have of the pages.
     /// `null` on a machine of one node.
     pub local: Option<LocalShare>,
-    /// Share of pages on nodes where the threads used less than 1 % of their CPU
+    /// Share of pages on nodes where the threads used less than 5 % of their CPU
     /// time, per cent: far from whoever uses them. `null` on a machine of one node.
     pub far_percent: Option<f64>,
     /// Does the kernel move pages to who uses them (`numa_balancing`)? `null` where

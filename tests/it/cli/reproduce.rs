@@ -22,7 +22,7 @@ fn a_report_is_simulated_stored_and_shown_again() {
         stage.succeed("record show last --format json").out
     );
     let csv = stage.run("record show last --format csv");
-    assert!(csv.err.contains("--format json only"), "{csv}");
+    assert!(csv.err.contains("--format text, json or html"), "{csv}");
 }
 
 #[test]

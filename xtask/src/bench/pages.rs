@@ -46,7 +46,8 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
         "## Where pages are
 
 A process that holds memory and sleeps, traced for {SECONDS} at tier `proc`; then
-`numastat -p` of it. *own* is all of pinwise's CPU time meanwhile over the length. Asked:
+`numastat -p` of it. *own* is all of pinwise's CPU time meanwhile over the length, of which
+the first row is the tier itself. Asked:
 within 1 %, and at most 1 % of the time.
 
 | memory, MiB | pinwise, MiB | numastat, MiB | difference | looks | own |

@@ -10,7 +10,7 @@ use pinwise_record::{
 use pinwise_topology::{NumaNode, Topology};
 
 /// Less of the CPU time is nobody's place, per cent.
-const NOBODYS_PERCENT: f64 = 1.0;
+const NOBODYS_PERCENT: f64 = 5.0;
 /// Less far memory is not worth a word: share in per cent, and bytes.
 const WORTH_PERCENT: f64 = 10.0;
 const WORTH_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
