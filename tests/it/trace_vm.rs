@@ -62,7 +62,7 @@ fn script() -> String {
     text.push_str(
         "echo \"@@ switch memory\"\n\
          \"$0\" -q --format json trace --no-cost --tier switch --place one-numa:1/mem=bind -- \
-         busybox taskset 1 busybox dd bs=80M count=40 if=/dev/zero of=/dev/null || exit\n",
+         busybox taskset 1 busybox dd bs=120M count=40 if=/dev/zero of=/dev/null || exit\n",
     );
     text
 }
