@@ -313,6 +313,12 @@ pub(super) fn read_file(path: &Path) -> Option<Vec<u8>> {
     read_at_most(path, LONGEST)
 }
 
+/// The same as text, without the space around it.
+pub(super) fn read_text(path: &Path) -> Option<String> {
+    let content = read_file(path)?;
+    Some(String::from_utf8_lossy(&content).trim().to_owned())
+}
+
 fn read_at_most(path: &Path, longest: u64) -> Option<Vec<u8>> {
     let file = OpenOptions::new()
         .read(true)

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::capture::{names, read_file};
+use super::capture::{names, read_text};
 use super::sys;
 use pinwise_topology::CpuSet;
 
@@ -103,9 +103,7 @@ struct Host<'a> {
 
 impl Host<'_> {
     fn text(&self, path: &str) -> Option<String> {
-        let bytes = read_file(&self.root.join(path))?;
-        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
-        (!text.is_empty()).then_some(text)
+        read_text(&self.root.join(path)).filter(|text| !text.is_empty())
     }
 
     fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::capture::{names, read_file};
+use super::capture::{names, read_text};
 use pinwise_topology::devices::PCI_DIR;
 use pinwise_topology::interrupts::{Interrupt, totals};
 use pinwise_topology::{CpuSet, Topology};
@@ -14,10 +14,7 @@ pub fn read_interrupts(topology: &mut Topology) {
 }
 
 fn read_below(root: &Path, topology: &mut Topology) {
-    let text = |path: String| {
-        let bytes = read_file(&root.join(path))?;
-        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
-    };
+    let text = |path: String| read_text(&root.join(path));
     let counts = text("proc/interrupts".to_owned()).map(|text| totals(&text));
     for device in &mut topology.devices {
         let dir = format!("{PCI_DIR}/{}", device.address);

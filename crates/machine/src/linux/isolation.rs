@@ -4,17 +4,14 @@
 
 use std::path::Path;
 
-use super::capture::{names, read_file};
+use super::capture::{names, read_text};
 use crate::jitter::Isolation;
 use pinwise_topology::CpuSet;
 
 /// Reads the settings below `root` (`/` for this host).
 #[must_use]
 pub fn read_isolation(root: &Path) -> Isolation {
-    let text = |path: &str| {
-        let bytes = read_file(&root.join(path))?;
-        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
-    };
+    let text = |path: &str| read_text(&root.join(path));
     let list = |path: &str| CpuSet::parse_list(&text(path)?).ok();
     let cpu = "sys/devices/system/cpu";
     let command_line = text("proc/cmdline").unwrap_or_default();

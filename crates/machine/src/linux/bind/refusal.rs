@@ -101,8 +101,7 @@ fn explain(error: &io::Error, status: &Status, yama: Option<&str>) -> String {
 }
 
 fn yama() -> Option<String> {
-    let text = super::super::capture::read_file(Path::new("/proc/sys/kernel/yama/ptrace_scope"))?;
-    Some(String::from_utf8_lossy(&text).trim().to_owned())
+    super::super::capture::read_text(Path::new("/proc/sys/kernel/yama/ptrace_scope"))
 }
 
 /// What `/proc/self/status` says of this process.

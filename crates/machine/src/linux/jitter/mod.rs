@@ -20,6 +20,7 @@ use super::LinuxMachine;
 use super::capture::read_file;
 use super::probe::lock::Lock;
 use super::sys;
+use super::trace::nanoseconds;
 use super::trace::threads::parse_schedstat;
 use crate::MachineError;
 use crate::jitter::{GapListener, JitterOrder, WatchedCpu, WatchedCpus};
@@ -319,8 +320,4 @@ impl Drop for Away {
             let _ = sys::set_affinity(before);
         }
     }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::entry::{Change, Entry};
 use super::{LedgerError, groups};
-use crate::linux::capture::read_file;
+use crate::linux::capture::read_text;
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{pins, sys};
 use crate::processes::{Held, Processes, give_back};
@@ -99,8 +99,7 @@ impl System {
 
     /// A small file's text, without the space around it.
     pub(super) fn read(path: &Path) -> Option<String> {
-        let content = read_file(path)?;
-        Some(String::from_utf8_lossy(&content).trim().to_owned())
+        read_text(path)
     }
 
     /// CPUs that are on.

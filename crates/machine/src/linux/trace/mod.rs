@@ -116,6 +116,6 @@ fn open_on(tier: Tier, target: Target, extent: &Extent) -> Opened {
 }
 
 /// A moment as events have it.
-fn nanoseconds(time: Duration) -> u64 {
+pub(super) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
