@@ -266,6 +266,14 @@ fn step(one: &Instruction) -> Option<Step> {
     let is_same = one.op_count() == 2 && left == right && left != Operand::Unknown;
     let (verb, left, right) = match one.mnemonic() {
         Mnemonic::Lea => return lea(one, bits),
+        Mnemonic::Movss
+        | Mnemonic::Movsd
+        | Mnemonic::Movd
+        | Mnemonic::Movq
+        | Mnemonic::Vmovss
+        | Mnemonic::Vmovsd
+        | Mnemonic::Vmovd
+        | Mnemonic::Vmovq => return scalar_move(one),
         Mnemonic::Mov => (Verb::Move, right, right),
         Mnemonic::Xor | Mnemonic::Sub if is_same => (Verb::Move, left, Operand::Constant(0)),
         Mnemonic::Add => (Verb::Add, left, right),
@@ -292,6 +300,31 @@ fn step(one: &Instruction) -> Option<Step> {
         left,
         right,
         bits,
+    })
+}
+
+/// One number that moves between vectors, general registers and the stack.
+fn scalar_move(one: &Instruction) -> Option<Step> {
+    let at = |index| {
+        let register = one.op_register(index);
+        let is_vector = one.op_kind(index) == OpKind::Register && register.is_vector_register();
+        if is_vector {
+            number(register).map(Place::Register)
+        } else {
+            place(one, index)
+        }
+    };
+    let (to, from) = (at(0)?, Operand::At(at(1)?));
+    let is_single = matches!(
+        one.mnemonic(),
+        Mnemonic::Movss | Mnemonic::Movd | Mnemonic::Vmovss | Mnemonic::Vmovd
+    );
+    (one.op_count() == 2).then_some(Step {
+        to: Some(to),
+        verb: Verb::Move,
+        left: from,
+        right: from,
+        bits: if is_single { 32 } else { 64 },
     })
 }
 

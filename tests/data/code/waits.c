@@ -130,4 +130,13 @@ void work_copy(char *to, const char *from, size length) {
     for (size i = 0; i < length; i++) to[i] = from[i];
 }
 
+double work_polynomial(volatile int *stop) {
+    double x = 0.5, sum = 0;
+    while (!*stop) {
+        sum = sum * x + 1.25;
+        x = x < 0.9 ? x + 1e-7 : 0.1;
+    }
+    return sum;
+}
+
 int main(void) { return 0; }

@@ -138,8 +138,11 @@ fn plain(word: u32, operation: &mut Operation, offset: Option<i64>) {
         add_index(operation, register(word, 16));
     }
     operation.step = slot(word, base, offset)
-        .filter(|_| !is_vector && kind <= 1)
-        .map(|(slot, bits)| moved(number, slot, loads, bits));
+        .filter(|_| kind <= 1)
+        .map(|(slot, bits)| {
+            let place = if is_vector { 32 + number } else { number };
+            moved(place, slot, loads, bits)
+        });
 }
 
 /// The register that an address is added to.

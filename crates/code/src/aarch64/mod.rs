@@ -293,6 +293,7 @@ fn vector(word: u32, operation: &mut Operation) {
     let is_lane = word & 0x9fe0_ec00 == 0x0e00_2c00;
     let is_compare = word & 0x5f20_3c00 == 0x1e20_2000 || word & 0x5f20_0c00 == 0x1e20_0400;
     operation.sets_flags = is_compare;
+    operation.read = vector_sources(word, is_conversion);
     operation.written = if is_compare {
         Registers::NONE
     } else {
@@ -300,6 +301,42 @@ fn vector(word: u32, operation: &mut Operation) {
     };
     if is_conversion || is_lane {
         operation.written = operation.written.with(unless_zero(to));
+    }
+}
+
+/// What vector and floating-point instructions compute with, as the Arm
+/// Architecture Reference Manual (DDI 0487, C4.1) groups them.
+fn vector_sources(word: u32, is_conversion: bool) -> Registers {
+    let vector = |low| Registers::one(32 + register(word, low));
+    let (first, second, third) = (vector(5), vector(16), vector(10));
+    let is_scalar = word & 0x5f20_0000 == 0x1e20_0000;
+    let is_fused = word & 0x5f00_0000 == 0x1f00_0000;
+    if is_conversion {
+        // SCVTF, UCVTF and FMOV from a general register.
+        let is_from_general = matches!(field(word, 16, 3), 0b010 | 0b011 | 0b111);
+        if is_from_general {
+            unless_zero(register(word, 5))
+        } else {
+            first
+        }
+    } else if is_fused {
+        first.with(second).with(third)
+    } else if is_scalar {
+        let is_immediate = field(word, 10, 3) == 0b100;
+        let is_single = field(word, 10, 5) == 0b10000;
+        match (is_immediate, is_single) {
+            (true, _) => Registers::NONE,
+            (_, true) => first,
+            _ => first.with(second),
+        }
+    } else if word & 0x9ff8_0400 == 0x0f00_0400 {
+        // MOVI and its like.
+        Registers::NONE
+    } else {
+        // Some of the others add to what is there.
+        let has_two = field(word, 21, 1) == 1 && field(word, 17, 5) != 0b10000;
+        let read = first.with(vector(0));
+        if has_two { read.with(second) } else { read }
     }
 }
 

@@ -417,6 +417,18 @@ fn arm64_waits_follow_the_same_rules() {
     assert_eq!(found.instructions, 3, "{found:?}");
     let bare = arm64(&[0xb940_0001, 0x34ff_ffe1, 0xd65f_03c0]); // ldr w1, [x0]; cbz
     check(&bare, 4, LoopKind::BareLoad, None);
+    let polynomial = arm64(&[
+        0xfd40_0be1, // ldr d1, [sp, #16]
+        0xfd40_0fe0, // ldr d0, [sp, #24]
+        0x1e60_0821, // fmul d1, d1, d0
+        0x1e6e_9000, // fmov d0, #1.25
+        0x1e60_2820, // fadd d0, d1, d0
+        0xfd00_0be0, // str d0, [sp, #16]
+        0xb940_0001, // ldr w1, [x0]
+        0x34ff_ff21, // cbz w1, -28
+        0xd65f_03c0,
+    ]);
+    assert!(check(&polynomial, 0x18, LoopKind::Work, None).hides_progress);
 }
 
 /// Kind and gap of the innermost loop with a hint, or of the first one.
@@ -434,7 +446,7 @@ fn waits_of(binary: &elf::Binary, name: &str) -> Option<(LoopKind, Option<u64>)>
 }
 
 /// What the functions of `waits.c` are by their names.
-const NAMED: [(&str, LoopKind, Option<u64>); 18] = [
+const NAMED: [(&str, LoopKind, Option<u64>); 19] = [
     ("polling_flag", LoopKind::Polling, Some(1)),
     ("polling_counted", LoopKind::Polling, Some(1)),
     ("polling_exchange", LoopKind::Polling, Some(1)),
@@ -453,6 +465,7 @@ const NAMED: [(&str, LoopKind, Option<u64>); 18] = [
     ("work_walk", LoopKind::Work, None),
     ("work_add", LoopKind::Work, None),
     ("work_copy", LoopKind::Work, None),
+    ("work_polynomial", LoopKind::Work, None),
 ];
 
 /// Compiles the fixture; `None` where there is no such compiler.
