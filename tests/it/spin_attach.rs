@@ -49,8 +49,12 @@ fn spin_lock(test: &str, folder: &Path) -> Option<PathBuf> {
     compiled(test, folder, "spin_lock.c", &["cc", "-O2", "-pthread"])
 }
 
-/// What is found in a command that is told how many seconds to run: as many as
-/// it takes for enough samples.
+/// Samples from which on even waits that go round through functions are judged:
+/// those need pairs of samples at one instruction.
+const ENOUGH: u64 = 300;
+
+/// What is found in a command whose last argument is how many seconds it runs: as
+/// many as it takes for enough samples.
 fn attached(command: &[&str]) -> Value {
     let mut seconds = SECONDS;
     loop {
@@ -60,7 +64,7 @@ fn attached(command: &[&str]) -> Value {
         arguments.push(&last);
         let record = json(&arguments);
         let samples = record["samples"].as_u64().unwrap();
-        if samples > 100 {
+        if samples > ENOUGH {
             return record;
         }
         seconds *= 3.0;
