@@ -15,11 +15,15 @@ pub struct CommandRecord {
     pub line: String,
 }
 
+/// Stands for a recipe's program, whose folder is gone by then.
+const PROGRAM: &str = "PROGRAM";
+
 /// What is run where: all that commands are made of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed<'a> {
-    /// The program with its arguments, and what stands before them.
-    pub(super) command: &'a [String],
+    /// The program with its arguments, and what stands before them; `None` of a
+    /// recipe.
+    pub(super) command: Option<&'a [String]>,
     /// Added environment.
     pub(super) environment: &'a [(String, String)],
     /// File on standard input.
@@ -58,7 +62,7 @@ impl Placed<'_> {
     }
 
     /// The program with its environment and input.
-    fn program(&self) -> String {
+    pub(super) fn program(&self) -> String {
         let mut words: Vec<String> = Vec::new();
         if !self.environment.is_empty() {
             words.push("env".to_owned());
@@ -68,7 +72,10 @@ impl Placed<'_> {
                     .map(|(name, value)| format!("{name}={value}")),
             );
         }
-        words.extend(self.command.iter().cloned());
+        match self.command {
+            Some(command) => words.extend(command.iter().cloned()),
+            None => words.push(PROGRAM.to_owned()),
+        }
         let input = self
             .input
             .map_or_else(String::new, |input| format!(" < {}", quoted(input)));
@@ -160,9 +167,9 @@ mod tests {
 
     #[track_caller]
     fn check(change: impl Fn(&mut Placed<'_>), lines: &[&str]) {
-        let command = COMMAND.map(str::to_owned);
+        let command = COMMAND.map(str::to_owned).to_vec();
         let mut placed = Placed {
-            command: &command,
+            command: Some(&command),
             environment: &[],
             input: None,
             placement: "one-llc",
@@ -189,9 +196,9 @@ mod tests {
     fn memory_environment_and_input_go_along() {
         let environment = [("A".to_owned(), "x y".to_owned())];
         // The closure cannot hold a reference to what it is given.
-        let command = COMMAND.map(str::to_owned);
+        let command = COMMAND.map(str::to_owned).to_vec();
         let placed = Placed {
-            command: &command,
+            command: Some(&command),
             environment: &environment,
             input: Some("in put"),
             placement: "one-llc/mem=bind",

@@ -14,8 +14,6 @@ use super::{
 };
 use pinwise_format::round_percent;
 
-/// Stands for a recipe's program, whose folder is gone by then.
-const PROGRAM: &str = "PROGRAM";
 /// How older versions began advice that is a command.
 const OLD_COMMANDS: [&str; 2] = ["Run: ", "Apply it: "];
 
@@ -108,23 +106,17 @@ impl Comparison {
         if let Some(service) = &self.service {
             return applied(service, arm).into_iter().collect();
         }
-        let command = match &arm.workload.recipe {
-            Some(_) if arm.placement.name == "os-default" => return Vec::new(),
-            Some(_) => &[PROGRAM.to_owned()],
-            None => arm.command.as_slice(),
-        };
-        let placement = &arm.placement;
-        let memory = placement.memory.as_ref().map(PlacementMemory::as_str);
-        let placed = Placed {
-            command,
-            environment: &arm.workload.environment,
-            input: arm.workload.input.as_deref(),
-            placement: &placement.name,
-            is_bound: placement.kind == PlacementKind::Bound,
-            cpus: &arm.cpus,
-            memory: memory.map(|policy| (policy, placement.memory_nodes.as_slice())),
-        };
-        placed.commands()
+        if arm.workload.recipe.is_some() && arm.placement.name == "os-default" {
+            return Vec::new();
+        }
+        placed(arm).commands()
+    }
+
+    /// The program of an arm as a shell takes it, with its environment and input;
+    /// `None` of a service, which runs already.
+    #[must_use]
+    pub fn program_of(&self, arm: &Arm) -> Option<String> {
+        self.service.is_none().then(|| placed(arm).program())
     }
 
     /// Older versions wrote the command into the advice.
@@ -140,6 +132,25 @@ impl Comparison {
             self.verdict.commands = self.commands_of(best);
             self.verdict.advice.clear();
         }
+    }
+}
+
+/// What an arm runs, and where.
+fn placed(arm: &Arm) -> Placed<'_> {
+    let placement = &arm.placement;
+    let memory = placement.memory.as_ref().map(PlacementMemory::as_str);
+    Placed {
+        command: arm
+            .workload
+            .recipe
+            .is_none()
+            .then_some(arm.command.as_slice()),
+        environment: &arm.workload.environment,
+        input: arm.workload.input.as_deref(),
+        placement: &placement.name,
+        is_bound: placement.kind == PlacementKind::Bound,
+        cpus: &arm.cpus,
+        memory: memory.map(|policy| (policy, placement.memory_nodes.as_slice())),
     }
 }
 

@@ -147,7 +147,7 @@ impl SearchRecord {
             environment.extend(thread_variables(threads));
         }
         let placed = Placed {
-            command: filled.argv(),
+            command: Some(filled.argv()),
             environment: &environment,
             input: self.workload.input.as_deref(),
             placement: &arm.placement,

@@ -3,6 +3,7 @@
 
 use super::advice;
 use super::findings;
+use super::launchers;
 use super::outcome::ArmState;
 use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
@@ -10,11 +11,11 @@ use super::results::{self, Results};
 use super::steadiness;
 use crate::host::host_record;
 use pinwise_machine::Machine;
-use pinwise_placement::{Kind, Placement, Wish};
+use pinwise_placement::{Kind, Placement, Realised, Wish};
 use pinwise_record::{
-    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, ContrastVerdict, Estimate, JudgedRecord,
-    MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, SplitRecord, Spread, Stopped,
-    TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again, words,
+    Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ContrastRecord, ContrastVerdict, Estimate,
+    JudgedRecord, MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, SplitRecord,
+    Spread, Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again, words,
 };
 use pinwise_stats::caveats::{Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
@@ -135,7 +136,12 @@ pub(crate) fn workload_record(workload: &Workload) -> WorkloadRecord {
 }
 
 /// Completes the record.
-pub(super) fn close(record: &mut Comparison, plan: &ComparePlan, results: Results) {
+pub(super) fn close(
+    record: &mut Comparison,
+    plan: &ComparePlan,
+    topology: &Topology,
+    results: Results,
+) {
     record.stopped = Some(results.stopped);
     record.blocks = results.data.blocks();
     record.elapsed_s = results.elapsed.as_secs_f64();
@@ -175,7 +181,7 @@ pub(super) fn close(record: &mut Comparison, plan: &ComparePlan, results: Result
                 .collect();
             let place = |name: &str| plan.arms.iter().position(|arm| arm.name == name);
             record.contrasts.sort_by_key(|c| place(&c.arm));
-            conclude(record, plan, &look, &setting, &columns);
+            conclude(record, plan, topology, &look, &setting, &columns);
             steadiness::add(record, plan, &results.data, &setting);
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
@@ -315,6 +321,7 @@ fn finite(value: f64, check: f64) -> Option<f64> {
 fn conclude(
     record: &mut Comparison,
     plan: &ComparePlan,
+    topology: &Topology,
     look: &Look,
     setting: &Setting<'_>,
     columns: &[usize],
@@ -342,7 +349,7 @@ fn conclude(
     record.best = best.map(|arm| plan.arms[arm].name.clone());
     let advice = advice::of(record, plan, outcome, best, (&choice, setting));
     let commands = match (&advice, best) {
-        (None, Some(arm)) => record.commands_of(&record.arms[arm]),
+        (None, Some(arm)) => commands(record, arm, &plan.arms[arm].place, topology),
         _ => Vec::new(),
     };
     record.verdict = VerdictRecord {
@@ -360,6 +367,21 @@ fn conclude(
         steadiness: None,
         beside: None,
     };
+}
+
+/// What applies an arm, the plainest first.
+fn commands(
+    record: &Comparison,
+    arm: usize,
+    place: &Realised,
+    topology: &Topology,
+) -> Vec<CommandRecord> {
+    let arm = &record.arms[arm];
+    let mut commands = record.commands_of(arm);
+    if let Some(program) = record.program_of(arm) {
+        commands.extend(launchers::commands(place, topology, &program));
+    }
+    commands
 }
 
 /// What there is to choose from: a placebo proves the method, it is no choice.

@@ -64,7 +64,7 @@ pub fn run(
     let stopped = engine.carry_out()?;
     let elapsed = engine.machine.now().saturating_sub(engine.started);
     let results = engine.into_results(stopped, elapsed);
-    assemble::close(&mut record, plan, results);
+    assemble::close(&mut record, plan, &topology, results);
     if plan.is_traced {
         traced::add(&mut record, plan, machine, observer);
     }

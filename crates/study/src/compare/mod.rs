@@ -13,6 +13,7 @@ mod budget;
 mod caveats;
 mod engine;
 mod findings;
+mod launchers;
 mod outcome;
 mod parts;
 mod plan;

@@ -1,0 +1,102 @@
+//! The best placement in the words of what starts programs elsewhere: init
+//! systems, batch systems, containers, runtimes.
+
+use pinwise_placement::emit::{Context, Piece, Target, Tool, emit};
+use pinwise_placement::{Realised, Wish};
+use pinwise_record::CommandRecord;
+use pinwise_topology::Topology;
+
+/// Those that are offered beside the first commands, with what they are called.
+const LAUNCHERS: [(Tool, &str); 4] = [
+    (Tool::SystemdRun, "systemd"),
+    (Tool::Slurm, "Slurm"),
+    (Tool::Docker, "Docker"),
+    (Tool::Omp, "OpenMP"),
+];
+
+/// Stands for the program in what an emitter writes.
+const PROGRAM: &str = "COMMAND";
+
+/// A line for each that can express all of the placement; `program`: as a shell
+/// takes it. None where nothing is placed.
+pub(super) fn commands(place: &Realised, topology: &Topology, program: &str) -> Vec<CommandRecord> {
+    if place.placement.wish == Wish::OsDefault && place.memory.is_none() {
+        return Vec::new();
+    }
+    let context = Context {
+        command: vec![PROGRAM.to_owned()],
+        threads: None,
+    };
+    let launched = LAUNCHERS.iter().filter_map(|&(tool, name)| {
+        let target = Target { tool, unit: None };
+        let emission = emit(&target, place, topology, &context);
+        let can = emission.cannot.is_empty();
+        let line = can.then(|| line(&emission.pieces, program)).flatten()?;
+        Some(CommandRecord {
+            what: format!("with {name}"),
+            line,
+        })
+    });
+    launched.collect()
+}
+
+/// The first command with its variables in front. How many threads a program has
+/// is its own affair.
+fn line(pieces: &[Piece], program: &str) -> Option<String> {
+    let mut variables = Vec::new();
+    for piece in pieces {
+        match piece {
+            Piece::Variable { name, .. } if *name == "OMP_NUM_THREADS" => {}
+            Piece::Variable { name, value } => variables.push(format!("{name}={value}")),
+            Piece::Command(line) => {
+                let own = line.strip_suffix(PROGRAM)?;
+                let env = match variables.as_slice() {
+                    [] => String::new(),
+                    all => format!("env {} ", pinwise_record::shell_line(all)),
+                };
+                return Some(format!("{env}{own}{program}"));
+            }
+            Piece::File { .. } => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pinwise_placement::Placement;
+
+    #[track_caller]
+    fn check(placement: &str, expected: &[&str]) {
+        let topology = Topology::from_synthetic("package:2 l3:1 core:4 pu:2").unwrap();
+        let placement: Placement = placement.parse().unwrap();
+        let place = placement.realise(&topology).unwrap();
+        let commands = commands(&place, &topology, "./prog 'a b' < in");
+        let lines: Vec<String> = commands.into_iter().map(|c| c.line).collect();
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_placement_is_said_to_launchers() {
+        check(
+            "one-core",
+            &[
+                "systemd-run --wait --pipe --collect --same-dir -p 'AllowedCPUs=0-1' -p \
+                 'CPUAffinity=0-1' -- ./prog 'a b' < in",
+                "srun --ntasks=1 --cpus-per-task=2 --cpu-bind=mask_cpu:0x3 ./prog 'a b' < in",
+                "docker run '--cpuset-cpus=0-1' IMAGE ./prog 'a b' < in",
+                "env 'OMP_PLACES={0,1}' OMP_PROC_BIND=close ./prog 'a b' < in",
+            ],
+        );
+        check("os-default", &[]);
+    }
+
+    #[test]
+    fn who_cannot_bind_threads_is_left_out() {
+        check(
+            "cpu:0,2/bound",
+            &["env 'OMP_PLACES={0},{2}' OMP_PROC_BIND=close ./prog 'a b' < in"],
+        );
+    }
+}
