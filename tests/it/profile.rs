@@ -544,7 +544,10 @@ fn a_neighbour_makes_a_memory_bound_kernel_wait() {
     }
     let neighbours = parts(wall, "waiting") + parts(wall, "memory");
     assert!(neighbours / whole > 0.5, "{wall}");
-    assert!(parts(wall, "spin-wait").abs() < 0.02 * whole.abs(), "{wall}");
+    assert!(
+        parts(wall, "spin-wait").abs() < 0.02 * whole.abs(),
+        "{wall}"
+    );
 }
 
 /// Nine functions, each called by the one before, at the bottom of `main` and

@@ -29,14 +29,14 @@ const live = h('p', {
 let shown: { dispose(): void } | null = null;
 let turn = 0;
 
-function start(): void {
+async function start(): Promise<void> {
   chooseTheme('system');
   startPrinting();
   const root = document.getElementById('page')!;
   let source: Source;
   try {
     const data = document.getElementById('pinwise-data')?.textContent ?? '';
-    source = openSource(data, document.baseURI);
+    source = await openSource(data, document.baseURI);
   } catch (error) {
     fill(root, main);
     fill(main, problem(error));
@@ -443,4 +443,4 @@ function problem(error: unknown): HTMLElement {
   );
 }
 
-start();
+void start();

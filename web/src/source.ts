@@ -105,8 +105,9 @@ interface Inlined {
   diffs?: { a: string; b: string; record: AnyRecord }[];
 }
 
-/** The source that the page was given. */
-export function openSource(json: string, base: string): Source {
+/** The source that the page was given, as JSON or, where it is long, as base64 of deflated JSON. */
+export async function openSource(text: string, base: string): Promise<Source> {
+  const json = /^[^{]/.test(text) ? await unpacked(text) : text;
   const data = parsed(json);
   const given = data as { from?: string } | null;
   if (given?.from === 'site') return siteSource(base);
@@ -115,6 +116,18 @@ export function openSource(json: string, base: string): Source {
     'The data of this page are damaged.',
     'Write the report again with pinwise record report.',
   );
+}
+
+/** The text that was packed; nothing where it is damaged. */
+async function unpacked(text: string): Promise<string> {
+  try {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const packed = new Blob([bytes]).stream();
+    const json = packed.pipeThrough(new DecompressionStream('deflate-raw'));
+    return await new Response(json).text();
+  } catch {
+    return '';
+  }
 }
 
 function parsed(json: string): unknown {

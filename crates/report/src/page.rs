@@ -1,10 +1,19 @@
 //! Records as one page: the same that `pinwise serve` shows, with the records
 //! written into it, so that it opens from disk and asks nothing of a network.
 
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use pinwise_record::{Entry, Summary};
+use crate::face;
+use crate::markup::escape;
+use crate::style::{Palette, visible};
+use pinwise_record::{AnyRecord, Entry, Summary};
 
 /// The page as built by `cargo xtask web`; `None` in a binary built without.
 pub const PAGE: Option<&str> = EMBEDDED;
@@ -19,6 +28,17 @@ pub const WITHOUT_PAGE: &str = "this pinwise was built without its page, which n
 
 /// The element that holds the page's data, as the page is built.
 const DATA: &str = r#"<script type="application/json" id="pinwise-data">{"from":"site"}</script>"#;
+
+/// What a browser without JavaScript shows is between these.
+const WITHOUT_SCRIPT: (&str, &str) = ("<noscript>", "</noscript>");
+
+/// Data from this size on are compressed, bytes; shorter ones can be read in the
+/// file by people.
+const LONG: usize = 64 << 10;
+
+/// Records whose whole text is there for browsers without JavaScript; of further
+/// ones it is title and verdict.
+const WITH_TEXT: usize = 20;
 
 /// A line of the history as pages get it.
 #[derive(Debug, Serialize)]
@@ -85,7 +105,8 @@ pub fn has_place_for_data(page: &str) -> bool {
     page.contains(DATA)
 }
 
-/// The page with records in it. `page` is [`PAGE`].
+/// The page with records in it. `page` is [`PAGE`]. Beside the data stands their
+/// text, for browsers without JavaScript.
 ///
 /// # Errors
 /// Where the page has no place for data, or JSON's words.
@@ -100,13 +121,62 @@ pub fn page(
         records,
         diffs,
     })?;
+    let data = if data.len() < LONG {
+        for_script(&data)
+    } else {
+        packed(&data).map_err(serde_json::Error::io)?
+    };
     let (before, after) = page.split_once(DATA).ok_or_else(|| {
         serde::ser::Error::custom("the page was built with another version of pinwise")
     })?;
-    let data = for_script(&data);
+    let before = with_text(before, records);
     Ok(format!(
         "{before}<script type=\"application/json\" id=\"pinwise-data\">{data}</script>{after}"
     ))
+}
+
+/// As the page's `unpacked` reads it: base64 (RFC 4648) of DEFLATE (RFC 1951).
+fn packed(data: &str) -> std::io::Result<String> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(data.as_bytes())?;
+    Ok(STANDARD.encode(encoder.finish()?))
+}
+
+/// The part of a page with its words on JavaScript replaced by records' text.
+fn with_text(before: &str, records: &[Shown<'_>]) -> String {
+    let (open, close) = WITHOUT_SCRIPT;
+    let parts = before.split_once(open).and_then(|(head, rest)| {
+        let (_, tail) = rest.split_once(close)?;
+        Some((head, tail))
+    });
+    let Some((head, tail)) = parts else {
+        return before.to_owned();
+    };
+    let (whole, brief) = records.split_at(records.len().min(WITH_TEXT));
+    let texts = whole.iter().map(text_of);
+    let text: Vec<String> = texts.chain(brief.iter().map(line_of)).collect();
+    let lines: Vec<_> = text
+        .iter()
+        .flat_map(|one| one.lines())
+        .map(escape)
+        .collect();
+    format!("{head}{open}<pre>{}</pre>{close}{tail}", lines.join("\n"))
+}
+
+/// A record as [`face::text`] has it; where it cannot be read, its line.
+fn text_of(shown: &Shown<'_>) -> String {
+    match AnyRecord::read(shown.record.get()) {
+        Ok(record) => face::text(&record, Palette::default()) + "\n",
+        Err(_) => line_of(shown),
+    }
+}
+
+/// Id, title and verdict.
+fn line_of(shown: &Shown<'_>) -> String {
+    let Line {
+        id, title, verdict, ..
+    } = &shown.entry;
+    visible(&format!("{id}  {title}: {verdict}"))
 }
 
 /// JSON that can stand in a `<script>`: no `<` is left that could begin an end
@@ -149,14 +219,44 @@ mod tests {
             entry: Line::new(&entry, &summary),
             record: &record,
         };
-        page(&format!("<a>{DATA}<b>"), &[shown], &[]).unwrap()
+        let template = format!("<a><noscript>off</noscript>{DATA}<b>");
+        page(&template, &[shown], &[]).unwrap()
     }
 
-    /// What a browser takes for the element's text.
+    /// What a browser takes for the element's text, unpacked as the page does.
     fn data_of(page: &str) -> serde_json::Value {
-        let start = page.find('{').unwrap();
-        let end = page.find("</script").unwrap();
-        serde_json::from_str(&page[start..end]).unwrap()
+        let (_, rest) = page.split_once("id=\"pinwise-data\">").unwrap();
+        let (data, _) = rest.split_once("</script").unwrap();
+        if data.starts_with('{') {
+            return serde_json::from_str(data).unwrap();
+        }
+        let bytes = STANDARD.decode(data).unwrap();
+        serde_json::from_reader(flate2::read::DeflateDecoder::new(&bytes[..])).unwrap()
+    }
+
+    #[test]
+    fn long_data_are_compressed() {
+        let names: Vec<String> = (0..9000).map(|n| format!("name {n}")).collect();
+        let body = serde_json::to_string(&names).unwrap();
+        let page = check("title", &body);
+        assert!(page.len() < body.len() / 2, "{} bytes", page.len());
+        assert_eq!(data_of(&page)["records"][0]["record"][8999], "name 8999");
+    }
+
+    #[test]
+    fn readers_without_javascript_get_the_text() {
+        let record = pinwise_record::examples::search(3, true);
+        let body = serde_json::to_string(&record).unwrap();
+        let page = check("<b>title", &body);
+        let (_, rest) = page.split_once("<noscript><pre>").unwrap();
+        let (text, _) = rest.split_once("</pre></noscript>").unwrap();
+        let expected = face::text(&AnyRecord::read(&body).unwrap(), Palette::default());
+        let lines: Vec<_> = expected.lines().map(escape).collect();
+        assert_eq!(text.trim_end(), lines.join("\n").trim_end());
+
+        let of_no_kind = check("<b>title", "{}");
+        assert!(of_no_kind.contains("<pre>1  &lt;b&gt;title: </pre>"));
+        assert!(!of_no_kind.contains("off"));
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! `report` and `compare --report`: records as one page.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::DeflateDecoder;
 use serde_json::Value;
 
 use super::Stage;
@@ -7,12 +10,18 @@ use super::Stage;
 const LINE: &str =
     "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12";
 
-/// What a browser takes for the page's data.
+/// What a browser takes for the page's data; long ones are compressed.
 #[track_caller]
 fn data_of(page: &str) -> Value {
-    let start = page.find("id=\"pinwise-data\">").unwrap() + "id=\"pinwise-data\">".len();
-    let end = start + page[start..].find("</script").unwrap();
-    serde_json::from_str(&page[start..end]).unwrap_or_else(|error| panic!("{error}"))
+    let (_, rest) = page.split_once("id=\"pinwise-data\">").unwrap();
+    let (data, _) = rest.split_once("</script").unwrap();
+    let read = if data.starts_with('{') {
+        serde_json::from_str(data)
+    } else {
+        let bytes = STANDARD.decode(data).unwrap();
+        serde_json::from_reader(DeflateDecoder::new(&bytes[..]))
+    };
+    read.unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -22,7 +31,9 @@ fn a_report_holds_the_record_whole() {
     let ran = stage.succeed("record report last -o later.html");
     assert_eq!(ran.out, "later.html\n");
     for name in ["at-once.html", "later.html"] {
-        let data = data_of(&stage.read(name));
+        let page = stage.read(name);
+        assert!(page.contains("<noscript><pre>prog"), "{name}");
+        let data = data_of(&page);
         assert_eq!(data["from"], "file");
         assert_eq!(data["records"][0]["record"], record, "{name}");
         let entry = &data["records"][0]["entry"];

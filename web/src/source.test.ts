@@ -1,0 +1,29 @@
+import { deflateRawSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { openSource } from './source';
+
+const entry = { id: 'a', title: 'Größe', host: '', verdict: '', tags: [] };
+const record = { schema: 'pinwise.trace/1', seed: 1 };
+const json = JSON.stringify({ from: 'file', records: [{ entry, record }] });
+const packed = deflateRawSync(json).toString('base64');
+
+test.each([
+  ['as they are', json],
+  ['compressed', packed],
+])('data are read %s', async (_, text) => {
+  const source = await openSource(text, 'file:///report.html');
+  const { records } = await source.list({});
+  expect(records[0]!.title).toBe('Größe');
+  expect(await source.load('a')).toEqual(record);
+  expect(await source.text('a')).toBe(JSON.stringify(record));
+});
+
+test.each([
+  ['nothing', ''],
+  ['no base64', '<>'],
+  ['an end that is missing', packed.slice(0, packed.length / 2)],
+])('data with %s count as damaged', async (_, text) => {
+  await expect(openSource(text, 'file:///report.html')).rejects.toThrow(
+    'cut off or damaged',
+  );
+});
