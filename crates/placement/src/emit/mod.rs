@@ -6,6 +6,7 @@
 //! [`super::read`] reads the same syntaxes back.
 
 mod containers;
+mod devices;
 mod parallel;
 mod runtimes;
 mod system;
@@ -128,6 +129,7 @@ pub fn emit(
         Tool::LlamaCpp => runtimes::llama_cpp(&asked),
     };
     emission.tool = target.tool;
+    emission.notes.extend(devices::note(target.tool, &asked));
     emission
 }
 

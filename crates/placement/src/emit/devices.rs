@@ -1,0 +1,141 @@
+//! What tools say of a device themselves, without numbers of CPUs.
+//!
+//! Sources: numactl(8) of numactl 2.0, hwloc(7) of hwloc 2, srun(1) of Slurm 22,
+//! and "Control Topology Management Policies on a node" of Kubernetes.
+
+use super::{Asked, Tool};
+use crate::Wish;
+use pinwise_topology::{Device, DeviceKind};
+
+/// Of a placement near a device: how the tool finds the place by itself.
+pub(super) fn note(tool: Tool, asked: &Asked<'_>) -> Option<String> {
+    let placement = &asked.realised.placement;
+    let locality = placement.locality.as_ref().filter(|one| one.is_near)?;
+    let device = asked.topology.device(&locality.device)?;
+    // Only all CPUs near it are what a tool means by the device.
+    let is_whole = placement.wish == Wish::Compact && placement.count.is_none();
+    let name = &locality.device;
+    match tool {
+        Tool::Numactl if is_whole => {
+            let node = numactl_node(device)?;
+            Some(format!(
+                "numactl --cpunodebind={node} --membind={node} {} finds the node of {name} on any \
+                 machine.",
+                asked.line(&[])
+            ))
+        }
+        Tool::HwlocBind if is_whole => Some(format!(
+            "hwloc-bind {} -- {} finds the CPUs near {name} on any machine.",
+            shell_words::quote(&hwloc_location(device)),
+            asked.line(&[])
+        )),
+        Tool::Slurm if device.kind == DeviceKind::Gpu => Some(
+            "With one task per GPU, --gpus-per-task=1 --gpu-bind=closest has Slurm choose the GPU \
+             near the CPUs of each."
+                .to_owned(),
+        ),
+        Tool::Kubernetes => Some(format!(
+            "The kubelet takes the CPUs from the node of {name} where the pod asks for the device, \
+             too, its plugin knows its node, and topologyManagerPolicy is single-numa-node."
+        )),
+        _ => None,
+    }
+}
+
+/// The node of a network card or a disk as numactl takes it.
+fn numactl_node(device: &Device) -> Option<String> {
+    device.numa_node?;
+    let name = device.names.first()?;
+    match device.kind {
+        DeviceKind::Network => Some(format!("netdev:{name}")),
+        DeviceKind::Storage => Some(format!("file:/dev/{name}")),
+        DeviceKind::Gpu | DeviceKind::Display | DeviceKind::Accelerator => None,
+    }
+}
+
+/// A GPU's first name is pinwise's own count.
+fn hwloc_location(device: &Device) -> String {
+    let is_named = matches!(device.kind, DeviceKind::Network | DeviceKind::Storage);
+    match device.names.first().filter(|_| is_named) {
+        Some(name) => format!("os={name}"),
+        None => format!("pci={}", device.address),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Placement;
+    use crate::emit::{Context, Target, emit};
+    use pinwise_topology::Topology;
+
+    #[track_caller]
+    fn check(placement: &str, tool: Tool, expected: Option<&str>) {
+        let mut topology = Topology::from_synthetic("[numa] core:2 pu:2").unwrap();
+        let device = |address: &str, class, name: &str| Device {
+            cpus: Some(topology.numa_nodes[0].cpus.clone()),
+            numa_node: Some(0),
+            names: vec![name.to_owned()],
+            ..Device::new(address, class, Some(0x10de), None).unwrap()
+        };
+        topology.devices = vec![
+            device("0000:41:00.0", 0x0302, "gpu0"),
+            device("0000:42:00.0", 0x0200, "eth0"),
+            device("0000:43:00.0", 0x0108, "nvme0n1"),
+        ];
+        let placement: Placement = placement.parse().unwrap();
+        let place = placement.realise(&topology).unwrap();
+        let target = Target { tool, unit: None };
+        let notes = emit(&target, &place, &topology, &Context::default()).notes;
+        let found = notes.iter().any(|note| Some(note.as_str()) == expected);
+        let of_device = |note: &String| note.contains("near the") || note.contains("node of");
+        match expected {
+            Some(_) => assert!(found, "{notes:?}"),
+            None => assert!(!notes.iter().any(of_device), "{notes:?}"),
+        }
+    }
+
+    #[test]
+    fn tools_find_the_place_of_a_device_by_themselves() {
+        check(
+            "near:eth0",
+            Tool::Numactl,
+            Some(
+                "numactl --cpunodebind=netdev:eth0 --membind=netdev:eth0 COMMAND finds the node of \
+                 eth0 on any machine.",
+            ),
+        );
+        check(
+            "near:nvme0n1",
+            Tool::Numactl,
+            Some(
+                "numactl --cpunodebind=file:/dev/nvme0n1 --membind=file:/dev/nvme0n1 COMMAND finds \
+                 the node of nvme0n1 on any machine.",
+            ),
+        );
+        check(
+            "near:gpu0",
+            Tool::HwlocBind,
+            Some(
+                "hwloc-bind 'pci=0000:41:00.0' -- COMMAND finds the CPUs near gpu0 on any machine.",
+            ),
+        );
+        check(
+            "one-per-core/near:gpu0",
+            Tool::Slurm,
+            Some(
+                "With one task per GPU, --gpus-per-task=1 --gpu-bind=closest has Slurm choose the \
+                 GPU near the CPUs of each.",
+            ),
+        );
+    }
+
+    #[test]
+    fn a_part_of_what_is_near_has_no_such_words() {
+        check("near:gpu0", Tool::Numactl, None);
+        check("near:eth0", Tool::Slurm, None);
+        check("near:eth0*1", Tool::Numactl, None);
+        check("one-per-core/near:eth0", Tool::HwlocBind, None);
+        check("one-core", Tool::Kubernetes, None);
+    }
+}
