@@ -3144,7 +3144,7 @@ export type Phase = "warmup" | "screening" | "confirmation" | "dropped";
 export type PlacementKind = "os-default" | "confined" | "bound" | (string & {});
 
 /** Where memory is to come from. */
-export type PlacementMemory = "local" | "bind" | "interleave" | (string & {});
+export type PlacementMemory = "local" | "bind" | "interleave" | "weighted" | "preferred" | (string & {});
 
 /** A placement and what it means on this machine. */
 export interface PlacementRecord {

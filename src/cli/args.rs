@@ -244,7 +244,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Options that `-h` leaves to `--help`, whichever command has them.
-const RARE: [&str; 38] = [
+const RARE: [&str; 39] = [
     "abort_if_worse",
     "arms",
     "color",
@@ -262,6 +262,7 @@ const RARE: [&str; 38] = [
     "judge",
     "least_within",
     "machines",
+    "memory_policies",
     "metric_command",
     "metric_url",
     "names",

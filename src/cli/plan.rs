@@ -4,6 +4,7 @@ mod candidates;
 mod host;
 mod interrupts;
 mod kernel;
+mod memory;
 mod surroundings;
 mod what_if;
 
@@ -86,7 +87,9 @@ pub(super) fn compare(
             terminal,
         )?,
     };
+    let wanted = memory::crossed(wanted, &args.memory_policies, &topology)?;
     let placements = realised(&wanted, &topology, terminal)?;
+    memory::check(&placements, machine.is_simulated())?;
     let smaller = what_if::smaller(&args.what_if, &topology)?;
     let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
     let settings = interrupts::settings(&args.interrupts.irqs)?;
@@ -166,6 +169,7 @@ fn named_places(args: &CompareArgs, candidates: usize) -> anyhow::Result<Option<
     } else if candidates > 1
         || !args.what_if.machines.is_empty()
         || !args.interrupts.irqs.is_empty()
+        || !args.memory_policies.is_empty()
     {
         Some(vec![Placement::os_default()])
     } else if !args.usual_places.is_empty() {

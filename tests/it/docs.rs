@@ -198,9 +198,9 @@ impl Stage {
 
 /// README and the guides, in the order in which they are read: what one shows
 /// may need what another left.
-const GUIDES: [&str; 11] = [
-    "gate", "search", "wiring", "trace", "spin", "machine", "devices", "apply", "cluster", "page",
-    "daily",
+const GUIDES: [&str; 12] = [
+    "gate", "search", "wiring", "trace", "spin", "machine", "devices", "memory", "apply",
+    "cluster", "page", "daily",
 ];
 
 fn guides() -> Vec<String> {

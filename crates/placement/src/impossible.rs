@@ -41,6 +41,16 @@ pub enum RealiseError {
         /// What is left.
         leaves: CpuSet,
     },
+    /// NUMA nodes without memory that this process may use.
+    #[error("{placement}: this process may use no memory of node {nodes} (only of {usable})")]
+    NoMemory {
+        /// The placement.
+        placement: String,
+        /// Nodes asked for.
+        nodes: CpuSet,
+        /// Nodes whose memory may be used.
+        usable: CpuSet,
+    },
     /// More units or CPUs than there are.
     #[error("{placement}: it asks for {wanted} {noun}, this machine lets it use {available}")]
     TooMany {

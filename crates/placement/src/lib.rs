@@ -2,9 +2,10 @@
 //! name stands for on a given machine.
 //!
 //! ```text
-//! NAME[:ARGUMENT][*N][/near:DEVICE|/far:DEVICE][/bound][/mem=local|bind|interleave]
+//! NAME[:ARGUMENT][*N][/near:DEVICE|/far:DEVICE][/bound][/mem=POLICY[:NODES]]
 //! one-per-core     one-llc:1     spread*4     shape:pkg=1,llc=2,core=8,smt=1
 //! shape:llc=2,core=8,cpu=12     tree:1l.4c.2t+.1c.1t     one-per-core/near:gpu0
+//! one-numa/mem=bind     os-default/mem=weighted     one-numa:1/mem=preferred:0
 //! ```
 //!
 //! A [`Placement`] is a wish and knows no machine; [`Placement::realise`]
@@ -31,6 +32,7 @@ mod explain;
 mod impossible;
 mod interrupts;
 mod locality;
+mod memory;
 mod parse;
 mod ranks;
 pub mod read;
@@ -47,34 +49,10 @@ pub use explain::{Equivalent, equivalents, meaning};
 pub use impossible::RealiseError;
 pub use interrupts::{InterruptError, InterruptPlace, InterruptWish};
 pub use locality::Locality;
+pub use memory::{MemoryPolicy, MemoryWish};
 pub use parse::ParseError;
 pub use ranks::{Rank, RanksError, per_device};
 pub use realise::{MemoryBinding, Realised, UsedUnits, merge_equivalent};
-
-/// Where memory is to come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MemoryPolicy {
-    /// The node of the CPU that touches it first, strictly by policy
-    /// (`MPOL_LOCAL`).
-    Local,
-    /// Only the nodes of the placement's CPUs (`MPOL_BIND`).
-    Bind,
-    /// Page by page over the nodes of the placement's CPUs
-    /// (`MPOL_INTERLEAVE`).
-    Interleave,
-}
-
-impl MemoryPolicy {
-    /// The word after `/mem=`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::Bind => "bind",
-            Self::Interleave => "interleave",
-        }
-    }
-}
 
 /// How many units are used at each level. Levels left out are used as evenly
 /// and as far as the others allow.
@@ -139,7 +117,7 @@ pub struct Placement {
     /// Only CPUs near or far from a device; `None` for any.
     pub locality: Option<Locality>,
     /// Memory policy; `None` leaves the inherited one.
-    pub memory: Option<MemoryPolicy>,
+    pub memory: Option<MemoryWish>,
 }
 
 /// What of a placement's CPUs a thread may use.
@@ -225,8 +203,8 @@ impl fmt::Display for Placement {
         if self.kind == Kind::Bound {
             text.push_str("/bound");
         }
-        if let Some(memory) = self.memory {
-            text.push_str(&format!("/mem={}", memory.name()));
+        if let Some(memory) = &self.memory {
+            text.push_str(&format!("/mem={memory}"));
         }
         out.pad(&text)
     }

@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use super::{Branches, Kind, Locality, MemoryPolicy, Placement, Shape, Wish};
+use super::{Branches, Kind, Locality, MemoryWish, Placement, Shape, Wish};
 use pinwise_topology::{CpuSet, CpuSetError, Level};
 
 /// Names that take no argument.
@@ -170,18 +170,17 @@ fn argument(text: &str, reason: &str) -> ParseError {
     }
 }
 
-fn parse_memory(text: &str, part: &str) -> Result<MemoryPolicy, ParseError> {
-    match part {
-        "mem=local" => Ok(MemoryPolicy::Local),
-        "mem=bind" => Ok(MemoryPolicy::Bind),
-        "mem=interleave" => Ok(MemoryPolicy::Interleave),
-        _ => Err(argument(
-            text,
-            &format!(
-                "'/{part}' is not known; write /bound, /near:DEVICE, /far:DEVICE, /mem=local, /mem=bind or /mem=interleave"
-            ),
-        )),
-    }
+fn parse_memory(text: &str, part: &str) -> Result<MemoryWish, ParseError> {
+    let Some(wish) = part.strip_prefix("mem=") else {
+        let reason = format!(
+            "'/{part}' is not known; write /bound, /near:DEVICE, /far:DEVICE or /mem=POLICY"
+        );
+        return Err(argument(text, &reason));
+    };
+    wish.parse().map_err(|error| match error {
+        ParseError::Argument { reason, .. } => argument(text, &format!("'/{part}': {reason}")),
+        other => other,
+    })
 }
 
 fn parse_count<'a>(text: &str, head: &'a str) -> Result<(&'a str, Option<usize>), ParseError> {

@@ -78,10 +78,16 @@ impl Placement {
             Some(count) => candidates.into_iter().take(count).collect(),
         };
         let cpus: CpuSet = order.iter().copied().collect();
-        let memory = self.memory.map(|policy| MemoryBinding {
-            policy,
-            nodes: memory_nodes(topology, &cpus),
-        });
+        let memory = match &self.memory {
+            None => None,
+            Some(wish) => Some(MemoryBinding {
+                policy: wish.policy,
+                nodes: match &wish.nodes {
+                    Some(nodes) => self.named_nodes(topology, nodes)?,
+                    None => memory_nodes(topology, &cpus),
+                },
+            }),
+        };
         Ok(Realised {
             placement: self.clone(),
             used: UsedUnits::count(topology, &cpus),
@@ -177,6 +183,21 @@ impl Placement {
             )
         })?;
         Ok(orders.only(unit))
+    }
+
+    /// Nodes that were named, of which this process may use the memory.
+    fn named_nodes(&self, topology: &Topology, nodes: &CpuSet) -> Result<Vec<usize>, RealiseError> {
+        let usable = topology.usable_memory_nodes().into_iter();
+        let usable: CpuSet = usable.map(|node| node.node).collect();
+        let absent = nodes.difference(&usable);
+        match absent.is_empty() {
+            true => Ok(nodes.iter().collect()),
+            false => Err(RealiseError::NoMemory {
+                placement: self.to_string(),
+                nodes: absent,
+                usable,
+            }),
+        }
     }
 
     fn listed(&self, topology: &Topology, set: &CpuSet) -> Result<Vec<usize>, RealiseError> {

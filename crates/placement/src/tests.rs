@@ -80,7 +80,24 @@ fn what_cannot_be_had_is_refused() {
         "asks for 17 CPUs, this machine lets it use 16",
     );
 
-    refused(TWO_SOCKETS, "compact/mem=far", "/mem=far");
+    refused(
+        TWO_SOCKETS,
+        "compact/mem=far",
+        "'/mem=far': a memory policy is",
+    );
+    refused(TWO_SOCKETS, "compact/mem=local:0", "takes no nodes");
+    refused(
+        TWO_SOCKETS,
+        "compact/mem=bind:",
+        "come nodes, such as bind:0-1",
+    );
+    refused(TWO_SOCKETS, "compact/mem=bind:x", "come nodes");
+    refused(TWO_SOCKETS, "compact/shared", "'/shared' is not known");
+    refused(
+        TWO_NODES,
+        "compact/mem=bind:1,7",
+        "no memory of node 7 (only of 0-1)",
+    );
     refused(TWO_SOCKETS, "one-llc:4", "asks for 5 LLCs");
     let largest = format!("one-llc:{}", usize::MAX);
     refused(TWO_SOCKETS, &largest, "this machine lets it use 4");
@@ -105,6 +122,36 @@ fn where_no_cpu_is_allowed_nothing_can_be_placed() {
         let error = placement.realise(&topology).unwrap_err().to_string();
         assert!(error.contains("may not use any CPU"), "{error}");
     }
+}
+
+const TWO_NODES: &str = "package:2 [numa(memory=1GB)] core:2 pu:1";
+
+#[test]
+fn memory_comes_from_the_nodes_named_or_those_of_the_cpus() {
+    let topology = Topology::from_synthetic(TWO_NODES).unwrap();
+    let check = |name: &str, policy: MemoryPolicy, nodes: &[usize]| {
+        let placement: Placement = name.parse().unwrap();
+        assert_eq!(placement.to_string(), name);
+        let memory = placement.realise(&topology).unwrap().memory.unwrap();
+        assert_eq!((memory.policy, memory.nodes.as_slice()), (policy, nodes));
+    };
+    check("one-numa:1/mem=bind", MemoryPolicy::Bind, &[1]);
+    check("one-numa:1/mem=bind:0", MemoryPolicy::Bind, &[0]);
+    check("os-default/mem=weighted", MemoryPolicy::Weighted, &[0, 1]);
+    check(
+        "cpu:0/mem=interleave:0-1",
+        MemoryPolicy::Interleave,
+        &[0, 1],
+    );
+    check("cpu:0/bound/mem=preferred:1", MemoryPolicy::Preferred, &[1]);
+    let merged = ["cpu:0/mem=bind", "cpu:0/mem=bind:0", "cpu:0/mem=bind:1"];
+    let arms = merged.map(|name| {
+        let placement: Placement = name.parse().unwrap();
+        placement.realise(&topology).unwrap()
+    });
+    let merged = merge_equivalent(arms.to_vec());
+    assert_eq!(merged.len(), 2);
+    assert_eq!(merged[0].1, ["cpu:0/mem=bind:0"]);
 }
 
 fn restricted() -> Topology {

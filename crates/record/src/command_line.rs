@@ -99,6 +99,9 @@ impl Placed<'_> {
             "local" => "--localalloc".to_owned(),
             "bind" => format!("--membind={nodes}"),
             "interleave" => format!("--interleave={nodes}"),
+            "weighted" => format!("--weighted-interleave={nodes}"),
+            "preferred" if nodes.contains(',') => format!("--preferred-many={nodes}"),
+            "preferred" => format!("--preferred={nodes}"),
             _ => return None,
         };
         words(&["numactl", "-C", cpu_list(self.cpus)?, &memory])
@@ -221,7 +224,10 @@ mod tests {
         let only = ["pinwise run --place one-llc -- ./prog 'a b'"];
         check(|placed| placed.cpus = "0;touch x", &only);
         check(|placed| placed.cpus = "", &only);
-        check(|placed| placed.memory = Some(("preferred", &[0])), &only);
+        check(
+            |placed| placed.memory = Some(("of-a-newer-version", &[0])),
+            &only,
+        );
     }
 
     #[test]

@@ -203,10 +203,14 @@ named! {
     PlacementMemory from MemoryPolicy {
         /// The node of the CPU that touches it first.
         Local = "local",
-        /// Only nodes of the placement.
+        /// Only the nodes listed.
         Bind = "bind",
-        /// Page by page over the nodes of the placement.
+        /// Page by page over the nodes listed.
         Interleave = "interleave",
+        /// Over the nodes listed, by weight.
+        Weighted = "weighted",
+        /// The nodes listed, and others where they are full.
+        Preferred = "preferred",
     }
 }
 

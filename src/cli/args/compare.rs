@@ -36,8 +36,8 @@ shape:llc=2,core=8,cpu=12 (12 CPUs, spread evenly), tree:2l.4c.1t (2 LLCs, in
 each 4 cores, of each 1 CPU; a unit with nothing inside is used whole),
 near:DEVICE and far:DEVICE (gpu0, eth0, nvme0n1, pci:0000:41:00.0; after another
 name as /near:DEVICE); each may carry *N (use N CPUs), /bound (one CPU for each
-thread) and /mem=local|bind|interleave.
-`pinwise topology --explain PLACEMENT` says what one stands for."
+thread) and /mem=POLICY (local; bind, interleave, weighted, preferred, also with
+nodes: bind:0). `pinwise topology --explain PLACEMENT` says what one is."
 )]
 pub struct CompareArgs {
     /// Where the command runs; repeat for each arm [default: a few that fit
@@ -48,6 +48,14 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub places: Vec<String>,
+    /// A memory policy as one more arm of each placement; repeat for each
+    #[arg(
+        long = "memory",
+        value_name = "POLICY",
+        conflicts_with_all = ["with_itself", "pid", "unit", "cgroup"],
+        help_heading = "What is compared"
+    )]
+    pub memory_policies: Vec<String>,
     /// A command line as one arm; repeat for each
     #[arg(long = "command", value_name = "COMMAND", conflicts_with_all = ["lines", "argv"], help_heading = "What is compared")]
     pub commands: Vec<String>,
@@ -129,17 +137,14 @@ pub struct CompareArgs {
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
     /// Exit with status 1 if an arm is found slower than the baseline by more
-    /// than this. An open question is reported and does not fail; with
-    /// --require-verdict it exits with 3
+    /// than this; an open question fails only with --require-verdict
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
     pub fail_if_slower: Option<f64>,
-    /// Then run every arm once more, traced, and say what the scheduler did
-    /// with it
+    /// Then trace one more run of every arm: what did the scheduler do?
     #[arg(long, help_heading = "What is compared")]
     pub trace: bool,
-    /// Go on until the answer is known (with --precision: until every interval is
-    /// that narrow), however long it takes; --budget and --max-runs may end it
-    /// before, and so may Ctrl-C
+    /// Go on until the answer is known (with --precision: every interval that
+    /// narrow); --budget, --max-runs and Ctrl-C may end it before
     #[arg(long, help_heading = "How long and how precise")]
     pub open_ended: bool,
     /// Exit with status 3 if there is no verdict, or --fail-if-slower is open

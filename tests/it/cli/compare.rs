@@ -71,6 +71,67 @@ fn parameters() {
     stage.snapshot("parameters-and-places", &line);
 }
 
+/// Two packages, a node each; a program that fills memory from one thread and reads
+/// it from all.
+const TWO_NODES: &str = "topology = \"package:2 [numa(memory=8GB)] l3:1 core:4 pu:1\"
+[performance]
+[workload.default]
+base_s = 1.0
+[workload.default.demand]
+memory_share = 0.3
+gb_per_s = 8.0
+pages = \"first\"
+";
+
+#[test]
+fn memory_policies_are_arms_of_each_placement() {
+    let stage = Stage::new();
+    stage.write("nodes.toml", TWO_NODES);
+    let compare = "compare --machine sim:nodes.toml --seed 1 --threads-env 8";
+    let arms = |options: &str| -> Vec<(String, String, String)> {
+        let record = stage.json(&format!("{compare} --max-runs 8 {options} -- prog"));
+        let text = |value: &serde_json::Value| value.to_string().replace('"', "");
+        let arms = record["arms"].as_array().unwrap().iter();
+        arms.map(|arm| {
+            let place = &arm["placement"];
+            let nodes = text(&place["memory_nodes"]);
+            (text(&arm["name"]), text(&place["memory"]), nodes)
+        })
+        .collect()
+    };
+    let of = |rows: &[(&str, &str, &str)]| -> Vec<(String, String, String)> {
+        let rows = rows.iter();
+        rows.map(|(a, b, c)| ((*a).to_owned(), (*b).to_owned(), (*c).to_owned()))
+            .collect()
+    };
+    assert_eq!(
+        arms("--memory interleave --memory bind:1"),
+        of(&[
+            ("os-default", "null", "[]"),
+            ("os-default/mem=interleave", "interleave", "[0,1]"),
+            ("os-default/mem=bind:1", "bind", "[1]"),
+        ])
+    );
+    assert_eq!(
+        arms("--memory weighted --memory preferred --place one-numa --place spread*8"),
+        of(&[
+            ("one-numa", "null", "[]"),
+            ("one-numa/mem=weighted", "weighted", "[0]"),
+            ("one-numa/mem=preferred", "preferred", "[0]"),
+            ("spread*8", "null", "[]"),
+            ("spread*8/mem=weighted", "weighted", "[0,1]"),
+            ("spread*8/mem=preferred", "preferred", "[0,1]"),
+        ])
+    );
+    // The same nodes by two names are one arm.
+    assert_eq!(arms("--memory bind --memory bind:0-1").len(), 2);
+    let record = stage.json(&format!(
+        "{compare} --memory interleave --max-runs 30 -- prog"
+    ));
+    let verdict = &record["contrasts"][0];
+    assert_eq!(verdict["verdict"], "faster", "{verdict}");
+}
+
 #[test]
 fn figures() {
     let stage = Stage::new();

@@ -79,6 +79,22 @@ fn placements() {
 }
 
 #[test]
+fn memory_policies() {
+    let two = "compare --machine 'sim:package:2 [numa(memory=1GB)] core:2 pu:1'";
+    let lines = [
+        "compare --machine 'sim:core:2 pu:1' --memory bind -- prog".to_owned(),
+        format!("{two} --memory far -- prog"),
+        format!("{two} --memory bind:7 -- prog"),
+        format!("{two} --memory local:0 -- prog"),
+        format!("{two} --memory bind: -- prog"),
+        format!("{two} --memory bind --place cpu:0/mem=local -- prog"),
+        format!("{two} --memory bind --self -- prog"),
+        format!("{two} --memory bind --pid 1"),
+    ];
+    refused(&Stage::new(), "memory", lines);
+}
+
+#[test]
 fn numbers() {
     let lines = compare(&[
         "--budget 5 -- prog",

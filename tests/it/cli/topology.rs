@@ -116,7 +116,7 @@ fn a_confined_process_learns_what_confines_it() {
 }
 
 /// Every name, on a machine where each means something else.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 26] = [
     "os-default",
     "compact",
     "compact*3",
@@ -137,6 +137,8 @@ const NAMES: [&str; 24] = [
     "one-numa:1/mem=interleave",
     "one-package",
     "one-core/mem=local",
+    "spread*4/mem=weighted",
+    "one-numa/mem=preferred:1",
     "cpu:0,2-4",
     "cpu:7",
     "mask:0x55",

@@ -22,7 +22,7 @@ fn run_grants_what_is_asked_for() {
         assert_eq!(granted(&trial, &format!("cpu:{cpu}")), cpu.to_string());
     }
     let cpu = allowed_cpus()[0];
-    for memory in ["local", "bind", "interleave"] {
+    for memory in ["local", "bind", "interleave", "preferred"] {
         let place = format!("cpu:{cpu}/mem={memory}");
         assert_eq!(granted(&trial, &place), cpu.to_string());
     }
@@ -41,7 +41,14 @@ fn run_sets_the_memory_policy() {
         ("bind", "bind"),
         ("interleave", "interleave"),
         ("local", "local"),
+        ("preferred", "prefer"),
+        ("preferred:0", "prefer:0"),
+        ("bind:0", "bind:0"),
+        ("weighted", "weighted interleave"),
     ] {
+        if memory == "weighted" && !knows_weights(&trial, cpu) {
+            continue;
+        }
         let place = format!("cpu:{cpu}/mem={memory}");
         let ended = trial.run(&[
             "run",
@@ -59,6 +66,23 @@ fn run_sets_the_memory_policy() {
             .unwrap();
         assert!(heap.contains(shown), "{place}: {heap}");
     }
+}
+
+/// Kernels before 6.9 do not, which is then said before anything runs.
+fn knows_weights(trial: &Trial, cpu: usize) -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    if (number(), number()) >= (Some(6), Some(9)) {
+        return true;
+    }
+    let place = format!("cpu:{cpu}/mem=weighted");
+    let why = ["the memory policy weighted", "Linux 6.9"];
+    for command in ["run", "compare"] {
+        let ended = trial.run(&[command, "--place", &place, "--", "true"]);
+        ended.is_refused(&why);
+    }
+    false
 }
 
 #[test]
@@ -97,14 +121,16 @@ fn compare_records_what_was_granted() {
 fn memory_policies_are_compared() {
     let trial = Trial::new();
     let cpu = allowed_cpus()[0];
-    let places = ["local", "bind", "interleave"].map(|m| format!("cpu:{cpu}/mem={m}"));
-    let [a, b, c] = places.each_ref();
-    let record = trial.record(&["--place", a, "--place", b, "--place", c, "--", "true"]);
-    let named: Vec<&str> = record["arms"].as_array().unwrap()[1..4]
+    let places = ["local", "bind", "interleave", "preferred"];
+    let places = places.map(|m| format!("cpu:{cpu}/mem={m}"));
+    let [a, b, c, d] = places.each_ref();
+    let words = ["--place", a, "--place", b, "--place", c, "--place", d];
+    let record = trial.record(&[&words[..], &["--", "true"]].concat());
+    let named: Vec<&str> = record["arms"].as_array().unwrap()[1..5]
         .iter()
         .map(|arm| arm["placement"]["memory"].as_str().unwrap())
         .collect();
-    assert_eq!(named, ["local", "bind", "interleave"]);
+    assert_eq!(named, ["local", "bind", "interleave", "preferred"]);
 }
 
 /// A parent that was confined hands its confinement down: it is the machine.

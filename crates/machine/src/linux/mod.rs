@@ -69,7 +69,7 @@ pub use sample::{
     Registers as SampleRegisters,
 };
 pub use scratch::{Scratch, find_program};
-pub use start::execute;
+pub use start::{check_memory_policy, execute};
 pub use tree::process_name;
 pub use usage::watch_usage;
 

@@ -146,10 +146,47 @@ pub(super) fn policy_mode<'a>(
     nodes: &'a CpuSet,
 ) -> (libc::c_int, &'a CpuSet) {
     const NO_NODES: &CpuSet = &CpuSet::new();
+    // Of linux/mempolicy.h; libc does not have them.
+    const MPOL_PREFERRED_MANY: libc::c_int = 5;
+    const MPOL_WEIGHTED_INTERLEAVE: libc::c_int = 6;
     match memory.policy {
         MemoryPolicy::Local => (libc::MPOL_LOCAL, NO_NODES),
         MemoryPolicy::Bind => (libc::MPOL_BIND, nodes),
         MemoryPolicy::Interleave => (libc::MPOL_INTERLEAVE, nodes),
+        MemoryPolicy::Weighted => (MPOL_WEIGHTED_INTERLEAVE, nodes),
+        // The kernel takes the first of several for the older one.
+        MemoryPolicy::Preferred if memory.nodes.len() > 1 => (MPOL_PREFERRED_MANY, nodes),
+        MemoryPolicy::Preferred => (libc::MPOL_PREFERRED, nodes),
+    }
+}
+
+/// Would the kernel give a program of this process this memory policy?
+///
+/// # Errors
+/// [`MachineError::Refused`] says why not, such as that it does not know it.
+pub fn check_memory_policy(memory: &MemoryBinding) -> Result<(), MachineError> {
+    let nodes: CpuSet = memory.nodes.iter().copied().collect();
+    let (mode, nodes) = policy_mode(memory, &nodes);
+    sys::try_memory_policy(mode, nodes).map_err(|error| memory_refused(&error, Some(memory)))
+}
+
+fn memory_refused(error: &io::Error, memory: Option<&MemoryBinding>) -> MachineError {
+    let policy = memory.map_or("", |memory| memory.policy.name());
+    let memory = memory.filter(|memory| !memory.nodes.is_empty());
+    let since = memory.and_then(|memory| match memory.policy {
+        MemoryPolicy::Weighted => Some("6.9"),
+        MemoryPolicy::Preferred if memory.nodes.len() > 1 => Some("5.15"),
+        _ => None,
+    });
+    let reason = match (error.raw_os_error(), since) {
+        (Some(libc::EINVAL), Some(since)) => {
+            format!("this kernel does not know it; Linux {since} and later do")
+        }
+        _ => error.to_string(),
+    };
+    MachineError::Refused {
+        what: format!("the memory policy {policy}"),
+        reason,
     }
 }
 
@@ -166,13 +203,7 @@ pub(super) fn start_error(
             what: format!("CPUs {cpus} for '{command}'"),
             reason: format!("{reason} (did a cpuset or CPU hotplug take them away?)"),
         },
-        Step::Memory => MachineError::Refused {
-            what: format!(
-                "the memory policy {}",
-                memory.map_or("", |m| m.policy.name())
-            ),
-            reason,
-        },
+        Step::Memory => memory_refused(error, memory),
         Step::Execute if error.raw_os_error() == Some(libc::ENOEXEC) => {
             MachineError::NotExecutable {
                 program: command.program().to_owned(),

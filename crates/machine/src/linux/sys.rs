@@ -53,6 +53,40 @@ pub(super) fn set_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result
     Ok(())
 }
 
+/// Gives a page of memory that nobody uses a policy, to see whether the kernel
+/// takes it.
+pub(super) fn try_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result<()> {
+    let words = nodes.words();
+    let bytes = page_bytes();
+    let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: the mapping is new and ours alone, and is never accessed; of the nodes
+    // the kernel reads at most the given number of bits.
+    unsafe {
+        let page = libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_NONE,
+            anonymous,
+            -1,
+            0,
+        );
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let set = check_long(libc::syscall(
+            libc::SYS_mbind,
+            page,
+            bytes,
+            mode,
+            words.as_ptr(),
+            words.len() * 64 + 1,
+            0,
+        ));
+        libc::munmap(page, bytes);
+        set.map(|_| ())
+    }
+}
+
 /// `CLOCK_MONOTONIC` since boot.
 pub(super) fn monotonic() -> Duration {
     clock(libc::CLOCK_MONOTONIC)

@@ -140,13 +140,13 @@ pub(super) fn libvirt(asked: &Asked<'_>) -> Emission {
     }
     text.push_str("</cputune>\n");
     let policy = asked.policy();
-    if let Some((policy, nodes)) = &policy
-        && *policy != MemoryPolicy::Local
-    {
-        let mode = match policy {
-            MemoryPolicy::Interleave => "interleave",
-            _ => "strict",
-        };
+    let mode = policy.as_ref().and_then(|(policy, _)| match policy {
+        MemoryPolicy::Interleave => Some("interleave"),
+        MemoryPolicy::Bind => Some("strict"),
+        MemoryPolicy::Preferred => Some("preferred"),
+        MemoryPolicy::Local | MemoryPolicy::Weighted => None,
+    });
+    if let (Some(mode), Some((_, nodes))) = (mode, &policy) {
         text.push_str(&format!(
             "<numatune>\n  <memory mode='{mode}' nodeset='{nodes}'/>\n</numatune>\n"
         ));
@@ -156,10 +156,11 @@ pub(super) fn libvirt(asked: &Asked<'_>) -> Emission {
         vec![Piece::File { path, text }],
         "virsh vcpupin DOMAIN".to_owned(),
     );
-    if matches!(policy, Some((MemoryPolicy::Local, _))) {
-        emission
-            .cannot
-            .push("Memory of a domain is given by node; /mem=local is left out.".to_owned());
+    if let (None, Some((policy, _))) = (mode, policy) {
+        emission.cannot.push(format!(
+            "Memory of a domain is given by node; /mem={} is left out.",
+            policy.name()
+        ));
     }
     emission.notes.push(
         "What the guest's threads do inside is the guest's affair: place them there, too."

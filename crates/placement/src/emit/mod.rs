@@ -181,6 +181,19 @@ impl Asked<'_> {
         Some((memory.policy, node_list(&memory.nodes)))
     }
 
+    fn has_policy(&self, policy: MemoryPolicy) -> bool {
+        let memory = self.realised.memory.as_ref();
+        memory.is_some_and(|memory| memory.policy == policy)
+    }
+
+    /// For tools that know other policies.
+    fn without_weights(&self) -> Option<String> {
+        self.has_policy(MemoryPolicy::Weighted).then(|| {
+            "It has no word for weighted interleaving; numactl --weighted-interleave sets it."
+                .to_owned()
+        })
+    }
+
     /// An emission of these pieces that gives all threads one mask.
     fn one_mask(&self, pieces: Vec<Piece>, verify: String) -> Emission {
         let mut emission = self.emission(pieces, verify);

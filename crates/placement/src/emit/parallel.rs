@@ -35,7 +35,7 @@ pub(super) fn slurm(asked: &Asked<'_>) -> Emission {
             "Slurm binds tasks, not threads: this starts one process for each CPU.".to_owned(),
         );
     }
-    if let Some((MemoryPolicy::Interleave, _)) = asked.policy() {
+    if asked.has_policy(MemoryPolicy::Interleave) || asked.has_policy(MemoryPolicy::Weighted) {
         emission
             .cannot
             .push("--mem-bind cannot interleave; start the program by numactl inside.".to_owned());
@@ -54,7 +54,8 @@ fn memory_binding(asked: &Asked<'_>) -> Option<String> {
     match memory.policy {
         MemoryPolicy::Local => Some("local".to_owned()),
         MemoryPolicy::Bind => Some(format!("mask_mem:{}", nodes.to_mask())),
-        MemoryPolicy::Interleave => None,
+        MemoryPolicy::Preferred => Some(format!("prefer,mask_mem:{}", nodes.to_mask())),
+        MemoryPolicy::Interleave | MemoryPolicy::Weighted => None,
     }
 }
 

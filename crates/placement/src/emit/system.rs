@@ -14,13 +14,19 @@ pub(super) fn taskset(asked: &Asked<'_>) -> Emission {
 
 pub(super) fn numactl(asked: &Asked<'_>) -> Emission {
     let options = numactl_options(asked.realised);
-    asked.one_mask(
+    let mut emission = asked.one_mask(
         vec![Piece::Command(format!(
             "numactl {options} {}",
             asked.line(&[])
         ))],
         format!("numactl {options} numactl --show"),
-    )
+    );
+    if asked.has_policy(MemoryPolicy::Weighted) {
+        emission
+            .notes
+            .push("--weighted-interleave needs numactl 2.0.19 and Linux 6.9, or later.".to_owned());
+    }
+    emission
 }
 
 /// The options of numactl for a mask with its memory policy.
@@ -35,29 +41,41 @@ pub(crate) fn numactl_options(realised: &Realised) -> String {
         MemoryPolicy::Local => format!("{cpus} --localalloc"),
         MemoryPolicy::Bind => format!("{cpus} --membind={nodes}"),
         MemoryPolicy::Interleave => format!("{cpus} --interleave={nodes}"),
+        MemoryPolicy::Weighted => format!("{cpus} --weighted-interleave={nodes}"),
+        MemoryPolicy::Preferred if memory.nodes.len() > 1 => {
+            format!("{cpus} --preferred-many={nodes}")
+        }
+        MemoryPolicy::Preferred => format!("{cpus} --preferred={nodes}"),
     }
 }
 
 pub(super) fn hwloc_bind(asked: &Asked<'_>) -> Emission {
     let mask = asked.mask();
     let mut words = vec!["hwloc-bind".to_owned(), "--cpubind".to_owned(), mask];
-    if let Some((policy, _)) = asked.policy()
-        && policy != MemoryPolicy::Local
-        && let Some(memory) = &asked.realised.memory
-    {
+    let memory = asked.realised.memory.as_ref();
+    let policy = memory.and_then(|memory| match memory.policy {
+        MemoryPolicy::Local | MemoryPolicy::Weighted => None,
+        MemoryPolicy::Bind => Some("bind --strict"),
+        // Nodes that are bound to, not strictly, are preferred.
+        MemoryPolicy::Preferred => Some("bind"),
+        MemoryPolicy::Interleave => Some("interleave"),
+    });
+    if let (Some(policy), Some(memory)) = (policy, memory) {
         words.extend(["--physical", "--membind"].map(str::to_owned));
         words.extend(memory.nodes.iter().map(|node| format!("numa:{node}")));
-        words.extend(["--mempolicy".to_owned(), policy.name().to_owned()]);
+        words.push("--mempolicy".to_owned());
+        words.extend(policy.split(' ').map(str::to_owned));
     }
     words.push("--".to_owned());
     let options: Vec<&str> = words.iter().map(String::as_str).collect();
     let verify = format!("{} hwloc-bind --get --taskset", shell_words::join(&words));
     let mut emission = asked.one_mask(vec![Piece::Command(asked.line(&options))], verify);
-    if matches!(asked.policy(), Some((MemoryPolicy::Local, _))) {
+    if asked.has_policy(MemoryPolicy::Local) {
         emission.cannot.push(
             "It has no word for strictly local memory; numactl --localalloc sets it.".to_owned(),
         );
     }
+    emission.cannot.extend(asked.without_weights());
     emission
 }
 
@@ -101,6 +119,9 @@ pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
             "A {ending} has a cgroup and no memory policy: set it on the services inside."
         ));
     }
+    if starts_processes {
+        emission.cannot.extend(numa_policy_lacks(asked));
+    }
     emission.notes.push(
         "AllowedCPUs= needs the unified cgroup hierarchy (v2); CPUAffinity= works without and the \
          program can undo it."
@@ -115,7 +136,9 @@ fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, S
     lines.extend(asked.bound_nodes().map(|n| ("AllowedMemoryNodes", n)));
     if starts_processes {
         lines.push(("CPUAffinity", asked.list()));
-        if let Some((policy, nodes)) = asked.policy() {
+        if let Some((policy, nodes)) = asked.policy()
+            && policy != MemoryPolicy::Weighted
+        {
             lines.push(("NUMAPolicy", policy.name().to_owned()));
             if policy != MemoryPolicy::Local {
                 lines.push(("NUMAMask", nodes));
@@ -123,6 +146,18 @@ fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, S
         }
     }
     lines
+}
+
+/// What `NUMAPolicy=` cannot say.
+fn numa_policy_lacks(asked: &Asked<'_>) -> Option<String> {
+    let memory = asked.realised.memory.as_ref()?;
+    let is_one_of_many = memory.policy == MemoryPolicy::Preferred && memory.nodes.len() > 1;
+    let first = "NUMAPolicy=preferred takes the first of the nodes alone; numactl \
+                 --preferred-many takes all.";
+    match is_one_of_many {
+        true => Some(first.to_owned()),
+        false => asked.without_weights(),
+    }
 }
 
 pub(super) fn systemd_run(asked: &Asked<'_>) -> Emission {
@@ -140,6 +175,7 @@ pub(super) fn systemd_run(asked: &Asked<'_>) -> Emission {
         vec![Piece::Command(shell_words::join(words))],
         format!("{options} grep Cpus_allowed_list /proc/self/status"),
     );
+    emission.cannot.extend(numa_policy_lacks(asked));
     emission
         .notes
         .push("The program gets systemd's environment, not the shell's.".to_owned());

@@ -72,6 +72,71 @@ fn on_a_server_with_smt_and_numa() {
     );
 }
 
+/// What tools make of the policies that the goldens above do not have.
+#[test]
+fn policies_of_memory_are_kept_or_reported() {
+    let server = machine(SERVER);
+    let context = context(&[]);
+    let check = |place: &str, tool: Tool, words: &str, lack: Option<&str>| {
+        let placement: Placement = place.parse().unwrap();
+        let realised = placement.realise(&server).unwrap();
+        let emission = emit(&Target::new(tool), &realised, &server, &context);
+        let text = emission.text();
+        assert!(text.contains(words), "{place}: {text}");
+        let cannot = emission.cannot.join(" ");
+        match lack {
+            Some(lack) => assert!(cannot.contains(lack), "{place}: {cannot}"),
+            None => assert_eq!(cannot, "", "{place}"),
+        }
+    };
+    let weighted = "os-default/mem=weighted";
+    let first = Tool::Numactl;
+    check(weighted, first, "--weighted-interleave=0,1 ", None);
+    check("cpu:0/mem=preferred:1", first, "--preferred=1 ", None);
+    check("cpu:0/mem=preferred:0-1", first, "-many=0,1 ", None);
+    check("cpu:0/mem=bind:1", first, "-C 0 --membind=1 ", None);
+
+    let hwloc = Tool::HwlocBind;
+    let strict = "--membind numa:1 --mempolicy bind --strict --";
+    check("cpu:0/mem=bind:1", hwloc, strict, None);
+    let preferred = "--membind numa:1 --mempolicy bind --";
+    check("cpu:0/mem=preferred:1", hwloc, preferred, None);
+    check(weighted, hwloc, "--cpubind", Some("weighted interleaving"));
+
+    let systemd = Tool::Systemd;
+    let one = "NUMAPolicy=preferred\nNUMAMask=1\n";
+    check("cpu:0/mem=preferred:1", systemd, one, None);
+    let both = "NUMAPolicy=preferred\nNUMAMask=0-1\n";
+    let lack = "takes the first of the nodes alone";
+    check("cpu:0/mem=preferred:0-1", systemd, both, Some(lack));
+    let none = "CPUAffinity=0-15\n#";
+    check(weighted, systemd, none, Some("weighted interleaving"));
+    let run = Tool::SystemdRun;
+    check(weighted, run, "'CPUAffinity=0-15' --", Some("weighted"));
+
+    let docker = Tool::Docker;
+    check("cpu:0/mem=bind:1", docker, "--cpuset-mems=1 ", None);
+    check(
+        weighted,
+        docker,
+        "=0-15 IMAGE",
+        Some("/mem=weighted is left"),
+    );
+    let slurm = Tool::Slurm;
+    let mask = "--mem-bind=prefer,mask_mem:0x2 ";
+    check("cpu:0/mem=preferred:1", slurm, mask, None);
+    check(
+        weighted,
+        slurm,
+        "srun",
+        Some("--mem-bind cannot interleave"),
+    );
+    let libvirt = Tool::Libvirt;
+    let mode = "<memory mode='preferred' nodeset='1'/>";
+    check("cpu:0/mem=preferred:1", libvirt, mode, None);
+    check(weighted, libvirt, "<vcpu", Some("/mem=weighted is left"));
+}
+
 #[test]
 fn on_a_hybrid() {
     insta::assert_snapshot!("hybrid", shown(&hybrid(), "p-cores/mem=local", &[]));

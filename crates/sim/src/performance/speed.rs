@@ -33,11 +33,16 @@ impl Homes {
             let index = |number: &usize| known.iter().position(|node| node == number);
             memory.nodes.iter().filter_map(index).collect()
         });
-        let is_spread = memory.is_some_and(|memory| memory.policy == MemoryPolicy::Interleave);
+        let has = |policies: [MemoryPolicy; 2]| {
+            memory.is_some_and(|memory| policies.contains(&memory.policy))
+        };
+        // All nodes have the same bandwidth here, and so the same weight.
+        let is_spread = has([MemoryPolicy::Interleave, MemoryPolicy::Weighted]);
         if is_spread && !nodes.is_empty() {
             return Self::Over(nodes);
         }
-        let is_bound = memory.is_some_and(|memory| memory.policy == MemoryPolicy::Bind);
+        // No node here is ever full.
+        let is_bound = has([MemoryPolicy::Bind, MemoryPolicy::Preferred]);
         let home = |&at: &usize| {
             let own = seats.seats[at].node;
             // A bound page of a thread elsewhere lies on the first that is left.

@@ -1,0 +1,49 @@
+//! `--memory`: memory policies as arms.
+
+use anyhow::{Context, bail};
+
+use pinwise_machine::linux::check_memory_policy;
+use pinwise_placement::{MemoryWish, Placement, Realised};
+use pinwise_topology::Topology;
+
+/// Every placement as it is and with each memory policy, which its name then has.
+pub(super) fn crossed(
+    placements: Vec<Placement>,
+    policies: &[String],
+    topology: &Topology,
+) -> anyhow::Result<Vec<Placement>> {
+    let wishes: Vec<MemoryWish> = policies
+        .iter()
+        .map(|policy| policy.parse().context("--memory"))
+        .collect::<anyhow::Result<_>>()?;
+    if wishes.is_empty() {
+        return Ok(placements);
+    }
+    if topology.usable_memory_nodes().len() < 2 {
+        bail!(
+            "--memory: there is nothing to compare: this process may use the memory of one NUMA node only"
+        );
+    }
+    let mut all = Vec::new();
+    for placement in placements {
+        if placement.memory.is_some() {
+            bail!("--memory: --place {placement} has a memory policy; leave out its /mem=");
+        }
+        all.push(placement.clone());
+        all.extend(wishes.iter().map(|wish| Placement {
+            memory: Some(wish.clone()),
+            ..placement.clone()
+        }));
+    }
+    Ok(all)
+}
+
+/// Refuses policies that this kernel does not take, before anything runs.
+pub(super) fn check(places: &[(Realised, Vec<String>)], is_simulated: bool) -> anyhow::Result<()> {
+    for (place, _) in places.iter().filter(|_| !is_simulated) {
+        if let Some(memory) = &place.memory {
+            check_memory_policy(memory).with_context(|| place.placement.to_string())?;
+        }
+    }
+    Ok(())
+}
