@@ -13,6 +13,8 @@ export interface Applied {
   granted_cpus?: string | null;
   /** Threads left alone, each with the reason. */
   left_alone?: string[] | null;
+  /** Memory that was moved; `null`: none was to be. */
+  memory?: AppliedMemory | null;
   /** Times that a thread was seen after it had run. */
   observations?: number | null;
   /** CPUs that threads were seen on, as a list. */
@@ -1034,6 +1036,26 @@ export interface AmountRecord {
   cpu_s_per_unit?: number | null;
   /** Samples. */
   samples?: number | null;
+}
+
+/** Memory of what ran already that was moved to other NUMA nodes, and back. */
+export interface AppliedMemory {
+  /** The nodes that it was moved to. */
+  asked_nodes?: number[] | null;
+  /** Nodes that had memory of it before, or after. */
+  nodes?: AppliedNode[] | null;
+}
+
+/** Memory on a NUMA node, by the kernel's `numa_maps` of all processes. */
+export interface AppliedNode {
+  /** Before anything was moved, bytes. */
+  before_bytes?: number | null;
+  /** The operating system's number of it. */
+  node?: number | null;
+  /** After it was moved, bytes. */
+  placed_bytes?: number | null;
+  /** After it was moved back, bytes; `null`: not yet, or the processes had ended. */
+  returned_bytes?: number | null;
 }
 
 /** One thing that is compared. */

@@ -64,7 +64,7 @@ use args::{
 };
 use opening::{location, open_store, open_store_to_read, parse_location, spool};
 use pinwise_machine::Machine;
-use pinwise_machine::linux::{LinuxMachine, Pins};
+use pinwise_machine::linux::{Ledger, LinuxMachine, Pins};
 use pinwise_sim::SimulatedMachine;
 use terminal::Terminal;
 
@@ -244,8 +244,9 @@ fn live_host(global: &Global, what: &str) -> anyhow::Result<(Pins, LinuxMachine)
         );
     }
     // The guardian is started before this process becomes the parent of orphans.
-    let pins = Pins::start().context("starting the guardian that gives masks back")?;
-    Ok((pins, LinuxMachine::open(false)?))
+    let ledger = Ledger::open(plan::own_options()?);
+    let ledger = ledger.context("starting the guardian that gives masks back")?;
+    Ok((Pins::on(ledger), LinuxMachine::open(false)?))
 }
 
 /// A machine of a description, or of a file that holds one.

@@ -33,7 +33,7 @@ use pinwise_workload::{Metric, Workload, thread_variables};
 use surroundings::with_options;
 
 pub(super) use candidates::{one_command, parse_line, warn_of_shell_characters};
-pub(super) use host::ledger;
+pub(super) use host::{ledger, own_options};
 pub(super) use surroundings::{busy, workload};
 
 /// Runs per arm stand in for a budget: then time is unlimited.
@@ -352,7 +352,7 @@ pub(super) fn live_places(
             .collect::<anyhow::Result<_>>()?,
     };
     if let Some(placement) = wanted.iter().find(|placement| placement.memory.is_some()) {
-        bail!("--place {placement}: what runs keeps its memory policy; leave out /mem=");
+        bail!("--place {placement}: compare moves no memory of what runs; leave out /mem=");
     }
     realised(&wanted, topology, terminal)
 }

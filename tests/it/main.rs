@@ -36,6 +36,7 @@ mod linux;
 mod live;
 mod machines;
 mod measure;
+mod memory_vm;
 mod method;
 mod profile;
 mod records;

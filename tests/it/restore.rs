@@ -2,9 +2,9 @@
 //!
 //! A process of this test's own makes changes through the library and is ended
 //! at thirteen moments in seven ways, two of which begin with the loss of the
-//! journal's folder. Masks, niceness and cgroups are real; CPUs are switched and
-//! interrupts moved in a folder that stands for the host, and for real in
-//! `restore_vm`.
+//! journal's folder. Masks, niceness and cgroups are real, and memory where there are
+//! two NUMA nodes (else in `memory_vm`); CPUs are switched and interrupts moved in a
+//! folder that stands for the host, and for real in `restore_vm`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,6 +20,16 @@ const KINDS: [&str; 7] = ["int", "term", "kill", "panic", "full", "vanish", "ber
 const INTERRUPTS: [(u32, &str); 2] = [(30, "0"), (31, "2")];
 /// What makes this test program the process that is ended.
 const SCENE: &str = "PINWISE_TEST_LEDGER";
+
+/// A node of memory to move to: of several the last one, so that there is something
+/// to move.
+fn target_node() -> usize {
+    let nodes = std::fs::read_to_string("/sys/devices/system/node/has_memory");
+    let nodes = nodes
+        .ok()
+        .and_then(|list| CpuSet::parse_list(list.trim()).ok());
+    nodes.and_then(|nodes| nodes.last()).unwrap_or(0)
+}
 
 /// A process whose threads are moved about.
 struct Sleeper(Child);
@@ -43,6 +53,23 @@ impl Sleeper {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
         let (_, fields) = stat.rsplit_once(')').unwrap();
         fields.split_whitespace().nth(16).unwrap().to_owned()
+    }
+
+    /// Pages of its own on each node, where there are several.
+    fn memory(&self) -> String {
+        let path = format!("/proc/{}/numa_maps", self.id());
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let own = text.lines().filter(|line| line.contains(" anon="));
+        let mut pages = std::collections::BTreeMap::new();
+        for word in own.flat_map(str::split_ascii_whitespace) {
+            if target_node() == 0 {
+                break;
+            }
+            if let Some((node, count)) = word.strip_prefix('N').and_then(|w| w.split_once('=')) {
+                *pages.entry(node.to_owned()).or_insert(0) += count.parse::<u64>().unwrap();
+            }
+        }
+        format!("{pages:?}")
     }
 
     fn groups(&self) -> String {
@@ -133,6 +160,7 @@ impl Scene {
         for sleeper in [&self.first, &self.second] {
             values.push(sleeper.status("Cpus_allowed_list:"));
             values.push(sleeper.nice());
+            values.push(sleeper.memory());
             values.push(sleeper.groups());
         }
         if let Some(group) = &self.group {
@@ -246,6 +274,12 @@ fn changes_things_when_told() {
         });
     }
     changes.extend([mask(second), nice(second)]);
+    if Path::new("/proc/self/numa_maps").exists() {
+        changes.push(Change::Memory {
+            process: first,
+            nodes: CpuSet::single(target_node()),
+        });
+    }
     for change in &changes {
         // With a full disk a change is refused, and the rest with it.
         if ledger.change(change).is_err() {
@@ -308,6 +342,12 @@ fn everything_comes_back_from_thirteen_moments_and_seven_ends() {
         skipped(
             TEST,
             "cgroups are left out: no cpuset of version 1 can be made here",
+        );
+    }
+    if target_node() == 0 {
+        skipped(
+            TEST,
+            "this machine has one NUMA node: memory is there already; memory_vm moves it",
         );
     }
     let scene = Scene::new(group);

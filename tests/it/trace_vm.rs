@@ -106,7 +106,7 @@ impl Judged {
 }
 
 /// Why no machine can be booted here.
-fn obstacle() -> Option<String> {
+pub(crate) fn obstacle() -> Option<String> {
     let missing = NEEDED.iter().find(|(program, _)| !has_program(program));
     missing.map(|(program, package)| format!("{program} is missing ({package})"))
 }

@@ -140,7 +140,7 @@ pub use search::{
     SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun, SearchStep,
     SearchVerdict, SpaceRecord, TruthRecord,
 };
-pub use service::{APPLIED_SCHEMA, Applied, ServiceRecord};
+pub use service::{APPLIED_SCHEMA, Applied, AppliedMemory, AppliedNode, ServiceRecord};
 pub use spin::{
     AdviceRecord, ChipRecord, CliffsRecord, CodeArch, ContentionCell, CpuPauseRecord, CycleMethod,
     GapOnChip, HintCostRecord, LevelRecord, MatchStrength, MatchedAlgorithm, MoveRecord, OuterLoop,

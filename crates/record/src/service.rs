@@ -75,4 +75,44 @@ pub struct Applied {
     pub ended: usize,
     /// From the first change to the last, seconds.
     pub elapsed_s: f64,
+    /// Memory that was moved; `null`: none was to be.
+    #[serde(default)]
+    pub memory: Option<AppliedMemory>,
+}
+
+/// Memory of what ran already that was moved to other NUMA nodes, and back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AppliedMemory {
+    /// The nodes that it was moved to.
+    pub asked_nodes: Vec<usize>,
+    /// Nodes that had memory of it before, or after.
+    pub nodes: Vec<AppliedNode>,
+}
+
+/// Memory on a NUMA node, by the kernel's `numa_maps` of all processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AppliedNode {
+    /// The operating system's number of it.
+    pub node: usize,
+    /// Before anything was moved, bytes.
+    pub before_bytes: u64,
+    /// After it was moved, bytes.
+    pub placed_bytes: u64,
+    /// After it was moved back, bytes; `null`: not yet, or the processes had ended.
+    pub returned_bytes: Option<u64>,
+}
+
+impl AppliedMemory {
+    /// Bytes that left other nodes than those asked for, and bytes that stayed there.
+    #[must_use]
+    pub fn moved_and_left(&self) -> (u64, u64) {
+        let others = self.nodes.iter();
+        let others = others.filter(|node| !self.asked_nodes.contains(&node.node));
+        others.fold((0, 0), |(moved, left), node| {
+            let gone = node.before_bytes.saturating_sub(node.placed_bytes);
+            (moved + gone, left + node.placed_bytes)
+        })
+    }
 }

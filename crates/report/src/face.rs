@@ -4,7 +4,8 @@
 use super::style::{Palette, paragraph, quantity, visible};
 use super::table::Table;
 use super::{ProfileShown, WIDTH, bench, export, search, top, trace_rows};
-use pinwise_record::{AnyRecord, Applied, Entry, PackedError, Summary};
+use pinwise_format::round_bytes;
+use pinwise_record::{AnyRecord, Applied, AppliedMemory, Entry, PackedError, Summary};
 
 /// Functions that the difference of two profiles shows.
 const MOST_FUNCTIONS: usize = 15;
@@ -100,6 +101,21 @@ pub fn partly(entry: &Entry, summary: &Summary) -> String {
     text
 }
 
+/// Memory that was moved: how much, and what stayed where it was.
+fn moved(memory: &AppliedMemory) -> String {
+    let (moved, left) = memory.moved_and_left();
+    let nodes: Vec<String> = memory.asked_nodes.iter().map(usize::to_string).collect();
+    let nodes = nodes.join(",");
+    let left = match left {
+        0 => String::new(),
+        left => format!("; {} elsewhere", round_bytes(left)),
+    };
+    format!(
+        "  memory    {} moved to node {nodes}{left}\n",
+        round_bytes(moved)
+    )
+}
+
 /// A service that was placed: asked, granted, observed.
 #[must_use]
 pub fn applied(record: &Applied) -> String {
@@ -116,8 +132,9 @@ pub fn applied(record: &Applied) -> String {
         1 => "1 thread".to_owned(),
         threads => format!("{threads} threads"),
     };
+    let memory = record.memory.as_ref().map_or_else(String::new, moved);
     format!(
-        "{}: {threads} placed, {}\n  asked     CPUs {}\n  granted   CPUs {}\n  observed  {}\n",
+        "{}: {threads} placed, {}\n  asked     CPUs {}\n  granted   CPUs {}\n  observed  {}\n{memory}",
         visible(&record.service.label()),
         visible(&record.placement),
         visible(&record.asked_cpus),

@@ -2,6 +2,7 @@
 //!
 //! They are placed, followed while pinwise runs, and given back in the end.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -11,11 +12,12 @@ use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
 use super::super::{Exit, live_host, restore};
 use super::answer::of_record;
+use pinwise_format::round_bytes;
 use pinwise_machine::linux::LinuxMachine;
 use pinwise_machine::linux::live::{POLL, Returned, Service, Target, Wish};
 use pinwise_machine::{Machine, MachineError};
-use pinwise_placement::{Kind, Placement, Realised};
-use pinwise_record::{APPLIED_SCHEMA, Applied};
+use pinwise_placement::{Kind, MemoryPolicy, Placement, Realised};
+use pinwise_record::{APPLIED_SCHEMA, Applied, AppliedMemory, AppliedNode};
 use pinwise_report::visible;
 use pinwise_study::live::service_record;
 use pinwise_topology::CpuSet;
@@ -30,9 +32,7 @@ pub(super) fn apply(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let placement = wanted(global, args)?;
-    if placement.memory.is_some() {
-        bail!("--place {placement}: what runs keeps its memory policy; leave out /mem=");
-    }
+    check_memory(&placement)?;
     restore::offer(terminal);
     let (pins, mut host) = live_host(global, "apply --pid")?;
     let target = target(
@@ -45,6 +45,11 @@ pub(super) fn apply(
     let (topology, _) = host.topology()?;
     let topology = service.topology(&topology)?;
     let place = placement.realise(&topology).context("--place")?;
+    if place.memory.is_some() && topology.usable_memory_nodes().len() < 2 {
+        bail!(
+            "--place {placement}: this machine has one NUMA node: there is nowhere to move memory to"
+        );
+    }
     let before = service.self_placed();
     if before > 0 {
         let knob = service.knob();
@@ -65,7 +70,9 @@ pub(super) fn apply(
         &mut applied,
         terminal,
     );
+    let stayed = service.give_memory_back();
     let (returned, exit) = (service.give_back(), ended?);
+    note_returned(&mut applied, &service, &stayed, terminal);
     applied.elapsed_s = host.now().saturating_sub(began).as_secs_f64();
     close(&mut applied, &service, returned, terminal)?;
     Ok(exit)
@@ -86,8 +93,28 @@ pub(in crate::cli) fn target(
     }
 }
 
-/// The placement that was named, or that of a record's best arm.
+/// Only pages that are there can be moved, and only to nodes.
+fn check_memory(placement: &Placement) -> anyhow::Result<()> {
+    match placement.memory.as_ref().map(|memory| memory.policy) {
+        None | Some(MemoryPolicy::Bind | MemoryPolicy::Preferred) => Ok(()),
+        Some(policy) => bail!(
+            "--place {placement}: memory of what runs can be moved to nodes only: write /mem=bind (only the program itself can set the policy {})",
+            policy.name()
+        ),
+    }
+}
+
+/// The placement that was asked for, with its memory.
 fn wanted(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
+    let mut placement = named(global, args)?;
+    if args.memory && placement.memory.is_none() {
+        placement.memory = Some(MemoryPolicy::Bind.into());
+    }
+    Ok(placement)
+}
+
+/// The placement that was named, or that of a record's best arm.
+fn named(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
     if let Some(place) = &args.place {
         return place.parse().context("--place");
     }
@@ -116,6 +143,7 @@ fn keep(
         Kind::Confined => Wish::Shared(place.cpus.clone()),
     };
     service.place(&wish)?;
+    applied.memory = moved(service, place)?;
     let mut looks = 0;
     loop {
         let step = match looks < FIRST_LOOKS {
@@ -153,6 +181,54 @@ fn keep(
     }
 }
 
+/// Moves memory, where the placement says so.
+fn moved(service: &mut Service, place: &Realised) -> anyhow::Result<Option<AppliedMemory>> {
+    let Some(memory) = &place.memory else {
+        return Ok(None);
+    };
+    let nodes: CpuSet = memory.nodes.iter().copied().collect();
+    let before = service.memory();
+    service.move_memory(&nodes)?;
+    let after = service.memory();
+    let on = |nodes: &BTreeMap<usize, u64>, node| nodes.get(&node).copied().unwrap_or(0);
+    let mut all: Vec<usize> = before.keys().chain(after.keys()).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    let nodes = all.into_iter().map(|node| AppliedNode {
+        node,
+        before_bytes: on(&before, node),
+        placed_bytes: on(&after, node),
+        returned_bytes: None,
+    });
+    Ok(Some(AppliedMemory {
+        asked_nodes: memory.nodes.clone(),
+        nodes: nodes.collect(),
+    }))
+}
+
+/// Where memory is after it was moved back, of processes that are still there.
+fn note_returned(applied: &mut Applied, service: &Service, stayed: &[String], terminal: &Terminal) {
+    let Some(memory) = &mut applied.memory else {
+        return;
+    };
+    for reason in stayed {
+        terminal.warn(&visible(reason));
+    }
+    let now = service.memory();
+    if now.is_empty() {
+        return;
+    }
+    let mut back = 0;
+    for node in &mut memory.nodes {
+        let bytes = now.get(&node.node).copied().unwrap_or(0);
+        node.returned_bytes = Some(bytes);
+        if !memory.asked_nodes.contains(&node.node) {
+            back += bytes.saturating_sub(node.placed_bytes);
+        }
+    }
+    terminal.note(&format!("memory back where it was: {}", round_bytes(back)));
+}
+
 fn applied(service: &Service, place: &Realised) -> Applied {
     Applied {
         schema: APPLIED_SCHEMA.to_owned(),
@@ -168,6 +244,7 @@ fn applied(service: &Service, place: &Realised) -> Applied {
         returned: 0,
         ended: 0,
         elapsed_s: 0.0,
+        memory: None,
     }
 }
 
@@ -188,6 +265,13 @@ fn note(applied: &mut Applied, service: &Service) {
 /// Asked, granted, observed.
 fn report(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
     terminal.print(&pinwise_report::applied(applied))?;
+    if let Some(memory) = &applied.memory {
+        let (_, left) = memory.moved_and_left();
+        if left > 0 {
+            terminal.note("pages stay elsewhere that other processes share, that are in use just then, or for which there is no room");
+        }
+        terminal.note("new pages come from where the program's own policy says, which nobody else can change: by default from the node of the thread that asks");
+    }
     terminal.note(&format!(
         "new threads inherit the CPUs; new processes{} are looked for every {} ms. Ctrl-C restores the old CPUs of all threads",
         if applied.placement.contains("/bound") {

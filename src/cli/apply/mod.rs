@@ -8,6 +8,8 @@ pub(super) use answer::of_comparison;
 pub(super) use emit::{print, targets};
 pub(super) use live::target;
 
+use anyhow::bail;
+
 use super::Exit;
 use super::args::{ApplyArgs, Global};
 use super::terminal::Terminal;
@@ -20,6 +22,11 @@ pub(super) fn apply(
     let is_live = args.pid.is_some() || args.unit.is_some() || args.cgroup.is_some();
     if is_live {
         return live::apply(global, args, terminal);
+    }
+    if args.memory {
+        bail!(
+            "--memory: it moves what runs already; give --pid, --unit or --cgroup (a program that is started takes /mem=bind)"
+        );
     }
     emit::apply(global, args, terminal)
 }

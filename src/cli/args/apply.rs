@@ -49,6 +49,10 @@ pub struct ApplyArgs {
     /// A cgroup, by its path below the cgroup mount
     #[arg(long, value_name = "PATH", conflicts_with_all = ["target", "argv"], help_heading = "Place what runs already")]
     pub cgroup: Option<String>,
+    /// Move its memory to the nodes of these CPUs, too, as /mem=bind in the
+    /// placement does
+    #[arg(long, conflicts_with_all = ["target", "argv"], help_heading = "Place what runs already")]
+    pub memory: bool,
     /// How long [default: until interrupted or the process ends]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, help_heading = "Place what runs already")]
     pub lasts: Option<Duration>,

@@ -22,6 +22,13 @@ pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Resul
 fn options() -> anyhow::Result<LedgerOptions> {
     Ok(LedgerOptions {
         is_for_host: true,
+        ..own_options()?
+    })
+}
+
+/// How one is opened that changes what runs on it.
+pub(in crate::cli) fn own_options() -> anyhow::Result<LedgerOptions> {
+    Ok(LedgerOptions {
         fault: fault()?,
         ..LedgerOptions::default()
     })

@@ -28,9 +28,23 @@ fn what_cannot_be_placed_is_refused_in_one_line() {
     apply(&["--pid", "0", "--place", "cpu:0"], "no such process: 0");
     apply(&["--pid", &pid, "--place", "cpu:9999"], "no CPU 9999");
     apply(
-        &["--pid", &pid, "--place", "one-core/mem=bind"],
-        "leave out /mem=",
+        &["--pid", &pid, "--place", "one-core/mem=interleave"],
+        "can be moved to nodes",
     );
+    apply(
+        &["--pid", &pid, "--place", "os-default/mem=bind:9999"],
+        "no memory of node 9999",
+    );
+    if !Path::new("/sys/devices/system/node/node1").exists() {
+        for memory in [
+            ["os-default/mem=bind"].as_slice(),
+            &["os-default", "--memory"],
+        ] {
+            let arguments = [&["--pid", &pid, "--place"], memory].concat();
+            apply(&arguments, "there is nowhere to move memory to");
+        }
+    }
+    apply(&["--place", "cpu:0", "--memory"], "give --pid");
     apply(&["--pid", &pid], "--place");
     apply(
         &["--unit", "no-such-unit", "--place", "cpu:0"],
@@ -75,6 +89,7 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
         refused(&[&arguments[..], more].concat(), part);
     };
     compare(&[], "--metric-command or --metric-url");
+    compare(&["--memory", "bind"], "cannot be used with");
     compare(&["--metric-command", "true"], "--metric says which figure");
     compare(
         &["--metric-command", "true", "--metric", "wall"],

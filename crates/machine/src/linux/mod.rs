@@ -17,6 +17,7 @@ mod isolation;
 mod jitter;
 mod ledger;
 pub mod live;
+mod numa_maps;
 mod output;
 mod peers;
 mod perf_record;
@@ -54,8 +55,8 @@ pub use interrupts::read_interrupts;
 pub use isolation::read_isolation;
 pub use ledger::{
     Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,
-    LedgerOptions, Leftover, LeftoverState, RulesJournal, RulesJournalError, UndoOutcome,
-    journal_folders, leftovers,
+    LedgerOptions, Leftover, LeftoverState, MovedMemory, PageRange, RulesJournal,
+    RulesJournalError, UndoOutcome, journal_folders, leftovers,
 };
 pub use peers::{own_user, owner_of_peer};
 pub use pins::{PinError, Pins, thread_settings};

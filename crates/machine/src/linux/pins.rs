@@ -54,6 +54,7 @@ impl From<LedgerError> for PinError {
 pub struct Pins {
     ledger: Ledger,
     made: Vec<(i32, Id)>,
+    moved: Vec<Id>,
 }
 
 impl Pins {
@@ -74,6 +75,7 @@ impl Pins {
         Self {
             ledger,
             made: Vec::new(),
+            moved: Vec::new(),
         }
     }
 
@@ -109,6 +111,23 @@ impl Pins {
         let outcome = self.ledger.undo(id);
         let is_undone = matches!(outcome, Some(UndoOutcome::Restored | UndoOutcome::AsBefore));
         Some((thread, is_undone))
+    }
+
+    /// Moves the pages that a process has to NUMA nodes.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then they are where they were.
+    pub(super) fn move_memory(&mut self, process: i32, nodes: &CpuSet) -> Result<(), LedgerError> {
+        let nodes = nodes.clone();
+        let change = Change::Memory { process, nodes };
+        self.moved.push(self.ledger.change(&change)?);
+        Ok(())
+    }
+
+    /// Moves pages back; what came of it for each process, the last one first.
+    pub(super) fn move_back(&mut self) -> Vec<UndoOutcome> {
+        let moved = std::mem::take(&mut self.moved).into_iter().rev();
+        moved.filter_map(|id| self.ledger.undo(id)).collect()
     }
 
     /// Takes the pins of a thread off the list, such as of one that ended; its

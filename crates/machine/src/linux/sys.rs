@@ -87,6 +87,57 @@ pub(super) fn try_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result
     }
 }
 
+/// Asks on which node each of these pages of a process is; a negative number is an
+/// error of that page, such as that there is none.
+pub(super) fn page_nodes(
+    process: libc::pid_t,
+    addresses: &[u64],
+    statuses: &mut [libc::c_int],
+) -> io::Result<()> {
+    let count = addresses.len().min(statuses.len());
+    // SAFETY: the kernel reads that many addresses of the other process, which it
+    // does not access, and writes as many statuses.
+    check_long(unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            process,
+            count,
+            addresses.as_ptr(),
+            std::ptr::null::<libc::c_int>(),
+            statuses.as_mut_ptr(),
+            0,
+        )
+    })?;
+    Ok(())
+}
+
+/// Moves pages that the process alone uses to a node each. Some may stay, which is
+/// no error.
+pub(super) fn move_pages(
+    process: libc::pid_t,
+    addresses: &[u64],
+    nodes: &[libc::c_int],
+) -> io::Result<()> {
+    // Of linux/mempolicy.h; libc does not have it.
+    const MPOL_MF_MOVE: libc::c_int = 1 << 1;
+    let count = addresses.len().min(nodes.len());
+    let mut statuses = vec![0; count];
+    // SAFETY: the kernel reads that many addresses, which are of the other process,
+    // and nodes, and writes as many statuses.
+    check_long(unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            process,
+            count,
+            addresses.as_ptr(),
+            nodes.as_ptr(),
+            statuses.as_mut_ptr(),
+            MPOL_MF_MOVE,
+        )
+    })?;
+    Ok(())
+}
+
 /// `CLOCK_MONOTONIC` since boot.
 pub(super) fn monotonic() -> Duration {
     clock(libc::CLOCK_MONOTONIC)

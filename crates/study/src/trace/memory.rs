@@ -109,8 +109,7 @@ pub(super) fn far(memory: &MemoryRecord, source: &TraceSource) -> Option<Finding
     );
     let advice = match source {
         TraceSource::Process { pid, .. } => format!(
-            "Move it with migratepages {pid} {} {} (of numactl), or run the threads there.",
-            words.join(","),
+            "Move it with pinwise apply --pid {pid} --place one-numa:{} --memory, or run the threads where the memory is.",
             here.node
         ),
         _ => format!(
@@ -201,7 +200,9 @@ mod tests {
         assert_eq!(seen.far_percent, Some(75.0));
         let finding = far(&seen, &source).unwrap();
         assert!(
-            finding.advice.contains("migratepages 7 1 0"),
+            finding
+                .advice
+                .contains("--pid 7 --place one-numa:0 --memory"),
             "{}",
             finding.advice
         );

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::entry::{Change, Entry};
+use super::memory::{self, MovedMemory};
 use super::{LedgerError, groups};
 use crate::linux::capture::read_text;
 use crate::linux::processes::LinuxProcesses;
@@ -142,6 +143,12 @@ impl System {
                 taking: self.taking(*number),
                 asked: cpus.clone(),
             }),
+            Change::Memory { process, nodes } => Ok(Entry::Memory(MovedMemory {
+                process: *process,
+                start: start(*process)?,
+                nodes: nodes.clone(),
+                before: memory::pieces(*process, nodes)?,
+            })),
             Change::Cpuset { file, cpus } => Ok(Entry::Cpuset {
                 file: file.clone(),
                 before: cpu_list(file)?,
@@ -199,6 +206,7 @@ impl System {
             Entry::Interrupt { number, asked, .. } => {
                 write_cpus(&self.interrupt_file(*number), asked)?;
             }
+            Entry::Memory(moved) => moved.move_there()?,
             Entry::Cpuset { file, asked, .. } => write_cpus(file, asked)?,
             Entry::Folder { path } => std::fs::create_dir(path)
                 .map_err(|error| LedgerError::System(path.display().to_string(), error))?,
@@ -277,6 +285,7 @@ impl System {
                 Ok(now) => compare(&now, before, now == *asked || now == *taking),
                 Err(_) => Standing::Ended,
             },
+            Entry::Memory(moved) => memory_standing(moved),
             Entry::Cpuset {
                 file,
                 before,
@@ -334,6 +343,7 @@ impl System {
                 taking,
                 ..
             } => self.give_back(*number, before, taking),
+            Entry::Memory(moved) => moved.move_back(),
             Entry::Cpuset { file, before, .. } => write_cpus(file, before),
             Entry::Folder { path } => remove_group(path),
             Entry::Move { task, before, .. } => {
@@ -377,6 +387,14 @@ fn mask_standing(
     match sys::affinity_of(thread) {
         Ok(now) => compare(&now, before, is_ours(&now)),
         Err(_) => Standing::Ended,
+    }
+}
+
+fn memory_standing(moved: &MovedMemory) -> Standing {
+    match pins::start_of(moved.process) == Some(moved.start) {
+        true if moved.is_there() => Standing::Ours,
+        true => Standing::AsBefore,
+        false => Standing::Ended,
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use super::memory::MovedMemory;
 use super::words::{cpus, escape, id, list, niceness, some_cpus, unescape};
 use crate::processes::Held;
 use pinwise_topology::CpuSet;
@@ -47,6 +48,13 @@ pub enum Change {
         number: u32,
         /// The CPUs.
         cpus: CpuSet,
+    },
+    /// The pages that a process has go to these NUMA nodes.
+    Memory {
+        /// Its id.
+        process: i32,
+        /// The nodes.
+        nodes: CpuSet,
     },
     /// A cgroup may use only these CPUs.
     Cpuset {
@@ -127,6 +135,8 @@ pub enum Entry {
         /// The CPUs that were set.
         asked: CpuSet,
     },
+    /// Pages of a process were moved.
+    Memory(MovedMemory),
     /// A cgroup's CPUs were set, or will be by the kernel.
     Cpuset {
         /// Its `cpuset.cpus`.
@@ -171,6 +181,7 @@ impl Entry {
             | Self::Saved { .. }
             | Self::Nice { .. }
             | Self::Interrupt { .. }
+            | Self::Memory(_)
             | Self::Held(_) => 3,
             Self::Folder { .. } => 4,
         }
@@ -207,6 +218,7 @@ impl Entry {
                 let (before, taking, asked) = (list(before), list(taking), list(asked));
                 format!("interrupt {number} {before} {taking} {asked}")
             }
+            Self::Memory(moved) => moved.to_words(),
             Self::Cpuset {
                 file,
                 before,
@@ -260,6 +272,7 @@ impl Entry {
                 taking: cpus(taking)?,
                 asked: some_cpus(asked)?,
             },
+            ["memory", ref words @ ..] => Self::Memory(MovedMemory::from_words(words)?),
             ["cpuset", file, before, asked] => Self::Cpuset {
                 file: unescape(file)?,
                 before: cpus(before)?,
@@ -306,6 +319,7 @@ impl fmt::Display for Entry {
             Self::Interrupt { number, before, .. } => {
                 write!(out, "interrupt {number}: CPUs {before}")
             }
+            Self::Memory(moved) => moved.fmt(out),
             Self::Cpuset { file, before, .. } => match before.is_empty() {
                 true => write!(out, "{}: as its parent", file.display()),
                 false => write!(out, "{}: CPUs {before}", file.display()),

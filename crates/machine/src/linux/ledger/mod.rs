@@ -17,6 +17,7 @@ mod groups;
 mod guardian;
 mod host;
 mod leftover;
+mod memory;
 mod rules;
 #[cfg(test)]
 pub(super) mod tests;
@@ -34,6 +35,7 @@ pub use fault::{Fault, POINTS as FAULT_POINTS};
 pub use folder::journal_folders;
 pub(super) use folder::{open_left, write_journal};
 pub use leftover::{Leftover, LeftoverState, leftovers};
+pub use memory::{MovedMemory, PageRange};
 pub use rules::{RulesJournal, RulesJournalError};
 
 use super::boot_id;
@@ -91,6 +93,14 @@ pub enum LedgerError {
     /// The kernel does not allow the mask.
     #[error("the kernel forbids CPUs {1} to thread {0} (its cpuset, or a thread of the kernel's)")]
     Forbidden(i32, CpuSet),
+    /// Memory that this user may not move.
+    #[error(
+        "process {0} belongs to another user: its memory stays where it is (CAP_SYS_PTRACE and CAP_SYS_NICE would permit it)"
+    )]
+    ForeignMemory(i32),
+    /// Nodes whose memory the process may not have.
+    #[error("the cpuset of process {0} allows no memory of node {1} (only of {2})")]
+    Nodes(i32, CpuSet, CpuSet),
     /// A CPU that cannot be switched.
     #[error("CPU {0} cannot be switched off: the kernel has no switch for it")]
     Fixed(usize),

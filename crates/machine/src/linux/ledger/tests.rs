@@ -105,6 +105,19 @@ fn what_is_in_force_by_the_journal() {
         &[],
         false,
     );
+    check(
+        "made 1 memory 5 17 0 1000-5000:1=4 9000-b000:0=1+1=1\nmade 2 memory 6 1 0-1\n",
+        &[
+            "process 6: 0 B of memory back from node 0-1",
+            "process 5: 20 KiB of memory back from node 0",
+        ],
+        false,
+    );
+    check(
+        "made 1 memory 5 17 - 1000-5000:1=4\nmade 2 memory 5 17 0 1000-5000\n",
+        &[],
+        false,
+    );
     check("made 1 folder /a/../etc\nmade 2 folder etc\n", &[], false);
     for text in ["", "pinwise journal 1", "pinwise journal 2 b 7\n", "x\n"] {
         assert_eq!(ChangeJournal::parse(text), None, "{text}");
@@ -130,6 +143,34 @@ fn cpus_come_back_before_cpusets_and_these_before_masks() {
         ],
         false,
     );
+}
+
+/// Nothing is to be moved to where all pages are: that works on any machine.
+#[test]
+fn memory_that_is_there_already_is_left_alone() {
+    let own = i32::try_from(std::process::id()).unwrap();
+    let nodes: CpuSet = crate::linux::numa_maps::bytes_by_node(own)
+        .into_keys()
+        .collect();
+    if nodes.is_empty() {
+        eprintln!("SKIPPED memory_that_is_there_already: no /proc/self/numa_maps");
+        return;
+    }
+    let (mut ledger, _folder) = unguarded();
+    let change = |nodes: &CpuSet| Change::Memory {
+        process: own,
+        nodes: nodes.clone(),
+    };
+    let id = ledger.change(&change(&nodes)).unwrap();
+    let Some(Entry::Memory(moved)) = ledger.entry(id) else {
+        panic!("no entry");
+    };
+    assert_eq!(moved.before, []);
+    assert_eq!(ledger.undo(id), Some(UndoOutcome::AsBefore));
+    let beyond = CpuSet::single(CpuSet::MAX_CPU);
+    let error = ledger.change(&change(&beyond)).unwrap_err();
+    assert!(matches!(error, LedgerError::Nodes(..)), "{error}");
+    assert_eq!(ledger.count(), 0);
 }
 
 #[test]
@@ -469,6 +510,8 @@ proptest! {
             Entry::Nice { thread, start, before: -20, asked: 19 },
             Entry::Held(Held { process: thread, start, masks: vec![cpus.clone(), CpuSet::single(1)], nices: vec![-20, 19] }),
             Entry::Held(Held { process: thread, start, masks: Vec::new(), nices: Vec::new() }),
+            Entry::Memory(MovedMemory { process: thread, start, nodes: cpus.clone(), before: vec![PageRange { start: 0x1000, end: 0x5000, nodes: [(0, start.max(1)), (3, 1)].into() }] }),
+            Entry::Memory(MovedMemory { process: thread, start, nodes: cpus.clone(), before: Vec::new() }),
             Entry::Cpuset { file: path.clone(), before: CpuSet::new(), asked: cpus },
             Entry::Move { task: thread, start, before: path.clone(), to: path.clone() },
             Entry::Folder { path },
@@ -478,7 +521,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read(text in "\\PC{0,60}", words in "(made|gone|kept|granted) [0-9]{1,3} (mask|cpuset|move|folder|online|nice|held) [-0-9a-z /%]{0,30}") {
+    fn any_text_is_read(text in "\\PC{0,60}", words in "(made|gone|kept|granted) [0-9]{1,3} (mask|memory|cpuset|move|folder|online|nice|held) [-0-9a-z /%]{0,30}") {
         let _ = ChangeJournal::parse(&text);
         if let Some(journal) = ChangeJournal::parse(&format!("pinwise journal 1 b 1\n{words}\n{text}\n")) {
             prop_assert_eq!(ChangeJournal::parse(&journal.to_text()), Some(journal));

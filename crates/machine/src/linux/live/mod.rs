@@ -11,6 +11,7 @@ mod cgroup;
 mod http;
 mod limits;
 mod measure;
+mod memory;
 mod process;
 mod reading;
 mod service;
@@ -73,6 +74,9 @@ pub enum LiveError {
     /// Nothing that could be placed runs there.
     #[error("{0} has no process that can be placed")]
     Empty(String),
+    /// Memory cannot be moved.
+    #[error(transparent)]
+    Memory(super::LedgerError),
     /// A thread's mask cannot be changed.
     #[error("{who}: {error}")]
     Pin {

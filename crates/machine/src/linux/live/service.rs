@@ -38,8 +38,8 @@ pub enum Wish {
 /// A target whose threads are placed. They are given back when it is dropped.
 #[derive(Debug)]
 pub struct Service {
-    target: Target,
-    pins: Pins,
+    pub(super) target: Target,
+    pub(super) pins: Pins,
     /// What the first thread of each process had before anything was changed.
     processes: BTreeMap<i32, CpuSet>,
     /// Threads that were met, by id, and when each was started.

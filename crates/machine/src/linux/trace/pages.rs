@@ -7,11 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::time::Duration;
 
 use super::{nanoseconds, threads};
 use crate::PagesSeen;
+use crate::linux::numa_maps::{open, ranges};
 use crate::linux::sys;
 use pinwise_sched::Tid;
 
@@ -25,8 +26,6 @@ const SHARE: u32 = 100;
 const ALLOWANCE: Duration = Duration::from_millis(10);
 /// Looks that are kept; then every second is dropped.
 const MOST_LOOKS: usize = 256;
-/// Text of one process that is read at most.
-const LONGEST: u64 = 256 << 20;
 
 /// Looks at the pages of a process and of those that it started.
 pub(super) struct Pages {
@@ -73,8 +72,13 @@ impl Pages {
         let found = threads::below(root).into_iter();
         let processes: BTreeSet<Tid> = found.map(|found| found.process).collect();
         for process in processes {
-            if let Some(file) = open(process, "numa_maps") {
-                huge += add(BufReader::new(file.take(LONGEST)), &mut nodes);
+            if let Some(ranges) = ranges(process) {
+                for range in ranges {
+                    for (node, bytes) in range.nodes {
+                        *nodes.entry(node).or_default() += bytes;
+                        huge += if range.is_huge { bytes } else { 0 };
+                    }
+                }
                 huge += open(process, "smaps_rollup").map_or(0, transparent);
             }
         }
@@ -108,37 +112,6 @@ impl Pages {
     }
 }
 
-fn open(process: Tid, name: &str) -> Option<File> {
-    #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
-    File::open(format!("/proc/{process}/{name}")).ok()
-}
-
-/// Adds the bytes on each node; returns those in reserved huge pages. A line is a
-/// range of addresses, with pages as `N0=12` and their size in kB.
-fn add(text: impl BufRead, nodes: &mut BTreeMap<usize, u64>) -> u64 {
-    let mut huge = 0;
-    // A process that ends meanwhile has no further lines.
-    for line in text.lines().map_while(Result::ok) {
-        let words = || line.split_ascii_whitespace();
-        let size = words().find_map(|word| word.strip_prefix("kernelpagesize_kB="));
-        let bytes = size.and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(4) << 10;
-        for word in words() {
-            let Some((node, pages)) = word.strip_prefix('N').and_then(|w| w.split_once('=')) else {
-                continue;
-            };
-            let (Ok(node), Ok(pages)) = (node.parse::<usize>(), pages.parse::<u64>()) else {
-                continue;
-            };
-            let bytes = pages.saturating_mul(bytes);
-            *nodes.entry(node).or_default() += bytes;
-            if words().any(|word| word == "huge") {
-                huge += bytes;
-            }
-        }
-    }
-    huge
-}
-
 /// Bytes in transparent huge pages, by the totals of `smaps_rollup`.
 fn transparent(mut file: File) -> u64 {
     let mut text = String::new();
@@ -156,18 +129,6 @@ fn transparent(mut file: File) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pages_are_added_by_node_and_size() {
-        let text = "55d0 default file=/bin/cat N9=x mapped=2 N0=2 kernelpagesize_kB=4\n\
-                    7f00 bind:1 anon=5 dirty=5 N0=1 N1=4 kernelpagesize_kB=4\n\
-                    7f80 default file=/anon_hugepage\\040(deleted) huge anon=3 N1=3 kernelpagesize_kB=2048\n\
-                    7fff default stack\n";
-        let mut nodes = BTreeMap::new();
-        let huge = add(text.as_bytes(), &mut nodes);
-        assert_eq!(nodes, [(0, 3 << 12), (1, (4 << 12) + (3 << 21))].into());
-        assert_eq!(huge, 3 << 21);
-    }
 
     #[test]
     fn own_pages_are_found_and_looks_thin_out() {

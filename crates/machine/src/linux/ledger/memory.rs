@@ -1,0 +1,569 @@
+//! Pages of a process that runs, moved to other NUMA nodes and back.
+//!
+//! `migrate_pages(2)` moves all pages of one set of nodes to another, and can be
+//! undone only where none were on the target before: those would go along. So pages
+//! are moved by their addresses (`move_pages(2)`), and what is written down is on
+//! which node each was. Pages beside each other on one node are a [`PageRange`], which
+//! is exact. Where pages alternate so much that there would be more than
+//! [`MOST_PIECES`], neighbouring ones become a piece of several nodes, and on the way
+//! back each node gets as many pages of it as it had, but not the same ones.
+//!
+//! Pages that several processes use, such as those of libraries, stay: the others
+//! did not ask for it. A page that is not where pinwise put it is left alone.
+
+use std::collections::{BTreeMap, btree_map};
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
+
+use super::LedgerError;
+use super::words::{id, list, some_cpus};
+use crate::linux::capture::read_text;
+use crate::linux::numa_maps::{open, ranges};
+use crate::linux::sys;
+use pinwise_format::round_bytes;
+use pinwise_topology::CpuSet;
+
+/// Pieces of one process that are written down at most.
+const MOST_PIECES: usize = 4096;
+/// Addresses that the kernel is asked about in one call.
+const BATCH: usize = 1024;
+/// A range of addresses of more bytes than this is left out: looking for its pages
+/// takes minutes.
+const LONGEST_RANGE: u64 = 1 << 40;
+/// Pages that were not allocated are no end of a piece, if they are no more bytes.
+const LONGEST_GAP: u64 = 2 << 20;
+/// Huge pages are whole on one node of several.
+const HUGE: u64 = 2 << 20;
+/// Of the pages that should go back, one in this many may be in use and stay.
+const MAY_STAY: u64 = 100;
+
+/// Pages beside each other, and on which nodes they were.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageRange {
+    /// Address of the first page.
+    pub start: u64,
+    /// Address behind the last page.
+    pub end: u64,
+    /// How many pages were on each node, by node.
+    pub nodes: BTreeMap<usize, u64>,
+}
+
+impl PageRange {
+    pub(super) fn to_word(&self) -> String {
+        let nodes = self.nodes.iter();
+        let nodes: Vec<String> = nodes
+            .map(|(node, pages)| format!("{node}={pages}"))
+            .collect();
+        format!("{:x}-{:x}:{}", self.start, self.end, nodes.join("+"))
+    }
+
+    pub(super) fn from_word(word: &str) -> Option<Self> {
+        let (range, nodes) = word.split_once(':')?;
+        let (start, end) = range.split_once('-')?;
+        let nodes = nodes.split('+').map(|part| {
+            let (node, pages) = part.split_once('=')?;
+            let node = node.parse().ok().filter(|&node| node <= CpuSet::MAX_CPU)?;
+            Some((node, pages.parse().ok().filter(|&pages| pages > 0)?))
+        });
+        let piece = Self {
+            start: u64::from_str_radix(start, 16).ok()?,
+            end: u64::from_str_radix(end, 16).ok()?,
+            nodes: nodes.collect::<Option<_>>()?,
+        };
+        (piece.start < piece.end).then_some(piece)
+    }
+
+    /// Are there pages that should not be on these nodes?
+    fn has_others(&self, targets: &CpuSet) -> bool {
+        self.nodes.keys().any(|&node| !targets.contains(node))
+    }
+}
+
+/// Pages of a process that were moved to other nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedMemory {
+    /// Its id.
+    pub process: i32,
+    /// When it was started, ticks since boot.
+    pub start: u64,
+    /// The nodes that they were moved to.
+    pub nodes: CpuSet,
+    /// Where they were before.
+    pub before: Vec<PageRange>,
+}
+
+impl MovedMemory {
+    pub(super) fn to_words(&self) -> String {
+        let pieces = self
+            .before
+            .iter()
+            .map(|piece| format!(" {}", piece.to_word()));
+        let pieces: String = pieces.collect();
+        let (process, start) = (self.process, self.start);
+        format!("memory {process} {start} {}{pieces}", list(&self.nodes))
+    }
+
+    /// Reads the words behind the first one.
+    pub(super) fn from_words(words: &[&str]) -> Option<Self> {
+        let [process, start, nodes, ref pieces @ ..] = *words else {
+            return None;
+        };
+        let pieces = pieces.iter().map(|piece| PageRange::from_word(piece));
+        Some(Self {
+            process: id(process)?,
+            start: start.parse().ok()?,
+            nodes: some_cpus(nodes)?,
+            before: pieces.collect::<Option<_>>()?,
+        })
+    }
+
+    /// Bytes of pages that were on other nodes.
+    fn bytes(&self) -> u64 {
+        let nodes = self.before.iter().flat_map(|piece| &piece.nodes);
+        let elsewhere = nodes.filter(|(node, _)| !self.nodes.contains(**node));
+        let pages = elsewhere.fold(0, |all: u64, (_, pages)| all.saturating_add(*pages));
+        pages.saturating_mul(page_bytes())
+    }
+
+    /// Moves what is elsewhere to the nodes, huge pages in turns.
+    pub(super) fn move_there(&self) -> Result<(), LedgerError> {
+        let targets = &self.nodes;
+        let nodes: Vec<usize> = targets.iter().collect();
+        for piece in &self.before {
+            let mut mover = Mover::new(self.process);
+            walk_and_move(self.process, piece, &mut mover, |address, node| {
+                let turn = usize::try_from(address / HUGE).unwrap_or(0) % nodes.len().max(1);
+                (!targets.contains(node)).then(|| nodes.get(turn).copied().unwrap_or(node))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Moves pages back that are on the nodes and were not before.
+    pub(super) fn move_back(&self) -> Result<(), LedgerError> {
+        let (process, targets) = (self.process, &self.nodes);
+        let (mut wanted, mut left) = (0, 0);
+        for piece in &self.before {
+            let mut shares = Shares::new(&piece.nodes);
+            let mut mover = Mover::new(process);
+            walk_and_move(process, piece, &mut mover, |_, node| {
+                targets.contains(node).then(|| shares.next())?
+            })?;
+            wanted += mover.wanted;
+            left += mover.left;
+        }
+        match left > wanted / MAY_STAY {
+            false => Ok(()),
+            true => Err(LedgerError::Value(
+                format!("memory of process {process}"),
+                format!(
+                    "{left} of {wanted} pages stay on node {targets}: in use, shared by now, or the other nodes are full"
+                ),
+            )),
+        }
+    }
+
+    /// Is there anything that [`Self::move_back`] would look at?
+    pub(super) fn is_there(&self) -> bool {
+        let mut is_there = false;
+        for piece in &self.before {
+            let walked = walk(self.process, piece.start, piece.end, |_, node| {
+                is_there |= self.nodes.contains(node);
+                !is_there
+            });
+            if is_there || walked.is_err() {
+                break;
+            }
+        }
+        is_there
+    }
+}
+
+impl fmt::Display for MovedMemory {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (process, bytes) = (self.process, round_bytes(self.bytes()));
+        write!(
+            out,
+            "process {process}: {bytes} of memory back from node {}",
+            self.nodes
+        )
+    }
+}
+
+fn page_bytes() -> u64 {
+    sys::page_bytes() as u64
+}
+
+/// Where pages of a process are that would be moved to these nodes.
+pub(super) fn pieces(process: i32, targets: &CpuSet) -> Result<Vec<PageRange>, LedgerError> {
+    check(process, targets)?;
+    let ends = ends(process);
+    let Some(ranges) = ranges(process) else {
+        return Err(LedgerError::Value(
+            format!("memory of process {process}"),
+            "the kernel does not show where it is (/proc/PID/numa_maps)".to_owned(),
+        ));
+    };
+    let mut found = Vec::new();
+    for range in ranges {
+        let end = ends.get(&range.start).copied().unwrap_or(range.start);
+        let is_elsewhere = range.nodes.iter().any(|(node, _)| !targets.contains(*node));
+        if !is_elsewhere || end - range.start > LONGEST_RANGE {
+            continue;
+        }
+        let mut left: u64 = range.nodes.iter().map(|(_, bytes)| bytes).sum();
+        let mut own = Vec::new();
+        walk(process, range.start, end, |address, node| {
+            add(&mut own, address, node);
+            if own.len() > 2 * MOST_PIECES {
+                coarsen(&mut own, MOST_PIECES);
+            }
+            left = left.saturating_sub(page_bytes());
+            left > 0
+        })?;
+        found.append(&mut own);
+        if found.len() > 2 * MOST_PIECES {
+            coarsen(&mut found, MOST_PIECES);
+        }
+    }
+    coarsen(&mut found, MOST_PIECES);
+    found.retain(|piece| piece.has_others(targets));
+    Ok(found)
+}
+
+/// May the process have memory of these nodes at all?
+fn check(process: i32, targets: &CpuSet) -> Result<(), LedgerError> {
+    // Whether it may be looked into, the kernel says of no page, too.
+    sys::page_nodes(process, &[], &mut []).map_err(|error| of_process(error, process))?;
+    let path = format!("/proc/{process}/status");
+    let status = read_text(path.as_ref()).ok_or(LedgerError::Gone(process))?;
+    let mut lines = status.lines();
+    let allowed = lines.find_map(|line| line.strip_prefix("Mems_allowed_list:"));
+    let allowed = allowed.and_then(|list| CpuSet::parse_list(list.trim()).ok());
+    let Some(allowed) = allowed else {
+        return Ok(());
+    };
+    match targets.is_subset(&allowed) {
+        true => Ok(()),
+        false => Err(LedgerError::Nodes(
+            process,
+            targets.difference(&allowed),
+            allowed,
+        )),
+    }
+}
+
+/// Where each range of addresses ends, by its start.
+fn ends(process: i32) -> BTreeMap<u64, u64> {
+    let Some(file) = open(process, "maps") else {
+        return BTreeMap::new();
+    };
+    let lines = BufReader::new(file.take(256 << 20)).lines();
+    let parsed = lines.map_while(Result::ok).filter_map(|line| {
+        let (start, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
+        let hexadecimal = |text| u64::from_str_radix(text, 16).ok();
+        Some((hexadecimal(start)?, hexadecimal(end)?))
+    });
+    parsed.collect()
+}
+
+/// Calls back with the node of each page that is there, until that says false.
+fn walk(
+    process: i32,
+    start: u64,
+    end: u64,
+    mut take: impl FnMut(u64, usize) -> bool,
+) -> Result<(), LedgerError> {
+    let step = sys::page_bytes();
+    let mut statuses = [0; BATCH];
+    let mut from = start;
+    while from < end {
+        let addresses: Vec<u64> = (from..end).step_by(step).take(BATCH).collect();
+        let statuses = &mut statuses[..addresses.len()];
+        sys::page_nodes(process, &addresses, statuses).map_err(|e| of_process(e, process))?;
+        for (&address, &status) in addresses.iter().zip(&*statuses) {
+            // What is negative is no page.
+            if let Ok(node) = usize::try_from(status)
+                && !take(address, node)
+            {
+                return Ok(());
+            }
+        }
+        from = from.saturating_add((addresses.len() * step) as u64);
+    }
+    Ok(())
+}
+
+/// Adds a page behind all others.
+fn add(pieces: &mut Vec<PageRange>, address: u64, node: usize) {
+    let end = address + page_bytes();
+    // What was made coarse does not grow any more.
+    let last = pieces.last_mut().filter(|last| last.nodes.len() == 1);
+    let pages = last.and_then(|last| {
+        let is_near = address - last.end <= LONGEST_GAP;
+        let pages = last.nodes.get_mut(&node).filter(|_| is_near)?;
+        last.end = end;
+        Some(pages)
+    });
+    match pages {
+        Some(pages) => *pages += 1,
+        None => pieces.push(PageRange {
+            start: address,
+            end,
+            nodes: [(node, 1)].into(),
+        }),
+    }
+}
+
+/// Joins neighbours until there are few enough.
+fn coarsen(pieces: &mut Vec<PageRange>, most: usize) {
+    let mut reach = LONGEST_GAP;
+    while pieces.len() > most {
+        let mut joined: Vec<PageRange> = Vec::new();
+        for piece in pieces.drain(..) {
+            match joined.last_mut() {
+                Some(last) if piece.end - last.start <= reach => {
+                    last.end = piece.end;
+                    for (node, pages) in piece.nodes {
+                        *last.nodes.entry(node).or_default() += pages;
+                    }
+                }
+                _ => joined.push(piece),
+            }
+        }
+        *pieces = joined;
+        reach = reach.saturating_mul(2);
+    }
+}
+
+/// Moves the pages of a piece for which the closure names a node.
+fn walk_and_move(
+    process: i32,
+    piece: &PageRange,
+    mover: &mut Mover,
+    mut to: impl FnMut(u64, usize) -> Option<usize>,
+) -> Result<(), LedgerError> {
+    let mut failed = None;
+    walk(process, piece.start, piece.end, |address, node| {
+        if let Some(wanted) = to(address, node).filter(|&wanted| wanted != node) {
+            failed = mover.add(address, wanted).err();
+        }
+        failed.is_none()
+    })?;
+    match failed {
+        Some(error) => Err(error),
+        None => mover.flush(),
+    }
+}
+
+/// Pages on their way.
+struct Mover {
+    process: i32,
+    addresses: Vec<u64>,
+    nodes: Vec<i32>,
+    /// Pages that were to be moved.
+    wanted: u64,
+    /// Of these, those that are not where they should be.
+    left: u64,
+}
+
+impl Mover {
+    const fn new(process: i32) -> Self {
+        Self {
+            process,
+            addresses: Vec::new(),
+            nodes: Vec::new(),
+            wanted: 0,
+            left: 0,
+        }
+    }
+
+    fn add(&mut self, address: u64, node: usize) -> Result<(), LedgerError> {
+        self.addresses.push(address);
+        self.nodes.push(i32::try_from(node).unwrap_or(0));
+        match self.addresses.len() < BATCH {
+            true => Ok(()),
+            false => self.flush(),
+        }
+    }
+
+    /// The kernel gives up a batch at the first page that it cannot move: what is
+    /// left of it is tried one by one.
+    fn flush(&mut self) -> Result<(), LedgerError> {
+        let process = self.process;
+        let addresses = std::mem::take(&mut self.addresses);
+        let nodes = std::mem::take(&mut self.nodes);
+        if addresses.is_empty() {
+            return Ok(());
+        }
+        let fail = |error| of_process(error, process);
+        self.wanted += addresses.len() as u64;
+        sys::move_pages(process, &addresses, &nodes).map_err(fail)?;
+        let mut statuses = vec![0; addresses.len()];
+        sys::page_nodes(process, &addresses, &mut statuses).map_err(fail)?;
+        for ((address, node), status) in addresses.iter().zip(&nodes).zip(statuses) {
+            // One that is no more needs no other place.
+            if status < 0 || status == *node {
+                continue;
+            }
+            sys::move_pages(process, &[*address], &[*node]).map_err(fail)?;
+            let mut now = [0];
+            sys::page_nodes(process, &[*address], &mut now).map_err(fail)?;
+            self.left += u64::from(now[0] >= 0 && now[0] != *node);
+        }
+        Ok(())
+    }
+}
+
+/// The nodes that pages of a piece go back to, each as often as it had one. One
+/// after the other, since a huge page cannot be on two.
+struct Shares<'a> {
+    nodes: btree_map::Iter<'a, usize, u64>,
+    now: (usize, u64),
+}
+
+impl<'a> Shares<'a> {
+    fn new(nodes: &'a BTreeMap<usize, u64>) -> Self {
+        Self {
+            nodes: nodes.iter(),
+            now: (0, 0),
+        }
+    }
+}
+
+impl Iterator for Shares<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        while self.now.1 == 0 {
+            let (&node, &pages) = self.nodes.next()?;
+            self.now = (node, pages);
+        }
+        self.now.1 -= 1;
+        Some(self.now.0)
+    }
+}
+
+fn of_process(error: io::Error, process: i32) -> LedgerError {
+    match error.raw_os_error() {
+        // One that ends has no memory any more.
+        Some(libc::ESRCH | libc::EINVAL) => LedgerError::Gone(process),
+        Some(libc::EPERM) => LedgerError::ForeignMemory(process),
+        _ => LedgerError::System(format!("memory of process {process}"), error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(range: std::ops::Range<u64>, nodes: &[(usize, u64)]) -> PageRange {
+        let page = page_bytes();
+        PageRange {
+            start: range.start * page,
+            end: range.end * page,
+            nodes: nodes.iter().copied().collect(),
+        }
+    }
+
+    fn moved(before: Vec<PageRange>, nodes: CpuSet) -> MovedMemory {
+        MovedMemory {
+            process: i32::try_from(std::process::id()).unwrap(),
+            start: 1,
+            nodes,
+            before,
+        }
+    }
+
+    fn all(nodes: &[usize]) -> Vec<PageRange> {
+        let mut pieces = Vec::new();
+        for (at, &node) in nodes.iter().enumerate() {
+            add(&mut pieces, at as u64 * page_bytes(), node);
+        }
+        pieces
+    }
+
+    #[test]
+    fn neighbours_on_a_node_are_a_piece() {
+        let pieces = all(&[1, 1, 1, 0, 1]);
+        let expected = [
+            piece(0..3, &[(1, 3)]),
+            piece(3..4, &[(0, 1)]),
+            piece(4..5, &[(1, 1)]),
+        ];
+        assert_eq!(pieces, expected);
+        let mut pieces = pieces;
+        add(&mut pieces, 6 * page_bytes(), 1);
+        assert_eq!(pieces.last().unwrap(), &piece(4..7, &[(1, 2)]));
+        add(&mut pieces, (7 + 1000) * page_bytes(), 1);
+        assert_eq!(pieces.len(), 4, "a gap of 4 MB is an end");
+        assert_eq!(moved(pieces, CpuSet::single(0)).bytes(), 6 * page_bytes());
+    }
+
+    #[test]
+    fn too_many_pieces_become_shares() {
+        let alternating: Vec<usize> = (0..4096).map(|at| at % 2).collect();
+        let mut pieces = all(&alternating);
+        coarsen(&mut pieces, 5000);
+        assert_eq!(pieces.len(), 4096);
+        coarsen(&mut pieces, 4);
+        let nodes: Vec<_> = pieces.iter().map(|piece| piece.nodes.clone()).collect();
+        assert!(nodes.len() <= 4);
+        let pages: u64 = nodes.iter().flat_map(BTreeMap::values).sum();
+        assert_eq!(pages, 4096);
+        assert!(
+            nodes.iter().all(|nodes| nodes[&0] == nodes[&1]),
+            "{nodes:?}"
+        );
+        assert!(pieces.windows(2).all(|pair| pair[0].end <= pair[1].start));
+    }
+
+    #[test]
+    fn each_node_gets_as_many_pages_as_it_had() {
+        let nodes = [(0, 2), (3, 1)].into();
+        let given: Vec<usize> = Shares::new(&nodes).collect();
+        assert_eq!(given, [0, 0, 3]);
+    }
+
+    #[test]
+    fn words_of_pieces_are_read_again() {
+        let pieces = [piece(1..3, &[(1, 2)]), piece(4..9, &[(0, 1), (2, 3)])];
+        for piece in pieces {
+            assert_eq!(PageRange::from_word(&piece.to_word()), Some(piece));
+        }
+        for word in [
+            "",
+            "1-2",
+            "1-2:",
+            "2-1:0=1",
+            "1-2:0=0",
+            "1-2:x=1",
+            "1-2:0=1+",
+            "1-2:99999999=1",
+        ] {
+            assert_eq!(PageRange::from_word(word), None, "{word}");
+        }
+    }
+
+    /// The kernel's words for pages of this process, wherever they are.
+    #[test]
+    fn own_pages_are_found_and_there_is_nothing_to_move_to_where_they_are() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        if ranges(own).is_none() {
+            eprintln!("SKIPPED own_pages_are_found: no /proc/self/numa_maps");
+            return;
+        }
+        let nowhere = pieces(own, &CpuSet::new()).unwrap();
+        let bytes = moved(nowhere.clone(), CpuSet::new()).bytes();
+        assert!(bytes > 1 << 20, "{nowhere:?}");
+        let nodes = nowhere.iter().flat_map(|piece| piece.nodes.keys());
+        let everywhere: CpuSet = nodes.copied().collect();
+        assert_eq!(pieces(own, &everywhere).unwrap(), []);
+        assert!(moved(nowhere, everywhere.clone()).is_there());
+        let beyond = CpuSet::single(CpuSet::MAX_CPU);
+        let error = pieces(own, &beyond).unwrap_err().to_string();
+        assert!(error.contains("allows no memory of node"), "{error}");
+        let error = pieces(i32::MAX, &everywhere).unwrap_err();
+        assert!(matches!(error, LedgerError::Gone(_)), "{error}");
+    }
+}
