@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
-use pinwise_machine::Machine;
+use pinwise_machine::Host;
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_sim::SimulatedMachine;
 use pinwise_store::{Filter, Location, Spool, Store};

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use pinwise_machine::linux::LinuxMachine;
-use pinwise_machine::{Machine, Port, Probe, Stream};
+use pinwise_machine::{Host, Port, Probe, Prober, Stream};
 use pinwise_topology::CpuSet;
 
 fn main() -> Result<()> {

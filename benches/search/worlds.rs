@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use pinwise_machine::{End, Machine, Output, Request};
+use pinwise_machine::{CommandRunner, End, Host, Output, Request, Simulation};
 use pinwise_placement::space::Space;
 use pinwise_placement::{Placement, Realised};
 use pinwise_sim::SimulatedMachine;

@@ -14,7 +14,7 @@ use super::maps::measured_before;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store, plan};
 use pinwise_kernels::work::{Isa, Kernel};
-use pinwise_machine::Machine;
+use pinwise_machine::{CommandRunner, Host};
 use pinwise_placement::Placement;
 use pinwise_record::{Bench, Comparison, Stopped};
 use pinwise_study::bench::{
@@ -212,7 +212,7 @@ fn planned(
     wanted: &Wanted,
     seed: u64,
     topology: &Topology,
-    machine: &dyn Machine,
+    machine: &dyn Host,
     terminal: &Terminal,
 ) -> anyhow::Result<BenchPlan> {
     let known = measured_before(global, topology, &machine.label());
@@ -269,7 +269,7 @@ impl Conductor for Stage<'_> {
     fn compare(
         &mut self,
         plan: &comparing::ComparePlan,
-        machine: &mut dyn Machine,
+        machine: &mut dyn CommandRunner,
     ) -> anyhow::Result<Comparison> {
         let (record, is_stored) = carry_out(self.global, plan, machine, self.terminal)?;
         self.is_stored &= is_stored;

@@ -8,8 +8,8 @@ use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, apply, export, open_machine, open_store, plan, recipes, restore};
 use pinwise_format::percent;
-use pinwise_machine::Machine;
 use pinwise_machine::linux::LinuxMachine;
+use pinwise_machine::{CommandRunner, Host, Machine, Tracer};
 use pinwise_placement::Placement;
 use pinwise_placement::emit::{self, Target};
 use pinwise_record::{
@@ -82,7 +82,7 @@ fn compared(
     args: &CompareArgs,
     seed: u64,
     recipe: Option<&recipes::Ready>,
-    machine: &mut dyn Machine,
+    machine: &mut dyn Tracer,
     targets: &[Target],
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
@@ -93,7 +93,7 @@ fn compared(
         planned => planned?,
     };
     plan.argv.clone_from(&global.argv);
-    let (record, exit) = conduct(global, &plan, machine, &args.experiment.results, terminal)?;
+    let (record, exit) = conduct(global, args, &plan, machine, terminal)?;
     if exit == Exit::Done && !targets.is_empty() {
         emit_best(&record, &plan, targets, machine, terminal)?;
     }
@@ -122,7 +122,7 @@ fn emit_best(
     record: &Comparison,
     plan: &ComparePlan,
     targets: &[Target],
-    machine: &mut dyn Machine,
+    machine: &mut dyn Host,
     terminal: &Terminal,
 ) -> anyhow::Result<()> {
     if record.verdict.kind == VerdictKind::Undecided {
@@ -166,21 +166,24 @@ fn with_itself(global: &Global, args: &CompareArgs, terminal: &Terminal) -> anyh
     )?;
     let mut plan = plan::with_itself(args, seed, machine.as_mut(), terminal)?;
     plan.argv.clone_from(&global.argv);
-    let results = &args.experiment.results;
-    let (_, exit) = conduct(global, &plan, machine.as_mut(), results, terminal)?;
+    let (_, exit) = conduct(global, args, &plan, machine.as_mut(), terminal)?;
     Ok(exit)
 }
 
 /// Runs the plan, stores, prints and writes what came out.
 fn conduct(
     global: &Global,
+    args: &CompareArgs,
     plan: &ComparePlan,
-    machine: &mut dyn Machine,
-    results: &ResultArgs,
+    machine: &mut dyn Tracer,
     terminal: &Terminal,
 ) -> anyhow::Result<(Comparison, Exit)> {
-    let (record, is_stored) = carry_out(global, plan, machine, terminal)?;
-    finish(&record, results, terminal)?;
+    let (mut record, mut watch) = carried_out(global, plan, machine, terminal)?;
+    if args.trace {
+        compare::trace_arms(&mut record, plan, machine, &mut watch);
+    }
+    let (record, is_stored) = concluded(record, plan, watch);
+    finish(&record, &args.experiment.results, terminal)?;
     let exit = match exit_of(&record) {
         Exit::Done if !is_stored => Exit::Error,
         other => other,
@@ -196,10 +199,16 @@ fn wants_counters(metric: &str) -> bool {
 pub(super) fn carry_out(
     global: &Global,
     plan: &ComparePlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<(Comparison, bool)> {
     let (record, watch) = carried_out(global, plan, machine, terminal)?;
+    Ok(concluded(record, plan, watch))
+}
+
+/// Adds what the study concludes, and stores it all; says whether it could be
+/// stored.
+fn concluded(record: Comparison, plan: &ComparePlan, watch: Watch<'_>) -> (Comparison, bool) {
     let mut record = if plan.study == ComparisonStudy::Noise {
         noise::conclude(record)
     } else {
@@ -209,14 +218,14 @@ pub(super) fn carry_out(
         builds::describe(&mut record);
     }
     let is_stored = watch.close(|store| store.finish(&record));
-    Ok((record, is_stored))
+    (record, is_stored)
 }
 
 /// Runs the plan; the watch is to be closed with the record.
 fn carried_out<'a>(
     global: &Global,
     plan: &ComparePlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     terminal: &'a Terminal,
 ) -> anyhow::Result<(Comparison, Watch<'a>)> {
     plan.check()?;

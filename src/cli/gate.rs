@@ -14,7 +14,7 @@ use super::progress::ProgressLine;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store, plan};
 use builds::Builds;
-use pinwise_machine::Machine;
+use pinwise_machine::CommandRunner;
 use pinwise_placement::Placement;
 use pinwise_record::{GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped};
 use pinwise_stats::confirm::Score;
@@ -106,7 +106,7 @@ fn carry_out(
     global: &Global,
     args: &GateArgs,
     plan: &GatePlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let mut watch = GateWatch {

@@ -21,7 +21,7 @@ use super::terminal::Terminal;
 use candidates::{Candidate, candidates, command_of};
 use pinwise_format::count;
 use pinwise_machine::linux::{random_seed, time_of_day};
-use pinwise_machine::{Binding, Machine, Output};
+use pinwise_machine::{Binding, CommandRunner, Output};
 use pinwise_placement::{Placement, Realised, defaults, merge_equivalent};
 use pinwise_record::{ComparisonStudy, TopologyRecord};
 use pinwise_stats::confirm::Score;
@@ -55,7 +55,7 @@ pub(super) fn compare(
     args: &CompareArgs,
     seed: u64,
     recipe: Option<&Ready>,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     known: impl Fn(&Topology) -> Option<TopologyRecord>,
     terminal: &Terminal,
 ) -> anyhow::Result<ComparePlan> {
@@ -117,7 +117,6 @@ pub(super) fn compare(
             .chain(interrupts::moved(&arms))
             .collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
-        is_traced: args.trace,
         arms,
         baseline,
         unit: unit(args, recipe),
@@ -147,7 +146,7 @@ fn suitable(
     workload: &Workload,
     topology: &Topology,
     known: Option<&TopologyRecord>,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<Vec<Placement>> {
     let (threads, words) = match kernel {
@@ -223,7 +222,7 @@ fn what_runs(
 pub(super) fn with_itself(
     args: &CompareArgs,
     seed: u64,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<ComparePlan> {
     let metric: Metric = args

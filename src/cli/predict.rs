@@ -7,7 +7,7 @@ use super::opening::needed_store;
 use super::search::{begun, beyond, default_threads, workload_of};
 use super::terminal::Terminal;
 use super::{Exit, open_machine};
-use pinwise_machine::{Machine, Output, Request};
+use pinwise_machine::{Machine, Output, Request, Simulation};
 use pinwise_placement::Placement;
 use pinwise_placement::space::Space;
 use pinwise_record::{
@@ -39,7 +39,7 @@ pub(super) fn predict(
     };
     let forecasts = forecast_all(&record, &topology, &asks)
         .map_err(|reason| anyhow::anyhow!("record {}: {reason}", record.id))?;
-    let truth = Truth::new(&record, &topology, machine.as_ref())?;
+    let truth = Truth::new(&record, &topology, machine.simulation())?;
     let shape = format!("{:016x}", topology.shape_hash());
     let is_searched_machine =
         machine.label() == record.host.machine_spec && shape == record.host.shape_hash;
@@ -182,7 +182,7 @@ fn cut(
 
 /// What a simulated machine knows of true costs.
 struct Truth<'a> {
-    machine: &'a dyn Machine,
+    simulation: Option<&'a dyn Simulation>,
     workload: Workload,
     sets_threads: bool,
     of_default: Option<f64>,
@@ -192,10 +192,10 @@ impl<'a> Truth<'a> {
     fn new(
         record: &SearchRecord,
         topology: &Topology,
-        machine: &'a dyn Machine,
+        simulation: Option<&'a dyn Simulation>,
     ) -> anyhow::Result<Self> {
         let mut truth = Self {
-            machine,
+            simulation,
             workload: workload_of(record)?,
             sets_threads: record.plan.sets_threads,
             of_default: None,
@@ -213,7 +213,7 @@ impl<'a> Truth<'a> {
     }
 
     fn cost(&self, workload: &Workload, cpus: &CpuSet) -> Option<f64> {
-        self.machine.true_cost(&Request {
+        self.simulation?.true_cost(&Request {
             workload,
             cpus,
             memory: None,

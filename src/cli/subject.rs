@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use super::bound;
 use pinwise_machine::linux::process_name;
-use pinwise_machine::{Binding, Machine, Output, Request, Subject};
+use pinwise_machine::{Binding, Host, Output, Request, Subject};
 use pinwise_placement::{Placement, Realised};
 use pinwise_record::TraceSource;
 use pinwise_workload::{Command, Workload};
@@ -28,7 +28,7 @@ impl Started {
         place: &str,
         input: Option<&PathBuf>,
         output: Output,
-        machine: &mut dyn Machine,
+        machine: &mut dyn Host,
     ) -> anyhow::Result<Self> {
         let command = Command::from_argv(argv.to_vec())?;
         let placement: Placement = place.parse().context("--place")?;

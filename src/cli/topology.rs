@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use super::args::{Format, Global, TopologyAction, TopologyArgs};
 use super::terminal::Terminal;
 use super::{Exit, files, simulated};
-use pinwise_machine::Machine;
+use pinwise_machine::Host;
 use pinwise_machine::linux::{self, capture_folder, capture_host};
 use pinwise_placement::Placement;
 use pinwise_record::TopologyRecord;

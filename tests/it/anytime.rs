@@ -1,7 +1,7 @@
 //! Pairs without a planned number on recorded noise: how often two arms that
 //! are the same are ever found to differ, and whether a planted effect is found.
 
-use pinwise_machine::{Machine, Output, Request};
+use pinwise_machine::{CommandRunner, Output, Request};
 use pinwise_sim::SimulatedMachine;
 use pinwise_stats::anytime::Sequence;
 use pinwise_topology::CpuSet;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pinwise_machine::{Machine, Probe};
+use pinwise_machine::{Host, Probe, Prober};
 use pinwise_sim::SimulatedMachine;
 use pinwise_wiring::ladder::{Ladder, Point, ReportedCache, next_sizes, read};
 

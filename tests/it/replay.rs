@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use pinwise_machine::Machine;
+use pinwise_machine::Host;
 use pinwise_placement::Placement;
 use pinwise_record::{Comparison, ContrastVerdict};
 use pinwise_sim::SimulatedMachine;

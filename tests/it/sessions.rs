@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use pinwise_machine::Machine;
+use pinwise_machine::Host;
 use pinwise_placement::Placement;
 use pinwise_record::{ChangeVerdict, Comparison, DiffRecord, StoredRecord, Summary};
 use pinwise_sim::SimulatedMachine;

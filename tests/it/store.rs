@@ -15,7 +15,7 @@ mod writers;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use pinwise_machine::Machine;
+use pinwise_machine::Host;
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_sim::SimulatedMachine;
 use pinwise_store::{Location, Spool, Store};

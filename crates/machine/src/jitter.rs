@@ -3,9 +3,26 @@
 
 use std::time::Duration;
 
+use super::{Host, MachineError};
 use pinwise_sched::Refusal;
 use pinwise_sched::jitter::ExplainedGap;
 use pinwise_topology::CpuSet;
+
+/// A machine on which jitter can be looked for.
+pub trait GapWatcher: Host {
+    /// Finds out for how long threads that only read the clock are kept from it,
+    /// and by what.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started or placed, or a CPU does
+    /// not run its thread. A user who interrupts ends it without an error: see
+    /// [`WatchedCpus::was_interrupted`].
+    fn watch_gaps(
+        &mut self,
+        order: &JitterOrder<'_>,
+        listener: &mut dyn GapListener,
+    ) -> Result<WatchedCpus, MachineError>;
+}
 
 /// CPUs to be watched.
 #[derive(Debug, Clone, Copy)]

@@ -1,9 +1,16 @@
-//! The seam to the host: a machine that can be discovered and that runs
-//! commands on the CPUs that they are given.
+//! The seam to the host: what can be asked of a machine, one trait for each
+//! kind of question.
 //!
-//! Everything above this trait runs on a real Linux host ([`linux`]) and on a
-//! simulated machine (`pinwise-sim`) alike; the method is tested on known truth
-//! through the same code that users run.
+//! [`Host`] is a machine that can be discovered, and its clock. A
+//! [`CommandRunner`] runs commands on the CPUs that they are given, a [`Prober`]
+//! makes measurements of the machine itself, a [`Tracer`] and a [`Sampler`] watch
+//! what runs, a [`Replayer`] executes ways of waiting for a lock, a [`GapWatcher`]
+//! looks for jitter. Whoever asks names the trait of the question; [`Machine`] is
+//! for those who do not know the question yet.
+//!
+//! Everything above runs on a real Linux host ([`linux`]) and on a simulated
+//! machine (`pinwise-sim`) alike; the method is tested on known truth through the
+//! same code that users run. Of what is [`linux::live`] only runs are measured.
 
 #![cfg_attr(
     test,
@@ -27,27 +34,33 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use busy::Busy;
-pub use jitter::{GapListener, Isolation, JitterOrder, WatchedCpu, WatchedCpus};
-pub use probe::{Batches, Hint, Port, Probe, Stream};
+pub use jitter::{GapListener, GapWatcher, Isolation, JitterOrder, WatchedCpu, WatchedCpus};
+pub use probe::{Batches, Hint, Port, Probe, Prober, Stream};
 pub use replay::{
     ContendOrder, Contended, Contender, HandOver, HandOverOrder, HandedOver, HintFound, HintMade,
-    Waiter,
+    Replayer, Waiter,
 };
-pub use sample::{SampleOrder, Sampled};
-pub use trace::{Listener, PagesSeen, Subject, Throttling, TierCost, TraceOrder, Traced};
+pub use sample::{SampleOrder, Sampled, Sampler};
+pub use trace::{Listener, PagesSeen, Subject, Throttling, TierCost, TraceOrder, Traced, Tracer};
 
 use pinwise_placement::{Kind, MemoryBinding, Realised};
-use pinwise_sched::{Availability, Tier};
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Workload};
 
-/// A place where commands can be run.
-pub trait Machine {
+/// A machine that can be looked at, and its clock.
+pub trait Host {
     /// `local`, or what stood behind `sim:`.
     fn label(&self) -> String;
 
+    /// What only a simulation knows; `None` on a machine that there is.
+    fn simulation(&self) -> Option<&dyn Simulation> {
+        None
+    }
+
     /// Is every figure simulated?
-    fn is_simulated(&self) -> bool;
+    fn is_simulated(&self) -> bool {
+        self.simulation().is_some()
+    }
 
     /// The machine as its system reports it, with what is odd about it.
     ///
@@ -58,27 +71,6 @@ pub trait Machine {
     /// Time since some fixed moment; only differences mean something.
     fn now(&self) -> Duration;
 
-    /// Runs a command to its end, where the request says.
-    ///
-    /// # Errors
-    /// [`MachineError`] where the run could not be started or was interrupted.
-    /// A command that fails is no error here: see [`Run::end`].
-    fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError>;
-
-    /// What a run would cost without noise, on average over what its scheduler
-    /// may do, s of wall-clock time; `None` where nobody knows the truth.
-    /// Asking changes nothing: the runs to come are the same.
-    fn true_cost(&self, _request: &Request<'_>) -> Option<f64> {
-        None
-    }
-
-    /// Runs a preparation or clean-up command, unplaced and unmeasured.
-    ///
-    /// # Errors
-    /// [`MachineError`] where it could not be started, was interrupted, or
-    /// failed.
-    fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError>;
-
     /// CPU time used on the whole machine so far; `None` where unknown.
     fn usage(&mut self) -> Option<Usage>;
 
@@ -87,90 +79,38 @@ pub trait Machine {
     /// # Errors
     /// [`MachineError::Interrupted`] where the user interrupts.
     fn wait(&mut self, time: Duration) -> Result<(), MachineError>;
-
-    /// Makes these probes, all at the same time, until each has this many good
-    /// batches or `limit` has passed. They must not share a CPU. The answer
-    /// has one entry per probe, in order.
-    ///
-    /// # Errors
-    /// [`MachineError`] where threads cannot be started or placed, or the user
-    /// interrupted. A probe that this machine cannot make is no error: see
-    /// [`Batches::unavailable`].
-    fn probe(
-        &mut self,
-        probes: &[Probe],
-        batches: usize,
-        limit: Duration,
-    ) -> Result<Vec<Batches>, MachineError>;
-
-    /// The ways of tracing the scheduler, and what stands in the way of those
-    /// that are not available here.
-    fn tiers(&mut self) -> Vec<Availability>;
-
-    /// Traces the scheduler while a command runs, or a process that runs
-    /// already, or everything.
-    ///
-    /// # Errors
-    /// [`MachineError`] where the tier asked for is not available, the process is
-    /// gone, the command cannot be started, or the user interrupts a trace
-    /// without a limit of a command (a trace of a process ends by it).
-    fn trace(
-        &mut self,
-        order: &TraceOrder<'_>,
-        listener: &mut dyn Listener,
-    ) -> Result<Traced, MachineError>;
-
-    /// What tiers cost a switch, measured for about this long each, in turns
-    /// with untraced switches. Tiers that are not available are left out, and so
-    /// is everything on a machine with simulated time.
-    ///
-    /// # Errors
-    /// [`MachineError`] where threads cannot be started, or the user
-    /// interrupts.
-    fn tracing_cost(
-        &mut self,
-        tiers: &[Tier],
-        time: Duration,
-    ) -> Result<Vec<TierCost>, MachineError>;
-
-    /// Samples where a command's or process's CPU time goes.
-    ///
-    /// # Errors
-    /// [`MachineError`] where the event asked for is not available, the process is
-    /// gone, the command cannot be started, code is not executed (a simulated
-    /// machine), or the user interrupts a command. A process that ends, or that
-    /// the user no longer wants to watch, ends the sampling without an error.
-    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError>;
-
-    /// Hands a lock from a thread to one that waits for it, item after item,
-    /// until this many went undisturbed or time is over.
-    ///
-    /// # Errors
-    /// [`MachineError`] where threads cannot be started or placed, real-time
-    /// priority is not permitted, hints cannot have that length here, or the
-    /// user interrupts.
-    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError>;
-
-    /// Lets threads contend for a lock.
-    ///
-    /// # Errors
-    /// As [`Machine::hand_over`]; and where code is not executed (a simulated
-    /// machine).
-    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError>;
-
-    /// Finds out for how long threads that only read the clock are kept from it,
-    /// and by what.
-    ///
-    /// # Errors
-    /// [`MachineError`] where threads cannot be started or placed, a CPU does not
-    /// run its thread, or code is not executed (a simulated machine). A user who
-    /// interrupts ends it without an error: see [`WatchedCpus::was_interrupted`].
-    fn watch_gaps(
-        &mut self,
-        order: &JitterOrder<'_>,
-        listener: &mut dyn GapListener,
-    ) -> Result<WatchedCpus, MachineError>;
 }
+
+/// A simulated machine, of which the truth is known.
+pub trait Simulation {
+    /// What a run would cost without noise, on average over what its scheduler
+    /// may do, s of wall-clock time; `None` of what always fails.
+    /// Asking changes nothing: the runs to come are the same.
+    fn true_cost(&self, request: &Request<'_>) -> Option<f64>;
+}
+
+/// A machine that runs commands.
+pub trait CommandRunner: Host {
+    /// Runs a command to its end, where the request says.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the run could not be started or was interrupted.
+    /// A command that fails is no error here: see [`Run::end`].
+    fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError>;
+
+    /// Runs a preparation or clean-up command, unplaced and unmeasured.
+    ///
+    /// # Errors
+    /// [`MachineError`] where it could not be started, was interrupted, or
+    /// failed.
+    fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError>;
+}
+
+/// A machine of which everything can be asked that the host and a simulation
+/// both answer.
+pub trait Machine: Prober + Tracer + Sampler + Replayer {}
+
+impl<M: Prober + Tracer + Sampler + Replayer> Machine for M {}
 
 /// What becomes of the command's output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -377,7 +317,7 @@ impl Run {
 /// Cumulative CPU time of the whole machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// When it was read, as [`Machine::now`].
+    /// When it was read, as [`Host::now`].
     pub at: Duration,
     /// Busy time per CPU, as (CPU, time).
     pub busy: Vec<(usize, Duration)>,

@@ -5,7 +5,28 @@
 //! in `study::probe`: a machine only measures, and says which batches it had
 //! to throw away.
 
+use std::time::Duration;
+
+use super::{Host, MachineError};
 use pinwise_topology::CpuSet;
+
+/// A machine that makes probes.
+pub trait Prober: Host {
+    /// Makes these probes, all at the same time, until each has this many good
+    /// batches or `limit` has passed. They must not share a CPU. The answer
+    /// has one entry per probe, in order.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started or placed, or the user
+    /// interrupted. A probe that this machine cannot make is no error: see
+    /// [`Batches::unavailable`].
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError>;
+}
 
 /// What two CPUs may compete for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,8 +8,28 @@
 
 use std::time::Duration;
 
+use super::{Host, MachineError};
 use pinwise_spin::algorithm::Wait;
 use pinwise_spin::lateness::{Ending, Seen};
+
+/// A machine that executes ways of waiting for a lock.
+pub trait Replayer: Host {
+    /// Hands a lock from a thread to one that waits for it, item after item,
+    /// until this many went undisturbed or time is over.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started or placed, real-time
+    /// priority is not permitted, hints cannot have that length here, or the
+    /// user interrupts.
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError>;
+
+    /// Lets threads contend for a lock.
+    ///
+    /// # Errors
+    /// As [`Replayer::hand_over`]; and where code is not executed (a simulated
+    /// machine).
+    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError>;
+}
 
 /// How a waiter waits.
 #[derive(Debug, Clone, Copy)]

@@ -3,8 +3,20 @@
 
 use std::time::Duration;
 
-use super::{Run, Subject};
+use super::{Host, MachineError, Run, Subject};
 use pinwise_profile::{Event, Samples, Stacks};
+
+/// A machine whose CPUs can be sampled.
+pub trait Sampler: Host {
+    /// Samples where a command's or process's CPU time goes.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the event asked for is not available, the process is
+    /// gone, the command cannot be started, code is not executed (a simulated
+    /// machine), or the user interrupts a command. A process that ends, or that
+    /// the user no longer wants to watch, ends the sampling without an error.
+    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError>;
+}
 
 /// Samples to be made.
 #[derive(Debug, Clone, Copy)]

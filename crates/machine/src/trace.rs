@@ -4,8 +4,41 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Request, Run};
-use pinwise_sched::{Event, Scope, Tier};
+use super::{CommandRunner, MachineError, Request, Run};
+use pinwise_sched::{Availability, Event, Scope, Tier};
+
+/// A machine that traces its scheduler.
+pub trait Tracer: CommandRunner {
+    /// The ways of tracing the scheduler, and what stands in the way of those
+    /// that are not available here.
+    fn tiers(&mut self) -> Vec<Availability>;
+
+    /// Traces the scheduler while a command runs, or a process that runs
+    /// already, or everything.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the tier asked for is not available, the process is
+    /// gone, the command cannot be started, or the user interrupts a trace
+    /// without a limit of a command (a trace of a process ends by it).
+    fn trace(
+        &mut self,
+        order: &TraceOrder<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError>;
+
+    /// What tiers cost a switch, measured for about this long each, in turns
+    /// with untraced switches. Tiers that are not available are left out, and so
+    /// is everything on a machine with simulated time.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started, or the user
+    /// interrupts.
+    fn tracing_cost(
+        &mut self,
+        tiers: &[Tier],
+        time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError>;
+}
 
 /// Whom a trace is about.
 #[derive(Debug, Clone, Copy)]

@@ -46,11 +46,10 @@ use wiring::Probing;
 use workload::SimWorkload;
 
 use pinwise_machine::{
-    Batches, ContendOrder, Contended, End, GapListener, HandOverOrder, HandedOver, JitterOrder,
-    Listener, Machine, MachineError, Output, Probe, Request, Run, SampleOrder, Sampled, TierCost,
-    TraceOrder, Traced, Usage, WatchedCpus,
+    CommandRunner, End, Host, MachineError, Output, Request, Run, SampleOrder, Sampled, Sampler,
+    Simulation, Usage,
 };
-use pinwise_sched::{Availability, Tid, Tier};
+use pinwise_sched::Tid;
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::Command;
 
@@ -351,13 +350,13 @@ impl SimulatedMachine {
     }
 }
 
-impl Machine for SimulatedMachine {
+impl Host for SimulatedMachine {
     fn label(&self) -> String {
         format!("sim:{}", self.label)
     }
 
-    fn is_simulated(&self) -> bool {
-        true
+    fn simulation(&self) -> Option<&dyn Simulation> {
+        Some(self)
     }
 
     fn topology(&mut self) -> Result<(Topology, Vec<Warning>), MachineError> {
@@ -368,6 +367,17 @@ impl Machine for SimulatedMachine {
         Duration::from_secs_f64(self.now_s)
     }
 
+    fn usage(&mut self) -> Option<Usage> {
+        None
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
+        self.now_s += time.as_secs_f64();
+        Ok(())
+    }
+}
+
+impl CommandRunner for SimulatedMachine {
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
         let prepared = self.prepare(request);
         let environment = &request.workload.environment;
@@ -378,81 +388,17 @@ impl Machine for SimulatedMachine {
         Ok(self.finish(&prepared, request, played))
     }
 
-    fn true_cost(&self, request: &Request<'_>) -> Option<f64> {
-        truth::true_cost(self, request)
-    }
-
     fn run_helper(&mut self, _role: &'static str, _command: &Command) -> Result<(), MachineError> {
         Ok(())
     }
+}
 
-    fn usage(&mut self) -> Option<Usage> {
-        None
-    }
-
-    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
-        self.now_s += time.as_secs_f64();
-        Ok(())
-    }
-
-    fn probe(
-        &mut self,
-        probes: &[Probe],
-        batches: usize,
-        limit: Duration,
-    ) -> Result<Vec<Batches>, MachineError> {
-        Ok(wiring::probe(self, probes, batches, limit))
-    }
-
-    fn tiers(&mut self) -> Vec<Availability> {
-        trace::tiers(self)
-    }
-
-    fn trace(
-        &mut self,
-        order: &TraceOrder<'_>,
-        listener: &mut dyn Listener,
-    ) -> Result<Traced, MachineError> {
-        trace::trace(self, order, listener)
-    }
-
-    fn tracing_cost(
-        &mut self,
-        _tiers: &[Tier],
-        _time: Duration,
-    ) -> Result<Vec<TierCost>, MachineError> {
-        Ok(Vec::new())
-    }
-
+impl Sampler for SimulatedMachine {
     fn sample(&mut self, _order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
         Err(MachineError::System {
             action: "sampling".to_owned(),
             reason: "a simulated machine executes no instructions; it needs --machine local"
                 .to_owned(),
-        })
-    }
-
-    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
-        Ok(replay::hand_over(self, order))
-    }
-
-    fn contend(&mut self, _order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
-        Err(MachineError::System {
-            action: "letting threads contend".to_owned(),
-            reason: "a simulated machine executes no instructions, and nothing predicts it; it \
-                     needs --machine local"
-                .to_owned(),
-        })
-    }
-
-    fn watch_gaps(
-        &mut self,
-        _order: &JitterOrder<'_>,
-        _listener: &mut dyn GapListener,
-    ) -> Result<WatchedCpus, MachineError> {
-        Err(MachineError::System {
-            action: "watching CPUs for jitter".to_owned(),
-            reason: "a simulated machine has no interrupts; it needs --machine local".to_owned(),
         })
     }
 }

@@ -6,7 +6,10 @@
 
 use super::SimulatedMachine;
 use super::noise::gaussian;
-use pinwise_machine::{HandOver, HandOverOrder, HandedOver, HintFound, HintMade};
+use pinwise_machine::{
+    ContendOrder, Contended, HandOver, HandOverOrder, HandedOver, HintFound, HintMade,
+    MachineError, Replayer,
+};
 use pinwise_spin::lateness::Costs;
 
 /// Relative spread of a hint's latency from item to item.
@@ -16,47 +19,58 @@ const WAKE_SD: f64 = 0.2;
 /// A `sched_yield` with nobody to yield to, ns.
 const YIELD_NS: f64 = 500.0;
 
-pub(super) fn hand_over(machine: &mut SimulatedMachine, order: &HandOverOrder<'_>) -> HandedOver {
-    let (own_ns, wake_ns) = machine.description.wiring.waiting_ns();
-    let hint_ns = order.waiter.hint_ns.unwrap_or(own_ns);
-    let free_after_ns = order.hold.saturating_sub(order.delay).as_nanos() as f64;
-    let limit_s = machine.now_s + order.limit.as_secs_f64();
-    let mut items = Vec::new();
-    while items.len() < order.items && machine.now_s < limit_s {
-        let mut noisy = |value: f64, sd: f64| value * (sd * gaussian(&mut machine.chance)).exp();
-        let costs = Costs {
-            hint_ns: noisy(hint_ns, HINT_SD),
-            wake_ns: Some(noisy(wake_ns, WAKE_SD)),
+impl Replayer for SimulatedMachine {
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
+        let (own_ns, wake_ns) = self.description.wiring.waiting_ns();
+        let hint_ns = order.waiter.hint_ns.unwrap_or(own_ns);
+        let free_after_ns = order.hold.saturating_sub(order.delay).as_nanos() as f64;
+        let limit_s = self.now_s + order.limit.as_secs_f64();
+        let mut items = Vec::new();
+        while items.len() < order.items && self.now_s < limit_s {
+            let mut noisy = |value: f64, sd: f64| value * (sd * gaussian(&mut self.chance)).exp();
+            let costs = Costs {
+                hint_ns: noisy(hint_ns, HINT_SD),
+                wake_ns: Some(noisy(wake_ns, WAKE_SD)),
+                yield_ns: Some(YIELD_NS),
+            };
+            let waiter = &order.waiter;
+            let found = waiter.wait.lateness(waiter.ending, &costs, free_after_ns);
+            let late_ns = found.late_ns.unwrap_or(0.0);
+            let item = HandOver {
+                item_ns: order.hold.as_nanos() as f64 + late_ns,
+                late_ns,
+                seen: found.seen,
+                hints: found.hints,
+                cpu_ns: found.hints as f64 * costs.hint_ns,
+            };
+            self.now_s += item.item_ns * 1e-9;
+            items.push(item);
+        }
+        let made = match order.waiter.hint_ns {
+            None => HintMade::Own,
+            Some(ns) if ns < own_ns => HintMade::Shortened,
+            Some(_) => HintMade::Stretched,
+        };
+        let hint = (!items.is_empty()).then_some(HintFound {
+            made,
+            before_ns: hint_ns,
+            achieved_ns: hint_ns,
+        });
+        Ok(HandedOver {
+            items,
+            switched: 0,
+            stopped: 0,
+            hint,
             yield_ns: Some(YIELD_NS),
-        };
-        let waiter = &order.waiter;
-        let found = waiter.wait.lateness(waiter.ending, &costs, free_after_ns);
-        let late_ns = found.late_ns.unwrap_or(0.0);
-        let item = HandOver {
-            item_ns: order.hold.as_nanos() as f64 + late_ns,
-            late_ns,
-            seen: found.seen,
-            hints: found.hints,
-            cpu_ns: found.hints as f64 * costs.hint_ns,
-        };
-        machine.now_s += item.item_ns * 1e-9;
-        items.push(item);
+        })
     }
-    let made = match order.waiter.hint_ns {
-        None => HintMade::Own,
-        Some(ns) if ns < own_ns => HintMade::Shortened,
-        Some(_) => HintMade::Stretched,
-    };
-    let hint = (!items.is_empty()).then_some(HintFound {
-        made,
-        before_ns: hint_ns,
-        achieved_ns: hint_ns,
-    });
-    HandedOver {
-        items,
-        switched: 0,
-        stopped: 0,
-        hint,
-        yield_ns: Some(YIELD_NS),
+
+    fn contend(&mut self, _order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
+        Err(MachineError::System {
+            action: "letting threads contend".to_owned(),
+            reason: "a simulated machine executes no instructions, and nothing predicts it; it \
+                     needs --machine local"
+                .to_owned(),
+        })
     }
 }

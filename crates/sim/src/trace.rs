@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use super::mechanism::{Step, Witness};
 use super::{Prepared, SimulatedMachine};
-use pinwise_machine::{End, Listener, MachineError, Request, Run, Subject, TraceOrder, Traced};
+use pinwise_machine::{
+    End, Listener, MachineError, Request, Run, Subject, TierCost, TraceOrder, Traced, Tracer,
+};
 use pinwise_sched::{Availability, Event, EventKind, IDLE, Left, Refusal, Scope, Tid, Tier};
 use pinwise_topology::CpuSet;
 
@@ -42,59 +44,69 @@ fn refusal(tier: Tier, is_played: bool, is_computed: bool) -> Option<Refusal> {
     })
 }
 
-/// All tiers but polling, where there is a mechanism to be watched.
-pub(super) fn tiers(machine: &SimulatedMachine) -> Vec<Availability> {
-    let has_scheduler = machine.plays(None);
-    let is_computed = machine.description.performance.is_some();
-    let availability = |&tier: &Tier| Availability {
-        tier,
-        refused: refusal(tier, has_scheduler, is_computed),
-    };
-    Tier::ALL.iter().map(availability).collect()
-}
+impl Tracer for SimulatedMachine {
+    /// All tiers but polling, where there is a mechanism to be watched.
+    fn tiers(&mut self) -> Vec<Availability> {
+        let has_scheduler = self.plays(None);
+        let is_computed = self.description.performance.is_some();
+        let availability = |&tier: &Tier| Availability {
+            tier,
+            refused: refusal(tier, has_scheduler, is_computed),
+        };
+        Tier::ALL.iter().map(availability).collect()
+    }
 
-/// Plays a run before a listener.
-pub(super) fn trace(
-    machine: &mut SimulatedMachine,
-    order: &TraceOrder<'_>,
-    listener: &mut dyn Listener,
-) -> Result<Traced, MachineError> {
-    let tier = order.tier.unwrap_or(Tier::Bpf);
-    let is_computed = machine.description.performance.is_some();
-    let permitted = |is_played: bool| match refusal(tier, is_played, is_computed) {
-        None => Ok(()),
-        Some(refusal) => Err(MachineError::Untraceable {
-            tier: tier.name(),
-            reason: refusal.reason,
-            remedy: refusal.remedy,
-        }),
-    };
-    match order.subject {
-        Subject::Command(request) => {
-            permitted(machine.plays(machine.kernel_of(request).as_ref()))?;
-            let prepared = machine.prepare(request);
-            let scene = Scene {
-                cpus: request.cpus,
-                environment: &request.workload.environment,
-                request: Some(request),
-            };
-            Ok(perform(machine, &prepared, &scene, order, listener))
+    /// Plays a run before a listener.
+    fn trace(
+        &mut self,
+        order: &TraceOrder<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError> {
+        let tier = order.tier.unwrap_or(Tier::Bpf);
+        let is_computed = self.description.performance.is_some();
+        let permitted = |is_played: bool| match refusal(tier, is_played, is_computed) {
+            None => Ok(()),
+            Some(refusal) => Err(MachineError::Untraceable {
+                tier: tier.name(),
+                reason: refusal.reason,
+                remedy: refusal.remedy,
+            }),
+        };
+        match order.subject {
+            Subject::Command(request) => {
+                permitted(self.plays(self.kernel_of(request).as_ref()))?;
+                let prepared = self.prepare(request);
+                let scene = Scene {
+                    cpus: request.cpus,
+                    environment: &request.workload.environment,
+                    request: Some(request),
+                };
+                Ok(perform(self, &prepared, &scene, order, listener))
+            }
+            Subject::Process(pid) => Err(MachineError::Process {
+                pid,
+                reason: "a simulated machine runs nothing but the commands it is given".to_owned(),
+            }),
+            Subject::Everything => {
+                permitted(self.plays(None))?;
+                let prepared = Prepared::endless(self.description.workload("default"));
+                let cpus = self.description.topology.allowed.clone();
+                let scene = Scene {
+                    cpus: &cpus,
+                    environment: &[],
+                    request: None,
+                };
+                Ok(perform(self, &prepared, &scene, order, listener))
+            }
         }
-        Subject::Process(pid) => Err(MachineError::Process {
-            pid,
-            reason: "a simulated machine runs nothing but the commands it is given".to_owned(),
-        }),
-        Subject::Everything => {
-            permitted(machine.plays(None))?;
-            let prepared = Prepared::endless(machine.description.workload("default"));
-            let cpus = machine.description.topology.allowed.clone();
-            let scene = Scene {
-                cpus: &cpus,
-                environment: &[],
-                request: None,
-            };
-            Ok(perform(machine, &prepared, &scene, order, listener))
-        }
+    }
+
+    fn tracing_cost(
+        &mut self,
+        _tiers: &[Tier],
+        _time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError> {
+        Ok(Vec::new())
     }
 }
 

@@ -9,29 +9,30 @@ use rand_chacha::ChaCha8Rng;
 use super::mechanism::{self, Nobody, Scheduler};
 use super::workload::SimWorkload;
 use super::{LONGEST_RUN_S, SimulatedMachine, performance};
-use pinwise_machine::Request;
+use pinwise_machine::{Request, Simulation};
 
 /// Runs of a mechanism whose mean is the truth.
 const PLAYS: u32 = 32;
 
-/// Mean wall-clock time, s; `None` of what always fails.
-pub(super) fn true_cost(machine: &SimulatedMachine, request: &Request<'_>) -> Option<f64> {
-    let (kernel, workload) = machine.meaning(request);
-    let failure = workload.failure(request.cpus);
-    if failure.is_some_and(|(exit, probability)| exit != 0 && probability >= 1.0) {
-        return None;
+impl Simulation for SimulatedMachine {
+    fn true_cost(&self, request: &Request<'_>) -> Option<f64> {
+        let (kernel, workload) = self.meaning(request);
+        let failure = workload.failure(request.cpus);
+        if failure.is_some_and(|(exit, probability)| exit != 0 && probability >= 1.0) {
+            return None;
+        }
+        let effect = self.description.effect(&workload, request.cpus);
+        let time_s = match &self.description.performance {
+            Some(performance) => performance.true_s(&performance::Order {
+                workload: &workload,
+                cpus: request.cpus,
+                memory: request.memory,
+            }),
+            None if self.plays(kernel.as_ref()) => played_s(self, &workload, request),
+            None => workload.base_s,
+        };
+        Some((time_s * effect).min(LONGEST_RUN_S))
     }
-    let effect = machine.description.effect(&workload, request.cpus);
-    let time_s = match &machine.description.performance {
-        Some(performance) => performance.true_s(&performance::Order {
-            workload: &workload,
-            cpus: request.cpus,
-            memory: request.memory,
-        }),
-        None if machine.plays(kernel.as_ref()) => played_s(machine, &workload, request),
-        None => workload.base_s,
-    };
-    Some((time_s * effect).min(LONGEST_RUN_S))
 }
 
 /// Mean of runs of the mechanism, from a stream of their own.

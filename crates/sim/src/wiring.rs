@@ -20,7 +20,7 @@ use self::drift::Drift;
 use self::truth::{Shared, Truth};
 use super::noise::gaussian;
 use super::{LONGEST_RUN_S, SimulatedMachine};
-use pinwise_machine::{Batches, Probe};
+use pinwise_machine::{Batches, MachineError, Probe, Prober};
 use pinwise_topology::Topology;
 
 /// Starting and pinning threads, per call.
@@ -166,39 +166,41 @@ impl Batch {
     }
 }
 
-pub(super) fn probe(
-    machine: &mut SimulatedMachine,
-    probes: &[Probe],
-    batches: usize,
-    limit: Duration,
-) -> Vec<Batches> {
-    let wiring = &machine.description.wiring;
-    let begin_s = machine.now_s + START_S;
-    let level = machine.probing.wander(begin_s, &wiring.figures);
-    machine.probing.drift.forget_before(begin_s);
-    let mut call = Call {
-        wiring,
-        probing: &mut machine.probing,
-        disturbance: if probes.len() > 1 {
-            wiring.figures.parallel_disturbance * level
-        } else {
-            level
-        },
-        begin_s,
-        limit_s: limit.as_secs_f64().min(LONGEST_RUN_S),
-        batches,
-    };
-    let mut longest_s = 0.0f64;
-    let made = probes
-        .iter()
-        .map(|probe| {
-            let (batches, took_s) = call.make(probe);
-            longest_s = longest_s.max(took_s);
-            batches
-        })
-        .collect();
-    machine.now_s = begin_s + longest_s;
-    made
+impl Prober for SimulatedMachine {
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError> {
+        let wiring = &self.description.wiring;
+        let begin_s = self.now_s + START_S;
+        let level = self.probing.wander(begin_s, &wiring.figures);
+        self.probing.drift.forget_before(begin_s);
+        let mut call = Call {
+            wiring,
+            probing: &mut self.probing,
+            disturbance: if probes.len() > 1 {
+                wiring.figures.parallel_disturbance * level
+            } else {
+                level
+            },
+            begin_s,
+            limit_s: limit.as_secs_f64().min(LONGEST_RUN_S),
+            batches,
+        };
+        let mut longest_s = 0.0f64;
+        let made = probes
+            .iter()
+            .map(|probe| {
+                let (batches, took_s) = call.make(probe);
+                longest_s = longest_s.max(took_s);
+                batches
+            })
+            .collect();
+        self.now_s = begin_s + longest_s;
+        Ok(made)
+    }
 }
 
 /// Batches that may be lost before a probe gives up.

@@ -275,7 +275,7 @@ impl Stored {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use pinwise_machine::Machine;
+    use pinwise_machine::Host;
     use pinwise_sim::SimulatedMachine;
     use pinwise_study::compare::{self, ComparePlan, Observer, Tuning};
     use pinwise_workload::Command;

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use pinwise_machine::Machine;
+use pinwise_machine::Host;
 use pinwise_sim::SimulatedMachine;
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_store::Store;

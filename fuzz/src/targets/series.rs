@@ -2,7 +2,7 @@
 //! rows of arm 1, `x` packed by xz.
 
 use pinwise_sim::SimulatedMachine;
-use pinwise_machine::{Machine, Output, Request};
+use pinwise_machine::{CommandRunner, Host, Output, Request};
 use pinwise_topology::CpuSet;
 use pinwise_workload::{Command, Workload};
 

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use pinwise_sim::SimulatedMachine;
-use pinwise_machine::{Machine, Output, Port, Probe, Request, Stream};
+use pinwise_machine::{CommandRunner, Host, Output, Port, Probe, Prober, Request, Stream};
 use pinwise_placement::Placement;
 use pinwise_workload::{Command, Workload};
 

@@ -15,7 +15,7 @@ use super::answer::of_record;
 use pinwise_format::round_bytes;
 use pinwise_machine::linux::LinuxMachine;
 use pinwise_machine::linux::live::{POLL, Returned, Service, Target, Wish};
-use pinwise_machine::{Machine, MachineError};
+use pinwise_machine::{Host, MachineError};
 use pinwise_placement::{Kind, MemoryPolicy, Placement, Realised};
 use pinwise_record::{APPLIED_SCHEMA, Applied, AppliedMemory, AppliedNode};
 use pinwise_report::visible;

@@ -11,7 +11,7 @@ use super::super::{Exit, export, live_host, plan, restore};
 use super::{carried_out, exit_of, finish, gates, interrupted};
 use pinwise_machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
 use pinwise_machine::linux::own_setting;
-use pinwise_machine::{Binding, Machine, MachineError};
+use pinwise_machine::{Binding, Host, MachineError};
 use pinwise_record::Comparison;
 use pinwise_report::visible;
 use pinwise_study::compare::{ArmPlan, ComparePlan};

@@ -15,7 +15,7 @@ use pinwise_fleet::node::{Runner, StepEnd, StepOutcome, run};
 use pinwise_fleet::node_folder::{Begun, NodeFolder, NodeTale};
 use pinwise_fleet::settings;
 use pinwise_machine::linux::{LinuxMachine, time_of_day};
-use pinwise_machine::{End, Machine, MachineError, Output, Request};
+use pinwise_machine::{CommandRunner, End, Host, MachineError, Output, Request};
 use pinwise_record::{FleetStep, HostRecord};
 use pinwise_store::{Spool, Store};
 use pinwise_workload::{Command, Workload};

@@ -9,7 +9,7 @@ use crate::cli::args::{CompareArgs, KernelArgs, SplitChoice};
 use crate::cli::kernel::{found, isas, program};
 use crate::cli::one_line;
 use pinwise_kernels::work::Isa;
-use pinwise_machine::Machine;
+use pinwise_machine::CommandRunner;
 use pinwise_placement::Placement;
 use pinwise_record::{Finding, TopologyRecord};
 use pinwise_study::bench::cache_fit;
@@ -143,7 +143,7 @@ impl Asked {
         &self,
         topology: &Topology,
         known: Option<&TopologyRecord>,
-        machine: &mut dyn Machine,
+        machine: &mut dyn CommandRunner,
     ) -> anyhow::Result<Option<Finding>> {
         let call = Call {
             work: self.call.threads as u64,

@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use super::candidates::parse_line;
 use crate::cli::args::WorkloadArgs;
 use crate::cli::values::parse_variable;
-use pinwise_machine::{Busy, Machine, Output, Request};
+use pinwise_machine::{Busy, CommandRunner, Output, Request};
 use pinwise_study::compare::RunFailure;
 use pinwise_topology::Topology;
 use pinwise_workload::{Command, SuccessRule, Workload, thread_variables};
@@ -58,7 +58,7 @@ pub(super) fn with_options(recipe: &Workload, args: &WorkloadArgs) -> anyhow::Re
 pub(in crate::cli) fn busy(
     workload: &Workload,
     topology: &Topology,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
 ) -> anyhow::Result<(usize, String)> {
     if let Some(prepare) = &workload.prepare {
         machine.run_helper("prepare", prepare)?;

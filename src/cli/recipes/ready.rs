@@ -8,7 +8,7 @@ use crate::cli::args::CompareArgs;
 use crate::cli::temporary_folder;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::linux::Scratch;
-use pinwise_machine::{Machine, MachineError};
+use pinwise_machine::{CommandRunner, MachineError};
 use pinwise_workload::{Chosen, Command, Metric, Recipe, Workload};
 
 /// A recipe that can be run.
@@ -27,7 +27,7 @@ pub(in crate::cli) struct Ready {
 /// behind where that fails.
 pub(in crate::cli) fn open(
     args: &CompareArgs,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<Option<Ready>> {
     let Some(name) = &args.recipe else {
@@ -95,7 +95,7 @@ fn helper(
     recipe: &Recipe,
     key: &str,
     command: Option<&Command>,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
 ) -> anyhow::Result<()> {
     let Some(command) = command else {
         return Ok(());
@@ -114,7 +114,7 @@ impl Ready {
     /// Stops the server. The folder is handed over: it has to outlive what may
     /// still run.
     #[must_use]
-    pub(in crate::cli) fn close(self, machine: &mut dyn Machine) -> Option<Scratch> {
+    pub(in crate::cli) fn close(self, machine: &mut dyn CommandRunner) -> Option<Scratch> {
         if let Some(stop) = &self.stop {
             // What does not stop is killed when the machine is closed.
             let _ = machine.run_helper("recipe", stop);

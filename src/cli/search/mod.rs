@@ -11,7 +11,7 @@ use super::plan::seed_or_new;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, export, open_machine, open_store};
-use pinwise_machine::{Machine, MachineError};
+use pinwise_machine::{CommandRunner, Host, MachineError};
 use pinwise_record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
 use pinwise_study::is_interrupt;
 use pinwise_study::search::{self as searching, SearchError, SearchPlan};
@@ -78,7 +78,7 @@ fn interrupted(terminal: &Terminal) -> Exit {
 }
 
 /// A search goes on only where it began: elsewhere its runs mean nothing.
-fn check_machine(past: &SearchRecord, machine: &mut dyn Machine) -> anyhow::Result<()> {
+fn check_machine(past: &SearchRecord, machine: &mut dyn Host) -> anyhow::Result<()> {
     let (topology, _) = machine.topology()?;
     let here = HostRecord::new(machine.label(), machine.is_simulated(), &topology);
     let id = &past.id;
@@ -112,7 +112,7 @@ fn check_machine(past: &SearchRecord, machine: &mut dyn Machine) -> anyhow::Resu
 fn carry_out(
     plan: &SearchPlan,
     past: Option<&SearchRecord>,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     mut watch: Watch<'_>,
 ) -> anyhow::Result<Option<(SearchRecord, bool)>> {
     match searching::run(plan, past, machine, &mut watch) {

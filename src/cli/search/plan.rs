@@ -10,7 +10,7 @@ use crate::cli::args::SearchArgs;
 use crate::cli::plan;
 use crate::cli::terminal::Terminal;
 use crate::cli::values::BudgetChoice;
-use pinwise_machine::Machine;
+use pinwise_machine::CommandRunner;
 use pinwise_record::{SearchPlanRecord, SearchRecord, Stopped};
 use pinwise_study::search::SearchPlan;
 use pinwise_topology::Topology;
@@ -44,7 +44,7 @@ struct Team {
 pub(super) fn fresh(
     args: &SearchArgs,
     seed: u64,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<SearchPlan> {
     let metric = metric(args.metric.as_deref().unwrap_or("wall"))?;
@@ -111,7 +111,7 @@ fn team(
     args: &SearchArgs,
     workload: &Workload,
     topology: &Topology,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<Team> {
     let cpus = topology.allowed.len();
@@ -150,7 +150,7 @@ fn team(
 fn counted(
     workload: &Workload,
     topology: &Topology,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     terminal: &Terminal,
 ) -> anyhow::Result<usize> {
     let (threads, words) = plan::busy(workload, topology, machine)?;
@@ -162,7 +162,7 @@ fn counted(
 pub(super) fn resumed(
     args: &SearchArgs,
     past: &SearchRecord,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
 ) -> anyhow::Result<SearchPlan> {
     let planned = &past.plan;
     let before = Effort {

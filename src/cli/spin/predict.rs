@@ -6,7 +6,7 @@ use super::processor;
 use crate::cli::args::{Global, SpinPredictArgs};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine};
-use pinwise_machine::Machine;
+use pinwise_machine::Host;
 use pinwise_machine::linux::random_seed;
 use pinwise_record::ProcessorRecord;
 use pinwise_spin::algorithm::Algorithm;
@@ -64,7 +64,7 @@ fn processors(
 }
 
 /// CPUs that programs count on the machine.
-pub(super) fn own_cpus(machine: &mut dyn Machine) -> anyhow::Result<Vec<u64>> {
+pub(super) fn own_cpus(machine: &mut dyn Host) -> anyhow::Result<Vec<u64>> {
     let (topology, _) = machine.topology()?;
     Ok(vec![topology.allowed.len().max(1) as u64])
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 
 use crate::cli::args::ProcessorArgs;
-use pinwise_machine::Machine;
+use pinwise_machine::Prober;
 use pinwise_record::ProcessorRecord;
 use pinwise_spin::chips::chip;
 use pinwise_spin::prediction::Processor;
@@ -59,7 +59,7 @@ pub(super) fn known(option: &str, name: &str, ghz: Option<f64>) -> anyhow::Resul
 }
 
 /// The machine at hand, measured.
-pub(super) fn here(machine: &mut dyn Machine, ghz: Option<f64>) -> anyhow::Result<ProcessorRecord> {
+pub(super) fn here(machine: &mut dyn Prober, ghz: Option<f64>) -> anyhow::Result<ProcessorRecord> {
     let found = glance(machine)?;
     let mut processor = found.context(
         "PAUSE could not be measured here: name a processor with --cpu, --pause-ns, or --pause-cycles and --ghz",

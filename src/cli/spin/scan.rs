@@ -13,7 +13,7 @@ use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine};
 use pinwise_code::Arch;
 use pinwise_code::elf::{self, Binary};
-use pinwise_machine::{Machine, Probe};
+use pinwise_machine::{Probe, Prober};
 use pinwise_record::{CodeArch, ScanChip, SkippedFile, SpinScan};
 use pinwise_spin::chips::{Chip, chip};
 use pinwise_study::spin::probed;
@@ -130,7 +130,7 @@ fn listed(chip: &Chip) -> ScanChip {
 }
 
 /// This machine, as a program on its first CPU finds it.
-fn here(machine: &mut dyn Machine) -> anyhow::Result<ScanChip> {
+fn here(machine: &mut dyn Prober) -> anyhow::Result<ScanChip> {
     let arch = Arch::here().context("--here: hints of this architecture are not known")?;
     let (topology, _) = machine.topology()?;
     let cpu = topology.allowed.first().context("--here: no CPU")?;

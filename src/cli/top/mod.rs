@@ -19,7 +19,7 @@ use super::args::{Format, Global, TopArgs, TopSort};
 use super::terminal::Terminal;
 use super::{Exit, open_machine, restore};
 use pinwise_machine::linux::{Pins, random_seed};
-use pinwise_machine::{Listener, Machine, MachineError, Subject, TraceOrder, Traced};
+use pinwise_machine::{Listener, MachineError, Subject, TraceOrder, Traced, Tracer};
 use pinwise_record::{TopRecord, TraceTier};
 use pinwise_report::top::{Order, View};
 use pinwise_sched::live::{Live, Watching};
@@ -158,7 +158,7 @@ impl Watch {
 }
 
 /// Ways to be tried, the best first.
-fn candidates(machine: &mut dyn Machine, forced: Option<Tier>) -> Vec<Option<Tier>> {
+fn candidates(machine: &mut dyn Tracer, forced: Option<Tier>) -> Vec<Option<Tier>> {
     if forced.is_some() {
         return vec![forced];
     }
@@ -180,7 +180,7 @@ fn candidates(machine: &mut dyn Machine, forced: Option<Tier>) -> Vec<Option<Tie
 /// for a way. A tier that looks permitted may still be refused to this
 /// subject.
 fn watch<L: Listener>(
-    machine: &mut dyn Machine,
+    machine: &mut dyn Tracer,
     ways: &[Option<Tier>],
     order: TraceOrder<'_>,
     listener: &mut L,
@@ -205,7 +205,7 @@ fn watch<L: Listener>(
 }
 
 /// What a switch takes more, ns; a short look, so not a precise one.
-fn cost(machine: &mut dyn Machine, tier: Option<Tier>) -> Option<f64> {
+fn cost(machine: &mut dyn Tracer, tier: Option<Tier>) -> Option<f64> {
     let costs = machine.tracing_cost(&[tier?], CALIBRATION).ok()?;
     let cost = costs.iter().find(|cost| Some(cost.tier) == tier)?;
     Some(cost.ns_per_switch).filter(|cost| cost.is_finite() && *cost >= 0.0)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Watch, Way, pinning, variable, watch};
 use crate::cli::Exit;
 use crate::cli::terminal::Terminal;
-use pinwise_machine::{Listener, Machine};
+use pinwise_machine::{Listener, Tracer};
 use pinwise_record::TopRecord;
 use pinwise_report::top::{View, printed, text};
 use pinwise_sched::live::Live;
@@ -38,7 +38,7 @@ impl Listener for Once {
 }
 
 pub(super) fn print(
-    machine: &mut dyn Machine,
+    machine: &mut dyn Tracer,
     tiers: &[Option<Tier>],
     watched: &Watch,
     view: &View,

@@ -12,7 +12,7 @@ use super::{ROUND, Watch, Way, pinning, watch};
 use crate::cli::Exit;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::linux::{Pins, terminal_is_gone, thread_settings};
-use pinwise_machine::{Listener, Machine};
+use pinwise_machine::{Listener, Tracer};
 use pinwise_record::TopRecord;
 use pinwise_report::top::{PromptKind, Size, View, hidden_cpu_rows, screen};
 use pinwise_sched::live::Live;
@@ -41,7 +41,7 @@ struct Session {
 
 /// Shows frames until the user leaves.
 pub(super) fn show(
-    machine: &mut dyn Machine,
+    machine: &mut dyn Tracer,
     ways: &[Option<Tier>],
     watched: Watch,
     view: View,

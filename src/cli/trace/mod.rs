@@ -16,7 +16,7 @@ use super::{Exit, files as text_files, open_machine, open_store};
 use crate::cli::subject::{self, Started};
 use export::Sinks;
 use pinwise_machine::linux::random_seed;
-use pinwise_machine::{Machine, Subject};
+use pinwise_machine::{Subject, Tracer};
 use pinwise_record::{TraceRecord, TraceSource};
 use pinwise_sched::Tier;
 use pinwise_store::Store;
@@ -98,7 +98,7 @@ fn tiers(global: &Global, time: Duration, terminal: &Terminal) -> anyhow::Result
 fn of_command(
     args: &TraceArgs,
     tier: Option<Tier>,
-    machine: &mut dyn Machine,
+    machine: &mut dyn Tracer,
     sinks: &mut Sinks,
 ) -> anyhow::Result<TraceRecord> {
     let output = subject::output(&args.output)?;
@@ -126,7 +126,7 @@ fn of_command(
 fn of_running(
     args: &TraceArgs,
     tier: Option<Tier>,
-    machine: &mut dyn Machine,
+    machine: &mut dyn Tracer,
     sinks: &mut Sinks,
 ) -> anyhow::Result<TraceRecord> {
     let (subject, source) = match args.pid {

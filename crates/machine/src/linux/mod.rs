@@ -85,13 +85,8 @@ use start::{Programs, c_strings, policy_mode, start_error};
 use supervise::Alone;
 use usage::{Meter, OwnPeak, Throttle};
 
-use super::{
-    Batches, Binding, ContendOrder, Contended, End, GapListener, HandOverOrder, HandedOver,
-    JitterOrder, Listener, Machine, MachineError, Output, Probe, Request, Run, SampleOrder,
-    Sampled, TierCost, TraceOrder, Traced, Usage, WatchedCpus,
-};
+use super::{Binding, CommandRunner, End, Host, MachineError, Output, Request, Run, Usage};
 use pinwise_placement::MemoryBinding;
-use pinwise_sched::{Availability, Tier};
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Workload};
 
@@ -122,7 +117,7 @@ pub struct LinuxMachine {
     /// Who binds the threads of the command that runs.
     binder: Option<Binder>,
     /// Threads that probe; gone before a command runs.
-    prober: Option<probe::Prober>,
+    probing: Option<probe::ProbeSession>,
     /// Where CPUs that are switched off are written down.
     ledger: Option<Ledger>,
 }
@@ -180,7 +175,7 @@ impl LinuxMachine {
             left: tree::own_children(&BTreeSet::new()).into_iter().collect(),
             mark,
             binder: None,
-            prober: None,
+            probing: None,
             ledger: None,
         })
     }
@@ -263,13 +258,9 @@ impl LinuxMachine {
     }
 }
 
-impl Machine for LinuxMachine {
+impl Host for LinuxMachine {
     fn label(&self) -> String {
         "local".to_owned()
-    }
-
-    fn is_simulated(&self) -> bool {
-        false
     }
 
     fn topology(&mut self) -> Result<(Topology, Vec<Warning>), MachineError> {
@@ -280,6 +271,26 @@ impl Machine for LinuxMachine {
         sys::monotonic()
     }
 
+    fn usage(&mut self) -> Option<Usage> {
+        self.meter.usage()
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
+        let end = sys::monotonic() + time;
+        loop {
+            if self.take_pending_interrupt() {
+                return Err(MachineError::Interrupted);
+            }
+            let left = end.saturating_sub(sys::monotonic());
+            if left.is_zero() {
+                return Ok(());
+            }
+            sys::poll([self.signals.as_raw_fd()], Some(left));
+        }
+    }
+}
+
+impl CommandRunner for LinuxMachine {
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
         match request.host {
             None => self.run_beside(request, None, &mut Alone),
@@ -291,7 +302,7 @@ impl Machine for LinuxMachine {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
-        self.prober = None;
+        self.probing = None;
         let descriptors = self
             .streams
             .prepare(None, &Output::Discard)
@@ -323,82 +334,6 @@ impl Machine for LinuxMachine {
                 format!("{how}: {words}")
             },
         })
-    }
-
-    fn usage(&mut self) -> Option<Usage> {
-        self.meter.usage()
-    }
-
-    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
-        let end = sys::monotonic() + time;
-        loop {
-            if self.take_pending_interrupt() {
-                return Err(MachineError::Interrupted);
-            }
-            let left = end.saturating_sub(sys::monotonic());
-            if left.is_zero() {
-                return Ok(());
-            }
-            sys::poll([self.signals.as_raw_fd()], Some(left));
-        }
-    }
-
-    fn probe(
-        &mut self,
-        probes: &[Probe],
-        batches: usize,
-        limit: Duration,
-    ) -> Result<Vec<Batches>, MachineError> {
-        if self.take_pending_interrupt() {
-            return Err(MachineError::Interrupted);
-        }
-        let mut prober = match self.prober.take() {
-            Some(prober) => prober,
-            None => probe::Prober::new()?,
-        };
-        let made = prober.make(probes, batches, limit, || self.take_pending_interrupt());
-        self.prober = Some(prober);
-        made
-    }
-
-    fn tiers(&mut self) -> Vec<Availability> {
-        trace::availability()
-    }
-
-    fn trace(
-        &mut self,
-        order: &TraceOrder<'_>,
-        listener: &mut dyn Listener,
-    ) -> Result<Traced, MachineError> {
-        self.trace_order(order, listener)
-    }
-
-    fn tracing_cost(
-        &mut self,
-        tiers: &[Tier],
-        time: Duration,
-    ) -> Result<Vec<TierCost>, MachineError> {
-        trace::measure(tiers, time, || self.take_pending_interrupt())
-    }
-
-    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
-        self.sample_order(order)
-    }
-
-    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
-        replay::hand_over(order, &mut || self.take_pending_interrupt())
-    }
-
-    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
-        replay::contend(order, &mut || self.take_pending_interrupt())
-    }
-
-    fn watch_gaps(
-        &mut self,
-        order: &JitterOrder<'_>,
-        listener: &mut dyn GapListener,
-    ) -> Result<WatchedCpus, MachineError> {
-        self.watch_order(order, listener)
     }
 }
 

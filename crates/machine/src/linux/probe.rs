@@ -31,7 +31,8 @@ use pool::{Job, Pool};
 use transfer::Transfer;
 use wake::{Switching, Waking};
 
-use super::super::{Batches, Hint, MachineError, Probe, Stream};
+use super::LinuxMachine;
+use crate::{Batches, Hint, MachineError, Probe, Prober, Stream};
 pub use memory::available_memory_bytes;
 
 use pinwise_kernels::loops::clock::Clock;
@@ -45,7 +46,7 @@ const WATCH: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_secs(1);
 
 /// What is kept from one call to the next.
-pub(super) struct Prober {
+pub(super) struct ProbeSession {
     clock: Clock,
     pool: Pool,
     _lock: Lock,
@@ -54,7 +55,27 @@ pub(super) struct Prober {
 /// A probe's place in the call, and what it gave.
 type Answer = (usize, Batches);
 
-impl Prober {
+impl Prober for LinuxMachine {
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError> {
+        if self.take_pending_interrupt() {
+            return Err(MachineError::Interrupted);
+        }
+        let mut session = match self.probing.take() {
+            Some(session) => session,
+            None => ProbeSession::new()?,
+        };
+        let made = session.make(probes, batches, limit, || self.take_pending_interrupt());
+        self.probing = Some(session);
+        made
+    }
+}
+
+impl ProbeSession {
     /// Makes ready to probe: waits until no other pinwise does.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::bind::ptrace::Orphans;
 use super::counters::SHORT;
 use super::ledger::{LedgerError, UndoOutcome};
 use super::supervise::{Alone, Attendant};
-use crate::{HostSetting, Machine, MachineError, Request, Run};
+use crate::{Host, HostSetting, MachineError, Request, Run};
 use pinwise_workload::Workload;
 
 /// The kernel builds its scheduling domains anew after CPUs went or came; what
@@ -76,7 +76,7 @@ impl LinuxMachine {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
-        self.prober = None;
+        self.probing = None;
         let workload = request.workload;
         let input = open_input(workload)?;
         let descriptors =

@@ -1,6 +1,6 @@
 use super::super::{DescriptionError, SimulatedMachine};
 use super::*;
-use pinwise_machine::{Machine, Output, Request};
+use pinwise_machine::{CommandRunner, Host, Output, Request, Simulation};
 use pinwise_stats::describe::mean;
 use pinwise_workload::{Command, Workload};
 use proptest::prelude::*;

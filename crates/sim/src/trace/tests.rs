@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use pinwise_machine::{Machine, Output};
+use pinwise_machine::{CommandRunner, Host, Output, Tracer};
 use pinwise_sched::{Analysis, Summary};
 use pinwise_workload::{Command, Workload};
 use proptest::prelude::*;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::{DescriptionError, SimulatedMachine};
-use pinwise_machine::{Batches, Machine, Port, Probe, Stream};
+use pinwise_machine::{Batches, Host, Port, Probe, Prober, Stream};
 use pinwise_stats::describe::{quantile, sd};
 use pinwise_topology::CpuSet;
 

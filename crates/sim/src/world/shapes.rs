@@ -1,6 +1,6 @@
 //! Even placements of a machine, to see how much they differ.
 
-use pinwise_machine::{Machine, Output, Request};
+use pinwise_machine::{Output, Request, Simulation};
 use pinwise_topology::{CpuSet, Level, Topology};
 use pinwise_workload::{Command, Workload};
 

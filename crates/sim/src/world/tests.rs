@@ -1,5 +1,5 @@
 use super::*;
-use pinwise_machine::{Machine, Output, Request};
+use pinwise_machine::{CommandRunner, Host, Output, Request, Simulation};
 use pinwise_stats::describe::{quantile, sd};
 use pinwise_topology::CpuSet;
 use pinwise_workload::{Command, Workload};

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use crate::bench::METRIC;
     use crate::compare::{self, ArmPlan, ComparePlan, Tuning, Unwatched};
-    use pinwise_machine::{Machine, Output};
+    use pinwise_machine::{Host, Output};
     use pinwise_placement::Placement;
     use pinwise_sim::SimulatedMachine;
     use pinwise_workload::{Command, Workload};

@@ -5,7 +5,7 @@
 
 use crate::compare::RunFailure;
 use pinwise_kernels::work::{Isa, Kernel};
-use pinwise_machine::{Machine, Output, Request};
+use pinwise_machine::{CommandRunner, Output, Request};
 use pinwise_placement::Realised;
 use pinwise_record::KernelRecord;
 use pinwise_workload::{Command, CommandError, Workload};
@@ -63,7 +63,7 @@ impl Call {
 pub fn look(
     workload: &Workload,
     place: &Realised,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
 ) -> anyhow::Result<Option<KernelRecord>> {
     let run = machine.run(&Request {
         workload,

@@ -28,7 +28,7 @@ use crate::host::host_record;
 use crate::is_interrupt;
 use cache_fit::CacheSize;
 use command::Call;
-use pinwise_machine::{Binding, Machine};
+use pinwise_machine::{Binding, CommandRunner, Host};
 use pinwise_record::{
     BENCH_SCHEMA, Bench, Comparison, ComparisonStudy, Finding, KernelRecord, Severity, SmtRecord,
     Stopped,
@@ -79,7 +79,7 @@ pub trait Conductor {
     fn compare(
         &mut self,
         plan: &compare::ComparePlan,
-        machine: &mut dyn Machine,
+        machine: &mut dyn CommandRunner,
     ) -> anyhow::Result<Comparison>;
 
     /// Something the user should know at once.
@@ -96,7 +96,7 @@ pub trait Conductor {
 /// a comparison could not be started.
 pub fn run(
     plan: &BenchPlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     conductor: &mut dyn Conductor,
 ) -> anyhow::Result<Bench> {
     let (topology, _) = machine.topology()?;
@@ -137,7 +137,7 @@ pub fn run(
     Ok(record)
 }
 
-fn opening(plan: &BenchPlan, machine: &dyn Machine, topology: &Topology) -> Bench {
+fn opening(plan: &BenchPlan, machine: &dyn Host, topology: &Topology) -> Bench {
     Bench {
         schema: BENCH_SCHEMA.to_owned(),
         id: plan.id.clone(),
@@ -172,7 +172,7 @@ type Ready<'a> = Vec<(&'a Trial, Option<KernelRecord>)>;
 /// a kernel is left out; one that was named is an error.
 fn prepared<'a>(
     plan: &'a BenchPlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     conductor: &mut dyn Conductor,
     record: &mut Bench,
 ) -> anyhow::Result<Ready<'a>> {

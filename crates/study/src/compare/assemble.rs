@@ -10,7 +10,7 @@ use super::plan::{ArmPlan, ComparePlan};
 use super::results::{self, Results};
 use super::steadiness;
 use crate::host::host_record;
-use pinwise_machine::Machine;
+use pinwise_machine::Host;
 use pinwise_placement::{Kind, Placement, Realised, Wish};
 use pinwise_record::{
     Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ContrastRecord, ContrastVerdict, Estimate,
@@ -27,11 +27,7 @@ use pinwise_workload::{Better, Workload};
 const CONDITION: &str = "Conditional on this boot, this binary and this load.";
 
 /// The record before the first run.
-pub(super) fn opening(
-    plan: &ComparePlan,
-    machine: &dyn Machine,
-    topology: &Topology,
-) -> Comparison {
+pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topology) -> Comparison {
     Comparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         id: plan.id.clone(),

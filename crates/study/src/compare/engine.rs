@@ -19,9 +19,8 @@ use super::budget::Budget;
 use super::outcome::{self, ArmState, Moment, RunFailure, Trial};
 use super::plan::{ComparePlan, PlanError};
 use super::results::{DroppedArm, Results};
-use super::traced;
 use super::{Observer, PADDING, Progress};
-use pinwise_machine::{Machine, MachineError};
+use pinwise_machine::{CommandRunner, MachineError};
 use pinwise_record::{Comparison, Phase, RunRecord, Stopped};
 use pinwise_stats::Responses;
 use pinwise_stats::caveats::Circumstances;
@@ -53,7 +52,7 @@ pub enum CompareError {
 /// so.
 pub fn run(
     plan: &ComparePlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
 ) -> Result<Comparison, CompareError> {
     plan.check()?;
@@ -65,16 +64,13 @@ pub fn run(
     let elapsed = engine.machine.now().saturating_sub(engine.started);
     let results = engine.into_results(stopped, elapsed);
     assemble::close(&mut record, plan, &topology, results);
-    if plan.is_traced {
-        traced::add(&mut record, plan, machine, observer);
-    }
     observer.end(&record);
     Ok(record)
 }
 
 struct Engine<'a> {
     plan: &'a ComparePlan,
-    machine: &'a mut dyn Machine,
+    machine: &'a mut dyn CommandRunner,
     observer: &'a mut dyn Observer,
     order: ChaCha8Rng,
     started: Duration,
@@ -124,7 +120,7 @@ enum Block {
 impl<'a> Engine<'a> {
     fn new(
         plan: &'a ComparePlan,
-        machine: &'a mut dyn Machine,
+        machine: &'a mut dyn CommandRunner,
         observer: &'a mut dyn Observer,
     ) -> Self {
         let started = machine.now().saturating_sub(plan.spent_before);

@@ -2,7 +2,8 @@
 //! question is answered or the budget is spent, and say what came out.
 //!
 //! [`ComparePlan`] says what is compared and how; [`run`] carries it out over a
-//! [`Machine`](pinwise_machine::Machine) and returns the record. An
+//! [`CommandRunner`](pinwise_machine::CommandRunner) and returns the record;
+//! [`trace_arms`] then traces a run of each arm. An
 //! [`Observer`] sees every run as it finishes, so that it can be stored and
 //! shown before the next one starts. Printing and storing are the observers'
 //! business; nothing here knows a terminal or a file.
@@ -28,6 +29,7 @@ pub use findings::merged as merged_finding;
 pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
 pub use outcome::{RunFailure, coverage_record};
 pub use plan::{ArmPlan, ComparePlan, PlanError, Tuning};
+pub use traced::trace_arms;
 
 use pinwise_record::{Comparison, RunRecord};
 use pinwise_stats::confirm::Look;
@@ -50,7 +52,7 @@ pub trait Observer {
     /// Something the user should know at once, as a full sentence.
     fn warn(&mut self, _sentence: &str) {}
 
-    /// The experiment is over.
+    /// The experiment is over, or its traced runs are.
     fn end(&mut self, _record: &Comparison) {}
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use pinwise_machine::{
-    Binding, Coverage, End, HostSetting, Machine, MachineError, Output, Request, Run,
+    Binding, CommandRunner, Coverage, End, HostSetting, MachineError, Output, Request, Run,
 };
 use pinwise_placement::Realised;
 use pinwise_record::{CoverageRecord, MetricReading, MoverRecord, Phase, RunRecord};
@@ -109,7 +109,7 @@ impl Trial<'_> {
     /// it failed if it did. `started`: what the moments of runs count from.
     pub(crate) fn carry_out(
         &self,
-        machine: &mut dyn Machine,
+        machine: &mut dyn CommandRunner,
         mut moment: Moment,
         started: Duration,
     ) -> Result<(RunRecord, Option<RunFailure>), MachineError> {
@@ -132,7 +132,10 @@ impl Trial<'_> {
     }
 
     /// Looks whether a run did its work; why not, if not.
-    fn verified(&self, machine: &mut dyn Machine) -> Result<Option<RunFailure>, MachineError> {
+    fn verified(
+        &self,
+        machine: &mut dyn CommandRunner,
+    ) -> Result<Option<RunFailure>, MachineError> {
         let Some(verify) = &self.workload.verify else {
             return Ok(None);
         };

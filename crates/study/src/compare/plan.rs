@@ -106,8 +106,6 @@ pub struct ComparePlan {
     pub tags: Vec<String>,
     /// Index of the arm that is the baseline under another name.
     pub placebo: Option<usize>,
-    /// Is every arm then run once more, traced?
-    pub is_traced: bool,
     /// The service that runs already and is placed in turns; `None`: every run
     /// starts a command.
     pub service: Option<ServiceRecord>,
@@ -134,7 +132,6 @@ impl Default for ComparePlan {
             started: String::new(),
             tags: Vec::new(),
             placebo: None,
-            is_traced: false,
             service: None,
         }
     }

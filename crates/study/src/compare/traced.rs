@@ -15,7 +15,7 @@ use super::outcome;
 use super::plan::{ArmPlan, ComparePlan};
 use super::{Observer, Progress};
 use crate::trace;
-use pinwise_machine::{Machine, MachineError, Request, Subject};
+use pinwise_machine::{MachineError, Request, Subject, Tracer};
 use pinwise_record::{ArmTrace, Comparison, Finding, Severity, Stopped, TraceRecord, TraceSource};
 use pinwise_sched::Availability;
 use pinwise_workload::SuccessRule;
@@ -25,11 +25,13 @@ const FEW_ARMS: usize = 6;
 /// Stream of the seed, of its own so that no other draw depends on it.
 const STREAM: u64 = 2;
 
-/// Traces the arms and adds what came out.
-pub(super) fn add(
+/// Runs every arm of a comparison that is over once more, traced, and adds what
+/// came out to its record. Nothing is traced where the comparison failed or was
+/// interrupted.
+pub fn trace_arms(
     record: &mut Comparison,
     plan: &ComparePlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn Tracer,
     observer: &mut dyn Observer,
 ) {
     if matches!(
@@ -65,6 +67,7 @@ pub(super) fn add(
     record
         .findings
         .sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
+    observer.end(record);
 }
 
 fn announce(observer: &mut dyn Observer, done: usize, arm: &str) {
@@ -93,7 +96,7 @@ fn one(
     arm: &ArmPlan,
     padding: usize,
     tiers: &[Availability],
-    machine: &mut dyn Machine,
+    machine: &mut dyn Tracer,
 ) -> Result<ArmTrace, MachineError> {
     if let Some(prepare) = &arm.workload.prepare {
         machine.run_helper("prepare", prepare)?;

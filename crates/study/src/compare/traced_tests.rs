@@ -3,6 +3,7 @@
 use super::words::{beside, sentence};
 use super::*;
 use crate::compare::{Tuning, Unwatched, run};
+use pinwise_machine::Host;
 use pinwise_record::examples::any_figures;
 use pinwise_record::{LowerBound, MigrationCounts, SharingCauses, TraceFigures, TraceTier};
 use pinwise_sim::SimulatedMachine;
@@ -22,10 +23,13 @@ fn compared(text: &str, is_traced: bool) -> Comparison {
             max_runs: Some(20),
             ..Tuning::default()
         },
-        is_traced,
         ..ComparePlan::of_placements(command, &topology, &placements).unwrap()
     };
-    run(&plan, &mut machine, &mut Unwatched).unwrap()
+    let mut record = run(&plan, &mut machine, &mut Unwatched).unwrap();
+    if is_traced {
+        trace_arms(&mut record, &plan, &mut machine, &mut Unwatched);
+    }
+    record
 }
 
 /// Figures: moves (core, LLC, package), percentages of avoidable sharing and of

@@ -12,7 +12,7 @@ use super::measured::{BASE, HEAD, Measured, Pair};
 use super::{GatePlan, GateProgress, Observer};
 use crate::compare::{Moment, PADDING, Trial};
 use pinwise_format::{count, duration};
-use pinwise_machine::{Machine, MachineError, Output};
+use pinwise_machine::{CommandRunner, MachineError, Output};
 use pinwise_record::{GateRecord, Phase, RunRecord, Stopped};
 use pinwise_stats::regression::{Regression, Standing};
 use pinwise_stats::verdict::ROOM;
@@ -27,7 +27,7 @@ const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// interruptions are no errors: the record says so.
 pub fn run(
     plan: &GatePlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
 ) -> Result<GateRecord, MachineError> {
     let (topology, _) = machine.topology()?;
@@ -49,7 +49,7 @@ pub fn run(
 
 struct Engine<'a> {
     plan: &'a GatePlan,
-    machine: &'a mut dyn Machine,
+    machine: &'a mut dyn CommandRunner,
     observer: &'a mut dyn Observer,
     order: ChaCha8Rng,
     started: Duration,
@@ -79,7 +79,7 @@ enum Turn {
 impl<'a> Engine<'a> {
     fn new(
         plan: &'a GatePlan,
-        machine: &'a mut dyn Machine,
+        machine: &'a mut dyn CommandRunner,
         observer: &'a mut dyn Observer,
     ) -> Self {
         let started = machine.now();

@@ -8,7 +8,7 @@ mod recorder;
 
 use std::time::Duration;
 
-use pinwise_machine::{Isolation, JitterOrder, Machine, MachineError};
+use pinwise_machine::{GapWatcher, Isolation, JitterOrder, MachineError};
 use pinwise_record::{HostRecord, IsolationRecord, JITTER_SCHEMA, JitterRecord};
 use pinwise_topology::{CpuSet, Topology};
 
@@ -30,10 +30,10 @@ pub struct JitterPlan {
 /// Watches the CPUs of a machine; the caller names and dates the record.
 ///
 /// # Errors
-/// [`MachineError`], see [`Machine::watch_gaps`].
+/// [`MachineError`], see [`GapWatcher::watch_gaps`].
 pub fn run(
     plan: &JitterPlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn GapWatcher,
     topology: &Topology,
 ) -> Result<JitterRecord, MachineError> {
     let order = JitterOrder {

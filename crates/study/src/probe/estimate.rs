@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use pinwise_machine::{Batches, Machine, MachineError, Probe};
+use pinwise_machine::{Batches, MachineError, Probe, Prober};
 use pinwise_record::Median;
 use pinwise_stats::describe::{median_interval, quantile};
 
@@ -87,7 +87,7 @@ impl Sample {
 /// Makes probes at the same time until each is settled or the limit is
 /// reached. They must not share a CPU.
 pub(super) fn estimate(
-    machine: &mut dyn Machine,
+    machine: &mut dyn Prober,
     probes: &[Probe],
     effort: &Effort,
 ) -> Result<Vec<Sample>, MachineError> {

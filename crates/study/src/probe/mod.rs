@@ -2,7 +2,7 @@
 //! is wrong.
 //!
 //! ```text
-//! Machine::probe ─► batches ─► medians ─► pairs, contention ─► wiring::infer
+//! Prober::probe ─► batches ─► medians ─► pairs, contention ─► wiring::infer
 //!                                     └─► costs, memory, drift      │
 //!                      what the system reports ─► judge ◄───────────┘
 //!                                                   └─► record::Measured
@@ -34,7 +34,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use advice::{Advice, advised, rewired, stays};
 pub use earlier::consult;
-use pinwise_machine::{Machine, MachineError};
+use pinwise_machine::{MachineError, Prober};
 use pinwise_record::{
     BandwidthRecord, ClockRecord, DriftRecord, LadderRecord, LoadedLatencyRecord, Measured,
     PauseRecord, SchedulingRecord, SurveyRecord, TopologyRecord,
@@ -141,7 +141,7 @@ struct Findings {
 /// is no error: see [`ProbeOutcome::is_interrupted`].
 pub fn measure(
     plan: &ProbePlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn Prober,
     observer: &mut dyn Observer,
 ) -> Result<ProbeOutcome, MachineError> {
     let (topology, warnings) = machine.topology()?;

@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::estimate::{Effort, Sample, estimate};
 use super::{Observer, Step};
 use pinwise_format::count;
-use pinwise_machine::{Machine, MachineError, Probe};
+use pinwise_machine::{MachineError, Probe, Prober};
 use pinwise_record::{EffortRecord, Median};
 use pinwise_topology::Topology;
 
 /// Everything that the parts of a measurement share.
 pub(super) struct Session<'a> {
-    pub(super) machine: &'a mut dyn Machine,
+    pub(super) machine: &'a mut dyn Prober,
     pub(super) topology: Topology,
     observer: &'a mut dyn Observer,
     started: Duration,
@@ -33,7 +33,7 @@ pub(super) struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(super) fn new(
-        machine: &'a mut dyn Machine,
+        machine: &'a mut dyn Prober,
         topology: Topology,
         observer: &'a mut dyn Observer,
         budget: Duration,

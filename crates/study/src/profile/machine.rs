@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pinwise_machine::{Machine, MachineError, Probe, Stream};
+use pinwise_machine::{MachineError, Probe, Prober, Stream};
 use pinwise_record::{ProbedFigure, ProfileMachine};
 use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::{CacheType, CpuSet, Topology};
@@ -20,7 +20,7 @@ const WORKING_SET: (u64, u64) = (32 << 20, 128 << 20);
 
 /// What a machine is at a CPU now.
 pub(super) fn measured(
-    machine: &mut dyn Machine,
+    machine: &mut (impl Prober + ?Sized),
     topology: &Topology,
     cpu: usize,
 ) -> Result<ProfileMachine, MachineError> {

@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use crate::compare::figures_of;
 use crate::host::host_record;
 use crate::trace::{exit_of, last_words, left_running};
-use pinwise_machine::{Machine, MachineError, Probe, Run, SampleOrder, Sampled, Subject};
+use pinwise_machine::{MachineError, Probe, Prober, Run, SampleOrder, Sampled, Sampler, Subject};
 use pinwise_profile::{Amount, Bounds, Event, Profile, Samples, Stacks};
 use pinwise_record::{
     PROFILE_SCHEMA, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun,
@@ -110,9 +110,12 @@ pub struct ProfilePlan<'a> {
 /// fails ends the runs.
 ///
 /// # Errors
-/// [`MachineError`], see [`Machine::sample`]; a
+/// [`MachineError`], see [`Sampler::sample`]; a
 /// program that does not say how much it did.
-pub fn run(plan: &ProfilePlan<'_>, machine: &mut dyn Machine) -> anyhow::Result<ProfileRecord> {
+pub fn run(
+    plan: &ProfilePlan<'_>,
+    machine: &mut (impl Sampler + Prober + ?Sized),
+) -> anyhow::Result<ProfileRecord> {
     let order = SampleOrder {
         subject: plan.subject,
         event: plan.event,
@@ -143,7 +146,7 @@ pub fn run(plan: &ProfilePlan<'_>, machine: &mut dyn Machine) -> anyhow::Result<
 
 /// What the machine is now at a CPU.
 fn around(
-    machine: &mut dyn Machine,
+    machine: &mut (impl Prober + ?Sized),
     topology: &Topology,
     cpu: usize,
 ) -> Result<(Option<ProfilePause>, ProfileMachine), MachineError> {
@@ -154,7 +157,7 @@ fn around(
 /// What a PAUSE takes on a CPU now; `None` where the CPU was taken by others all
 /// the time.
 pub(crate) fn pause(
-    machine: &mut dyn Machine,
+    machine: &mut (impl Prober + ?Sized),
     cpu: usize,
 ) -> Result<Option<ProfilePause>, MachineError> {
     for limit in PAUSE_TIMES {

@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use pinwise_machine::End;
+use pinwise_machine::{End, Host};
 use pinwise_profile::Stacks;
 use pinwise_profile::examples::Scene;
 use pinwise_record::{AttributionRecord, PartRecord, ProfileDiff};

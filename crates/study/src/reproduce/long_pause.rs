@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::claim::{Claim, Found, Judge, experiment};
 use super::{Here, Simulation, profiled, replayed};
 use crate::spin::probed;
-use pinwise_machine::{Machine, Probe};
+use pinwise_machine::{Probe, Prober};
 use pinwise_record::{ClaimRecord, ExperimentRecord};
 use pinwise_spin::ProducerConsumer;
 use pinwise_spin::algorithm::{Algorithm, Case, Setting, Wait};
@@ -66,7 +66,7 @@ pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<Experimen
 }
 
 /// What a machine's PAUSE costs, by its probe.
-fn pause_ns(machine: &mut dyn Machine) -> Result<Option<f64>> {
+fn pause_ns(machine: &mut dyn Prober) -> Result<Option<f64>> {
     let (topology, _) = machine.topology()?;
     let Some(cpu) = topology.allowed.first() else {
         return Ok(None);

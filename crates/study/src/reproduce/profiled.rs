@@ -11,7 +11,7 @@ use anyhow::Result;
 use super::claim::{Claim, experiment};
 use crate::is_interrupt;
 use crate::profile::{ProfilePlan, Units, run};
-use pinwise_machine::{Machine, Output, Request, Subject};
+use pinwise_machine::{Output, Prober, Request, Sampler, Subject};
 use pinwise_record::{
     ChangeRecord, ExperimentRecord, ProfileDiff, ProfileRecord, SampleEvent, SpotRecord,
     TraceSource,
@@ -32,7 +32,7 @@ const FEWEST: u64 = 50;
 /// # Errors
 /// An interrupt; what else prevents profiles is what the claims say.
 pub(super) fn experiments(
-    machine: &mut dyn Machine,
+    machine: &mut (impl Sampler + Prober + ?Sized),
     program: &str,
 ) -> Result<Vec<ExperimentRecord>> {
     let claims = [
@@ -85,7 +85,10 @@ struct Answers {
 }
 
 /// `None` where nothing could be seen.
-fn difference(machine: &mut dyn Machine, program: &str) -> Result<Option<Answers>> {
+fn difference(
+    machine: &mut (impl Sampler + Prober + ?Sized),
+    program: &str,
+) -> Result<Option<Answers>> {
     let fast = profile(machine, program, "coreclr_monitor")?;
     let slow = profile(machine, program, "netfx_awarelock")?;
     if slow.event == SampleEvent::Proc || slow.figures.waits.samples < FEWEST {
@@ -136,7 +139,11 @@ fn hottest(spot: &SpotRecord) -> Option<(String, bool)> {
 }
 
 /// A hand-over for which a waiter comes 2 ms after the lock was taken for 10 ms.
-fn profile(machine: &mut dyn Machine, program: &str, algorithm: &str) -> Result<ProfileRecord> {
+fn profile(
+    machine: &mut (impl Sampler + Prober + ?Sized),
+    program: &str,
+    algorithm: &str,
+) -> Result<ProfileRecord> {
     let words = [
         program,
         "--store",

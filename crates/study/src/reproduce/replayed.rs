@@ -11,7 +11,7 @@ use anyhow::Result;
 use super::claim::{Claim, Found, Judge, experiment};
 use crate::is_interrupt;
 use crate::spin::replay::{self, Experiment, ReplayPlan};
-use pinwise_machine::Machine;
+use pinwise_machine::{Prober, Replayer};
 use pinwise_record::{ClaimRecord, ExperimentRecord, ReplayCell, SpinReplayRecord};
 use pinwise_spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 
@@ -30,7 +30,9 @@ const ABOUT_S: f64 = 0.25;
 ///
 /// # Errors
 /// An interrupt; what else prevents a replay is what the claims say.
-pub(super) fn experiments(machine: &mut dyn Machine) -> Result<Vec<ExperimentRecord>> {
+pub(super) fn experiments(
+    machine: &mut (impl Replayer + Prober + ?Sized),
+) -> Result<Vec<ExperimentRecord>> {
     let plan = ReplayPlan {
         experiment: Experiment::ProducerConsumer,
         algorithms: vec![Some(&NETFX_AWARELOCK), Some(&CORECLR_MONITOR)],

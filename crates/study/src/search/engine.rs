@@ -15,7 +15,7 @@ use super::features::{View, no_arms, usual_mean};
 use super::past::Past;
 use super::state::{ERROR, Engine, HEAVY_TAILS, Halt, TAIL};
 use super::{Candidate, Observer, SearchError, SearchPlan, assemble};
-use pinwise_machine::Machine;
+use pinwise_machine::CommandRunner;
 use pinwise_placement::space::Space;
 use pinwise_record::{
     ProgressPoint, SearchArm, SearchRecord, SearchRun, SearchStep, SpaceRecord, Stopped,
@@ -43,7 +43,7 @@ const MOST_ZONE_OF_NOISE: f64 = 0.03;
 pub(super) fn carry_out(
     plan: &SearchPlan,
     past: Option<&SearchRecord>,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
 ) -> Result<SearchRecord, SearchError> {
     plan.check()?;
@@ -74,7 +74,7 @@ impl<'a> Engine<'a> {
     fn new(
         plan: &'a SearchPlan,
         past: Option<&SearchRecord>,
-        machine: &'a mut dyn Machine,
+        machine: &'a mut dyn CommandRunner,
         observer: &'a mut dyn Observer,
         (topology, space, view): (&'a Topology, &'a Space, &'a View<'a>),
     ) -> Self {

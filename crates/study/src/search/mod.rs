@@ -30,7 +30,7 @@ mod words;
 
 use std::time::Duration;
 
-use pinwise_machine::{Machine, MachineError, Output};
+use pinwise_machine::{CommandRunner, MachineError, Output};
 use pinwise_placement::Realised;
 use pinwise_placement::space::Occupancy;
 use pinwise_record::SearchRecord;
@@ -179,7 +179,7 @@ impl SearchPlan {
 pub fn run(
     plan: &SearchPlan,
     past: Option<&SearchRecord>,
-    machine: &mut dyn Machine,
+    machine: &mut dyn CommandRunner,
     observer: &mut dyn Observer,
 ) -> Result<SearchRecord, SearchError> {
     engine::carry_out(plan, past, machine, observer)

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::compare::{Moment, Trial};
-use pinwise_machine::{Machine, MachineError};
+use pinwise_machine::{CommandRunner, MachineError};
 use pinwise_record::{RunRecord, SearchRecord, SearchRun, SearchStep};
 
 /// Runs to be gone through again, in order; those of the confirmation apart,
@@ -71,7 +71,7 @@ impl Past {
         trial: &Trial<'_>,
         (step, arm): (SearchStep, usize),
         moment: Moment,
-        machine: &mut dyn Machine,
+        machine: &mut dyn CommandRunner,
         started: Duration,
     ) -> Result<(RunRecord, Option<String>), MachineError> {
         let Some(made) = self.made(step, arm) else {

@@ -7,7 +7,7 @@ use super::features::View;
 use super::pairs::Pairs;
 use super::past::Past;
 use super::{Candidate, Observer, SearchError, SearchPlan};
-use pinwise_machine::Machine;
+use pinwise_machine::CommandRunner;
 use pinwise_placement::space::Space;
 use pinwise_record::{FirstPredictionRecord, ProgressPoint, SearchRun, SpaceRecord, Stopped};
 use pinwise_stats::surrogate::{Belief, Reading, Surrogate};
@@ -48,7 +48,7 @@ impl FirstPrediction {
 /// A search on its way.
 pub(super) struct Engine<'a> {
     pub(super) plan: &'a SearchPlan,
-    pub(super) machine: &'a mut dyn Machine,
+    pub(super) machine: &'a mut dyn CommandRunner,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) topology: &'a Topology,
     pub(super) space: &'a Space,

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use pinwise_machine::Host;
 use pinwise_record::{PairsVerdict, SearchAnswer, SearchStep, Stopped};
 use pinwise_sim::SimulatedMachine;
 use pinwise_sim::world::{self, World};

@@ -13,6 +13,9 @@ pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
     if !matches!(engine.plan.metric, Metric::Wall) {
         return vec![None; engine.arms.len()];
     }
+    let Some(simulation) = engine.machine.simulation() else {
+        return vec![None; engine.arms.len()];
+    };
     let arms = engine.arms.iter().zip(&engine.invalid);
     arms.map(|(arm, invalid)| {
         let trial = Trial {
@@ -24,7 +27,7 @@ pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
             output: engine.plan.output.clone(),
             padding: 0,
         };
-        let cost = engine.machine.true_cost(&trial.request());
+        let cost = simulation.true_cost(&trial.request());
         cost.filter(|_| invalid.is_none())
     })
     .collect()

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::spin::probed;
-use pinwise_machine::{Machine, MachineError, Probe};
+use pinwise_machine::{MachineError, Probe, Prober};
 use pinwise_record::{AdviceRecord, ProcessorRecord, SPIN_ADVICE_SCHEMA, SpinAdviceRecord};
 use pinwise_spin::advice::{Costs, advise};
 
@@ -31,10 +31,10 @@ pub struct AdvicePlan {
 /// Advises; `None` where neither wake-ups nor switches can be measured.
 ///
 /// # Errors
-/// [`MachineError`], see [`Machine::probe`].
+/// [`MachineError`], see [`Prober::probe`].
 pub fn run(
     plan: &AdvicePlan,
-    machine: &mut dyn Machine,
+    machine: &mut dyn Prober,
 ) -> Result<Option<SpinAdviceRecord>, MachineError> {
     let (topology, _) = machine.topology()?;
     let mut cpus = topology.allowed.iter();

@@ -10,16 +10,16 @@ pub mod scan;
 
 use std::time::Duration;
 
-use pinwise_machine::{Machine, MachineError, Probe};
+use pinwise_machine::{MachineError, Probe, Prober};
 use pinwise_stats::describe::median;
 
 /// The median of a probe; `None` where all batches had to be thrown away or it
 /// cannot be made.
 ///
 /// # Errors
-/// [`MachineError`], see [`Machine::probe`].
+/// [`MachineError`], see [`Prober::probe`].
 pub fn probed(
-    machine: &mut dyn Machine,
+    machine: &mut (impl Prober + ?Sized),
     probe: Probe,
     batches: usize,
     limit: Duration,

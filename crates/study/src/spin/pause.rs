@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::chips;
 use crate::probe::modes::two_levels;
-use pinwise_machine::{Batches, Hint, Machine, MachineError, Probe};
+use pinwise_machine::{Batches, Hint, MachineError, Probe, Prober};
 use pinwise_record::{
     CpuPauseRecord, CycleMethod, HintCostRecord, HostRecord, LevelRecord, Modes, PauseCheckRecord,
     SPIN_PAUSE_SCHEMA, SpinPauseRecord, TooLongRecord,
@@ -49,8 +49,8 @@ pub struct PausePlan {
 /// Measures PAUSE; the caller names and dates the record.
 ///
 /// # Errors
-/// [`MachineError`], see [`Machine::probe`].
-pub fn run(plan: &PausePlan, machine: &mut dyn Machine) -> Result<SpinPauseRecord, MachineError> {
+/// [`MachineError`], see [`Prober::probe`].
+pub fn run(plan: &PausePlan, machine: &mut dyn Prober) -> Result<SpinPauseRecord, MachineError> {
     let (topology, _) = machine.topology()?;
     let started = machine.now();
     let mut courses: Vec<Course> = plan.cpus.iter().map(Course::new).collect();
@@ -94,8 +94,8 @@ pub fn run(plan: &PausePlan, machine: &mut dyn Machine) -> Result<SpinPauseRecor
 /// where PAUSE cannot be measured.
 ///
 /// # Errors
-/// [`MachineError`], see [`Machine::probe`].
-pub fn glance(machine: &mut dyn Machine) -> Result<Option<Processor>, MachineError> {
+/// [`MachineError`], see [`Prober::probe`].
+pub fn glance(machine: &mut dyn Prober) -> Result<Option<Processor>, MachineError> {
     const TIME: Duration = Duration::from_millis(300);
     let (topology, _) = machine.topology()?;
     let cpus = topology.allowed.first().map(CpuSet::single);
@@ -182,7 +182,7 @@ impl Course {
         }
     }
 
-    fn round(&mut self, machine: &mut dyn Machine) -> Result<(), MachineError> {
+    fn round(&mut self, machine: &mut dyn Prober) -> Result<(), MachineError> {
         let cpu = self.cpu;
         let mut ask = |probe: Probe| -> Result<Option<Batches>, MachineError> {
             let answers = machine.probe(&[probe], BATCHES, LONGEST_ROUND)?;
@@ -198,7 +198,7 @@ impl Course {
         Ok(())
     }
 
-    fn other_hints(&mut self, machine: &mut dyn Machine) -> Result<(), MachineError> {
+    fn other_hints(&mut self, machine: &mut dyn Prober) -> Result<(), MachineError> {
         for hint in Hint::ALL {
             let probe = Probe::Hint {
                 cpu: self.cpu,
@@ -425,6 +425,7 @@ fn too_long(wait: &Prediction, limits: &Limits) -> TooLongRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pinwise_machine::Host;
     use pinwise_sim::SimulatedMachine;
 
     fn measured(description: &str, limits: Option<Limits>) -> SpinPauseRecord {

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub use recorder::{About, TraceRecorder};
 
 use crate::host::host_record;
-use pinwise_machine::{End, Listener, Machine, MachineError, Run, Subject, TierCost, TraceOrder};
+use pinwise_machine::{End, Listener, MachineError, Run, Subject, TierCost, TraceOrder, Tracer};
 use pinwise_record::{TierRecord, TraceCost, TraceRecord, TraceSource, TraceTier};
 use pinwise_sched::{Availability, Event, Tier};
 
@@ -27,7 +27,7 @@ pub struct TracePlan<'a> {
     pub subject: Subject<'a>,
     /// The same for the record.
     pub source: TraceSource,
-    /// The machine's tiers, as [`Machine::tiers`] returns them: each is tried for
+    /// The machine's tiers, as [`Tracer::tiers`] returns them: each is tried for
     /// that, which is not done again for every trace.
     pub tiers: &'a [Availability],
     /// How; `None`: the richest tier that is permitted.
@@ -46,10 +46,10 @@ pub struct TracePlan<'a> {
 /// gets every event, too.
 ///
 /// # Errors
-/// [`MachineError`], see [`Machine::trace`].
+/// [`MachineError`], see [`Tracer::trace`].
 pub fn run(
     plan: &TracePlan<'_>,
-    machine: &mut dyn Machine,
+    machine: &mut dyn Tracer,
     witness: &mut dyn Listener,
 ) -> Result<TraceRecord, MachineError> {
     let (topology, _) = machine.topology()?;
@@ -158,8 +158,8 @@ pub fn richest(tiers: &[Availability]) -> Option<Tier> {
 /// all.
 ///
 /// # Errors
-/// [`MachineError`], see [`Machine::tracing_cost`].
-pub fn tiers(machine: &mut dyn Machine, time: Duration) -> Result<Vec<TierRecord>, MachineError> {
+/// [`MachineError`], see [`Tracer::tracing_cost`].
+pub fn tiers(machine: &mut dyn Tracer, time: Duration) -> Result<Vec<TierRecord>, MachineError> {
     let tiers = machine.tiers();
     let permitted: Vec<Tier> = tiers
         .iter()

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use pinwise_machine::linux::LinuxMachine;
 use pinwise_machine::{
-    Listener, Machine, MachineError, Output as Kept, Request, Subject, TraceOrder, Traced,
+    Host, Listener, MachineError, Output as Kept, Request, Subject, TraceOrder, Traced, Tracer,
 };
 use pinwise_sched::{Event, EventKind, Left, Tier};
 use pinwise_workload::{Command as Line, Workload};

@@ -23,7 +23,7 @@ use super::sys;
 use super::trace::nanoseconds;
 use super::trace::threads::parse_schedstat;
 use crate::MachineError;
-use crate::jitter::{GapListener, JitterOrder, WatchedCpu, WatchedCpus};
+use crate::jitter::{GapListener, GapWatcher, JitterOrder, WatchedCpu, WatchedCpus};
 use counts::Counts;
 use pinwise_kernels::loops::clock::Clock;
 use pinwise_kernels::loops::gaps::{self, Gap, GapBuffer};
@@ -65,8 +65,8 @@ struct Watcher {
     explainer: Explainer,
 }
 
-impl LinuxMachine {
-    pub(super) fn watch_order(
+impl GapWatcher for LinuxMachine {
+    fn watch_gaps(
         &mut self,
         order: &JitterOrder<'_>,
         listener: &mut dyn GapListener,
@@ -74,7 +74,7 @@ impl LinuxMachine {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
-        self.prober = None;
+        self.probing = None;
         let _lock = Lock::take()?;
         let _away = Away::from(order.cpus, &self.topology.allowed);
         let mut found = WatchedCpus::default();

@@ -12,12 +12,7 @@ use super::LiveError;
 use super::reading::{Source, received};
 use super::service::{Returned, Service, Wish};
 use crate::linux::{LinuxMachine, sys};
-use crate::{
-    Batches, ContendOrder, Contended, End, GapListener, HandOverOrder, HandedOver, JitterOrder,
-    Listener, Machine, MachineError, Probe, Request, Run, SampleOrder, Sampled, TierCost,
-    TraceOrder, Traced, Usage, WatchedCpus,
-};
-use pinwise_sched::{Availability, Tier};
+use crate::{CommandRunner, End, Host, MachineError, Request, Run, Usage};
 use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Measured, Metric, two_readings};
@@ -362,13 +357,9 @@ fn machine_error(error: LiveError) -> MachineError {
     }
 }
 
-impl Machine for LiveMachine {
+impl Host for LiveMachine {
     fn label(&self) -> String {
         self.host.label()
-    }
-
-    fn is_simulated(&self) -> bool {
-        false
     }
 
     fn topology(&mut self) -> Result<(Topology, Vec<Warning>), MachineError> {
@@ -379,6 +370,16 @@ impl Machine for LiveMachine {
         self.host.now()
     }
 
+    fn usage(&mut self) -> Option<Usage> {
+        self.host.usage()
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
+        self.host.wait(time)
+    }
+}
+
+impl CommandRunner for LiveMachine {
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
         let run = self.measured(request);
         if run.is_err() {
@@ -389,62 +390,5 @@ impl Machine for LiveMachine {
 
     fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError> {
         self.host.run_helper(role, command)
-    }
-
-    fn usage(&mut self) -> Option<Usage> {
-        self.host.usage()
-    }
-
-    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
-        self.host.wait(time)
-    }
-
-    fn probe(
-        &mut self,
-        probes: &[Probe],
-        batches: usize,
-        limit: Duration,
-    ) -> Result<Vec<Batches>, MachineError> {
-        self.host.probe(probes, batches, limit)
-    }
-
-    fn tiers(&mut self) -> Vec<Availability> {
-        self.host.tiers()
-    }
-
-    fn trace(
-        &mut self,
-        order: &TraceOrder<'_>,
-        listener: &mut dyn Listener,
-    ) -> Result<Traced, MachineError> {
-        self.host.trace(order, listener)
-    }
-
-    fn tracing_cost(
-        &mut self,
-        tiers: &[Tier],
-        time: Duration,
-    ) -> Result<Vec<TierCost>, MachineError> {
-        self.host.tracing_cost(tiers, time)
-    }
-
-    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
-        self.host.sample(order)
-    }
-
-    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
-        self.host.hand_over(order)
-    }
-
-    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
-        self.host.contend(order)
-    }
-
-    fn watch_gaps(
-        &mut self,
-        order: &JitterOrder<'_>,
-        listener: &mut dyn GapListener,
-    ) -> Result<WatchedCpus, MachineError> {
-        self.host.watch_gaps(order, listener)
     }
 }

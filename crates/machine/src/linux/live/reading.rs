@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::http;
 use super::url::Url;
 use crate::linux::LinuxMachine;
-use crate::{End, Machine, MachineError, Output, Request};
+use crate::{CommandRunner, End, MachineError, Output, Request};
 use pinwise_topology::CpuSet;
 use pinwise_workload::Workload;
 

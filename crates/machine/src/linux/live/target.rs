@@ -9,7 +9,7 @@ use super::{LiveError, cgroup};
 use crate::linux::LinuxMachine;
 use crate::linux::capture::mounts;
 use crate::linux::tree::children_of_threads;
-use crate::{End, Machine, MachineError, Output, Request};
+use crate::{CommandRunner, End, Host, MachineError, Output, Request};
 use pinwise_workload::{Command, Workload};
 
 /// systemd's answer may take this long.

@@ -14,7 +14,7 @@ fn allowed() -> Vec<usize> {
 }
 
 fn make(probes: &[Probe], batches: usize, limit: Duration) -> Result<Vec<Batches>, MachineError> {
-    Prober::new()?.make(probes, batches, limit, || false)
+    ProbeSession::new()?.make(probes, batches, limit, || false)
 }
 
 /// Makes a probe and looks whether its figures are within such wide bounds
@@ -184,7 +184,7 @@ fn everything_ends_with_the_limit_and_says_what_it_has() {
 fn everything_ends_when_the_user_interrupts() {
     for probe in endless() {
         let mut looks = 0;
-        let made = Prober::new().unwrap().make(
+        let made = ProbeSession::new().unwrap().make(
             std::slice::from_ref(&probe),
             usize::MAX,
             Duration::from_secs(3600),
@@ -200,7 +200,7 @@ fn everything_ends_when_the_user_interrupts() {
 #[test]
 fn a_second_call_uses_the_same_threads() {
     let cpu = allowed()[0];
-    let mut prober = Prober::new().unwrap();
+    let mut prober = ProbeSession::new().unwrap();
     for _ in 0..3 {
         let probe = [Probe::Cycle { cpu }];
         let made = prober.make(&probe, 2, LIMIT, || false).unwrap();

@@ -38,8 +38,8 @@ struct Arena {
 /// A thread's share, from when to when, ns.
 type Share = (Contender, u64, u64);
 
-/// See [`Machine::contend`](crate::Machine::contend).
-pub(in crate::linux) fn contend(
+/// See [`Replayer::contend`](crate::Replayer::contend).
+pub(super) fn contend(
     order: &ContendOrder<'_>,
     is_interrupted: &mut dyn FnMut() -> bool,
 ) -> Result<Contended, MachineError> {

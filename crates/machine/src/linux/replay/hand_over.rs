@@ -70,8 +70,8 @@ enum HandOverOutcome {
     Over,
 }
 
-/// See [`Machine::hand_over`](crate::Machine::hand_over).
-pub(in crate::linux) fn hand_over(
+/// See [`Replayer::hand_over`](crate::Replayer::hand_over).
+pub(super) fn hand_over(
     order: &HandOverOrder<'_>,
     is_interrupted: &mut dyn FnMut() -> bool,
 ) -> Result<HandedOver, MachineError> {

@@ -14,12 +14,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-pub(super) use contend::contend;
-pub(super) use hand_over::hand_over;
+use contend::contend;
+use hand_over::hand_over;
 
 use super::probe::calls;
-use super::sys;
-use crate::{HintFound, HintMade, MachineError, Waiter};
+use super::{LinuxMachine, sys};
+use crate::{
+    ContendOrder, Contended, HandOverOrder, HandedOver, HintFound, HintMade, MachineError,
+    Replayer, Waiter,
+};
 use pinwise_kernels::loops::clock::{Clock, system_ns};
 use pinwise_kernels::loops::wait::{Hints, Made};
 use pinwise_stats::describe::quantile;
@@ -36,6 +39,16 @@ const STACK_BYTES: usize = 256 * 1024;
 const WATCH: Duration = Duration::from_millis(20);
 /// Threads may end this much later than the limit before they are given up.
 const GRACE: Duration = Duration::from_secs(2);
+
+impl Replayer for LinuxMachine {
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
+        hand_over(order, &mut || self.take_pending_interrupt())
+    }
+
+    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
+        contend(order, &mut || self.take_pending_interrupt())
+    }
+}
 
 /// How long a replay may take, and whether it is to end before.
 #[derive(Debug, Clone)]

@@ -26,7 +26,7 @@ use std::time::Duration;
 use super::supervise::{Attendant, Stir};
 use super::trace::{Target, check_target};
 use super::{LinuxMachine, search_path, sys};
-use crate::{MachineError, Request, Run, SampleOrder, Sampled, Subject};
+use crate::{MachineError, Request, Run, SampleOrder, Sampled, Sampler, Subject};
 use collect::Collector;
 use event::Kind;
 use made::NameFiles;
@@ -40,16 +40,12 @@ pub use records::{Chain, Record, Records, Registers};
 /// Buffers are emptied at least this often, and new code is read.
 const ROUND: Duration = Duration::from_millis(100);
 
-impl LinuxMachine {
-    /// See [`Machine::sample`](crate::Machine::sample).
-    pub(in crate::linux) fn sample_order(
-        &mut self,
-        order: &SampleOrder<'_>,
-    ) -> Result<Sampled, MachineError> {
+impl Sampler for LinuxMachine {
+    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
-        self.prober = None;
+        self.probing = None;
         let target = match order.subject {
             Subject::Command(_) => Target::Child,
             Subject::Process(pid) => Target::Process(pid),
@@ -81,7 +77,9 @@ impl LinuxMachine {
             notes,
         })
     }
+}
 
+impl LinuxMachine {
     fn sample_command(
         &mut self,
         request: &Request<'_>,

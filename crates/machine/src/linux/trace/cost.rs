@@ -45,7 +45,7 @@ const ROUND: Duration = Duration::from_millis(100);
 /// # Errors
 /// [`MachineError`] where the pair cannot be started or `is_interrupted` says
 /// so.
-pub(in super::super) fn measure(
+pub(super) fn measure(
     tiers: &[Tier],
     time: Duration,
     is_interrupted: impl Fn() -> bool,

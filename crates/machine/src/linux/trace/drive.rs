@@ -15,10 +15,11 @@ use super::super::supervise::{Attendant, Stir};
 use super::super::usage::Throttle;
 use super::super::{LinuxMachine, sys};
 use super::beside::Beside;
+use super::cost::measure;
 use super::pages::Pages;
-use super::{Source, Target, nanoseconds, open, threads};
-use crate::{Listener, MachineError, Request, Run, Subject, TraceOrder, Traced};
-use pinwise_sched::{Event, EventKind, Refusal, Tid, Tier};
+use super::{Source, Target, availability, nanoseconds, open, threads};
+use crate::{Listener, MachineError, Request, Run, Subject, TierCost, TraceOrder, Traced, Tracer};
+use pinwise_sched::{Availability, Event, EventKind, Refusal, Tid, Tier};
 use pinwise_topology::CpuSet;
 
 /// Rounds are at least this long: shorter ones would only cost.
@@ -26,9 +27,20 @@ const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 /// A process that runs already is looked after this often: has it ended?
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
-impl LinuxMachine {
-    /// See [`Machine::trace`](crate::Machine::trace).
-    pub(in crate::linux) fn trace_order(
+impl Tracer for LinuxMachine {
+    fn tiers(&mut self) -> Vec<Availability> {
+        availability()
+    }
+
+    fn tracing_cost(
+        &mut self,
+        tiers: &[Tier],
+        time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError> {
+        measure(tiers, time, || self.take_pending_interrupt())
+    }
+
+    fn trace(
         &mut self,
         order: &TraceOrder<'_>,
         listener: &mut dyn Listener,
@@ -36,7 +48,7 @@ impl LinuxMachine {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
-        self.prober = None;
+        self.probing = None;
         let target = match order.subject {
             Subject::Command(_) => Target::Child,
             Subject::Process(pid) => Target::Process(pid),
@@ -80,7 +92,9 @@ impl LinuxMachine {
             notes: session.notes,
         })
     }
+}
 
+impl LinuxMachine {
     fn trace_command(
         &mut self,
         request: &Request<'_>,

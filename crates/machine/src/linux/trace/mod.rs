@@ -2,7 +2,7 @@
 //!
 //! Five tiers stand behind one trait, [`Source`]: it is opened before the
 //! command starts, drained now and then, and closed after the last thread has
-//! ended. [`Machine::trace`](crate::Machine::trace) drives it beside
+//! ended. [`Tracer::trace`](crate::Tracer::trace) drives it beside
 //! the supervision of the command; nothing here decides what events mean.
 
 mod attach;
@@ -24,7 +24,6 @@ pub(super) mod tracefs;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-pub(super) use cost::measure;
 pub(super) use drive::check_target;
 pub(super) use events::dummy;
 

@@ -1,7 +1,7 @@
 //! Does a program spin, where, and by which algorithm?
 //!
 //! ```text
-//! Machine::sample ─► Samples ─► sites: the loop around each hot address
+//! Sampler::sample ─► Samples ─► sites: the loop around each hot address
 //!                                 └─► places, shares, threads ─► record
 //! ```
 //!
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pinwise_code::{Code, disassemble};
-use pinwise_machine::{Machine, MachineError, SampleOrder, Sampled, Subject};
+use pinwise_machine::{MachineError, Prober, SampleOrder, Sampled, Sampler, Subject};
 use pinwise_profile::{Event, Frame, Samples, Stacks};
 use pinwise_record::{
     Finding, HostRecord, SPIN_ATTACH_SCHEMA, Severity, SpinAttachRecord, SpinCaller, SpinMatch,
@@ -67,10 +67,10 @@ pub struct AttachPlan<'a> {
 /// record.
 ///
 /// # Errors
-/// [`MachineError`], see [`Machine::sample`].
+/// [`MachineError`], see [`Sampler::sample`].
 pub fn attach(
     plan: &AttachPlan<'_>,
-    machine: &mut dyn Machine,
+    machine: &mut (impl Sampler + Prober + ?Sized),
 ) -> Result<SpinAttachRecord, MachineError> {
     let (topology, _) = machine.topology()?;
     let order = SampleOrder {

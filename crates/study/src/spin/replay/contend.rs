@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{Arm, OnCell, ReplayPlan, assemble};
-use pinwise_machine::{ContendOrder, Contended, Machine};
+use pinwise_machine::{ContendOrder, Contended, Replayer};
 use pinwise_record::{ContentionCell, SpinReplayRecord};
 use pinwise_stats::describe::{median, quantile};
 use pinwise_topology::Topology;
@@ -22,7 +22,7 @@ pub(super) fn run(
     plan: &ReplayPlan,
     arms: &[Arm],
     topology: &Topology,
-    machine: &mut dyn Machine,
+    machine: &mut (impl Replayer + ?Sized),
     on_cell: OnCell<'_>,
     record: &mut SpinReplayRecord,
 ) -> Result<()> {

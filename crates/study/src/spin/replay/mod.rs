@@ -12,7 +12,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::host::host_record;
-use pinwise_machine::{HandOver, HandOverOrder, HandedOver, HintMade, Machine, Probe, Waiter};
+use pinwise_machine::{
+    HandOver, HandOverOrder, HandedOver, HintMade, Probe, Prober, Replayer, Waiter,
+};
 use pinwise_record::{ReplayHint, SPIN_REPLAY_SCHEMA, SpinReplayRecord};
 use pinwise_spin::algorithm::{Algorithm, Case, Setting, Wait};
 use pinwise_spin::lateness::{Costs, Ending};
@@ -146,10 +148,10 @@ struct Cell {
 ///
 /// # Errors
 /// Where the machine has one CPU only, an algorithm cannot be executed, or the
-/// machine refuses (see [`Machine::hand_over`]).
+/// machine refuses (see [`Replayer::hand_over`]).
 pub fn run(
     plan: &ReplayPlan,
-    machine: &mut dyn Machine,
+    machine: &mut (impl Replayer + Prober + ?Sized),
     on_cell: OnCell<'_>,
 ) -> Result<SpinReplayRecord> {
     let (topology, _) = machine.topology()?;
@@ -224,7 +226,7 @@ fn two_cpus(topology: &Topology) -> Result<(usize, usize)> {
 }
 
 /// The median of a probe of the machine, ns; `None` where it cannot be made.
-fn probed(machine: &mut dyn Machine, probe: Probe) -> Result<Option<f64>> {
+fn probed(machine: &mut (impl Prober + ?Sized), probe: Probe) -> Result<Option<f64>> {
     /// Batches, and how long they may take.
     const BATCHES: usize = 60;
     const LIMIT: Duration = Duration::from_millis(800);
@@ -238,7 +240,7 @@ fn probed(machine: &mut dyn Machine, probe: Probe) -> Result<Option<f64>> {
 fn wake_ns(
     plan: &ReplayPlan,
     (holder_cpu, waiter_cpu): (usize, usize),
-    machine: &mut dyn Machine,
+    machine: &mut (impl Replayer + ?Sized),
 ) -> Result<Option<f64>> {
     const ITEMS: usize = 10;
     const LIMIT: Duration = Duration::from_secs(1);
@@ -276,7 +278,7 @@ fn hand_over_all(
     arms: &[Arm],
     (holder_cpu, waiter_cpu): (usize, usize),
     costs: Costs,
-    machine: &mut dyn Machine,
+    machine: &mut (impl Replayer + ?Sized),
     on_cell: OnCell<'_>,
 ) -> Result<Vec<Vec<Cell>>> {
     let row = || plan.delays.iter().map(|_| Cell::default()).collect();
