@@ -43,7 +43,7 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 15] = [
+const CIRCLES: [&str; 14] = [
     "affinity: bind host places",
     "code: aarch64 operation x86",
     "machine::linux: bind spawn start",
@@ -51,7 +51,6 @@ const CIRCLES: [&str; 15] = [
     "machine::linux::ledger: file folder",
     "machine::linux::ledger: guardian leftover rules writer",
     "machine::linux::trace: attach perf",
-    "pinwise::cli::fleet: launch nodes",
     "record: attribution profile",
     "serve: answers live policy",
     "sim::wiring: description truth",

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-use super::launch;
+use super::{found, launch};
 use crate::cli::Exit;
 use crate::cli::args::{FleetCancelArgs, Global};
 use crate::cli::terminal::Terminal;
@@ -13,7 +13,7 @@ pub(super) fn cancel(
     args: &FleetCancelArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let found = launch::found(global, &args.fleet)?;
+    let found = found::found(global, &args.fleet)?;
     let (_, launcher) = found.launcher().context("nothing was cancelled")?;
     let record = &found.record;
     let jobs = record.jobs.iter().map(|job| match &job.node {

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use super::launch;
+use super::{found, launch};
 use crate::cli::args::{FleetCollectArgs, Global};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_store};
@@ -14,7 +14,7 @@ pub(super) fn collect(
     args: &FleetCollectArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let found = launch::found(global, &args.fleet)?;
+    let found = found::found(global, &args.fleet)?;
     let fleet = &found.record;
     let Some(mut store) = open_store(global)? else {
         bail!("--store none: there is nothing to collect into");

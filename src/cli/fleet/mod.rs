@@ -3,6 +3,7 @@
 mod cancel;
 mod collect;
 mod diff;
+mod found;
 mod launch;
 mod node;
 mod nodes;

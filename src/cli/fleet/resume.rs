@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 
-use super::launch;
 use super::status::look;
 use super::submit::start;
+use super::{found, launch};
 use crate::cli::Exit;
 use crate::cli::args::{FleetResumeArgs, Global};
 use crate::cli::terminal::Terminal;
@@ -20,7 +20,7 @@ pub(super) fn resume(
     args: &FleetResumeArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let found = launch::found(global, &args.fleet)?;
+    let found = found::found(global, &args.fleet)?;
     let (submission, launcher) = found.launcher().context("nothing was submitted")?;
     let (status, states) = look(&found)?;
     // What runs or waits would be submitted a second time.

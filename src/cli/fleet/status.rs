@@ -1,6 +1,6 @@
 //! `fleet status`: what each node is at.
 
-use super::launch::{self, Found};
+use super::found::{self, Found};
 use crate::cli::Exit;
 use crate::cli::args::{FleetStatusArgs, Global};
 use crate::cli::terminal::Terminal;
@@ -15,7 +15,7 @@ pub(super) fn status(
     args: &FleetStatusArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let found = launch::found(global, &args.fleet)?;
+    let found = found::found(global, &args.fleet)?;
     let (status, _) = look(&found)?;
     terminal.show(&status, pinwise_report::fleet_status)?;
     Ok(Exit::Done)

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::launch::{self, default_folder};
+use super::found::default_folder;
+use super::launch;
 use super::study::{self, FOLDER, Studies};
 use crate::cli::args::{FleetSubmitArgs, Global};
 use crate::cli::terminal::Terminal;
