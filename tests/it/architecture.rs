@@ -43,7 +43,7 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 14] = [
+const CIRCLES: [&str; 13] = [
     "affinity: bind host places",
     "code: aarch64 operation x86",
     "machine::linux: bind spawn start",
@@ -52,7 +52,6 @@ const CIRCLES: [&str; 14] = [
     "machine::linux::ledger: guardian leftover rules writer",
     "machine::linux::trace: attach perf",
     "record: attribution profile",
-    "serve: answers live policy",
     "sim::wiring: description truth",
     "stats: outliers tails",
     "study::fleet: attribution diff",

@@ -1,11 +1,8 @@
 //! What stands where, below the secret path.
 
-use std::collections::BTreeSet;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::uri::Uri;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -13,125 +10,15 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
-use tokio::net::TcpStream;
 
 use super::guest::Guest;
-use super::live::{self, ChangePoller};
-use super::policy::{Policy, page_policy, protect};
+use super::policy::protect;
 use super::problem::{Problem, json, sentence};
 use super::secret::Secret;
-use super::store_reader::StoreReader;
-use super::{Differ, OwnerOfPeer, Site, query};
+use super::state::AppState;
+use super::{live, query};
 use pinwise_report::page::Line;
-use pinwise_store::{Found, StoreError};
-
-/// Where tickets stand.
-pub(super) const TICKETS: &str = "/open/";
-/// Other users who are reported.
-const MOST_STRANGERS: usize = 16;
-
-/// What all answers are made of.
-pub(super) struct AppState {
-    page: Bytes,
-    page_policy: HeaderValue,
-    secret: Secret,
-    ticket: Mutex<Ticket>,
-    user: u32,
-    owner_of_peer: Box<OwnerOfPeer>,
-    /// Other users who were reported: each is once.
-    strangers: Mutex<BTreeSet<u32>>,
-    warn: Arc<dyn Fn(&str) + Send + Sync>,
-    policy: Policy,
-    pub(super) reader: Arc<StoreReader>,
-    differ: Arc<Differ>,
-    pub(super) changes: Arc<ChangePoller>,
-}
-
-/// What opens the site once.
-enum Ticket {
-    Valid(Secret),
-    /// Kept, so that a second use is noticed.
-    Used(Secret),
-    None,
-}
-
-impl AppState {
-    pub(super) fn new(site: Site, policy: Policy) -> Result<Self, StoreError> {
-        Ok(Self {
-            page_policy: page_policy(&site.page),
-            page: site.page.into(),
-            secret: site.secret,
-            ticket: Mutex::new(site.ticket.map_or(Ticket::None, Ticket::Valid)),
-            user: site.user,
-            owner_of_peer: site.owner_of_peer,
-            strangers: Mutex::default(),
-            policy,
-            reader: Arc::new(StoreReader::open(
-                site.store,
-                site.spool,
-                Arc::clone(&site.warn),
-            )?),
-            warn: site.warn,
-            differ: site.differ.into(),
-            changes: Arc::default(),
-        })
-    }
-
-    /// Is the other end this user's, or root's, who reads all files anyway?
-    /// Whoever connects from another machine is asked for the secret only.
-    pub(super) fn serves(&self, stream: &TcpStream, peer: SocketAddr) -> bool {
-        if !peer.ip().to_canonical().is_loopback() {
-            return true;
-        }
-        let own = stream.local_addr().ok();
-        let owner = own.and_then(|own| (self.owner_of_peer)(peer, own));
-        let is_served = owner.is_some_and(|user| user == self.user || user == 0);
-        // Nobody known is one who was gone before it was looked.
-        if !is_served && let Some(user) = owner {
-            let mut strangers = lock(&self.strangers);
-            if strangers.len() < MOST_STRANGERS && strangers.insert(user) {
-                (self.warn)(&format!(
-                    "user {user} of this machine connected and was refused (only user {} is answered)",
-                    self.user
-                ));
-            }
-        }
-        is_served
-    }
-
-    /// Nobody has used the ticket, and nobody may.
-    pub(super) fn burn_ticket(&self) {
-        *lock(&self.ticket) = Ticket::None;
-    }
-
-    /// Takes the ticket, if this is it: it opens once.
-    fn takes_ticket(&self, path: &str) -> bool {
-        let Some(word) = path.strip_prefix(TICKETS) else {
-            return false;
-        };
-        let mut ticket = lock(&self.ticket);
-        match std::mem::replace(&mut *ticket, Ticket::None) {
-            Ticket::Valid(secret) if secret.is(word) => {
-                *ticket = Ticket::Used(secret);
-                true
-            }
-            Ticket::Used(secret) if secret.is(word) => {
-                (self.warn)(
-                    "the address that --open gave the browser was used twice: if you did not load it again, another program has read it (Ctrl-C ends the site; the next one has another)",
-                );
-                false
-            }
-            other => {
-                *ticket = other;
-                false
-            }
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use pinwise_store::Found;
 
 /// The site's ways.
 pub(super) fn router(state: Arc<AppState>) -> Router {

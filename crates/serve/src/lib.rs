@@ -17,6 +17,7 @@
 )]
 
 mod answers;
+mod changes;
 mod guest;
 mod live;
 mod policy;
@@ -24,6 +25,7 @@ mod problem;
 mod query;
 mod secret;
 mod server;
+mod state;
 mod store_reader;
 
 use std::io;

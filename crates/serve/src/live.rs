@@ -1,6 +1,5 @@
 //! Changes as they happen: server-sent events.
 //!
-//! One watch looks at the store for all pages, and only while a page is open.
 //! A page is sent what there is when it is ready to receive it: what it missed is
 //! not kept for it.
 
@@ -13,54 +12,18 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{Stream, unfold};
 use serde_json::json;
-use tokio::sync::{Notify, watch};
-use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
+use tokio::sync::watch;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::answers::AppState;
 use super::problem::Problem;
+use super::state::AppState;
 use super::store_reader::StoreReader;
 use pinwise_store::{Generation, Growth, Store, StoreError};
 
-/// Time between two looks at the store.
-const BEAT: Duration = Duration::from_millis(300);
 /// Least time between two events of a record.
 const PACE: Duration = Duration::from_millis(500);
 /// Comments keep the connection open through whatever stands between.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// Reports when other processes have changed the store.
-#[derive(Default)]
-pub(super) struct ChangePoller {
-    seen: watch::Sender<Option<Generation>>,
-    wanted: Notify,
-}
-
-impl ChangePoller {
-    fn subscribe(&self) -> watch::Receiver<Option<Generation>> {
-        let receiver = self.seen.subscribe();
-        self.wanted.notify_one();
-        receiver
-    }
-
-    /// Looks at the store as long as anybody wants to know: an idle site
-    /// disturbs no measurement.
-    pub(super) async fn poll(&self, reader: &Arc<StoreReader>) {
-        loop {
-            if self.seen.receiver_count() == 0 {
-                self.wanted.notified().await;
-            }
-            // A store that does not answer for now has not changed.
-            if let Ok(found) = reader.read(Store::generation).await {
-                self.seen.send_if_modified(|seen| {
-                    let is_new = *seen != Some(found);
-                    *seen = Some(found);
-                    is_new
-                });
-            }
-            sleep(BEAT).await;
-        }
-    }
-}
 
 /// `api/live`: an event whenever any record came, changed or went, and one at
 /// the start for what happened before the page listened.
@@ -132,7 +95,7 @@ enum Stage {
     Ended {
         is_complete: bool,
     },
-    Told,
+    Closed,
 }
 
 impl Watched {
@@ -154,9 +117,9 @@ impl Watched {
     async fn next(&mut self) -> Option<Event> {
         loop {
             match self.stage {
-                Stage::Told => return None,
+                Stage::Closed => return None,
                 Stage::Ended { is_complete } => {
-                    self.stage = Stage::Told;
+                    self.stage = Stage::Closed;
                     return Some(event(
                         "end",
                         &json!({ "complete": is_complete }).to_string(),
@@ -172,7 +135,7 @@ impl Watched {
                     // The store does not answer for now.
                     Err(problem) if problem.is_of_store() => None,
                     Err(problem) => {
-                        self.stage = Stage::Told;
+                        self.stage = Stage::Closed;
                         let reported = serde_json::to_string(&problem).unwrap_or_default();
                         return Some(event("gone", &reported));
                     }

@@ -13,6 +13,9 @@ use axum::http::{Method, StatusCode};
 /// The longest path with its query.
 const LONGEST_PATH: usize = 4096;
 
+/// Where tickets stand.
+pub(super) const TICKETS: &str = "/open/";
+
 /// A page without a policy of its own may do nothing.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
@@ -96,7 +99,7 @@ impl Policy {
 /// A ticket is given to a browser in a file, which is no site of ours; who has
 /// one may come from anywhere.
 fn is_ticket(request: &Parts) -> bool {
-    request.uri.path().starts_with(super::answers::TICKETS)
+    request.uri.path().starts_with(TICKETS)
 }
 
 /// What the page may do: what it says itself, and not in a frame.

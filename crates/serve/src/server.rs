@@ -24,10 +24,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use super::answers::{AppState, router};
+use super::answers::router;
 use super::guest::{Guest, WaitingRoom};
 use super::live::Endless;
 use super::policy::{Policy, protect};
+use super::state::AppState;
 use super::{Site, WebError};
 
 /// Connections of those who gave the secret, served at once; a page with

@@ -1,0 +1,48 @@
+//! Looks at the store for all pages, and only while one of them wants to know.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
+
+use super::store_reader::StoreReader;
+use pinwise_store::{Generation, Store};
+
+/// Time between two looks at the store.
+const BEAT: Duration = Duration::from_millis(300);
+
+/// Reports when other processes have changed the store.
+#[derive(Default)]
+pub(super) struct ChangePoller {
+    seen: watch::Sender<Option<Generation>>,
+    wanted: Notify,
+}
+
+impl ChangePoller {
+    /// What was seen last, from now on.
+    pub(super) fn subscribe(&self) -> watch::Receiver<Option<Generation>> {
+        let receiver = self.seen.subscribe();
+        self.wanted.notify_one();
+        receiver
+    }
+
+    /// Looks at the store as long as anybody wants to know: an idle site
+    /// disturbs no measurement.
+    pub(super) async fn poll(&self, reader: &Arc<StoreReader>) {
+        loop {
+            if self.seen.receiver_count() == 0 {
+                self.wanted.notified().await;
+            }
+            // A store that does not answer for now has not changed.
+            if let Ok(found) = reader.read(Store::generation).await {
+                self.seen.send_if_modified(|seen| {
+                    let is_new = *seen != Some(found);
+                    *seen = Some(found);
+                    is_new
+                });
+            }
+            sleep(BEAT).await;
+        }
+    }
+}
