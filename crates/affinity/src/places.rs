@@ -1,6 +1,9 @@
 //! A CPU for each thread.
 
 use super::bind::{BindError, Bound, bind};
+use super::choose::choose;
+use super::host::Host;
+use pinwise_placement::{Placement, RealiseError, Wish};
 use pinwise_topology::CpuSet;
 
 /// CPUs that threads take in turn.
@@ -12,8 +15,74 @@ pub struct Places {
     threads: usize,
 }
 
+impl Host {
+    /// A CPU for each of this many threads; 0: as many as
+    /// [`Workers::parallelism`](crate::Workers::parallelism) says.
+    ///
+    /// Every physical core gets a thread before any gets a second, the fastest
+    /// kind of core first, in the smallest of last-level cache, NUMA node and
+    /// package that has enough cores, spread evenly over the caches in it. More
+    /// threads than CPUs share them in turn. This is a start that costs
+    /// nothing, not a finding: measure with `pinwise compare`.
+    ///
+    /// ```
+    /// use pinwise_affinity::Host;
+    /// use pinwise_topology::Topology;
+    ///
+    /// let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
+    /// let places = Host::from_topology(topology)?.place(4);
+    /// // One last-level cache has four cores.
+    /// assert_eq!(places.cpus().to_string(), "0,2,4,6");
+    /// assert_eq!(places.cpu(1), 2);
+    /// # Ok::<(), pinwise_affinity::DiscoverError>(())
+    /// ```
+    #[must_use]
+    pub fn place(&self, threads: usize) -> Places {
+        let threads = self.threads(threads);
+        Places::new(choose(self.topology(), threads), threads)
+    }
+
+    /// CPUs for this many threads (0: as [`Host::place`]) by a placement that was
+    /// found best, such as `"one-per-core".parse()`. Threads take CPUs in the
+    /// placement's order; it is cut to as many as there are threads, unless it
+    /// is `os-default`. Memory policies are not applied.
+    /// Devices are not read here: `near:` and `far:` find none.
+    ///
+    /// # Errors
+    /// [`RealiseError`] where the machine lacks what is asked for, or says who
+    /// forbids it.
+    ///
+    /// ```
+    /// use pinwise_affinity::Host;
+    /// use pinwise_topology::Topology;
+    ///
+    /// let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
+    /// let host = Host::from_topology(topology)?;
+    /// let places = host.place_as(&"spread".parse()?, 2)?;
+    /// assert_eq!(places.cpus().to_string(), "0,16");
+    /// let error = host.place_as(&"cpu:99".parse()?, 1).unwrap_err();
+    /// assert!(error.to_string().contains("there is no CPU 99"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn place_as(&self, placement: &Placement, threads: usize) -> Result<Places, RealiseError> {
+        let threads = self.threads(threads);
+        let mut order = placement.realise(self.topology())?.order;
+        if placement.wish != Wish::OsDefault {
+            order.truncate(threads);
+        }
+        Ok(Places::new(order, threads))
+    }
+
+    fn threads(&self, asked: usize) -> usize {
+        match asked {
+            0 => self.workers().parallelism,
+            asked => asked,
+        }
+    }
+}
+
 impl Places {
-    pub(super) fn new(order: Vec<usize>, threads: usize) -> Self {
+    fn new(order: Vec<usize>, threads: usize) -> Self {
         Self {
             cpus: order.iter().copied().collect(),
             order,
