@@ -43,8 +43,7 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 12] = [
-    "code: aarch64 operation x86",
+const CIRCLES: [&str; 11] = [
     "machine::linux: bind spawn start",
     "machine::linux: ledger pins",
     "machine::linux::ledger: file folder",

@@ -1,8 +1,9 @@
-//! Single instructions as they are read: what they are called and where they
-//! lead. What they do to memory and registers is `operation`'s.
+//! Single instructions as they are read: what they are called, where they lead,
+//! and what they do in the terms of `operation`.
 
-use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction as X86Instruction, IntelFormatter};
 
+use super::operation::Operation;
 use super::{Arch, Code, aarch64, x86};
 
 /// Where an instruction leads.
@@ -63,6 +64,28 @@ pub fn disassemble(code: &Code, from: u64, to: u64) -> Vec<Instruction> {
     found
 }
 
+/// What the instruction at an address does; `None` outside of the code or where
+/// there is none.
+#[must_use]
+pub fn operation_at(code: &Code, address: u64) -> Option<Operation> {
+    let bytes = code.from(address);
+    match code.arch {
+        Arch::X86_64 => x86_instruction(bytes, address).map(|one| x86::operation(&one)),
+        Arch::Aarch64 => Some(aarch64::operation(aarch64::word(bytes)?, address)),
+    }
+}
+
+/// Bytes of the instruction at an address; `None` outside of the code or where
+/// there is none. Far quicker than [`operation_at`].
+#[must_use]
+pub fn length_at(code: &Code, address: u64) -> Option<usize> {
+    let bytes = code.from(address);
+    match code.arch {
+        Arch::X86_64 => x86_instruction(bytes, address).map(|one| one.len()),
+        Arch::Aarch64 => aarch64::word(bytes).map(|_| aarch64::LENGTH),
+    }
+}
+
 /// What is reused from one instruction to the next.
 struct Reader {
     arch: Arch,
@@ -90,12 +113,7 @@ impl Reader {
     }
 
     fn read_x86(&mut self, bytes: &[u8], address: u64) -> Option<Instruction> {
-        let bytes = &bytes[..bytes.len().min(x86::LONGEST)];
-        let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
-        let one = (decoder.can_decode()).then(|| decoder.decode())?;
-        if one.is_invalid() {
-            return None;
-        }
+        let one = x86_instruction(bytes, address)?;
         let mut text = String::new();
         self.formatter.format(&one, &mut text);
         Some(Instruction {
@@ -106,6 +124,14 @@ impl Reader {
             is_hint: x86::is_hint(&one),
         })
     }
+}
+
+/// The instruction at the front of some bytes.
+fn x86_instruction(bytes: &[u8], address: u64) -> Option<X86Instruction> {
+    let bytes = &bytes[..bytes.len().min(x86::LONGEST)];
+    let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+    let one = (decoder.can_decode()).then(|| decoder.decode())?;
+    (!one.is_invalid()).then_some(one)
 }
 
 fn read_aarch64(bytes: &[u8], address: u64) -> Option<Instruction> {

@@ -11,11 +11,10 @@ mod operation;
 pub mod unwind;
 mod x86;
 
-pub use decode::{Flow, Instruction, decode_one, disassemble};
+pub use decode::{Flow, Instruction, decode_one, disassemble, length_at, operation_at};
 pub use name::demangled;
 pub use operation::{
     Access, Condition, Operand, Operation, Owner, Place, Question, Registers, Step, Verb,
-    length_at, operation_at,
 };
 
 /// An instruction set that can be decoded.

@@ -5,9 +5,7 @@
 //! It does not model flags, carries and vectors; what it does not follow it
 //! calls unknown.
 
-use iced_x86::{Decoder, DecoderOptions};
-
-use super::{Arch, Code, Flow, aarch64, x86};
+use super::Flow;
 
 /// A set of registers: general ones by their number in the architecture's
 /// encoding (31 of arm64 is SP), those of vectors from 32 on.
@@ -226,37 +224,5 @@ impl Operation {
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.address.saturating_add(self.length as u64)
-    }
-}
-
-/// What the instruction at an address does; `None` outside of the code or where
-/// there is none.
-#[must_use]
-pub fn operation_at(code: &Code, address: u64) -> Option<Operation> {
-    let bytes = code.from(address);
-    match code.arch {
-        Arch::X86_64 => {
-            let bytes = &bytes[..bytes.len().min(x86::LONGEST)];
-            let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
-            let one = (decoder.can_decode()).then(|| decoder.decode())?;
-            (!one.is_invalid()).then(|| x86::operation(&one))
-        }
-        Arch::Aarch64 => Some(aarch64::operation(aarch64::word(bytes)?, address)),
-    }
-}
-
-/// Bytes of the instruction at an address; `None` outside of the code or where
-/// there is none. Far quicker than [`operation_at`].
-#[must_use]
-pub fn length_at(code: &Code, address: u64) -> Option<usize> {
-    let bytes = code.from(address);
-    match code.arch {
-        Arch::X86_64 => {
-            let bytes = &bytes[..bytes.len().min(x86::LONGEST)];
-            let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
-            let one = (decoder.can_decode()).then(|| decoder.decode())?;
-            (!one.is_invalid()).then(|| one.len())
-        }
-        Arch::Aarch64 => aarch64::word(bytes).map(|_| aarch64::LENGTH),
     }
 }
