@@ -43,7 +43,7 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 11] = [
+const CIRCLES: [&str; 10] = [
     "machine::linux: bind spawn start",
     "machine::linux: ledger pins",
     "machine::linux::ledger: file folder",
@@ -51,7 +51,6 @@ const CIRCLES: [&str; 11] = [
     "machine::linux::trace: attach perf",
     "record: attribution profile",
     "sim::wiring: description truth",
-    "stats: outliers tails",
     "study::fleet: attribution diff",
     "study::fleet: findings report",
     "study::probe: leaders pairs",

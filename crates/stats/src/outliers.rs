@@ -15,6 +15,7 @@
 //! tails, too.
 
 use super::describe::quantile;
+pub use super::tails::Noise;
 use super::tails::{BINS, Counts, Elsewhere, SHAPE, Side, lent_to, members, sides};
 
 /// Fewest members of a population that is judged: of fewer, even a value
@@ -69,16 +70,6 @@ pub struct Judged {
     pub z: Vec<f64>,
     /// Chance of such a distance; NaN where it has none.
     pub p: Vec<f64>,
-}
-
-/// What the noise of figures is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noise {
-    /// That of measurements, wild at times in all figures alike: what is wild
-    /// elsewhere is not an outlier here.
-    Wild,
-    /// Means of many values, near a normal: far values are outliers.
-    Averaged,
 }
 
 /// A population judged.

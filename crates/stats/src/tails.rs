@@ -1,12 +1,10 @@
-//! Tails of noise, as populations judged by [`super::outliers`] have them:
+//! Tails of noise, as populations judged by `outliers` have them:
 //! Student's t fitted to distances, and the power by which the tail of other
 //! figures goes on. It judges nothing.
 
 use std::sync::LazyLock;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
-
-use super::outliers::Noise;
 
 /// The other figures' values within this many scales are evidence of them, too.
 const FARTHEST: f64 = 8.0;
@@ -27,6 +25,16 @@ const FREEDOMS: [f64; 12] = [
 const STRETCHES: [f64; 15] = [
     0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.88, 0.91, 0.94, 0.97, 1.0, 1.03, 1.06, 1.1,
 ];
+
+/// What the noise of figures is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noise {
+    /// That of measurements, wild at times in all figures alike: what is wild
+    /// elsewhere is not an outlier here.
+    Wild,
+    /// Means of many values, near a normal: far values are outliers.
+    Averaged,
+}
 
 /// Distances by bin.
 pub(super) type Counts = [f64; BINS];
