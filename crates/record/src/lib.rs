@@ -62,8 +62,7 @@ mod trace;
 mod workload;
 
 pub use attribution::{
-    AccountRecord, AttributedPart, AttributedTime, AttributionRecord, PartRecord, ProbedFigure,
-    ProfileMachine,
+    AccountRecord, AttributedPart, AttributedTime, AttributionRecord, PartRecord,
 };
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
@@ -116,8 +115,8 @@ pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPla
 pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};
 pub use profile::{
     AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionKind, FunctionRecord,
-    LeftOutRecord, LineRecord, PROFILE_SCHEMA, ProfileFigures, ProfilePause, ProfileRecord,
-    ProfileRun, ProfileThread, SampleEvent, SpotRecord, WorkRecord,
+    LeftOutRecord, LineRecord, PROFILE_SCHEMA, ProbedFigure, ProfileFigures, ProfileMachine,
+    ProfilePause, ProfileRecord, ProfileRun, ProfileThread, SampleEvent, SpotRecord, WorkRecord,
 };
 pub use profile_diff::{
     CallChangeRecord, ChangeRecord, DiffError, DiffSide, FunctionChangeRecord, PROFILE_DIFF_SCHEMA,

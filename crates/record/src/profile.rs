@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 
 pub use super::amount::AmountRecord;
-use super::attribution::ProfileMachine;
 use super::host::HostRecord;
 use super::named::named;
 use super::profile_parts::function;
@@ -117,6 +116,33 @@ pub struct ProfilePause {
     pub low_ns: Option<f64>,
     /// See `low_ns`.
     pub high_ns: Option<f64>,
+}
+
+/// What differences between machines rest on, measured on the CPU on which a
+/// PAUSE is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProfileMachine {
+    /// A core cycle, ns.
+    pub cycle_ns: Option<ProbedFigure>,
+    /// A load from memory, ns.
+    pub memory_ns: Option<ProbedFigure>,
+    /// Bandwidth of one CPU reading memory, 1e9 bytes per second.
+    pub gb_per_s: Option<ProbedFigure>,
+    /// The largest cache of the CPU as reported, bytes.
+    pub cache_bytes: Option<u64>,
+}
+
+/// A median with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProbedFigure {
+    /// The median.
+    pub value: f64,
+    /// Lower end of its 95 % interval; `null` where so few batches allow none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
 }
 
 /// A run.
