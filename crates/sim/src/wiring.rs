@@ -7,6 +7,7 @@
 mod description;
 mod drift;
 mod memory;
+mod transfer;
 mod truth;
 
 use std::time::Duration;

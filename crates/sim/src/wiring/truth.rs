@@ -1,22 +1,20 @@
-//! One true wiring: what two CPUs share, and what a cache line costs between
-//! them.
+//! One true wiring: where CPUs are, and what two of them share.
 
-use super::description::Figures;
 use pinwise_topology::{CacheType, CpuSet, Topology};
 
 /// Where a CPU sits, as numbers of units; CPUs in no such unit have one of
 /// their own.
 #[derive(Debug, Clone, Copy)]
-struct CpuUnits {
+pub(super) struct CpuUnits {
     thread: usize,
     core: usize,
     l2: usize,
     llc: usize,
-    node: usize,
+    pub(super) node: usize,
     package: usize,
     /// Place of its core on the package's mesh.
-    x: f64,
-    y: f64,
+    pub(super) x: f64,
+    pub(super) y: f64,
 }
 
 /// The innermost unit that two CPUs share.
@@ -38,7 +36,7 @@ pub(super) struct Truth {
     pub(super) topology: Topology,
     seats: Vec<Option<CpuUnits>>,
     /// The farthest that two cores are apart on the mesh.
-    span: f64,
+    pub(super) span: f64,
 }
 
 impl Truth {
@@ -72,7 +70,7 @@ impl Truth {
         truth
     }
 
-    fn seat(&self, cpu: usize) -> Option<CpuUnits> {
+    pub(super) fn seat(&self, cpu: usize) -> Option<CpuUnits> {
         self.seats.get(cpu).copied().flatten()
     }
 
@@ -103,48 +101,7 @@ impl Truth {
         }
     }
 
-    /// One-way time of a line that lies on node `home`, ns.
-    pub(super) fn transfer_ns(
-        &self,
-        a: usize,
-        b: usize,
-        home: Option<usize>,
-        figures: &Figures,
-    ) -> f64 {
-        let shared = self.shared(a, b);
-        let base = match shared {
-            Shared::Thread => return figures.stacked_ns,
-            Shared::Core => return figures.smt_ns,
-            Shared::L2 => figures.l2_ns.unwrap_or(figures.llc_ns),
-            Shared::Llc => figures.llc_ns,
-            Shared::Node => figures.numa_ns.unwrap_or(figures.package_ns),
-            Shared::Package => figures.package_ns,
-            Shared::Nothing => figures.remote_ns,
-        };
-        let far = base * (1.0 + figures.gradient * self.distance(a, b));
-        let asks_home = !matches!(shared, Shared::L2 | Shared::Llc);
-        if asks_home && self.is_homed_elsewhere(a, b, home.or(figures.home_node)) {
-            far + figures.home_penalty_ns
-        } else {
-            far
-        }
-    }
-
-    /// Share of the mesh between two cores, 0 to 1.
-    fn distance(&self, a: usize, b: usize) -> f64 {
-        let (Some(a), Some(b)) = (self.seat(a), self.seat(b)) else {
-            return 0.0;
-        };
-        ((a.x - b.x).abs() + (a.y - b.y).abs()) / self.span
-    }
-
-    fn is_homed_elsewhere(&self, a: usize, b: usize, home: Option<usize>) -> bool {
-        let node_of = |cpu| self.seat(cpu).map(|seat| seat.node);
-        let home = home.and_then(|number| self.node_index(number));
-        home.is_some() && node_of(a) != home && node_of(b) != home
-    }
-
-    fn node_index(&self, number: usize) -> Option<usize> {
+    pub(super) fn node_index(&self, number: usize) -> Option<usize> {
         let mut nodes = self.topology.numa_nodes.iter();
         nodes.position(|node| node.node == number)
     }
