@@ -27,6 +27,7 @@ use std::time::Duration;
 pub(super) use drive::check_target;
 pub(super) use events::dummy;
 
+use attach::attach_all;
 use perf::{Extent, PerfSource};
 use pinwise_sched::{Availability, Event, Refusal, Tid, Tier};
 use polling::Polling;
@@ -107,11 +108,20 @@ fn open_on(tier: Tier, target: Target, extent: &Extent) -> Opened {
     }
     match tier {
         Tier::Proc => Ok(Box::new(Polling::new(target))),
-        Tier::Switch => PerfSource::own(target, extent).map(boxed),
+        Tier::Switch => own_threads(target, extent).map(boxed),
         Tier::CpuWide => PerfSource::wide(extent).map(boxed),
         Tier::Tracepoint => PerfSource::points(extent).map(boxed),
         Tier::Bpf => bpf::open(),
     }
+}
+
+/// Switch records of a program's own threads.
+fn own_threads(target: Target, extent: &Extent) -> Result<PerfSource, Refusal> {
+    let mut source = PerfSource::own(target, extent)?;
+    if let Target::Process(pid) = target {
+        attach_all(&mut source, pid, extent)?;
+    }
+    Ok(source)
 }
 
 /// A moment as events have it.

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use super::super::ring::{self, Ring};
 use super::super::sys;
-use super::attach;
 use super::events::{self, Recorded, Wish};
 use super::lane::{Lane, Points, Writing};
 use super::permission::{self, Attempt};
@@ -78,7 +77,8 @@ pub(super) struct PerfSource {
 }
 
 impl PerfSource {
-    /// Switch records of a program's own threads.
+    /// Switch records of a program's own threads; those of a process that runs
+    /// already are still to be attached to.
     pub(super) fn own(target: Target, extent: &Extent) -> Result<Self, Refusal> {
         let refused = |error: &io::Error| permission::refusal(Attempt::Own(target), error);
         let is_child = target == Target::Child;
@@ -100,12 +100,7 @@ impl PerfSource {
                 remedy: None,
             });
         }
-        let mut source =
-            Self::open(&wish, extent, &Writing::Own).map_err(|error| refused(&error))?;
-        if let Target::Process(pid) = target {
-            attach::attach_all(&mut source, pid, extent)?;
-        }
-        Ok(source)
+        Self::open(&wish, extent, &Writing::Own).map_err(|error| refused(&error))
     }
 
     /// Switch records of whole CPUs.
