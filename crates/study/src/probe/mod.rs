@@ -20,6 +20,7 @@ mod drift;
 mod earlier;
 mod estimate;
 mod judge;
+mod latency;
 mod leaders;
 mod memory;
 pub(crate) mod modes;
@@ -183,7 +184,7 @@ fn find(
     found: &mut Findings,
 ) -> Result<(), MachineError> {
     session.begin("pairs", if plan.wiring_only { 0.6 } else { SHARE_PAIRS });
-    pairs::measure(session, chance, &mut found.pairs)?;
+    latency::measure(session, chance, &mut found.pairs)?;
     session.begin(
         "contention",
         if plan.wiring_only {

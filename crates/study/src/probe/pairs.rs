@@ -1,27 +1,14 @@
-//! Latency between pairs of CPUs: all of them where time allows, else through
-//! leaders.
-//!
-//! ```text
-//! few CPUs, or undisturbed in parallel ─► every pair
-//! else: `leaders` ─► a random sample of what was skipped is measured after all
-//! ```
-//!
-//! Pairs are measured side by side only as wide as was shown, on this machine
-//! and at this moment, not to change the figures.
+//! Latency between pairs of CPUs as it is measured: a pair at a time or several,
+//! for each home of the line.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rand::seq::SliceRandom;
-use rand_chacha::ChaCha8Rng;
-
 use super::estimate::{Effort, Sample};
-use super::leaders;
-use super::rounds::{rounds, tournament};
+use super::rounds::rounds;
 use super::session::Session;
 use pinwise_machine::{MachineError, Probe};
 use pinwise_record::HomeLatency;
-use pinwise_stats::describe::quantile;
 use pinwise_topology::Topology;
 use pinwise_wiring::PairMatrix;
 
@@ -32,20 +19,6 @@ const EFFORT: Effort = Effort {
     precision: 0.025,
     limit: Duration::from_millis(60),
 };
-/// Pairs in parallel may change each other's figures by this share.
-const DISTURBANCE: f64 = 1.06;
-/// Pairs that the disturbance is judged by.
-const JUDGED_PAIRS: usize = 6;
-/// Fewer CPUs are measured one pair after the other: it takes no time.
-const LEAST_PARALLEL: usize = 8;
-/// Skipped pairs that are measured after all: this share of them, within
-/// these bounds.
-const VERIFIED_SHARE: f64 = 0.02;
-const VERIFIED: (usize, usize) = (30, 200);
-/// A skipped pair disagrees where it is off by this factor: what separates
-/// levels is larger, what separates places on one mesh smaller.
-const DISAGREES: f64 = 1.5;
-
 /// Latencies between pairs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairs {
@@ -59,7 +32,7 @@ pub(super) struct Pairs {
     /// Pairs without a single good batch, by rows.
     pub(super) lost: BTreeMap<(usize, usize), Lost>,
     /// Time of a pair measured alone.
-    cost: Duration,
+    pub(super) cost: Duration,
 }
 
 /// Batches of a pair that gave none.
@@ -119,7 +92,7 @@ impl Pairs {
         core(a).is_some() && core(a) == core(b)
     }
 
-    fn note_all(&mut self, answers: &[Answer]) {
+    pub(super) fn note_all(&mut self, answers: &[Answer]) {
         for (pair, home_node, sample) in answers {
             if let Some(median) = sample.median() {
                 let home_node = *home_node;
@@ -147,35 +120,6 @@ impl Pairs {
     }
 }
 
-/// Measures the pairs of the allowed CPUs within the part's time.
-pub(super) fn measure(
-    session: &mut Session<'_>,
-    chance: &mut ChaCha8Rng,
-    pairs: &mut Pairs,
-) -> Result<(), MachineError> {
-    *pairs = Pairs::new(&session.topology);
-    if pairs.len() < 2 {
-        return Ok(());
-    }
-    let width = widest_undisturbed(session, pairs, chance)?;
-    session.effort.parallel_pairs = width;
-    let all = tournament(pairs.len());
-    let homes = usable_nodes(&session.topology).min(2);
-    let needed = pairs.cost * u32::try_from(all.len() * homes / width).unwrap_or(u32::MAX);
-    let missed = if pairs.len() <= LEAST_PARALLEL || needed <= session.left() {
-        transfers(session, pairs, &all, width)?
-    } else {
-        leaders::measure(session, pairs, width, chance)?
-    };
-    if missed > 0 {
-        session.leave_out(format!(
-            "{missed} of {} pairs of CPUs (time budget used up); a larger --budget measures them.",
-            all.len()
-        ));
-    }
-    verify(session, pairs, chance)
-}
-
 /// Measures these pairs of rows, `width` of them at a time; says how many
 /// there was no time for.
 pub(super) fn transfers(
@@ -198,10 +142,10 @@ pub(super) fn transfers(
 }
 
 /// A pair, the node its line was on, and what the probe gave.
-type Answer = ((usize, usize), Option<usize>, Sample);
+pub(super) type Answer = ((usize, usize), Option<usize>, Sample);
 
 /// Measures pairs at once and notes what came out.
-fn measure_round(
+pub(super) fn measure_round(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
     round: &[(usize, usize)],
@@ -212,7 +156,7 @@ fn measure_round(
 }
 
 /// Probes pairs at once, with the line on each node that matters.
-fn ask(
+pub(super) fn ask(
     session: &mut Session<'_>,
     pairs: &Pairs,
     round: &[(usize, usize)],
@@ -248,7 +192,7 @@ fn ask(
 
 /// The smallest latency of a pair over the homes of its line; NaN where there
 /// is none.
-fn least(answers: &[Answer], wanted: (usize, usize)) -> f64 {
+pub(super) fn least(answers: &[Answer], wanted: (usize, usize)) -> f64 {
     answers
         .iter()
         .filter(|(pair, _, _)| *pair == wanted)
@@ -284,118 +228,6 @@ fn homes(topology: &Topology, a: usize, b: usize) -> Vec<Option<usize>> {
     homes
 }
 
-fn usable_nodes(topology: &Topology) -> usize {
+pub(super) fn usable_nodes(topology: &Topology) -> usize {
     topology.usable_memory_nodes().len().max(1)
-}
-
-/// The largest number of pairs at once that leaves the figures as they are
-/// alone: all, half, a quarter of what fits, or 1.
-fn widest_undisturbed(
-    session: &mut Session<'_>,
-    pairs: &mut Pairs,
-    chance: &mut ChaCha8Rng,
-) -> Result<usize, MachineError> {
-    let n = pairs.len();
-    let mut rows: Vec<usize> = (0..n).collect();
-    rows.shuffle(chance);
-    let disjoint: Vec<(usize, usize)> = rows.chunks_exact(2).map(|p| (p[0], p[1])).collect();
-    let judged = &disjoint[..disjoint.len().min(JUDGED_PAIRS)];
-    let before = alone(session, pairs, judged)?;
-    if n < LEAST_PARALLEL {
-        return Ok(1);
-    }
-    for share in [1, 2, 4] {
-        let width = (disjoint.len() / share).max(1);
-        if width == 1 {
-            break;
-        }
-        let together = at_once(session, pairs, &disjoint[..width.max(judged.len())], judged)?;
-        let after = alone(session, pairs, judged)?;
-        let ratios: Vec<f64> = (0..judged.len())
-            .map(|i| together[i] / (before[i] * after[i]).sqrt())
-            .filter(|ratio| ratio.is_finite())
-            .collect();
-        let is_like_alone = !ratios.is_empty()
-            && quantile(&ratios, 0.5) <= DISTURBANCE
-            && quantile(&ratios, 0.8) <= DISTURBANCE.powi(2);
-        if is_like_alone {
-            return Ok(width);
-        }
-    }
-    Ok(1)
-}
-
-/// Medians of these pairs, one after the other; also learns what one costs.
-fn alone(
-    session: &mut Session<'_>,
-    pairs: &mut Pairs,
-    judged: &[(usize, usize)],
-) -> Result<Vec<f64>, MachineError> {
-    let started = session.elapsed();
-    for &pair in judged {
-        measure_round(session, pairs, &[pair])?;
-    }
-    let spent = session.elapsed().saturating_sub(started);
-    pairs.cost = spent / u32::try_from(judged.len().max(1)).unwrap_or(1);
-    Ok(judged
-        .iter()
-        .map(|&(a, b)| pairs.latency.at(a, b))
-        .collect())
-}
-
-/// Medians of the judged pairs while all the others run too. Only judged by,
-/// not kept.
-fn at_once(
-    session: &mut Session<'_>,
-    pairs: &Pairs,
-    all: &[(usize, usize)],
-    judged: &[(usize, usize)],
-) -> Result<Vec<f64>, MachineError> {
-    let answers = ask(session, pairs, all)?;
-    Ok(judged.iter().map(|&pair| least(&answers, pair)).collect())
-}
-
-/// Measures a random sample of what was skipped, or was measured side by
-/// side, alone.
-fn verify(
-    session: &mut Session<'_>,
-    pairs: &mut Pairs,
-    chance: &mut ChaCha8Rng,
-) -> Result<(), MachineError> {
-    let mut to_verify: Vec<(usize, usize)> = tournament(pairs.len())
-        .into_iter()
-        .filter(|&(a, b)| !pairs.is_measured(a, b) && pairs.latency.at(a, b).is_finite())
-        .collect();
-    if to_verify.is_empty() && session.effort.parallel_pairs > 1 {
-        to_verify = tournament(pairs.len());
-    }
-    to_verify.shuffle(chance);
-    to_verify.truncate(sample_size(to_verify.len()));
-    for (a, b) in to_verify {
-        if session.left().is_zero() {
-            break;
-        }
-        let measured = pairs.latency.at(a, b);
-        let answers = ask(session, pairs, &[(a, b)])?;
-        let found = least(&answers, (a, b));
-        if !found.is_finite() {
-            continue;
-        }
-        session.effort.pairs_verified += 1;
-        if found > DISAGREES * measured || measured > DISAGREES * found {
-            session.effort.pairs_disagreed += 1;
-        }
-        pairs.note_all(&answers);
-    }
-    Ok(())
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share of a small number"
-)]
-fn sample_size(to_verify: usize) -> usize {
-    let share = (VERIFIED_SHARE * to_verify as f64) as usize;
-    share.clamp(VERIFIED.0, VERIFIED.1).min(to_verify)
 }
