@@ -4,8 +4,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::diff::{Side, figures, near, pairs};
 use super::nodes::{Figure, Nodes};
+use super::side::{Side, figures, near, pairs};
 use pinwise_profile::{Facts, Figure as Measured, Repeat, Repeats};
 use pinwise_record::{AttributionRecord, FleetAttribution, PER_UNIT, PER_UNIT_FACTS};
 use pinwise_stats::describe::{mean, sd};

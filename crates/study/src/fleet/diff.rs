@@ -14,20 +14,17 @@ use std::collections::BTreeMap;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::attribution::attributions;
-use super::groups::Group;
 use super::nodes::{Figure, Nodes};
 use super::population::median;
+use super::side::{Side, figures, near, pairs};
 use super::words::{changed, names};
 use pinwise_record::{
     FLEET_DIFF_SCHEMA, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide,
 };
 use pinwise_stats::describe::{mean, sd};
 use pinwise_stats::discovery::adjusted;
-use pinwise_stats::outliers::bulk;
 use pinwise_stats::separate::ln_choose;
 
-/// Values further away, in scales of their own group, are left out.
-const FAR: f64 = 5.0;
 /// Confidence of intervals, one side.
 const QUANTILE: f64 = 0.975;
 /// Rate of false discoveries among the figures reported to differ.
@@ -35,20 +32,9 @@ const RATE: f64 = 0.05;
 /// Smaller differences are not in the sentence.
 const LEAST_EFFECT: f64 = 0.01;
 /// Figures named in the sentence.
-const TOLD: usize = 3;
+const MOST_NAMED: usize = 3;
 /// Names listed in an error.
 const MOST_NAMES: usize = 5;
-
-/// One of two groups.
-#[derive(Debug, Clone, Copy)]
-pub struct Side<'a> {
-    /// The fleet's id.
-    pub fleet: &'a str,
-    /// Its nodes.
-    pub nodes: &'a Nodes,
-    /// The group of them.
-    pub group: &'a Group,
-}
 
 /// Why two groups cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -114,56 +100,6 @@ fn side(side: Side<'_>) -> FleetSide {
         group: side.group.name.clone(),
         nodes: side.group.nodes.len(),
     }
-}
-
-/// Figures that a node of the group has.
-pub(super) fn figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
-    let is_there = |figure: &&Figure| {
-        let mut values = Nodes::of(&figure.values, &side.group.nodes);
-        values.any(f64::is_finite)
-    };
-    side.nodes.figures.iter().filter(is_there).collect()
-}
-
-/// Figures of one name. Steps that are called otherwise in the other fleet are
-/// no hindrance where there is only one figure of a name.
-pub(super) fn pairs<'a>(a: &[&'a Figure], b: &[&'a Figure]) -> Vec<(&'a Figure, &'a Figure)> {
-    let exact = |figure: &Figure| {
-        (
-            figure.step.clone(),
-            figure.name.clone(),
-            figure.unit.clone(),
-        )
-    };
-    let in_b: BTreeMap<_, &Figure> = b.iter().map(|figure| (exact(figure), *figure)).collect();
-    let in_a: BTreeMap<_, &Figure> = a.iter().map(|figure| (exact(figure), *figure)).collect();
-    let by_name = |all: &[&'a Figure], others: &BTreeMap<_, &Figure>| {
-        let mut names: BTreeMap<(&'a str, &'a str), Vec<&'a Figure>> = BTreeMap::new();
-        for figure in all
-            .iter()
-            .filter(|figure| !others.contains_key(&exact(figure)))
-        {
-            let key = (figure.name.as_str(), figure.unit.as_str());
-            names.entry(key).or_default().push(figure);
-        }
-        names
-    };
-    let (rest_a, rest_b) = (by_name(a, &in_b), by_name(b, &in_a));
-    let mut pairs = Vec::new();
-    for figure in a {
-        if let Some(other) = in_b.get(&exact(figure)) {
-            pairs.push((*figure, *other));
-            continue;
-        }
-        let key = (figure.name.as_str(), figure.unit.as_str());
-        if let (Some([_]), Some([other])) = (
-            rest_a.get(&key).map(Vec::as_slice),
-            rest_b.get(&key).map(Vec::as_slice),
-        ) {
-            pairs.push((*figure, *other));
-        }
-    }
-    pairs
 }
 
 /// A figure of both; `None` where it has no ratio.
@@ -255,12 +191,6 @@ fn carried(values: &[f64]) -> Vec<f64> {
     logs.into_iter().filter(|log| is_near(*log)).collect()
 }
 
-/// Is a value near the centre of these?
-pub(super) fn near(logs: &[f64]) -> impl Fn(f64) -> bool + use<> {
-    let bulk = bulk(logs).filter(|bulk| bulk.scale > 0.0);
-    move |log| bulk.is_none_or(|bulk| (log - bulk.centre).abs() <= FAR * bulk.scale)
-}
-
 fn settings(a: Side<'_>, b: Side<'_>) -> Vec<FleetSettingChange> {
     let (usual_a, usual_b) = (usual(a), usual(b));
     let mut names: Vec<&str> = usual_a.keys().chain(usual_b.keys()).copied().collect();
@@ -305,7 +235,7 @@ fn sentence(changes: &[FleetFigureChange]) -> String {
     }
     let largest: Vec<String> = sure
         .iter()
-        .take(TOLD)
+        .take(MOST_NAMED)
         .map(|change| listed(change))
         .collect();
     format!(

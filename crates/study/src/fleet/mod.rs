@@ -15,13 +15,15 @@ mod judgement;
 mod nodes;
 mod population;
 mod report;
+mod side;
 pub mod simulate;
 mod words;
 
-pub use diff::{DiffError, Side, diff};
+pub use diff::{DiffError, diff};
 pub use groups::{Group, groups};
 pub use nodes::{Nodes, Skipped};
 pub use report::{Asked, report};
+pub use side::Side;
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,78 @@
+//! One of two groups that are compared: the figures that it has, which of the
+//! other's they go with, and which nodes carry them.
+
+use std::collections::BTreeMap;
+
+use super::groups::Group;
+use super::nodes::{Figure, Nodes};
+use pinwise_stats::outliers::bulk;
+
+/// Values further away, in scales of their own group, are left out.
+const FAR: f64 = 5.0;
+
+/// One of two groups.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// The fleet's id.
+    pub fleet: &'a str,
+    /// Its nodes.
+    pub nodes: &'a Nodes,
+    /// The group of them.
+    pub group: &'a Group,
+}
+
+/// Figures that a node of the group has.
+pub(super) fn figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
+    let is_there = |figure: &&Figure| {
+        let mut values = Nodes::of(&figure.values, &side.group.nodes);
+        values.any(f64::is_finite)
+    };
+    side.nodes.figures.iter().filter(is_there).collect()
+}
+
+/// Figures of one name. Steps that are called otherwise in the other fleet are
+/// no hindrance where there is only one figure of a name.
+pub(super) fn pairs<'a>(a: &[&'a Figure], b: &[&'a Figure]) -> Vec<(&'a Figure, &'a Figure)> {
+    let exact = |figure: &Figure| {
+        (
+            figure.step.clone(),
+            figure.name.clone(),
+            figure.unit.clone(),
+        )
+    };
+    let in_b: BTreeMap<_, &Figure> = b.iter().map(|figure| (exact(figure), *figure)).collect();
+    let in_a: BTreeMap<_, &Figure> = a.iter().map(|figure| (exact(figure), *figure)).collect();
+    let by_name = |all: &[&'a Figure], others: &BTreeMap<_, &Figure>| {
+        let mut names: BTreeMap<(&'a str, &'a str), Vec<&'a Figure>> = BTreeMap::new();
+        for figure in all
+            .iter()
+            .filter(|figure| !others.contains_key(&exact(figure)))
+        {
+            let key = (figure.name.as_str(), figure.unit.as_str());
+            names.entry(key).or_default().push(figure);
+        }
+        names
+    };
+    let (rest_a, rest_b) = (by_name(a, &in_b), by_name(b, &in_a));
+    let mut pairs = Vec::new();
+    for figure in a {
+        if let Some(other) = in_b.get(&exact(figure)) {
+            pairs.push((*figure, *other));
+            continue;
+        }
+        let key = (figure.name.as_str(), figure.unit.as_str());
+        if let (Some([_]), Some([other])) = (
+            rest_a.get(&key).map(Vec::as_slice),
+            rest_b.get(&key).map(Vec::as_slice),
+        ) {
+            pairs.push((*figure, *other));
+        }
+    }
+    pairs
+}
+
+/// Is a value near the centre of these?
+pub(super) fn near(logs: &[f64]) -> impl Fn(f64) -> bool + use<> {
+    let bulk = bulk(logs).filter(|bulk| bulk.scale > 0.0);
+    move |log| bulk.is_none_or(|bulk| (log - bulk.centre).abs() <= FAR * bulk.scale)
+}
