@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use super::attributes::{Attribute, SHAPE};
 use super::groups::Group;
 use super::nodes::Nodes;
-use super::report::{Asked, group_names};
 use super::words::names;
 use pinwise_format::count;
 use pinwise_record::{Finding, FleetOutlier, FleetRecord, Severity};
@@ -24,10 +23,10 @@ pub(super) fn findings(
     nodes: &Nodes,
     groups: &[Group],
     outliers: &[FleetOutlier],
-    asked: &Asked<'_>,
+    record: Option<&FleetRecord>,
 ) -> Vec<Finding> {
     let mut found = Vec::new();
-    if let Some(record) = asked.record {
+    if let Some(record) = record {
         found.extend(missing(nodes, record));
         found.extend(left_out(record));
         found.extend(planted(nodes, record, outliers));
@@ -208,10 +207,11 @@ fn small_groups(groups: &[Group]) -> Option<Finding> {
     let small: Vec<&Group> = groups.iter().filter(|g| g.nodes.len() < FEWEST).collect();
     let many: usize = small.iter().map(|group| group.nodes.len()).sum();
     (many > 0).then(|| {
+        let listed: Vec<&str> = small.iter().map(|group| group.name.as_str()).collect();
         let sentence = format!(
             "{} are in groups of fewer than {FEWEST}, whose figures are shown and not judged: {}.",
             count(many, "node"),
-            group_names(&small, 4)
+            names(&listed, 4)
         );
         let advice = "pinwise fleet diff compares a group with another.";
         Finding::new("small-groups", Severity::Note, sentence, advice).with("nodes", many)

@@ -8,7 +8,7 @@ use super::in_common::common;
 use super::judgement::{JudgedGroup, judge};
 use super::nodes::{Figure, Nodes};
 use super::population::{Criterion, median};
-use super::words::{beside, names};
+use super::words::beside;
 use pinwise_format::{count, quantity, round_percent};
 use pinwise_record::{
     FLEET_REPORT_SCHEMA, FleetFigure, FleetGroup, FleetOutlier, FleetRecord, FleetReport,
@@ -47,7 +47,7 @@ pub fn report(nodes: &Nodes, asked: &Asked<'_>) -> FleetReport {
             common(nodes, group, place, judged, label)
         })
         .collect();
-    let findings = findings(nodes, &groups, &outliers, asked);
+    let findings = findings(nodes, &groups, &outliers, asked.record);
     let submitted = asked.record.map_or(asked.now, |record| &record.started);
     let mut tags = asked
         .record
@@ -324,10 +324,4 @@ fn figure_record(figure: &Figure, group: &Group) -> Option<FleetFigure> {
         least,
         greatest,
     })
-}
-
-/// Names of groups, for people.
-pub(super) fn group_names(groups: &[&Group], most: usize) -> String {
-    let all: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-    names(&all, most)
 }
