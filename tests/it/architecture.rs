@@ -43,8 +43,7 @@ const P90_FUNCTION: usize = 40;
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
 /// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 4] = [
-    "machine::linux: bind spawn start",
+const CIRCLES: [&str; 3] = [
     "machine::linux: ledger pins",
     "machine::linux::ledger: file folder",
     "machine::linux::ledger: guardian leftover rules writer",

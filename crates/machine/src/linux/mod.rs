@@ -9,6 +9,7 @@ mod bind;
 mod capture;
 mod counters;
 mod daemon;
+mod execute_bound;
 mod guardian;
 mod host;
 mod hypervisor;
@@ -48,8 +49,8 @@ use std::time::{Duration, SystemTime};
 
 pub use accounts::{effective_user, group_id};
 pub use bind::coverage::own_setting;
-pub use bind::follow::{BoundPlace, execute_bound};
 pub use capture::{CaptureReadError, capture_folder, capture_host, name_models};
+pub use execute_bound::{BoundPlace, execute_bound};
 pub use host::{HostFacts, read_host_facts};
 pub use interrupts::read_interrupts;
 pub use isolation::read_isolation;

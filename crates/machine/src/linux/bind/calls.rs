@@ -57,7 +57,7 @@ pub(super) fn has_attribute(file: &Path, name: &CStr) -> bool {
 
 /// Permits every process of this user to trace this one, where only parents
 /// may (Yama), or no more.
-pub(super) fn permit_tracer(any: bool) {
+pub(in crate::linux) fn permit_tracer(any: bool) {
     const PR_SET_PTRACER_ANY: libc::c_ulong = libc::c_ulong::MAX;
     let who = if any { PR_SET_PTRACER_ANY } else { 0 };
     // SAFETY: plain integers; without Yama it fails and is not needed.
@@ -65,7 +65,7 @@ pub(super) fn permit_tracer(any: bool) {
 }
 
 /// A number that another process of ours writes into a pipe.
-pub(super) fn read_number(pipe: &OwnedFd) -> io::Result<libc::c_int> {
+pub(in crate::linux) fn read_number(pipe: &OwnedFd) -> io::Result<libc::c_int> {
     let mut bytes = [0u8; size_of::<libc::c_int>()];
     loop {
         // SAFETY: the buffer is as long as said.
@@ -84,7 +84,7 @@ pub(super) fn read_number(pipe: &OwnedFd) -> io::Result<libc::c_int> {
 }
 
 /// Puts nothing in place of these descriptors.
-pub(super) fn silence(descriptors: &[RawFd]) {
+pub(in crate::linux) fn silence(descriptors: &[RawFd]) {
     // SAFETY: the path is NUL-terminated; the descriptors are this process's
     // own, and what is opened is closed again.
     unsafe {
@@ -104,7 +104,7 @@ pub(super) fn silence(descriptors: &[RawFd]) {
 
 /// Closes all descriptors but the standard ones and this one. Only for a child
 /// that was forked off and uses none of them.
-pub(super) fn close_others(kept: RawFd) {
+pub(in crate::linux) fn close_others(kept: RawFd) {
     let Ok(kept) = libc::c_uint::try_from(kept) else {
         return;
     };

@@ -15,9 +15,8 @@
 //! It does not poll: ptrace reports its stops by SIGCHLD. It must be used by the
 //! thread that seized the command.
 
-mod calls;
+pub(super) mod calls;
 pub(super) mod coverage;
-pub(super) mod follow;
 pub(super) mod ptrace;
 pub(super) mod refusal;
 

@@ -14,12 +14,11 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use super::super::signals::Signals;
-use super::super::spawn;
-use super::super::start::{c_strings, environment_with, locate, place_self, start_error};
-use super::super::{search_path, sys};
-use super::ptrace::{self, Next, Orphans};
-use super::{Binder, calls, refusal};
+use super::bind::ptrace::{self, Next, Orphans};
+use super::bind::{Binder, calls, refusal};
+use super::signals::Signals;
+use super::start::{c_strings, environment_with, locate, place_self, start_error};
+use super::{search_path, spawn, sys};
 use crate::{Binding, Coverage, MachineError};
 use pinwise_placement::MemoryBinding;
 use pinwise_topology::CpuSet;
@@ -41,7 +40,7 @@ pub struct BoundPlace<'a> {
 /// Replaces this process by a command and binds its threads, from a process
 /// beside it. That calls `on_coverage` when the command has ended, before anybody who
 /// waits for it learns so, unless the settling time was over before. `granted`:
-/// as for [`execute`](super::super::execute). Returns only errors.
+/// as for [`execute`](super::execute). Returns only errors.
 ///
 /// # Errors
 /// [`MachineError`] says what the kernel refused.
