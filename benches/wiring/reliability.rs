@@ -14,7 +14,7 @@ const STEPS: usize = 12;
 const RIDGE: f64 = 3e-4;
 
 /// A level that was found.
-struct Told {
+struct FoundLevel {
     machine: usize,
     grounds: Grounds,
     confidence: f64,
@@ -24,7 +24,7 @@ struct Told {
 /// Prints the reliability table: as reported, and as it would have been reported by
 /// weights from the other machines only.
 pub(crate) fn print(machines: &[Varied]) {
-    let reported: Vec<Told> = (0..machines.len())
+    let reported: Vec<FoundLevel> = (0..machines.len())
         .flat_map(|m| levels(machines, m))
         .collect();
     let printed: Vec<f64> = reported.iter().map(|level| level.confidence).collect();
@@ -53,12 +53,12 @@ pub(crate) fn print(machines: &[Varied]) {
     println!("\nWeights from all machines: {}.", weights.join(", "));
 }
 
-fn levels(machines: &[Varied], machine: usize) -> Vec<Told> {
-    let of = |known: &Known, evidence: &Evidence| -> Vec<Told> {
+fn levels(machines: &[Varied], machine: usize) -> Vec<FoundLevel> {
+    let of = |known: &Known, evidence: &Evidence| -> Vec<FoundLevel> {
         let found = infer(evidence).levels.into_iter();
         found
             .filter_map(|level| {
-                Some(Told {
+                Some(FoundLevel {
                     machine,
                     grounds: level.grounds?,
                     confidence: level.confidence,
@@ -81,7 +81,7 @@ fn levels(machines: &[Varied], machine: usize) -> Vec<Told> {
 }
 
 /// A row: every machine counts once, whatever number of levels it has there.
-fn class(reported: &[Told], confidences: &[f64], from: f64, to: f64) {
+fn class(reported: &[FoundLevel], confidences: &[f64], from: f64, to: f64) {
     let is_in = |p: f64| p >= from && (p < to || to >= 1.0);
     let mut of_machine: Vec<(usize, [f64; 3])> = Vec::new();
     for (level, &p) in reported.iter().zip(confidences).filter(|(_, p)| is_in(**p)) {
@@ -112,16 +112,16 @@ fn class(reported: &[Told], confidences: &[f64], from: f64, to: f64) {
 }
 
 /// The mean over machines of the mean over their levels.
-fn weighted(reported: &[Told], value: impl Fn(usize, f64) -> f64) -> f64 {
+fn weighted(reported: &[FoundLevel], value: impl Fn(usize, f64) -> f64) -> f64 {
     let weights = weights(reported, |_| true);
-    let right = |level: &Told| f64::from(u8::from(level.is_right));
+    let right = |level: &FoundLevel| f64::from(u8::from(level.is_right));
     let all = reported.iter().zip(&weights).enumerate();
     all.map(|(at, (level, weight))| weight * value(at, right(level)))
         .sum()
 }
 
 /// Every machine weighs the same; those left out nothing.
-fn weights(reported: &[Told], is_used: impl Fn(usize) -> bool) -> Vec<f64> {
+fn weights(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Vec<f64> {
     let most = reported
         .iter()
         .map(|level| level.machine)
@@ -142,7 +142,7 @@ fn weights(reported: &[Told], is_used: impl Fn(usize) -> bool) -> Vec<f64> {
 }
 
 /// Logistic regression of being right on the grounds, by Newton's method.
-fn fitted(reported: &[Told], is_used: impl Fn(usize) -> bool) -> Weights {
+fn fitted(reported: &[FoundLevel], is_used: impl Fn(usize) -> bool) -> Weights {
     let weights = weights(reported, is_used);
     let mut found: Weights = [0.0; 7];
     for _ in 0..STEPS {

@@ -11,7 +11,7 @@ import { Bench, OUTPUT, PINWISE, SHARE } from './pinwise';
 
 useBrowser();
 
-interface Told {
+interface ComparisonRecord {
   id: string;
   best: string;
   again: string;
@@ -19,7 +19,7 @@ interface Told {
   arms: { name: string; runs: unknown[] }[];
 }
 
-function comparison(): { report: string; record: Told } {
+function comparison(): { report: string; record: ComparisonRecord } {
   const bench = new Bench();
   const report = bench.comparison();
   const { records } = JSON.parse(
@@ -31,7 +31,7 @@ function comparison(): { report: string; record: Told } {
     report,
     record: JSON.parse(
       bench.run('record', 'show', '--format', 'json', records[0]!.id),
-    ) as Told,
+    ) as ComparisonRecord,
   };
 }
 
@@ -382,7 +382,7 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
         }
       ).records[0]!.id,
     ),
-  ) as Record<string, unknown> & Told;
+  ) as Record<string, unknown> & ComparisonRecord;
   const cut = {
     ...record,
     stopped: null,

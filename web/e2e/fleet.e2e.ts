@@ -70,14 +70,14 @@ test('a node that is opened tells its settings and figures', async () => {
   await close();
 });
 
-interface Told {
+interface FleetReport {
   sentence: string;
   groups: { figures: unknown[] }[];
   outliers: { node: string; figure: string; sentence: string }[];
 }
 
 /** The same store with the fleet's report, which stands in a file, too. */
-function reported(): { bench: Bench; file: string; report: Told } {
+function reported(): { bench: Bench; file: string; report: FleetReport } {
   const bench = simulated();
   const file = path.join(bench.folder, 'fleet.html');
   bench.run('-q', 'fleet', 'report', FLEET, '-o', file);
@@ -86,7 +86,7 @@ function reported(): { bench: Bench; file: string; report: Told } {
     file,
     report: JSON.parse(
       bench.run('record', 'show', '--format', 'json', `${FLEET}.report`),
-    ) as Told,
+    ) as FleetReport,
   };
 }
 

@@ -42,7 +42,7 @@ describe('the keyboard', () => {
     const visited: string[] = [];
     for (let step = 0; step < 60; step += 1) {
       await page.keyboard.press('Tab');
-      const told = await page.evaluate(() => {
+      const focused = await page.evaluate(() => {
         const now = document.activeElement;
         if (!now || now === document.body) return null;
         const style = getComputedStyle(now);
@@ -56,9 +56,9 @@ describe('the keyboard', () => {
           isSeen,
         };
       });
-      if (told === null) break;
-      expect(told.isSeen, told.name).toBe(true);
-      visited.push(told.name);
+      if (focused === null) break;
+      expect(focused.isSeen, focused.name).toBe(true);
+      visited.push(focused.name);
     }
     expect(visited[0]).toBe('a.skip');
     for (const wanted of [
@@ -83,12 +83,12 @@ describe('the keyboard', () => {
     const { page, close } = await open(reportOf([recordOf('topology')!]));
     await settled(page);
     await page.locator('.drawing .cpu[tabindex="0"]').focus();
-    const told = page.locator('.drawing + .status-line');
-    expect(await told.textContent()).toContain('CPU 0,');
+    const status = page.locator('.drawing + .status-line');
+    expect(await status.textContent()).toContain('CPU 0,');
     await page.keyboard.press('ArrowRight');
-    expect(await told.textContent()).toContain('CPU 1,');
+    expect(await status.textContent()).toContain('CPU 1,');
     await page.keyboard.press('End');
-    expect(await told.textContent()).toContain('CPU 7,');
+    expect(await status.textContent()).toContain('CPU 7,');
     await page.locator('.matrix').focus();
     await page.keyboard.press('ArrowRight');
     expect(
@@ -106,7 +106,7 @@ describe('the keyboard', () => {
     await close();
   });
 
-  test('is at the new heading after a step, and the step is told', async () => {
+  test('is at the new heading after a step, and the step is announced', async () => {
     const { page, close } = await open(reportOf(fleet()));
     await settled(page);
     await page.getByRole('link', { name: 'Fleet' }).click();

@@ -129,7 +129,7 @@ export function madeTrace({
         form: 'varint/1',
         count: slices,
         threads: tids,
-        ends: ['blocked', 'preempted', 'ended', 'untold'],
+        ends: ['blocked', 'preempted', 'ended', 'unreported'],
         cpus: streams.map((stream, cpu) => ({
           cpu,
           count: stream.count,
@@ -165,7 +165,7 @@ function packedWaits(waits: Wait[], threads: number[]): unknown {
     'other_processes',
     'own_threads',
     'starting',
-    'untold',
+    'unreported',
   ];
   return {
     form: 'varint/1',

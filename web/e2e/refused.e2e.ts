@@ -79,7 +79,7 @@ describe('what cannot be shown', () => {
       "no 'nowhere'",
       'history',
     ],
-  ])('%s is told with what to do', async (_, text, hash, message, hint) => {
+  ])('%s is reported with what to do', async (_, text, hash, message, hint) => {
     const opened = await open(
       `${new URL(`file://${pageWith(text)}`).href}${hash}`,
     );
@@ -105,9 +105,9 @@ describe('what cannot be shown', () => {
           `${bench.folder}/refused.html`,
         );
       } catch (error) {
-        const told = error as { status: number; stderr: string };
-        expect(told.status).toBe(2);
-        return told.stderr;
+        const failure = error as { status: number; stderr: string };
+        expect(failure.status).toBe(2);
+        return failure.stderr;
       }
       throw new Error(`'${argument}' was taken`);
     };

@@ -149,8 +149,8 @@ fn oldest_rust() -> Result<()> {
             .current_dir(root());
         command
     };
-    let told = rustup(&["rustc", "--version"]).output();
-    let is_there = told.is_ok_and(|output| output.status.success());
+    let output = rustup(&["rustc", "--version"]).output();
+    let is_there = output.is_ok_and(|output| output.status.success());
     if !is_there {
         eprintln!(
             "SKIPPED: Rust {version}, the oldest that is promised, is not installed \
@@ -166,8 +166,8 @@ fn oldest_rust() -> Result<()> {
 fn oldest_version() -> Result<String> {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml"))?;
     let mut lines = manifest.lines();
-    let told = lines.find_map(|line| line.strip_prefix("rust-version = "));
-    Ok(told
+    let oldest = lines.find_map(|line| line.strip_prefix("rust-version = "));
+    Ok(oldest
         .context("Cargo.toml has no rust-version")?
         .trim_matches('"')
         .to_owned())

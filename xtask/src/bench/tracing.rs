@@ -57,12 +57,12 @@ struct Used {
     cpu_s: f64,
     /// As the kernel counts them.
     switches: f64,
-    reported: Option<Told>,
+    reported: Option<Reported>,
 }
 
 /// What a trace of pinwise's says of it.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct Reported {
     switches: Option<f64>,
     all_switches: Option<f64>,
     elapsed_s: f64,
@@ -141,7 +141,7 @@ fn compare(
         let ratios: Vec<f64> = pairs().map(|(run, base)| run.cpu_s / base.cpu_s).collect();
         let us = pairs().map(|(run, base)| 1e6 * (run.cpu_s - base.cpu_s) / base.switches);
         let (low, high) = quartiles(ratios.clone());
-        let reported: Vec<(Told, Used)> = runs
+        let reported: Vec<(Reported, Used)> = runs
             .iter()
             .filter_map(|r| Some((r.reported?, *r)))
             .collect();
@@ -158,7 +158,7 @@ fn compare(
 }
 
 /// What only pinwise's trace reports: own time, lost, counted.
-fn own_columns(reported: &[(Told, Used)]) -> String {
+fn own_columns(reported: &[(Reported, Used)]) -> String {
     if reported.is_empty() {
         return "– | – | –".to_owned();
     }
@@ -172,13 +172,13 @@ fn own_columns(reported: &[(Told, Used)]) -> String {
     format!("{own} | {} | {}", lost(reported), counted(reported))
 }
 
-fn lost(reported: &[(Told, Used)]) -> String {
+fn lost(reported: &[(Reported, Used)]) -> String {
     let lost: f64 = reported.iter().map(|(reported, _)| reported.lost).sum();
     format!("{lost}")
 }
 
 /// The largest deviation of all runs.
-fn counted(reported: &[(Told, Used)]) -> String {
+fn counted(reported: &[(Reported, Used)]) -> String {
     let deviations: Option<Vec<f64>> = reported
         .iter()
         .map(|(reported, used)| Some(reported.switches? / used.switches - 1.0))
@@ -263,7 +263,7 @@ impl Tracer {
             let words = String::from_utf8_lossy(&output.stderr).into_owned();
             bail!("{} failed: {}", self.name(), words.trim());
         }
-        let reported = matches!(self, Self::Pinwise(_)).then(|| Told::read(&output.stdout));
+        let reported = matches!(self, Self::Pinwise(_)).then(|| Reported::read(&output.stdout));
         Used::read(&note, reported.transpose()?)
     }
 }
@@ -273,7 +273,7 @@ fn with(mut tracer: Command, wrapper: &Path) -> Command {
     tracer
 }
 
-impl Told {
+impl Reported {
     fn read(record: &[u8]) -> Result<Self> {
         let record: Value = serde_json::from_slice(record)?;
         let totals = &record["totals"];
@@ -290,7 +290,7 @@ impl Told {
 }
 
 impl Used {
-    fn read(note: &PathBuf, reported: Option<Told>) -> Result<Self> {
+    fn read(note: &PathBuf, reported: Option<Reported>) -> Result<Self> {
         let note: Value = serde_json::from_slice(&std::fs::read(note)?)?;
         let figure = |key: &str| note[key].as_f64().with_context(|| format!("no {key}"));
         Ok(Self {

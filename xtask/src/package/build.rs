@@ -120,8 +120,8 @@ impl Target {
 
 /// Where cargo keeps the sources of others.
 fn cargo_home() -> Result<PathBuf> {
-    if let Some(told) = std::env::var_os("CARGO_HOME") {
-        return Ok(told.into());
+    if let Some(home) = std::env::var_os("CARGO_HOME") {
+        return Ok(home.into());
     }
     let home = std::env::var_os("HOME").context("HOME is not set")?;
     Ok(Path::new(&home).join(".cargo"))
@@ -130,10 +130,10 @@ fn cargo_home() -> Result<PathBuf> {
 /// Messages of panics name files: those of other crates without this machine's
 /// folders.
 fn flags() -> Result<String> {
-    let told = std::env::var("RUSTFLAGS").unwrap_or_default();
+    let own = std::env::var("RUSTFLAGS").unwrap_or_default();
     let home = cargo_home()?;
     let flags = format!(
-        "{told} --remap-path-prefix={}=cargo --remap-path-prefix={}=.",
+        "{own} --remap-path-prefix={}=cargo --remap-path-prefix={}=.",
         home.display(),
         root().display()
     );

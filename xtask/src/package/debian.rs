@@ -71,9 +71,9 @@ impl Package<'_> {
 
 /// Whoever builds packages for others names themselves in Debian's variables.
 fn maintainer() -> String {
-    let told = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-    let name = told("DEBFULLNAME").unwrap_or_else(|| "The pinwise developers".to_owned());
-    let address = told("DEBEMAIL").unwrap_or_else(|| "pinwise@localhost".to_owned());
+    let variable = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let name = variable("DEBFULLNAME").unwrap_or_else(|| "The pinwise developers".to_owned());
+    let address = variable("DEBEMAIL").unwrap_or_else(|| "pinwise@localhost".to_owned());
     format!("{name} <{address}>")
 }
 

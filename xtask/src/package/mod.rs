@@ -261,8 +261,8 @@ fn sums(folder: &Path) -> Result<()> {
 /// Seconds since 1970 that files of packages carry: the commit's, so that the
 /// same commit gives the same packages.
 fn moment() -> Result<String> {
-    if let Ok(told) = std::env::var("SOURCE_DATE_EPOCH") {
-        return Ok(told);
+    if let Ok(seconds) = std::env::var("SOURCE_DATE_EPOCH") {
+        return Ok(seconds);
     }
     let mut git = Command::new("git");
     git.args(["log", "-1", "--format=%ct"]).current_dir(root());

@@ -109,10 +109,10 @@ pub(super) fn shared_library(folder: &Path, library: &Path) -> Result<()> {
 }
 
 /// What programs are built with: header, static library, the name that the
-/// linker looks for, and what pkg-config tells.
+/// linker looks for, and what pkg-config says.
 pub(super) fn development(
     prefix: &Path,
-    told_prefix: &str,
+    named_prefix: &str,
     libraries: &str,
     built: &Path,
     version: &str,
@@ -127,12 +127,12 @@ pub(super) fn development(
     std::os::unix::fs::symlink("libpinwise.so.0", &link)
         .with_context(|| link.display().to_string())?;
     let path = root().join("capi/pinwise.pc.in");
-    let told = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let told = told
-        .replace("@PREFIX@", told_prefix)
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let text = text
+        .replace("@PREFIX@", named_prefix)
         .replace("@LIBRARIES@", libraries)
         .replace("@VERSION@", version);
-    write(&folder.join("pkgconfig/pinwise.pc"), &told)
+    write(&folder.join("pkgconfig/pinwise.pc"), &text)
 }
 
 /// Everybody may read it, and run what can be run, whatever the umask here.

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use crate::launcher::LaunchError;
 
 /// Characters of a program's words that are reported.
-const TOLD: usize = 400;
+const MOST_CHARACTERS: usize = 400;
 
 /// What a command printed and how it ended.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub(super) fn in_one_line(text: &str) -> String {
         .map(str::trim)
         .filter(|l| !l.is_empty())
         .collect();
-    lines.join("; ").chars().take(TOLD).collect()
+    lines.join("; ").chars().take(MOST_CHARACTERS).collect()
 }
 
 /// Works on items, N at a time, and passes on each result as it comes. After

@@ -19,12 +19,12 @@ use words::{cost_range, costs, placements};
 /// Arms in the table, beside `os-default`.
 const SHOWN: usize = 8;
 /// Failed arms that are listed one by one.
-const FAILED_TOLD: usize = 4;
+const MOST_FAILED: usize = 4;
 /// A clear feature is listed where its whole range changes the metric by this much,
 /// per cent.
 const LEAST_EFFECT: f64 = 1.0;
 /// Features listed.
-const FEATURES_TOLD: usize = 5;
+const MOST_FEATURES: usize = 5;
 
 /// The whole search for a terminal.
 #[must_use]
@@ -149,13 +149,13 @@ fn failed(record: &SearchRecord) -> String {
         return String::new();
     }
     let mut text = String::from("\n");
-    for arm in failed.iter().take(FAILED_TOLD) {
+    for arm in failed.iter().take(MOST_FAILED) {
         let reason = arm.invalid.as_deref().unwrap_or_default();
         let line = format!("{} failed: {reason}", arm.name);
         text.push_str(&format!("{}\n", paragraph("  ", "    ", &visible(&line))));
     }
-    if failed.len() > FAILED_TOLD {
-        let more = count(failed.len() - FAILED_TOLD, "other placement");
+    if failed.len() > MOST_FAILED {
+        let more = count(failed.len() - MOST_FAILED, "other placement");
         text.push_str(&format!("  and {more} failed\n"));
     }
     text
@@ -178,7 +178,7 @@ fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
         return format!("\n{heading}\n{}\n", paragraph("  ", "  ", none));
     }
     listed.sort_by(|(a, _), (b, _)| b.value.abs().total_cmp(&a.value.abs()));
-    let lines = listed.iter().take(FEATURES_TOLD).map(|(change, meaning)| {
+    let lines = listed.iter().take(MOST_FEATURES).map(|(change, meaning)| {
         let (text, interval) = (&change.text, &change.interval);
         let line = visible(&format!("{text} ({interval})  {meaning}"));
         format!("{}\n", paragraph("  ", "    ", &line))

@@ -27,7 +27,7 @@ const NARROWEST: f64 = 620.0;
 /// Width of what stands beside the matrix, pixels.
 const SIDE: f64 = 340.0;
 /// Of hybrid machines, N different cores are listed.
-const MOST_CORES_TOLD: usize = 4;
+const MOST_CORES: usize = 4;
 
 /// The machine as one SVG file.
 #[must_use]
@@ -313,7 +313,7 @@ fn caches_of_cores(topology: &Topology) -> Vec<String> {
     }
     listed.retain(|(line, _)| !line.is_empty());
     let is_one = listed.len() == 1;
-    listed.truncate(MOST_CORES_TOLD);
+    listed.truncate(MOST_CORES);
     listed
         .into_iter()
         .map(|(line, cpus)| match is_one {

@@ -8,7 +8,7 @@ use super::super::{Migrations, Sample, Tid};
 use super::queues::Mark;
 
 /// Threads listed one by one; of more, those with the most CPU time.
-const MOST_TOLD: usize = 1_000;
+const MOST_LISTED: usize = 1_000;
 /// Processes distinguished; beyond that their number is a lower bound.
 const MOST_PROCESSES: usize = 1 << 20;
 /// Threads remembered as gone; beyond that each may be one of them.
@@ -463,7 +463,7 @@ impl Threads {
             self.hidden.waits.add(thread.hidden_wait(now_ns));
         }
         self.list(summary(&thread), thread.is_back);
-        if self.listed.len() >= 2 * MOST_TOLD {
+        if self.listed.len() >= 2 * MOST_LISTED {
             self.shorten();
         }
     }
@@ -482,8 +482,8 @@ impl Threads {
     fn shorten(&mut self) {
         self.listed
             .sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.thread.cmp(&b.thread)));
-        self.left_out += self.listed.len().saturating_sub(MOST_TOLD) as u64;
-        self.listed.truncate(MOST_TOLD);
+        self.left_out += self.listed.len().saturating_sub(MOST_LISTED) as u64;
+        self.listed.truncate(MOST_LISTED);
     }
 
     /// Followed threads, their processes.

@@ -56,7 +56,7 @@ pub(super) enum Trouble {
     /// It is not encrypted as it was to be.
     Insecure(String),
     /// In the words of the store already.
-    Told(StoreError),
+    Store(StoreError),
 }
 
 /// A database, connected while it answers.
@@ -226,7 +226,7 @@ impl Link {
             Trouble::Locked | Trouble::Raced => StoreError::Locked { path: store },
             Trouble::Refused(reason) => StoreError::Refused { store, reason },
             Trouble::Insecure(reason) => StoreError::Insecure { store, reason },
-            Trouble::Told(error) => error,
+            Trouble::Store(error) => error,
         }
     }
 

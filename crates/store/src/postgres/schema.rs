@@ -144,7 +144,7 @@ fn version(link: &Link) -> Result<i64, Trouble> {
     if found <= known() {
         return Ok(found);
     }
-    Err(Trouble::Told(StoreError::Newer {
+    Err(Trouble::Store(StoreError::Newer {
         path: link.shown(),
         found,
         known: known(),

@@ -26,13 +26,13 @@ impl Postgres {
             );
             let rows = link.query(&sql, &[(&text(&entry.id), Type::TEXT)])?;
             let Some(row) = rows.first() else {
-                return Err(Trouble::Told(StoreError::Id(unchangeable(
+                return Err(Trouble::Store(StoreError::Id(unchangeable(
                     link, &entry.id,
                 )?)));
             };
             let (body, is_held): (String, bool) = (value(row, 0)?, value(row, 1)?);
             if is_held {
-                return Err(Trouble::Told(StoreError::BeingWritten {
+                return Err(Trouble::Store(StoreError::BeingWritten {
                     id: entry.id.clone(),
                 }));
             }
@@ -47,7 +47,7 @@ impl Postgres {
                 return Ok(retagged);
             }
             let body = with_tags(&before.body, &retagged.after).map_err(|error| {
-                Trouble::Told(StoreError::Record {
+                Trouble::Store(StoreError::Record {
                     id: entry.id.clone(),
                     reason: RecordError::Damaged(error),
                 })

@@ -24,7 +24,7 @@ impl Sqlite {
         let retagged = self.retag_found(&id, change);
         retagged.map_err(|error| match error {
             Failure::Sqlite(error) => self.explain(&error),
-            Failure::Told(error) => error,
+            Failure::Store(error) => error,
         })
     }
 
@@ -37,7 +37,7 @@ impl Sqlite {
             Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
         // Looked at within the transaction: a record begins with its lock.
         if journal::is_being_written(&self.path, id) {
-            return Err(Failure::Told(StoreError::BeingWritten {
+            return Err(Failure::Store(StoreError::BeingWritten {
                 id: id.to_owned(),
             }));
         }
@@ -56,7 +56,7 @@ impl Sqlite {
             return Ok(retagged);
         }
         let body = with_tags(&body, &retagged.after).map_err(|error| {
-            Failure::Told(StoreError::Record {
+            Failure::Store(StoreError::Record {
                 id: id.to_owned(),
                 reason: RecordError::Damaged(error),
             })
@@ -149,7 +149,7 @@ fn size(connection: &Connection) -> rusqlite::Result<u64> {
 /// What can go wrong halfway: SQLite's affair, or already reported.
 enum Failure {
     Sqlite(rusqlite::Error),
-    Told(StoreError),
+    Store(StoreError),
 }
 
 impl From<rusqlite::Error> for Failure {

@@ -17,7 +17,7 @@ use pinwise_stats::separate::{Split, upper_tail};
 /// one of very many settings.
 const FEWEST_OUTLIERS: usize = 3;
 /// A separation is reported at this p-value, adjusted for all that were examined.
-const TOLD: f64 = 0.01;
+const SIGNIFICANT: f64 = 0.01;
 /// Figures that are named in a sentence.
 const NAMED: usize = 2;
 
@@ -126,7 +126,7 @@ fn best(nodes: &Nodes, group: &Group, side: &Side, outliers: &BTreeSet<usize>) -
     let next = found.get(1).filter(|next| !is_shape(next));
     best.has_rival = next.is_some_and(|next| next.split == best.split);
     best.adjusted_p = (best.adjusted_p * looked_at as f64).min(1.0);
-    (best.adjusted_p <= TOLD).then_some(best)
+    (best.adjusted_p <= SIGNIFICANT).then_some(best)
 }
 
 fn listed(nodes: &Nodes, group: usize, figures: &[(Best, Side)]) -> Option<FleetCommon> {

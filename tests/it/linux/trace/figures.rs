@@ -104,15 +104,21 @@ fn queued_time_of_threads_that_ended_is_known_or_a_lower_bound() {
     for tier in permitted(test, &["switch", "cpu-wide"]) {
         let notes = folder.path().join(tier);
         let record = trace(tier, &["sh", "-c", &crowd(&notes)]);
-        let (told_s, true_s) = queued(&record, &notes);
+        let (reported_s, true_s) = queued(&record, &notes);
         assert!(true_s > 0.01, "{true_s}");
-        assert!(told_s > 0.0, "{told_s} of {true_s}");
+        assert!(reported_s > 0.0, "{reported_s} of {true_s}");
         // What is queued after the note, on the way out, is reported, too.
         if learns_of_exits() {
-            assert!(!is_bound(&record, "queued"), "{tier}: {told_s} of {true_s}");
+            assert!(
+                !is_bound(&record, "queued"),
+                "{tier}: {reported_s} of {true_s}"
+            );
         }
         if !is_bound(&record, "queued") {
-            assert!(told_s > 0.97 * true_s, "{tier}: {told_s} of {true_s}");
+            assert!(
+                reported_s > 0.97 * true_s,
+                "{tier}: {reported_s} of {true_s}"
+            );
         }
     }
 }
@@ -146,10 +152,10 @@ fn without_rights_queued_time_is_a_lower_bound() {
     }
     assert!(output.status.success(), "{err}");
     let record: Value = serde_json::from_str(&out).unwrap();
-    let (told_s, true_s) = queued(&record, &notes);
+    let (reported_s, true_s) = queued(&record, &notes);
     assert!(
-        is_bound(&record, "queued") || told_s > 0.97 * true_s,
-        "{told_s} of {true_s} is not called a lower bound"
+        is_bound(&record, "queued") || reported_s > 0.97 * true_s,
+        "{reported_s} of {true_s} is not called a lower bound"
     );
 }
 

@@ -35,7 +35,7 @@ const MESSAGES: u64 = 1 << 20;
 /// Messages that a ring holds.
 const SLOTS: usize = 1024;
 /// The consumer publishes its position each time that it has taken this many.
-const TOLD: u64 = SLOTS as u64 / 4;
+const PUBLISH_EVERY: u64 = SLOTS as u64 / 4;
 /// Words of a message besides the one that numbers it.
 const WORDS: usize = 7;
 /// Looks at a line before the CPU is left to others.
@@ -163,7 +163,7 @@ impl<'a> Exit<'a> {
         for (word, there) in message.iter_mut().zip(&slot.words) {
             *word = there.load(Ordering::Relaxed);
         }
-        if self.next.is_multiple_of(TOLD) {
+        if self.next.is_multiple_of(PUBLISH_EVERY) {
             self.ring.taken.0.store(self.next, Ordering::Release);
         }
         self.next += 1;
@@ -333,7 +333,7 @@ impl Worker for Both<'_> {
         let mut digest = Digest::default();
         let mut left = MESSAGES;
         while left > 0 {
-            let batch = left.min(TOLD);
+            let batch = left.min(PUBLISH_EVERY);
             for _ in 0..batch {
                 self.entrance.put(message(&mut random))?;
             }

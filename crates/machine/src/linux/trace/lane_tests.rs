@@ -4,9 +4,9 @@ use super::*;
 use pinwise_sched::perf::Task;
 
 /// A record, with the thread that was running.
-type Told = (Tid, Record<'static>);
+type Written = (Tid, Record<'static>);
 
-const fn own(thread: Tid, is_out: bool, is_preempted: bool) -> Told {
+const fn own(thread: Tid, is_out: bool, is_preempted: bool) -> Written {
     let record = Record::Switch {
         other: None,
         is_out,
@@ -15,7 +15,7 @@ const fn own(thread: Tid, is_out: bool, is_preempted: bool) -> Told {
     (thread, record)
 }
 
-const fn wide(thread: Tid, other: Tid, is_out: bool, is_preempted: bool) -> Told {
+const fn wide(thread: Tid, other: Tid, is_out: bool, is_preempted: bool) -> Written {
     let record = Record::Switch {
         other: Some(other),
         is_out,
@@ -24,7 +24,7 @@ const fn wide(thread: Tid, other: Tid, is_out: bool, is_preempted: bool) -> Told
     (thread, record)
 }
 
-const fn gone(thread: Tid) -> Told {
+const fn gone(thread: Tid) -> Written {
     let task = Task {
         process: thread,
         parent_process: 1,
