@@ -3,14 +3,15 @@
 //!
 //! [`Host`] is a machine that can be discovered, and its clock. A
 //! [`CommandRunner`] runs commands on the CPUs that they are given, a [`Prober`]
-//! makes measurements of the machine itself, a [`Tracer`] and a [`Sampler`] watch
-//! what runs, a [`Replayer`] executes ways of waiting for a lock, a [`GapWatcher`]
-//! looks for jitter. Whoever asks names the trait of the question; [`Machine`] is
-//! for those who do not know the question yet.
+//! measures the machine itself, a [`Tracer`] and a [`Sampler`] watch what runs, a
+//! [`Replayer`] executes ways of waiting for a lock, a [`GapWatcher`] looks for
+//! jitter. Callers take the smallest trait that they need; [`Machine`] joins them
+//! for the command line, which opens one object for all.
 //!
 //! Everything above runs on a real Linux host ([`linux`]) and on a simulated
 //! machine (`pinwise-sim`) alike; the method is tested on known truth through the
-//! same code that users run. Of what is [`linux::live`] only runs are measured.
+//! same code that users run. A service that runs already ([`linux::live`]) is a
+//! [`CommandRunner`] only, whose runs are samples of it.
 
 #![cfg_attr(
     test,
@@ -106,8 +107,8 @@ pub trait CommandRunner: Host {
     fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError>;
 }
 
-/// A machine of which everything can be asked that the host and a simulation
-/// both answer.
+/// What the command line opens: the host, or a simulated machine. It cannot be
+/// asked for jitter, which only the host has.
 pub trait Machine: Prober + Tracer + Sampler + Replayer {}
 
 impl<M: Prober + Tracer + Sampler + Replayer> Machine for M {}
