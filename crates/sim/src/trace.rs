@@ -7,6 +7,8 @@
 //! do not show. Machines whose runs are written down, not played, are refused:
 //! a trace would be invented.
 
+mod threads;
+
 use std::time::Duration;
 
 use super::mechanism::{Step, Witness};
@@ -16,14 +18,13 @@ use pinwise_machine::{
 };
 use pinwise_sched::{Availability, Event, EventKind, IDLE, Left, Refusal, Scope, Tid, Tier};
 use pinwise_topology::CpuSet;
+use threads::{Thread, Threads};
 
 /// Events that are handed over at once at most.
 const BATCH: usize = 4096;
 /// Rounds without an event that are emitted one by one; a time without end is
 /// emitted as one.
 const MOST_SILENT_ROUNDS: u32 = 100;
-/// Longest name that a kernel keeps, bytes.
-const NAME_BYTES: usize = 15;
 
 /// What stands in the way of a tier on this machine.
 fn refusal(tier: Tier, is_played: bool, is_computed: bool) -> Option<Refusal> {
@@ -127,8 +128,8 @@ fn perform(
 ) -> Traced {
     let tier = order.tier.unwrap_or(Tier::Bpf);
     let from_ns = nanoseconds(machine.now_s);
-    let mut teller = Teller {
-        cast: Cast::new(machine, prepared, scene),
+    let mut writer = EventWriter {
+        threads: Threads::new(machine, prepared, scene),
         scope: tier.scope(),
         listener,
         prepared,
@@ -142,10 +143,10 @@ fn perform(
         is_endless: scene.request.is_none(),
         ended_ns: None,
     };
-    teller.open(&machine.description.topology.allowed);
-    let played = machine.play(prepared, scene.cpus, scene.environment, &mut teller);
+    writer.open(&machine.description.topology.allowed);
+    let played = machine.play(prepared, scene.cpus, scene.environment, &mut writer);
     let followed_s = played.map_or(0.0, |played| prepared.stretched_s(played.followed_s));
-    let cut_ns = teller.close(nanoseconds(followed_s));
+    let cut_ns = writer.close(nanoseconds(followed_s));
     let length_ns = cut_ns.unwrap_or(nanoseconds(followed_s));
     let run = scene.request.map(|request| {
         let run = machine.finish(prepared, request, played);
@@ -195,65 +196,6 @@ fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).clamp(0.0, LONGEST_NS).round() as u64
 }
 
-/// Threads by the numbers that the mechanism gives them.
-struct Cast {
-    /// Of the run itself.
-    own: usize,
-    members: Vec<Member>,
-}
-
-struct Member {
-    tid: Tid,
-    process: Tid,
-    name: Box<str>,
-    mask: CpuSet,
-}
-
-impl Cast {
-    fn new(machine: &mut SimulatedMachine, prepared: &Prepared, scene: &Scene<'_>) -> Self {
-        let workload = &prepared.workload;
-        let own = usize::try_from(workload.threads).unwrap_or(1);
-        let places: Vec<usize> = scene.cpus.iter().collect();
-        let mut members = Vec::new();
-        let process = machine.new_threads(workload.threads);
-        for tid in (process..).take(own) {
-            let mask = match places.get(members.len() % places.len().max(1)) {
-                Some(&cpu) if workload.places_itself => CpuSet::single(cpu),
-                _ => scene.cpus.clone(),
-            };
-            let name = short(&prepared.name);
-            members.push(Member {
-                tid,
-                process,
-                name,
-                mask,
-            });
-        }
-        let scheduler = machine.description.scheduler.clone().unwrap_or_default();
-        for neighbour in &scheduler.neighbours {
-            let threads = u32::try_from(neighbour.threads()).unwrap_or(1);
-            let process = machine.new_threads(threads);
-            let mask = neighbour.cpus_on(&machine.description.topology);
-            members.extend((process..).take(neighbour.threads()).map(|tid| Member {
-                tid,
-                process,
-                name: short(&neighbour.name),
-                mask: mask.clone(),
-            }));
-        }
-        Self { own, members }
-    }
-}
-
-/// A name as a kernel keeps it.
-fn short(name: &str) -> Box<str> {
-    let mut end = name.len().min(NAME_BYTES);
-    while !name.is_char_boundary(end) {
-        end -= 1;
-    }
-    name[..end].into()
-}
-
 /// A thread that has left its CPU, until it is known who follows it there.
 #[derive(Clone, Copy)]
 struct Leaving {
@@ -264,8 +206,8 @@ struct Leaving {
 }
 
 /// Makes events of steps and hands them out.
-struct Teller<'a> {
-    cast: Cast,
+struct EventWriter<'a> {
+    threads: Threads,
     scope: Scope,
     listener: &'a mut dyn Listener,
     prepared: &'a Prepared,
@@ -284,7 +226,7 @@ struct Teller<'a> {
     ended_ns: Option<u64>,
 }
 
-impl Witness for Teller<'_> {
+impl Witness for EventWriter<'_> {
     fn see(&mut self, at_s: f64, step: Step) {
         let time_ns = nanoseconds(self.prepared.stretched_s(at_s));
         self.pass(time_ns);
@@ -312,7 +254,7 @@ impl Witness for Teller<'_> {
                 });
             }
             Step::Ends { thread } => {
-                let tid = self.cast.members[thread].tid;
+                let tid = self.threads.all[thread].tid;
                 self.emit(time_ns, self.main_cpu, EventKind::Exit { thread: tid });
             }
         }
@@ -323,7 +265,7 @@ impl Witness for Teller<'_> {
     }
 }
 
-impl Teller<'_> {
+impl EventWriter<'_> {
     /// Before the run all CPUs idle. One that never does anything else would
     /// not be heard of, and whether it idles would be unknown.
     fn open(&mut self, cpus: &CpuSet) {
@@ -370,20 +312,20 @@ impl Teller<'_> {
             left,
         }) = self.leaving.take()
         {
-            let prev = self.cast.members[thread].tid;
+            let prev = self.threads.all[thread].tid;
             self.switch(time_ns, cpu, (prev, left), IDLE);
         }
     }
 
     fn begins(&mut self, time_ns: u64, thread: usize) {
-        let Member {
+        let Thread {
             tid,
             process,
             ref name,
             ref mask,
-        } = self.cast.members[thread];
+        } = self.threads.all[thread];
         let (name, mask) = (name.clone(), Box::new(mask.clone()));
-        let is_own = thread < self.cast.own;
+        let is_own = thread < self.threads.own;
         if !is_own && !self.scope.has_all_cpus {
             return;
         }
@@ -421,7 +363,7 @@ impl Teller<'_> {
 
     fn wakes(&mut self, time_ns: u64, thread: usize, cpu: usize) {
         if self.scope.has_wakeups {
-            let tid = self.cast.members[thread].tid;
+            let tid = self.threads.all[thread].tid;
             let target = number(cpu);
             self.emit(
                 time_ns,
@@ -438,12 +380,12 @@ impl Teller<'_> {
         if thread == 0 {
             self.main_cpu = cpu;
         }
-        let next = self.cast.members[thread].tid;
+        let next = self.threads.all[thread].tid;
         match self.leaving.take() {
             // A kernel that goes on with the same thread switches nothing.
             Some(leaving) if leaving.thread == thread => {}
             Some(leaving) => {
-                let prev = self.cast.members[leaving.thread].tid;
+                let prev = self.threads.all[leaving.thread].tid;
                 self.switch(time_ns, cpu, (prev, leaving.left), next);
             }
             None => self.switch(time_ns, cpu, (IDLE, Left::Preempted), next),
@@ -465,8 +407,8 @@ impl Teller<'_> {
     }
 
     fn is_own(&self, tid: Tid) -> bool {
-        let first = self.cast.members[0].tid;
-        usize::try_from(tid - first).is_ok_and(|rank| rank < self.cast.own)
+        let first = self.threads.all[0].tid;
+        usize::try_from(tid - first).is_ok_and(|rank| rank < self.threads.own)
     }
 
     fn emit(&mut self, time_ns: u64, cpu: usize, what: EventKind) {

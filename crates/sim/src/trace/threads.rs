@@ -1,0 +1,72 @@
+//! The threads that a trace of a simulated machine shows.
+
+use super::Scene;
+use crate::{Prepared, SimulatedMachine};
+use pinwise_sched::Tid;
+use pinwise_topology::CpuSet;
+
+/// Longest name that a kernel keeps, bytes.
+const NAME_BYTES: usize = 15;
+
+/// Threads by the numbers that the mechanism gives them.
+pub(super) struct Threads {
+    /// How many are the run's own, which come first.
+    pub(super) own: usize,
+    pub(super) all: Vec<Thread>,
+}
+
+pub(super) struct Thread {
+    pub(super) tid: Tid,
+    pub(super) process: Tid,
+    pub(super) name: Box<str>,
+    pub(super) mask: CpuSet,
+}
+
+impl Threads {
+    pub(super) fn new(
+        machine: &mut SimulatedMachine,
+        prepared: &Prepared,
+        scene: &Scene<'_>,
+    ) -> Self {
+        let workload = &prepared.workload;
+        let own = usize::try_from(workload.threads).unwrap_or(1);
+        let places: Vec<usize> = scene.cpus.iter().collect();
+        let mut all = Vec::new();
+        let process = machine.new_threads(workload.threads);
+        for tid in (process..).take(own) {
+            let mask = match places.get(all.len() % places.len().max(1)) {
+                Some(&cpu) if workload.places_itself => CpuSet::single(cpu),
+                _ => scene.cpus.clone(),
+            };
+            let name = short(&prepared.name);
+            all.push(Thread {
+                tid,
+                process,
+                name,
+                mask,
+            });
+        }
+        let scheduler = machine.description.scheduler.clone().unwrap_or_default();
+        for neighbour in &scheduler.neighbours {
+            let threads = u32::try_from(neighbour.threads()).unwrap_or(1);
+            let process = machine.new_threads(threads);
+            let mask = neighbour.cpus_on(&machine.description.topology);
+            all.extend((process..).take(neighbour.threads()).map(|tid| Thread {
+                tid,
+                process,
+                name: short(&neighbour.name),
+                mask: mask.clone(),
+            }));
+        }
+        Self { own, all }
+    }
+}
+
+/// A name as a kernel keeps it.
+fn short(name: &str) -> Box<str> {
+    let mut end = name.len().min(NAME_BYTES);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name[..end].into()
+}
