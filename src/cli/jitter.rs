@@ -2,16 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::bail;
-
 use super::args::{Global, JitterArgs};
 use super::ending::keep_and_show;
 use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::values::allowed_cpus;
-use super::{Exit, open_store, simulated};
-use pinwise_machine::Host;
-use pinwise_machine::linux::{LinuxMachine, read_interrupts, read_isolation};
+use super::{Exit, open_machine, open_store};
+use pinwise_machine::linux::{read_interrupts, read_isolation};
 use pinwise_record::JitterRecord;
 use pinwise_study::jitter::{self as watching, JitterPlan};
 
@@ -20,13 +17,7 @@ pub(super) fn jitter(
     args: &JitterArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    if global.machine != "local" {
-        simulated(global)?;
-        bail!(
-            "watching CPUs for jitter: a simulated machine has no interrupts; it needs --machine local"
-        );
-    }
-    let mut machine = LinuxMachine::open(false)?;
+    let mut machine = open_machine(global, 0, false)?;
     let (mut topology, _) = machine.topology()?;
     let plan = JitterPlan {
         cpus: allowed_cpus(args.cpus.as_deref(), &topology)?,
@@ -34,10 +25,12 @@ pub(super) fn jitter(
         threshold: args.threshold,
         isolation: read_isolation(Path::new("/")),
     };
-    read_interrupts(&mut topology);
+    if !machine.is_simulated() {
+        read_interrupts(&mut topology);
+    }
     let store = open_store(global)?;
     let (id, started) = name_and_time();
-    let mut record = watching::run(&plan, &mut machine, &topology)?;
+    let mut record = watching::run(&plan, machine.as_mut(), &topology)?;
     (record.id, record.started) = (id, started);
     if record.interrupted {
         terminal.warn("interrupted: what was measured until then is kept");

@@ -14,9 +14,9 @@ pub trait GapWatcher: Host {
     /// and by what.
     ///
     /// # Errors
-    /// [`MachineError`] where threads cannot be started or placed, or a CPU does
-    /// not run its thread. A user who interrupts ends it without an error: see
-    /// [`WatchedCpus::was_interrupted`].
+    /// [`MachineError`] where threads cannot be started or placed, a CPU does not
+    /// run its thread, or code is not executed (a simulated machine). A user who
+    /// interrupts ends it without an error: see [`WatchedCpus::was_interrupted`].
     fn watch_gaps(
         &mut self,
         order: &JitterOrder<'_>,

@@ -107,11 +107,11 @@ pub trait CommandRunner: Host {
     fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError>;
 }
 
-/// What the command line opens: the host, or a simulated machine. It cannot be
-/// asked for jitter, which only the host has.
-pub trait Machine: Prober + Tracer + Sampler + Replayer {}
+/// What the command line opens: the host, or a simulated machine, which refuses
+/// what only executed code can answer.
+pub trait Machine: Prober + Tracer + Sampler + Replayer + GapWatcher {}
 
-impl<M: Prober + Tracer + Sampler + Replayer> Machine for M {}
+impl<M: Prober + Tracer + Sampler + Replayer + GapWatcher> Machine for M {}
 
 /// What becomes of the command's output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

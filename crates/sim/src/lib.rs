@@ -46,8 +46,8 @@ use wiring::Probing;
 use workload::SimWorkload;
 
 use pinwise_machine::{
-    CommandRunner, End, Host, MachineError, Output, Request, Run, SampleOrder, Sampled, Sampler,
-    Simulation, Usage,
+    CommandRunner, End, GapListener, GapWatcher, Host, JitterOrder, MachineError, Output, Request,
+    Run, SampleOrder, Sampled, Sampler, Simulation, Usage, WatchedCpus,
 };
 use pinwise_sched::Tid;
 use pinwise_topology::{CpuSet, Topology, Warning};
@@ -399,6 +399,19 @@ impl Sampler for SimulatedMachine {
             action: "sampling".to_owned(),
             reason: "a simulated machine executes no instructions; it needs --machine local"
                 .to_owned(),
+        })
+    }
+}
+
+impl GapWatcher for SimulatedMachine {
+    fn watch_gaps(
+        &mut self,
+        _order: &JitterOrder<'_>,
+        _listener: &mut dyn GapListener,
+    ) -> Result<WatchedCpus, MachineError> {
+        Err(MachineError::System {
+            action: "watching CPUs for jitter".to_owned(),
+            reason: "a simulated machine has no interrupts; it needs --machine local".to_owned(),
         })
     }
 }
