@@ -62,4 +62,5 @@ mod trace_files;
 mod trace_kernels;
 mod trace_vm;
 mod untrusted;
+mod vm;
 mod wiring;

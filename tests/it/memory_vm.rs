@@ -1,10 +1,7 @@
 //! Memory of a process that runs is moved to another NUMA node, and is back however
 //! pinwise ends: on an emulated machine of two nodes with a real kernel.
 
-use std::process::Command;
-
-use crate::support::{self, skipped, texts};
-use crate::trace_vm::obstacle;
+use crate::vm;
 
 const TEST: &str = "memory_vm::memory_is_moved_and_comes_back";
 
@@ -80,22 +77,9 @@ fn is_all(pages: u64) -> bool {
 
 #[test]
 fn memory_is_moved_and_comes_back() {
-    if let Some(why) = obstacle() {
-        return skipped(TEST, &why);
-    }
-    let output = Command::new(support::root().join("tests/env/vm/run.sh"))
-        .args(["--timeout", "600", "--mem", "512", "--with"])
-        .arg(env!("CARGO_BIN_EXE_pinwise"))
-        .args(["8,sockets=2,cores=2,threads=2", "0-3;4-7"])
-        .args(["busybox", "sh", "-c", &script(), "pinwise"])
-        .output()
-        .unwrap();
-    let (out, err) = texts(&output);
-    match output.status.code() {
-        Some(0) => {}
-        Some(125) => return skipped(TEST, err.trim().lines().last().unwrap_or_default()),
-        code => panic!("{code:?}: {err}\n{out}"),
-    }
+    let Some((out, err)) = vm::run(TEST, 512, &script()) else {
+        return;
+    };
     let on = |case: &str| pages(&out, case);
     // Pages that it has beside its buffer, which may be anywhere.
     let few = 512;

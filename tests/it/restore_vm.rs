@@ -4,21 +4,9 @@
 //! One boot ends pinwise at several moments while CPUs are off, and reads every
 //! online bit and the masks of threads that had lost their CPUs.
 
-use std::process::Command;
-
-use crate::support::{self, has_program, skipped, texts};
+use crate::vm;
 
 const TEST: &str = "restore_vm::cpus_and_masks_come_back";
-
-const NEEDED: [(&str, &str); 7] = [
-    ("qemu-system-x86_64", "qemu-system-x86"),
-    ("busybox", "busybox-static"),
-    ("cpio", "cpio"),
-    ("python3", "python3"),
-    ("setpriv", "util-linux"),
-    ("apt-get", "a Debian system"),
-    ("zstd", "zstd"),
-];
 
 /// Fault, what-if.
 const CASES: [(&str, &str); 12] = [
@@ -63,29 +51,9 @@ fn script() -> String {
 
 #[test]
 fn cpus_and_masks_come_back() {
-    let missing = NEEDED.iter().find(|(program, _)| !has_program(program));
-    if let Some((program, package)) = missing {
-        return skipped(TEST, &format!("{program} is missing ({package})"));
-    }
-    let output = Command::new(support::root().join("tests/env/vm/run.sh"))
-        .args([
-            "--timeout",
-            "300",
-            "--mem",
-            "384",
-            "--with",
-            env!("CARGO_BIN_EXE_pinwise"),
-        ])
-        .args(["8,sockets=2,cores=2,threads=2", "0-3;4-7"])
-        .args(["busybox", "sh", "-c", &script(), "pinwise"])
-        .output()
-        .unwrap();
-    let (out, err) = texts(&output);
-    match output.status.code() {
-        Some(0) => {}
-        Some(125) => return skipped(TEST, err.trim().lines().last().unwrap_or_default()),
-        code => panic!("{code:?}: {err}\n{out}"),
-    }
+    let Some((out, err)) = vm::run(TEST, 384, &script()) else {
+        return;
+    };
     let values = |case: &str| -> Vec<&str> {
         let rest = out.split_once(&format!("@@ {case}\n"));
         let rest = rest

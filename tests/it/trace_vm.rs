@@ -6,24 +6,12 @@
 //! One boot runs what `TRACES` says, and a program whose memory is on one node while
 //! it runs on the other.
 
-use std::process::Command;
-
 use serde_json::Value;
 
-use crate::support::{self, has_program, skipped, texts};
+use crate::support::skipped;
+use crate::vm;
 
 const TEST: &str = "trace_vm::a_real_scheduler_is_judged_by_every_tier";
-
-/// What `run.sh` needs, and the packages where it is found.
-const NEEDED: [(&str, &str); 7] = [
-    ("qemu-system-x86_64", "qemu-system-x86"),
-    ("busybox", "busybox-static"),
-    ("cpio", "cpio"),
-    ("python3", "python3"),
-    ("setpriv", "util-linux"),
-    ("apt-get", "a Debian system"),
-    ("zstd", "zstd"),
-];
 
 /// What is traced: tier, case.
 const TRACES: [(&str, &str); 8] = [
@@ -105,41 +93,11 @@ impl Judged {
     }
 }
 
-/// Why no machine can be booted here.
-pub(crate) fn obstacle() -> Option<String> {
-    let missing = NEEDED.iter().find(|(program, _)| !has_program(program));
-    missing.map(|(program, package)| format!("{program} is missing ({package})"))
-}
-
-/// Boots, runs the script, returns its standard output; `None` where the
-/// emulation failed, which says nothing of pinwise.
-fn boot() -> Option<String> {
-    let program = env!("CARGO_BIN_EXE_pinwise");
-    let output = Command::new(support::root().join("tests/env/vm/run.sh"))
-        .args(["--timeout", "600", "--mem", "512", "--with", program])
-        .args(["8,sockets=2,cores=2,threads=2", "0-3;4-7"])
-        .args(["busybox", "sh", "-c", &script()])
-        .arg("pinwise")
-        .output()
-        .unwrap();
-    let (out, err) = texts(&output);
-    match output.status.code() {
-        Some(0) => Some(out),
-        // No kernel to be had, or it died three times under emulation.
-        Some(125) => {
-            skipped(TEST, err.trim().lines().last().unwrap_or_default());
-            None
-        }
-        code => panic!("{code:?}: {err}\n{out}"),
-    }
-}
-
 #[test]
 fn a_real_scheduler_is_judged_by_every_tier() {
-    if let Some(why) = obstacle() {
-        return skipped(TEST, &why);
-    }
-    let Some(out) = boot() else { return };
+    let Some((out, _)) = vm::run(TEST, 512, &script()) else {
+        return;
+    };
     let judged = Judged::read(&out);
     for (tier, case, record) in &judged.0 {
         if record.is_null() {

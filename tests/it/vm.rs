@@ -1,0 +1,46 @@
+//! Emulated machines with a real kernel: two packages, each a NUMA node, with two
+//! cores of two CPUs.
+
+use std::process::Command;
+
+use crate::support::{has_program, root, skipped, texts};
+
+/// What `run.sh` needs, and the packages where it is found.
+const NEEDED: [(&str, &str); 7] = [
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("busybox", "busybox-static"),
+    ("cpio", "cpio"),
+    ("python3", "python3"),
+    ("setpriv", "util-linux"),
+    ("apt-get", "a Debian system"),
+    ("zstd", "zstd"),
+];
+
+/// Boots with this much memory, MiB, runs a script of busybox's shell in which
+/// `$0` is pinwise, and returns its standard output and error; `None`, with the
+/// reason, where no machine can be booted here or the emulation failed.
+pub(crate) fn run(test: &str, memory_mib: u32, script: &str) -> Option<(String, String)> {
+    let missing = NEEDED.iter().find(|(program, _)| !has_program(program));
+    if let Some((program, package)) = missing {
+        skipped(test, &format!("{program} is missing ({package})"));
+        return None;
+    }
+    let memory = memory_mib.to_string();
+    let output = Command::new(root().join("tests/env/vm/run.sh"))
+        .args(["--timeout", "600", "--mem", &memory, "--with"])
+        .arg(env!("CARGO_BIN_EXE_pinwise"))
+        .args(["8,sockets=2,cores=2,threads=2", "0-3;4-7"])
+        .args(["busybox", "sh", "-c", script, "pinwise"])
+        .output()
+        .unwrap();
+    let (out, err) = texts(&output);
+    match output.status.code() {
+        Some(0) => Some((out, err)),
+        // No kernel to be had, or it died three times under emulation.
+        Some(125) => {
+            skipped(test, err.trim().lines().last().unwrap_or_default());
+            None
+        }
+        code => panic!("{code:?}: {err}\n{out}"),
+    }
+}
