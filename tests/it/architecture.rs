@@ -42,13 +42,6 @@ const P90_FUNCTION: usize = 40;
 /// Names that say nothing.
 const EMPTY_NAMES: [&str; 6] = ["util", "utils", "common", "helpers", "misc", "manager"];
 
-/// Circles that are there yet: `CRATE::PARENT: modules`, sorted. None is added.
-const CIRCLES: [&str; 3] = [
-    "machine::linux: ledger pins",
-    "machine::linux::ledger: file folder",
-    "machine::linux::ledger: guardian leftover rules writer",
-];
-
 struct Source {
     path: PathBuf,
     /// The folder's name below `crates`; `pinwise` for the command.
@@ -158,12 +151,7 @@ fn modules_form_no_circles() {
             }
         }
     }
-    circles.sort_unstable();
-    assert_eq!(
-        circles.iter().map(String::as_str).collect::<Vec<_>>(),
-        CIRCLES,
-        "no new circles; of those that are open now, the lines go"
-    );
+    assert!(circles.is_empty(), "{circles:#?}");
 }
 
 /// Modules that reach themselves, in groups.

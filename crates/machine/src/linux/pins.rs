@@ -7,9 +7,7 @@
 //! is there to undo it.
 
 use std::io;
-use std::path::Path;
 
-use super::capture::read_file;
 use super::ledger::{Change, Entry, Id, Ledger, LedgerError, LedgerOptions, UndoOutcome};
 use super::sys;
 use pinwise_topology::CpuSet;
@@ -159,22 +157,6 @@ impl Pins {
     pub fn keep(&mut self, are_kept: bool) {
         let _ = self.ledger.keep(are_kept);
     }
-}
-
-/// When a thread was started, ticks since boot.
-pub(super) fn start_of(thread: i32) -> Option<u64> {
-    if thread <= 0 {
-        return None;
-    }
-    let stat = read_file(Path::new(&format!("/proc/{thread}/stat")))?;
-    start_in(&String::from_utf8_lossy(&stat))
-}
-
-/// Field 22 of `proc_pid_stat(5)`, counted from behind the name, which may
-/// hold spaces and parentheses.
-fn start_in(stat: &str) -> Option<u64> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// The CPUs that a thread may use, and the word for its scheduling policy;

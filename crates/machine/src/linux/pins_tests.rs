@@ -6,16 +6,6 @@ use std::io::Write;
 
 use super::*;
 use crate::linux::ledger::tests::unguarded;
-use proptest::prelude::*;
-
-#[test]
-fn the_start_of_a_thread_with_an_odd_name() {
-    let fields = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
-    assert_eq!(start_in(&format!("12 (a) b ) (c) {fields}")), Some(4711));
-    for bad in ["", "12 (x) S", ")", "12 (x) S x x x x"] {
-        assert_eq!(start_in(bad), None, "{bad}");
-    }
-}
 
 /// A thread that does nothing but be there, until it is dropped.
 struct Sleeper(
@@ -111,11 +101,4 @@ fn threads_that_ended_are_forgotten() {
     assert_eq!((pins.count(), pins.undo()), (0, None));
     drop(pins);
     assert_eq!(sys::affinity_of(sleeper.2).unwrap(), first);
-}
-
-proptest! {
-    #[test]
-    fn any_text_is_read_for_a_start(text in "\\PC{0,40}") {
-        let _ = start_in(&text);
-    }
 }

@@ -10,7 +10,7 @@ use super::memory::{self, MovedMemory};
 use super::{LedgerError, groups};
 use crate::linux::capture::read_text;
 use crate::linux::processes::LinuxProcesses;
-use crate::linux::{pins, sys};
+use crate::linux::{sys, tree};
 use crate::processes::{Held, Processes, give_back};
 use pinwise_topology::CpuSet;
 
@@ -259,7 +259,7 @@ impl System {
                 before,
                 asked,
             } => match sys::nice_of(*thread) {
-                Ok(_) | Err(_) if pins::start_of(*thread) != Some(*start) => Standing::Ended,
+                Ok(_) | Err(_) if tree::start_of(*thread) != Some(*start) => Standing::Ended,
                 Err(_) => Standing::Ended,
                 Ok(now) => compare(&now, before, now == *asked),
             },
@@ -302,7 +302,7 @@ impl System {
                 before,
                 to,
             } => match groups::group_of(*task, to) {
-                Some(now) if pins::start_of(*task) == Some(*start) => {
+                Some(now) if tree::start_of(*task) == Some(*start) => {
                     compare(&now.display(), &before.display(), now == *to)
                 }
                 _ => Standing::Ended,
@@ -381,7 +381,7 @@ fn mask_standing(
     before: &CpuSet,
     is_ours: impl Fn(&CpuSet) -> bool,
 ) -> Standing {
-    if pins::start_of(thread) != Some(start) {
+    if tree::start_of(thread) != Some(start) {
         return Standing::Ended;
     }
     match sys::affinity_of(thread) {
@@ -391,7 +391,7 @@ fn mask_standing(
 }
 
 fn memory_standing(moved: &MovedMemory) -> Standing {
-    match pins::start_of(moved.process) == Some(moved.start) {
+    match tree::start_of(moved.process) == Some(moved.start) {
         true if moved.is_there() => Standing::Ours,
         true => Standing::AsBefore,
         false => Standing::Ended,
@@ -414,7 +414,7 @@ fn held_standing(held: &Held) -> Standing {
 }
 
 fn start(thread: i32) -> Result<u64, LedgerError> {
-    pins::start_of(thread).ok_or(LedgerError::Gone(thread))
+    tree::start_of(thread).ok_or(LedgerError::Gone(thread))
 }
 
 fn of_thread(error: io::Error, thread: i32, cpus: Option<&CpuSet>) -> LedgerError {

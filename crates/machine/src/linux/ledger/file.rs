@@ -7,8 +7,12 @@ use std::fs::{DirBuilder, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::folder;
+use super::{LedgerError, folder};
+
+/// The file whose lock says that the host as a whole is being changed.
+const HOST_LOCK: &str = "host.lock";
 
 /// Where a journal is.
 #[derive(Debug, Clone)]
@@ -106,5 +110,36 @@ impl JournalFile {
         if self.is_linked() {
             folder::remove(&self.place.path);
         }
+    }
+}
+
+/// Writes a journal that was removed, so that `restore` finds it.
+pub(super) fn write_again(place: &Place, text: &str) {
+    if place.make_folder().is_ok() {
+        let _ = folder::write_journal(&place.path, text);
+    }
+}
+
+/// Opens a journal, and locks it after waiting for whoever holds it: a `restore` of
+/// this user.
+pub(super) fn open_locked(place: &Place) -> io::Result<File> {
+    if !place.is_ours() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let file = folder::open(&place.path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// Takes the lock of changes that concern the whole host; where it is with it.
+pub(super) fn lock_host(journals: &Path) -> Result<(Place, File), LedgerError> {
+    let path = journals.join(HOST_LOCK);
+    match folder::lock(&path, Duration::ZERO) {
+        Ok(Some(file)) => {
+            let is_named = false;
+            Ok((Place { path, is_named }, file))
+        }
+        Ok(None) => Err(LedgerError::Busy(path)),
+        Err(reason) => Err(LedgerError::Folder { path, reason }),
     }
 }

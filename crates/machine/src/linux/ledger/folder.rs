@@ -12,13 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::LedgerError;
-use super::file::Place;
 use crate::linux::sys;
 
 /// How the names of journals end.
 const SUFFIX: &str = ".journal";
-/// The file whose lock says that the host as a whole is being changed.
-const HOST_LOCK: &str = "host.lock";
 
 /// The folders that may hold journals of this user, the preferred one first.
 #[must_use]
@@ -196,16 +193,6 @@ fn locked(file: File, patience: Duration) -> io::Result<Option<File>> {
     }
 }
 
-/// The same, after waiting for whoever holds it: a `restore` of this user.
-pub(super) fn open_locked(place: &Place) -> io::Result<File> {
-    if !place.is_ours() {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    let file = open(&place.path)?;
-    file.lock()?;
-    Ok(file)
-}
-
 pub(super) fn open(path: &Path) -> io::Result<File> {
     std::fs::OpenOptions::new()
         .read(true)
@@ -223,13 +210,6 @@ pub(super) fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Writes a journal that was removed, so that `restore` finds it.
-pub(super) fn write_again(place: &Place, text: &str) {
-    if place.make_folder().is_ok() {
-        let _ = write_journal(&place.path, text);
-    }
-}
-
 /// Takes a lock that has a file of its own, which is made where there is none;
 /// `None` where somebody has it for longer than `patience`.
 pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> {
@@ -239,15 +219,7 @@ pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> 
     locked(file, patience)
 }
 
-/// Takes the lock of changes that concern the whole host; where it is with it.
-pub(super) fn lock_host(folder: &Path) -> Result<(Place, File), LedgerError> {
-    let path = folder.join(HOST_LOCK);
-    match lock(&path, Duration::ZERO) {
-        Ok(Some(file)) => {
-            let is_named = false;
-            Ok((Place { path, is_named }, file))
-        }
-        Ok(None) => Err(LedgerError::Busy(path)),
-        Err(reason) => Err(LedgerError::Folder { path, reason }),
-    }
+/// The file whose lock keeps others from writing a journal of rules.
+pub(super) fn rules_lock(journal: &Path) -> PathBuf {
+    with_ending(journal, ".lock")
 }

@@ -13,7 +13,7 @@ use super::entry::{Change, Entry};
 use super::{Ledger, LedgerError};
 use crate::HostSetting;
 use crate::linux::capture::{mounts, names, read_file};
-use crate::linux::{pins, sys};
+use crate::linux::{sys, tree};
 use pinwise_topology::CpuSet;
 
 /// `PF_NO_SETAFFINITY` of `linux/sched.h`: a thread of the kernel's that is bound
@@ -263,7 +263,7 @@ pub(super) fn threads_in(file: &Path) -> Vec<i32> {
 /// A thread's mask, to be written down; `None` for one that has gone, or that
 /// the kernel itself binds.
 pub(super) fn mask_of(thread: i32) -> Option<Entry> {
-    let start = pins::start_of(thread)?;
+    let start = tree::start_of(thread)?;
     let before = sys::affinity_of(thread).ok()?;
     (!is_bound_by_the_kernel(thread)).then_some(Entry::Saved {
         thread,

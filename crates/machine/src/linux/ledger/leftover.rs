@@ -4,17 +4,21 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::act::{System, UndoOutcome};
 use super::entry::{ChangeJournal, Entry};
 use super::file::Place;
-use super::{folder, rules};
+use super::{file, folder};
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{boot_id, sys};
 use crate::processes::{Held, give_back};
 
 /// Longest journal that is read.
 const LONGEST: u64 = 64 << 20;
+
+/// How long one that has nothing to do may take to be gone.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// A journal that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +58,7 @@ pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Ve
     });
     let of_rules = of_rules.filter(|path| path.exists());
     let of_rules = of_rules.map(|path| Leftover {
-        state: match rules::lock_left(path) {
+        state: match lock_of_rules(path) {
             Ok(Some(_lock)) => look(path, &boot, &system, undo),
             Ok(None) => LeftoverState::InUse,
             Err(error) => LeftoverState::Unreadable(error.to_string()),
@@ -62,6 +66,12 @@ pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Ve
         path: path.to_owned(),
     });
     own.chain(of_rules).collect()
+}
+
+/// The lock of a journal of rules that is left; `None` where its pinwise or the
+/// guardian is still there.
+pub(super) fn lock_of_rules(path: &Path) -> io::Result<Option<File>> {
+    folder::lock(&folder::rules_lock(path), MOMENT)
 }
 
 fn look(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
@@ -124,11 +134,11 @@ fn is_finished(outcomes: &[(Entry, UndoOutcome)]) -> bool {
 /// says nothing; one in which something could not be restored stays, or comes
 /// back, for another try.
 pub(super) fn finish(place: &Place, journal: &ChangeJournal, system: &System) {
-    let file = folder::open_locked(place);
+    let file = file::open_locked(place);
     let is_done = journal.are_kept || is_finished(&undo_all(journal, system));
     match (is_done, file) {
         (true, Ok(_)) => folder::remove(&place.path),
-        (false, Err(_)) => folder::write_again(place, &journal.to_text()),
+        (false, Err(_)) => file::write_again(place, &journal.to_text()),
         _ => {}
     }
 }

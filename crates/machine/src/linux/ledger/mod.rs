@@ -160,7 +160,7 @@ impl Ledger {
         let system = System::at(&root);
         let folder = folder::prepare(&options.folders)?;
         let host_lock = match options.is_for_host {
-            true => Some(folder::lock_host(&folder)?),
+            true => Some(file::lock_host(&folder)?),
             false => None,
         };
         let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());

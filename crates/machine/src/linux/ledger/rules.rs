@@ -19,8 +19,6 @@ use crate::processes::{self, Held};
 
 /// How long a predecessor's guardian may take to give things back.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long one that has nothing to do may take to be gone.
-const MOMENT: Duration = Duration::from_millis(500);
 
 /// Why there is no journal.
 #[derive(Debug, thiserror::Error)]
@@ -139,13 +137,7 @@ const fn named(path: PathBuf) -> Place {
 }
 
 fn lock_of(path: &Path) -> Place {
-    named(folder::with_ending(path, ".lock"))
-}
-
-/// The lock of a journal that is left; `None` where its pinwise or the guardian
-/// is still there.
-pub(super) fn lock_left(path: &Path) -> io::Result<Option<File>> {
-    folder::lock(&lock_of(path).path, MOMENT)
+    named(folder::rules_lock(path))
 }
 
 /// A journal of rules; `None` where there is none yet.
@@ -177,7 +169,10 @@ mod tests {
     fn unguarded(path: PathBuf) -> RulesJournal {
         let journal = ChangeJournal::new(boot_id().unwrap(), 1);
         RulesJournal {
-            lock: (lock_of(&path), lock_left(&path).unwrap().unwrap()),
+            lock: (
+                lock_of(&path),
+                leftover::lock_of_rules(&path).unwrap().unwrap(),
+            ),
             writer: JournalWriter::unguarded(named(path), journal),
         }
     }

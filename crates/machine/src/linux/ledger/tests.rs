@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::writer::LONG;
 use super::*;
 use crate::HostSetting;
-use crate::linux::pins;
 use crate::linux::sys;
+use crate::linux::tree;
 use crate::processes::Held;
 
 /// A ledger in a folder of its own, whose guardian never reads: unit tests have
@@ -26,7 +26,7 @@ fn on(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
     Ledger {
         system: System::at(folder.path()),
         writer: JournalWriter::unguarded(place, ChangeJournal::new("boot".to_owned(), 1)),
-        host_lock: is_for_host.then(|| folder::lock_host(&journals).unwrap()),
+        host_lock: is_for_host.then(|| file::lock_host(&journals).unwrap()),
         next: 1,
         fault: None,
     }
@@ -418,7 +418,7 @@ fn another_thread_of_the_same_number_is_left_alone() {
     let now = sys::affinity_of(own).unwrap();
     let entry = Entry::Mask {
         thread: own,
-        start: pins::start_of(own).unwrap() + 1,
+        start: tree::start_of(own).unwrap() + 1,
         before: CpuSet::single(now.first().unwrap()),
         asked: now.clone(),
         granted: None,
