@@ -15,7 +15,6 @@
 
 mod amount;
 mod attribution;
-mod base64;
 mod bench;
 mod bound;
 mod change;

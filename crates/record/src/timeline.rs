@@ -4,9 +4,10 @@
 //! the bytes as base64. `docs/records.md` describes the layout number by
 //! number. It does not judge what it keeps.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::base64;
 use super::named::named;
 use pinwise_sched::{Left, put_varints, take_varint};
 
@@ -248,7 +249,7 @@ impl PackedSlicesRecord {
     }
 
     fn add_cpu<'a>(&'a self, cpu: &PackedCpuRecord, to: &mut Vec<PackedSlice<'a>>) -> Option<()> {
-        let bytes = base64::decode(&cpu.bytes)?;
+        let bytes = STANDARD.decode(&cpu.bytes).ok()?;
         let mut rest = &bytes[..];
         let mut time_ns = 0u64;
         for _ in 0..cpu.count {
@@ -275,7 +276,7 @@ impl PackedCpuRecord {
         Self {
             cpu,
             count,
-            bytes: base64::encode(bytes),
+            bytes: STANDARD.encode(bytes),
         }
     }
 }
@@ -303,12 +304,12 @@ fn pack(spans: impl Iterator<Item = PackedSpan>) -> String {
         before_ns = span.start_ns;
         put_varints(&mut bytes, [gap_ns, span.length_ns, span.place, span.code]);
     }
-    base64::encode(&bytes)
+    STANDARD.encode(&bytes)
 }
 
 /// Packed spans again; `None` where they are damaged.
 fn unpack(count: u64, bytes: &str) -> Option<Vec<PackedSpan>> {
-    let bytes = base64::decode(bytes)?;
+    let bytes = STANDARD.decode(bytes).ok()?;
     let mut rest = &bytes[..];
     let mut start_ns = 0u64;
     let mut spans = Vec::new();
