@@ -143,10 +143,8 @@ fn emit_best(
         Some(arm) => arm.place.clone(),
         None => answer.placement.parse::<Placement>()?.realise(&topology)?,
     };
-    let context = emit::Context {
-        command: answer.command,
-        threads: None,
-    };
+    let context = answer.context();
+    answer.report_input(terminal);
     let emissions: Vec<emit::Emission> = targets
         .iter()
         .map(|target| emit::emit(target, &realised, &topology, &context))

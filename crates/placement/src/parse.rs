@@ -104,6 +104,7 @@ impl FromStr for Placement {
             match part {
                 "bound" => kind = Kind::Bound,
                 _ if near.is_some() => locality = near,
+                _ if memory.is_some() => return Err(argument(text, "one /mem= is enough")),
                 part => memory = Some(parse_memory(text, part)?),
             }
         }

@@ -62,18 +62,20 @@ impl Placed<'_> {
     }
 
     /// The program with its environment and input.
-    pub(super) fn program(&self) -> String {
+    fn program(&self) -> String {
+        self.program_of(str::to_owned)
+    }
+
+    /// The same, with each word as who starts it has to be given it.
+    pub(super) fn program_of(&self, given: impl Fn(&str) -> String) -> String {
         let mut words: Vec<String> = Vec::new();
         if !self.environment.is_empty() {
             words.push("env".to_owned());
-            words.extend(
-                self.environment
-                    .iter()
-                    .map(|(name, value)| format!("{name}={value}")),
-            );
+            let variables = self.environment.iter();
+            words.extend(variables.map(|(name, value)| given(&format!("{name}={value}"))));
         }
         match self.command {
-            Some(command) => words.extend(command.iter().cloned()),
+            Some(command) => words.extend(command.iter().map(|word| given(word))),
             None => words.push(PROGRAM.to_owned()),
         }
         let input = self

@@ -112,11 +112,13 @@ impl Comparison {
         placed(arm).commands()
     }
 
-    /// The program of an arm as a shell takes it, with its environment and input;
-    /// `None` of a service, which runs already.
+    /// The program of an arm as a shell takes it, with its environment and input,
+    /// each word as who starts it has to be given it; `None` of a service, which runs
+    /// already.
     #[must_use]
-    pub fn program_of(&self, arm: &Arm) -> Option<String> {
-        self.service.is_none().then(|| placed(arm).program())
+    pub fn program_of(&self, arm: &Arm, given: impl Fn(&str) -> String) -> Option<String> {
+        let is_started = self.service.is_none();
+        is_started.then(|| placed(arm).program_of(given))
     }
 
     /// Older versions wrote the command into the advice.

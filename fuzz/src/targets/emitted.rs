@@ -47,6 +47,7 @@ fn check(set: CpuSet, text: &str, machine: &Topology) {
     let context = Context {
         command: vec![text.to_owned()],
         threads: None,
+        environment: vec![("NAME".to_owned(), text.to_owned())],
     };
     for tool in Tool::ALL {
         let emission = emit(&Target::new(tool), &realised, machine, &context);

@@ -2,6 +2,8 @@
 
 use anyhow::bail;
 
+use super::super::terminal::Terminal;
+use pinwise_placement::emit::Context;
 use pinwise_record::{
     AnyRecord, Bench, BenchCell, Comparison, HostRecord, SearchAnswer, SearchRecord, VerdictKind,
 };
@@ -22,10 +24,32 @@ pub(in crate::cli) struct Answer {
     pub(super) cpus: String,
     /// The program; empty where a recipe made it, whose folder is gone.
     pub(in crate::cli) command: Vec<String>,
+    /// Added environment of the program.
+    pub(in crate::cli) environment: Vec<(String, String)>,
+    /// The file that it read on standard input.
+    pub(in crate::cli) input: Option<String>,
     /// Threads, where they were set.
     pub(super) threads: Option<usize>,
     /// Why doing nothing is as good; `None` where it is not.
     pub(super) nothing_to_apply: Option<String>,
+}
+
+impl Answer {
+    /// What tools are given beside the placement.
+    pub(in crate::cli) fn context(&self) -> Context {
+        Context {
+            command: self.command.clone(),
+            environment: self.environment.clone(),
+            threads: self.threads,
+        }
+    }
+
+    /// What no line of a tool says.
+    pub(in crate::cli) fn report_input(&self, terminal: &Terminal) {
+        if let Some(input) = &self.input {
+            terminal.note(&format!("It read its standard input from {input}."));
+        }
+    }
 }
 
 /// Reads the answer off a record.
@@ -50,6 +74,8 @@ fn answer(id: &str, host: &HostRecord) -> Answer {
         placement: "os-default".to_owned(),
         cpus: host.allowed.clone(),
         command: Vec::new(),
+        environment: Vec::new(),
+        input: None,
         threads: None,
         nothing_to_apply: None,
     }
@@ -86,6 +112,8 @@ pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answe
         } else {
             arm.command.clone()
         },
+        environment: arm.workload.environment.clone(),
+        input: arm.workload.input.clone(),
         nothing_to_apply: is_idle.then(|| record.verdict.sentence.clone()),
         ..answer(&record.id, &record.host)
     })
@@ -102,15 +130,13 @@ fn of_search(record: &SearchRecord) -> anyhow::Result<Answer> {
     let Some(arm) = best else {
         return Err(undecided(&record.id, &record.verdict.sentence));
     };
-    let threads = arm.threads.map(|n| n.to_string());
-    let filled = record.command.iter().map(|word| match &threads {
-        Some(threads) => word.replace("{threads}", threads),
-        None => word.clone(),
-    });
+    let (command, environment) = record.started(arm);
     Ok(Answer {
         placement: arm.placement.clone(),
         cpus: arm.cpus.clone(),
-        command: filled.collect(),
+        command,
+        environment,
+        input: record.workload.input.clone(),
         threads: arm.threads,
         nothing_to_apply: is_idle.then(|| record.verdict.sentence.clone()),
         ..answer(&record.id, &record.host)

@@ -33,10 +33,7 @@ pub(super) fn apply(
         }
         (None, Some(id)) => {
             let answer = of_record(&needed_store(global)?.load(id)?)?;
-            let context = Context {
-                command: answer.command.clone(),
-                threads: answer.threads,
-            };
+            let context = answer.context();
             (answer.placement.parse()?, context, Some(answer))
         }
         (None, None) => bail!("apply needs a record, or a placement with --place"),
@@ -89,6 +86,7 @@ fn report(answer: &Answer, realised: &Realised, topology: &Topology, terminal: &
             answer.id, answer.cpus, answer.placement, realised.cpus
         ));
     }
+    answer.report_input(terminal);
     if let Some(why) = &answer.nothing_to_apply {
         terminal.note(&format!("Nothing needs applying: {why}"));
     }

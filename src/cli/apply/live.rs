@@ -46,9 +46,11 @@ pub(super) fn apply(
     let topology = service.topology(&topology)?;
     let place = placement.realise(&topology).context("--place")?;
     if place.memory.is_some() && topology.usable_memory_nodes().len() < 2 {
-        bail!(
-            "--place {placement}: this machine has one NUMA node: there is nowhere to move memory to"
-        );
+        let argument = match args.memory {
+            true => "--memory".to_owned(),
+            false => format!("--place {placement}"),
+        };
+        bail!("{argument}: this machine has one NUMA node: there is nowhere to move memory to");
     }
     let before = service.self_placed();
     if before > 0 {

@@ -24,6 +24,10 @@ fn container(asked: &Asked<'_>, tool: &str) -> Emission {
     options.extend(asked.bound_nodes().map(|n| format!("--cpuset-mems={n}")));
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let mut words = vec![tool, "run"];
+    if !asked.context.command.is_empty() {
+        // A program that ends, and may read what it is given.
+        words.extend(["--rm", "-i"]);
+    }
     words.extend(&options);
     words.push("IMAGE");
     let run = if asked.context.command.is_empty() {
@@ -64,9 +68,18 @@ pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
         "A pod cannot name CPUs: it asks for {}, and the kubelet chooses them by its policy.",
         count(asked.realised.cpus.len(), "CPU")
     ));
-    emission.notes.push(
-        "A changed policy is taken only after the node was drained and cpu_manager_state removed."
-            .to_owned(),
+    let needs = [
+        "A changed policy is taken only after the node was drained and cpu_manager_state and \
+         memory_manager_state removed.",
+        "The static policy needs CPUs that are set aside for the system (reservedSystemCPUs, \
+         kubeReserved), memoryManagerPolicy: Static needs reservedMemory.",
+    ];
+    emission.notes.extend(needs.map(str::to_owned));
+    let is_alpha = emission.text().contains(ACROSS_CORES);
+    emission.notes.extend(
+        is_alpha.then(|| {
+            format!("{ACROSS_CORES} needs the feature gate CPUManagerPolicyAlphaOptions.")
+        }),
     );
     asked.with_nodes_only(emission)
 }
@@ -77,7 +90,7 @@ fn pod(asked: &Asked<'_>) -> String {
     let mut text = String::new();
     if !asked.context.command.is_empty() {
         // JSON's strings and lists are YAML's.
-        let words = serde_json::Value::from(asked.context.command.clone());
+        let words = serde_json::Value::from(asked.command());
         text.push_str(&format!("command: {words}\n"));
     }
     let amounts = format!("    cpu: \"{cpus}\"\n    memory: MEMORY\n");
@@ -90,15 +103,15 @@ fn pod(asked: &Asked<'_>) -> String {
 fn kubelet(asked: &Asked<'_>) -> String {
     let used = &asked.realised.used;
     let mut options: Vec<&str> = Vec::new();
-    if uses_whole_cores(asked) {
-        options.push("full-pcpus-only");
-    } else if used.cores == used.cpus {
-        options.push("distribute-cpus-across-cores");
-    }
     if used.numa_nodes > 1 {
         options.push("distribute-cpus-across-numa");
     } else if used.llcs == 1 && asked.topology.llcs.len() > 1 {
         options.push("prefer-align-cpus-by-uncorecache");
+    }
+    if uses_whole_cores(asked) {
+        options.push("full-pcpus-only");
+    } else if asks_for_cores_apart(asked) && options.is_empty() {
+        options.push(ACROSS_CORES);
     }
     let mut text = "cpuManagerPolicy: static\n".to_owned();
     if !options.is_empty() {
@@ -114,6 +127,15 @@ fn kubelet(asked: &Asked<'_>) -> String {
         text.push_str("memoryManagerPolicy: Static\n");
     }
     text
+}
+
+/// The kubelet takes it beside none of the others.
+const ACROSS_CORES: &str = "distribute-cpus-across-cores";
+
+/// Does it use one CPU of each core of several CPUs?
+fn asks_for_cores_apart(asked: &Asked<'_>) -> bool {
+    let used = &asked.realised.used;
+    used.cores == used.cpus && asked.topology.has_smt()
 }
 
 /// Does the placement use all CPUs of each of its SMT cores?

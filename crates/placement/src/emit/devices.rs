@@ -18,9 +18,10 @@ pub(super) fn note(tool: Tool, asked: &Asked<'_>) -> Option<String> {
     match tool {
         Tool::Numactl if is_whole => {
             let node = numactl_node(device)?;
+            let memory = asked.bound_nodes().map(|_| format!("--membind={node} "));
             Some(format!(
-                "numactl --cpunodebind={node} --membind={node} {} finds the node of {name} on any \
-                 machine.",
+                "numactl --cpunodebind={node} {}{} finds the node of {name} on any machine.",
+                memory.unwrap_or_default(),
                 asked.line(&[])
             ))
         }
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn tools_find_the_place_of_a_device_by_themselves() {
         check(
-            "near:eth0",
+            "near:eth0/mem=bind",
             Tool::Numactl,
             Some(
                 "numactl --cpunodebind=netdev:eth0 --membind=netdev:eth0 COMMAND finds the node of \
@@ -109,8 +110,8 @@ mod tests {
             "near:nvme0n1",
             Tool::Numactl,
             Some(
-                "numactl --cpunodebind=file:/dev/nvme0n1 --membind=file:/dev/nvme0n1 COMMAND finds \
-                 the node of nvme0n1 on any machine.",
+                "numactl --cpunodebind=file:/dev/nvme0n1 COMMAND finds the node of nvme0n1 on any \
+                 machine.",
             ),
         );
         check(

@@ -12,6 +12,8 @@ mod runtimes;
 mod system;
 mod tool;
 
+use std::borrow::Cow;
+
 use super::{Kind, MemoryPolicy, Realised};
 use pinwise_topology::Topology;
 
@@ -24,6 +26,8 @@ pub use tool::{Target, Tool, UnknownTool};
 pub struct Context {
     /// The program with its arguments; empty: `COMMAND` stands for it.
     pub command: Vec<String>,
+    /// Added environment of the program.
+    pub environment: Vec<(String, String)>,
     /// Threads that the program starts; `None`: one for each CPU.
     pub threads: Option<usize>,
 }
@@ -81,7 +85,7 @@ impl Emission {
             match piece {
                 Piece::Command(line) => text.push_str(&format!("{line}\n")),
                 Piece::Variable { name, value } => {
-                    text.push_str(&format!("export {name}={}\n", shell_words::quote(value)));
+                    text.push_str(&format!("export {name}={}\n", quoted(value)));
                 }
                 Piece::File { path, text: inner } => {
                     text.push_str(&format!("# {path}\n{inner}"));
@@ -89,6 +93,14 @@ impl Emission {
             }
         }
         text
+    }
+}
+
+/// A value for a shell: bash expands braces, which other shells leave alone.
+fn quoted(value: &str) -> Cow<'_, str> {
+    match value.contains('{') && !value.contains('\'') {
+        true => format!("'{value}'").into(),
+        false => shell_words::quote(value),
     }
 }
 
@@ -158,10 +170,17 @@ impl Asked<'_> {
     }
 
     fn command(&self) -> Vec<String> {
-        if self.context.command.is_empty() {
-            return vec!["COMMAND".to_owned()];
+        let mut words = Vec::new();
+        if !self.context.environment.is_empty() {
+            words.push("env".to_owned());
+            let variables = self.context.environment.iter();
+            words.extend(variables.map(|(name, value)| format!("{name}={value}")));
         }
-        self.context.command.clone()
+        match self.context.command.is_empty() {
+            true => words.push("COMMAND".to_owned()),
+            false => words.extend(self.context.command.iter().cloned()),
+        }
+        words
     }
 
     /// The program behind the words of a tool, quoted for a shell.

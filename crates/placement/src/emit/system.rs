@@ -140,8 +140,12 @@ fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, S
             && policy != MemoryPolicy::Weighted
         {
             lines.push(("NUMAPolicy", policy.name().to_owned()));
-            if policy != MemoryPolicy::Local {
-                lines.push(("NUMAMask", nodes));
+            match (policy, nodes.split([',', '-']).next()) {
+                (MemoryPolicy::Local, _) => {}
+                (MemoryPolicy::Preferred, Some(first)) => {
+                    lines.push(("NUMAMask", first.to_owned()));
+                }
+                _ => lines.push(("NUMAMask", nodes)),
             }
         }
     }
@@ -152,7 +156,7 @@ fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, S
 fn numa_policy_lacks(asked: &Asked<'_>) -> Option<String> {
     let memory = asked.realised.memory.as_ref()?;
     let is_one_of_many = memory.policy == MemoryPolicy::Preferred && memory.nodes.len() > 1;
-    let first = "NUMAPolicy=preferred takes the first of the nodes alone; numactl \
+    let first = "NUMAPolicy=preferred takes one node: it is the first; numactl \
                  --preferred-many takes all.";
     match is_one_of_many {
         true => Some(first.to_owned()),

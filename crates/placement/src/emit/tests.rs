@@ -35,7 +35,7 @@ fn hybrid() -> Topology {
 fn context(command: &[&str]) -> Context {
     Context {
         command: command.iter().map(|word| (*word).to_owned()).collect(),
-        threads: None,
+        ..Context::default()
     }
 }
 
@@ -106,8 +106,8 @@ fn policies_of_memory_are_kept_or_reported() {
     let systemd = Tool::Systemd;
     let one = "NUMAPolicy=preferred\nNUMAMask=1\n";
     check("cpu:0/mem=preferred:1", systemd, one, None);
-    let both = "NUMAPolicy=preferred\nNUMAMask=0-1\n";
-    let lack = "takes the first of the nodes alone";
+    let both = "NUMAPolicy=preferred\nNUMAMask=0\n";
+    let lack = "takes one node: it is the first";
     check("cpu:0/mem=preferred:0-1", systemd, both, Some(lack));
     let none = "CPUAffinity=0-15\n#";
     check(weighted, systemd, none, Some("weighted interleaving"));
@@ -135,6 +135,50 @@ fn policies_of_memory_are_kept_or_reported() {
     let mode = "<memory mode='preferred' nodeset='1'/>";
     check("cpu:0/mem=preferred:1", libvirt, mode, None);
     check(weighted, libvirt, "<vcpu", Some("/mem=weighted is left"));
+}
+
+/// bash would make assignments of `{0,1}` one after the other.
+#[test]
+fn braces_are_quoted() {
+    let text = shown(&machine(SERVER), "cpu:0,1,5", &["./prog"]);
+    assert!(text.contains("export OMP_PLACES='{0,1,5}'\n"), "{text}");
+}
+
+#[test]
+fn environment_goes_along() {
+    let context = Context {
+        environment: vec![("A".to_owned(), "x y".to_owned())],
+        ..context(&["./prog"])
+    };
+    let server = machine(SERVER);
+    let placement: Placement = "one-core".parse().unwrap();
+    let realised = placement.realise(&server).unwrap();
+    let text = |tool| emit(&Target::new(tool), &realised, &server, &context).text();
+    assert_eq!(text(Tool::Taskset), "taskset -c 0-1 env 'A=x y' ./prog\n");
+    assert!(text(Tool::Systemd).contains("prog.service"));
+}
+
+/// Of these options the kubelet takes the first beside none of the others
+/// (kubernetes, `pkg/kubelet/cm/cpumanager/policy_options.go`).
+#[test]
+fn the_kubelet_gets_options_that_go_together() {
+    let server = machine(SERVER);
+    for place in [
+        "one-numa",
+        "one-per-core",
+        "spread",
+        "one-per-llc",
+        "cpu:0",
+        "cpu:0,2",
+    ] {
+        let placement: Placement = place.parse().unwrap();
+        let realised = placement.realise(&server).unwrap();
+        let target = Target::new(Tool::Kubernetes);
+        let text = emit(&target, &realised, &server, &context(&[])).text();
+        let options = text.matches("\"true\"").count();
+        let is_apart = text.contains("distribute-cpus-across-cores");
+        assert!(!is_apart || options == 1, "{place}: {text}");
+    }
 }
 
 #[test]

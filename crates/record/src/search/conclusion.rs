@@ -129,25 +129,33 @@ impl SearchRecord {
         listed
     }
 
-    /// Commands that run a candidate; none for `os-default`.
-    fn commands_of(&self, arm: &SearchArm) -> Vec<CommandRecord> {
+    /// What a candidate starts, with its threads filled in, and the environment that
+    /// is added to its own.
+    #[must_use]
+    pub fn started(&self, arm: &SearchArm) -> (Vec<String>, Vec<(String, String)>) {
+        let mut environment = self.workload.environment.clone();
         let Ok(command) = Command::from_argv(self.command.clone()) else {
-            return Vec::new();
+            return (self.command.clone(), environment);
         };
-        if arm.place_id.is_none() {
-            return Vec::new();
-        }
-        let threads = arm.threads.filter(|_| self.plan.sets_threads);
         let filled = arm
             .threads
             .map_or_else(|| command.clone(), |n| command.with_threads(n));
-        let mut environment = self.workload.environment.clone();
         // A program that takes them from its arguments needs no variables.
+        let threads = arm.threads.filter(|_| self.plan.sets_threads);
         if let Some(threads) = threads.filter(|_| filled == command) {
             environment.extend(thread_variables(threads));
         }
+        (filled.argv().to_vec(), environment)
+    }
+
+    /// Commands that run a candidate; none for `os-default`.
+    fn commands_of(&self, arm: &SearchArm) -> Vec<CommandRecord> {
+        if self.command.is_empty() || arm.place_id.is_none() {
+            return Vec::new();
+        }
+        let (command, environment) = self.started(arm);
         let placed = Placed {
-            command: Some(filled.argv()),
+            command: Some(&command),
             environment: &environment,
             input: self.workload.input.as_deref(),
             placement: &arm.placement,

@@ -374,9 +374,13 @@ fn commands(
 ) -> Vec<CommandRecord> {
     let arm = &record.arms[arm];
     let mut commands = record.commands_of(arm);
-    if let Some(program) = record.program_of(arm) {
-        commands.extend(launchers::commands(place, topology, &program));
-    }
+    let program = |doubled: bool| {
+        record.program_of(arm, |word| match doubled {
+            true => word.replace('$', "$$"),
+            false => word.to_owned(),
+        })
+    };
+    commands.extend(launchers::commands(place, topology, &program));
     commands
 }
 

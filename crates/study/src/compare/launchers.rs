@@ -17,21 +17,28 @@ const LAUNCHERS: [(Tool, &str); 4] = [
 /// Stands for the program in what an emitter writes.
 const PROGRAM: &str = "COMMAND";
 
-/// A line for each that can express all of the placement; `program`: as a shell
-/// takes it. None where nothing is placed.
-pub(super) fn commands(place: &Realised, topology: &Topology, program: &str) -> Vec<CommandRecord> {
+/// A line for each that can express all of the placement. None where nothing is
+/// placed. `program` gives it as a shell takes it, with `$` doubled where it is asked
+/// to; `None` of what is not started.
+pub(super) fn commands(
+    place: &Realised,
+    topology: &Topology,
+    program: &dyn Fn(bool) -> Option<String>,
+) -> Vec<CommandRecord> {
     if place.placement.wish == Wish::OsDefault && place.memory.is_none() {
         return Vec::new();
     }
     let context = Context {
         command: vec![PROGRAM.to_owned()],
-        threads: None,
+        ..Context::default()
     };
     let launched = LAUNCHERS.iter().filter_map(|&(tool, name)| {
         let target = Target { tool, unit: None };
         let emission = emit(&target, place, topology, &context);
         let can = emission.cannot.is_empty();
-        let line = can.then(|| line(&emission.pieces, program)).flatten()?;
+        // A service's arguments are searched for variables; $$ is a dollar.
+        let program = program(tool == Tool::SystemdRun)?;
+        let line = can.then(|| line(&emission.pieces, &program)).flatten()?;
         Some(CommandRecord {
             what: format!("with {name}"),
             line,
@@ -40,13 +47,12 @@ pub(super) fn commands(place: &Realised, topology: &Topology, program: &str) -> 
     launched.collect()
 }
 
-/// The first command with its variables in front. How many threads a program has
-/// is its own affair.
+/// The first command with its variables in front; those of the program come after
+/// them and win.
 fn line(pieces: &[Piece], program: &str) -> Option<String> {
     let mut variables = Vec::new();
     for piece in pieces {
         match piece {
-            Piece::Variable { name, .. } if *name == "OMP_NUM_THREADS" => {}
             Piece::Variable { name, value } => variables.push(format!("{name}={value}")),
             Piece::Command(line) => {
                 let own = line.strip_suffix(PROGRAM)?;
@@ -72,7 +78,13 @@ mod tests {
         let topology = Topology::from_synthetic("package:2 l3:1 core:4 pu:2").unwrap();
         let placement: Placement = placement.parse().unwrap();
         let place = placement.realise(&topology).unwrap();
-        let commands = commands(&place, &topology, "./prog 'a b' < in");
+        let program = |doubled| {
+            Some(format!(
+                "./prog '{}a b' < in",
+                if doubled { "$$" } else { "$" }
+            ))
+        };
+        let commands = commands(&place, &topology, &program);
         let lines: Vec<String> = commands.into_iter().map(|c| c.line).collect();
         assert_eq!(lines, expected);
     }
@@ -83,10 +95,10 @@ mod tests {
             "one-core",
             &[
                 "systemd-run --wait --pipe --collect --same-dir -p 'AllowedCPUs=0-1' -p \
-                 'CPUAffinity=0-1' -- ./prog 'a b' < in",
-                "srun --ntasks=1 --cpus-per-task=2 --cpu-bind=mask_cpu:0x3 ./prog 'a b' < in",
-                "docker run '--cpuset-cpus=0-1' IMAGE ./prog 'a b' < in",
-                "env 'OMP_PLACES={0,1}' OMP_PROC_BIND=close ./prog 'a b' < in",
+                 'CPUAffinity=0-1' -- ./prog '$$a b' < in",
+                "srun --ntasks=1 --cpus-per-task=2 --cpu-bind=mask_cpu:0x3 ./prog '$a b' < in",
+                "docker run --rm -i '--cpuset-cpus=0-1' IMAGE ./prog '$a b' < in",
+                "env 'OMP_PLACES={0,1}' OMP_PROC_BIND=close OMP_NUM_THREADS=2 ./prog '$a b' < in",
             ],
         );
         check("os-default", &[]);
@@ -96,7 +108,7 @@ mod tests {
     fn who_cannot_bind_threads_is_left_out() {
         check(
             "cpu:0,2/bound",
-            &["env 'OMP_PLACES={0},{2}' OMP_PROC_BIND=close ./prog 'a b' < in"],
+            &["env 'OMP_PLACES={0},{2}' OMP_PROC_BIND=close OMP_NUM_THREADS=2 ./prog '$a b' < in"],
         );
     }
 }
