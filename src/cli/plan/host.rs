@@ -1,7 +1,5 @@
 //! The ledger for arms that change the whole host.
 
-use anyhow::Context;
-
 use super::{interrupts, what_if};
 use crate::cli::args::CompareArgs;
 use pinwise_machine::linux::{Ledger, LedgerOptions};
@@ -40,7 +38,7 @@ pub(in crate::cli) fn own_options() -> anyhow::Result<LedgerOptions> {
 fn fault() -> anyhow::Result<Option<pinwise_machine::linux::Fault>> {
     let text = std::env::var("PINWISE_FAULT").ok();
     let parsed = text.map(|text| text.parse().map_err(anyhow::Error::msg));
-    parsed.transpose().context("PINWISE_FAULT")
+    anyhow::Context::context(parsed.transpose(), "PINWISE_FAULT")
 }
 
 #[cfg(not(debug_assertions))]
