@@ -94,21 +94,7 @@ pub(super) fn page_nodes(
     addresses: &[u64],
     statuses: &mut [libc::c_int],
 ) -> io::Result<()> {
-    let count = addresses.len().min(statuses.len());
-    // SAFETY: the kernel reads that many addresses of the other process, which it
-    // does not access, and writes as many statuses.
-    check_long(unsafe {
-        libc::syscall(
-            libc::SYS_move_pages,
-            process,
-            count,
-            addresses.as_ptr(),
-            std::ptr::null::<libc::c_int>(),
-            statuses.as_mut_ptr(),
-            0,
-        )
-    })?;
-    Ok(())
+    pages(process, addresses, None, statuses)
 }
 
 /// Moves pages that the process alone uses to a node each. Some may stay, which is
@@ -118,21 +104,32 @@ pub(super) fn move_pages(
     addresses: &[u64],
     nodes: &[libc::c_int],
 ) -> io::Result<()> {
+    let mut statuses = vec![0; addresses.len()];
+    pages(process, addresses, Some(nodes), &mut statuses)
+}
+
+/// `move_pages(2)`, which only asks where no nodes are named.
+fn pages(
+    process: libc::pid_t,
+    addresses: &[u64],
+    nodes: Option<&[libc::c_int]>,
+    statuses: &mut [libc::c_int],
+) -> io::Result<()> {
     // Of linux/mempolicy.h; libc does not have it.
     const MPOL_MF_MOVE: libc::c_int = 1 << 1;
-    let count = addresses.len().min(nodes.len());
-    let mut statuses = vec![0; count];
-    // SAFETY: the kernel reads that many addresses, which are of the other process,
-    // and nodes, and writes as many statuses.
+    let named = nodes.map_or(addresses.len(), <[_]>::len);
+    let count = addresses.len().min(statuses.len()).min(named);
+    // SAFETY: the kernel reads that many addresses, which are of the other process
+    // and not accessed, and nodes where there are any, and writes as many statuses.
     check_long(unsafe {
         libc::syscall(
             libc::SYS_move_pages,
             process,
             count,
             addresses.as_ptr(),
-            nodes.as_ptr(),
+            nodes.map_or(std::ptr::null(), <[_]>::as_ptr),
             statuses.as_mut_ptr(),
-            MPOL_MF_MOVE,
+            if nodes.is_some() { MPOL_MF_MOVE } else { 0 },
         )
     })?;
     Ok(())
