@@ -75,12 +75,11 @@ pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
          kubeReserved), memoryManagerPolicy: Static needs reservedMemory.",
     ];
     emission.notes.extend(needs.map(str::to_owned));
-    let is_alpha = emission.text().contains(ACROSS_CORES);
-    emission.notes.extend(
-        is_alpha.then(|| {
-            format!("{ACROSS_CORES} needs the feature gate CPUManagerPolicyAlphaOptions.")
-        }),
-    );
+    if kubelet_options(asked).contains(&ACROSS_CORES) {
+        emission.notes.push(format!(
+            "{ACROSS_CORES} needs the feature gate CPUManagerPolicyAlphaOptions."
+        ));
+    }
     asked.with_nodes_only(emission)
 }
 
@@ -100,9 +99,10 @@ fn pod(asked: &Asked<'_>) -> String {
     text
 }
 
-fn kubelet(asked: &Asked<'_>) -> String {
+/// Options of the static policy.
+fn kubelet_options(asked: &Asked<'_>) -> Vec<&'static str> {
     let used = &asked.realised.used;
-    let mut options: Vec<&str> = Vec::new();
+    let mut options = Vec::new();
     if used.numa_nodes > 1 {
         options.push("distribute-cpus-across-numa");
     } else if used.llcs == 1 && asked.topology.llcs.len() > 1 {
@@ -113,6 +113,12 @@ fn kubelet(asked: &Asked<'_>) -> String {
     } else if asks_for_cores_apart(asked) && options.is_empty() {
         options.push(ACROSS_CORES);
     }
+    options
+}
+
+fn kubelet(asked: &Asked<'_>) -> String {
+    let used = &asked.realised.used;
+    let options = kubelet_options(asked);
     let mut text = "cpuManagerPolicy: static\n".to_owned();
     if !options.is_empty() {
         text.push_str("cpuManagerPolicyOptions:\n");

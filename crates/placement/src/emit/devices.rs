@@ -86,8 +86,7 @@ mod tests {
         ];
         let placement: Placement = placement.parse().unwrap();
         let place = placement.realise(&topology).unwrap();
-        let target = Target { tool, unit: None };
-        let notes = emit(&target, &place, &topology, &Context::default()).notes;
+        let notes = emit(&Target::new(tool), &place, &topology, &Context::default()).notes;
         let found = notes.iter().any(|note| Some(note.as_str()) == expected);
         let of_device = |note: &String| note.contains("near the") || note.contains("node of");
         match expected {

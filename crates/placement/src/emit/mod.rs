@@ -205,6 +205,14 @@ impl Asked<'_> {
         memory.is_some_and(|memory| memory.policy == policy)
     }
 
+    /// Are several nodes preferred, of which some tools take the first alone?
+    fn prefers_several(&self) -> bool {
+        let memory = self.realised.memory.as_ref();
+        memory.is_some_and(|memory| {
+            memory.policy == MemoryPolicy::Preferred && memory.nodes.len() > 1
+        })
+    }
+
     /// For tools that know other policies.
     fn without_weights(&self) -> Option<String> {
         self.has_policy(MemoryPolicy::Weighted).then(|| {

@@ -40,12 +40,7 @@ pub(super) fn slurm(asked: &Asked<'_>) -> Emission {
             .cannot
             .push("--mem-bind cannot interleave; start the program by numactl inside.".to_owned());
     }
-    let nodes = asked
-        .realised
-        .memory
-        .as_ref()
-        .map(|memory| memory.nodes.len());
-    if matches!(asked.policy(), Some((MemoryPolicy::Preferred, _))) && nodes > Some(1) {
+    if asked.prefers_several() {
         let first = "--mem-bind=prefer takes the first of the nodes alone.";
         emission.cannot.push(first.to_owned());
     }

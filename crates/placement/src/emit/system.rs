@@ -1,6 +1,6 @@
 //! What comes with a Linux system: taskset, numactl, hwloc, systemd, cgroups.
 
-use super::{Asked, Emission, Piece};
+use super::{Asked, Emission, Piece, Tool, node_list};
 use crate::{MemoryPolicy, Realised};
 
 pub(super) fn taskset(asked: &Asked<'_>) -> Emission {
@@ -136,16 +136,17 @@ fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, S
     lines.extend(asked.bound_nodes().map(|n| ("AllowedMemoryNodes", n)));
     if starts_processes {
         lines.push(("CPUAffinity", asked.list()));
-        if let Some((policy, nodes)) = asked.policy()
-            && policy != MemoryPolicy::Weighted
+        if let Some(memory) = &asked.realised.memory
+            && memory.policy != MemoryPolicy::Weighted
         {
-            lines.push(("NUMAPolicy", policy.name().to_owned()));
-            match (policy, nodes.split([',', '-']).next()) {
-                (MemoryPolicy::Local, _) => {}
-                (MemoryPolicy::Preferred, Some(first)) => {
-                    lines.push(("NUMAMask", first.to_owned()));
-                }
-                _ => lines.push(("NUMAMask", nodes)),
+            lines.push(("NUMAPolicy", memory.policy.name().to_owned()));
+            let nodes = match memory.policy {
+                MemoryPolicy::Local => &[],
+                MemoryPolicy::Preferred => &memory.nodes[..memory.nodes.len().min(1)],
+                _ => &memory.nodes[..],
+            };
+            if !nodes.is_empty() {
+                lines.push(("NUMAMask", node_list(nodes)));
             }
         }
     }
@@ -154,11 +155,9 @@ fn properties(asked: &Asked<'_>, starts_processes: bool) -> Vec<(&'static str, S
 
 /// What `NUMAPolicy=` cannot say.
 fn numa_policy_lacks(asked: &Asked<'_>) -> Option<String> {
-    let memory = asked.realised.memory.as_ref()?;
-    let is_one_of_many = memory.policy == MemoryPolicy::Preferred && memory.nodes.len() > 1;
     let first = "NUMAPolicy=preferred takes one node: it is the first; numactl \
                  --preferred-many takes all.";
-    match is_one_of_many {
+    match asked.prefers_several() {
         true => Some(first.to_owned()),
         false => asked.without_weights(),
     }
@@ -173,8 +172,8 @@ pub(super) fn systemd_run(asked: &Asked<'_>) -> Emission {
     }
     words.push("--".to_owned());
     let options = shell_words::join(&words);
-    // A service's arguments are searched for variables; $$ is a dollar.
-    words.extend(asked.command().iter().map(|word| word.replace('$', "$$")));
+    let command = asked.command();
+    words.extend(command.iter().map(|word| Tool::SystemdRun.given(word)));
     let mut emission = asked.one_mask(
         vec![Piece::Command(shell_words::join(words))],
         format!("{options} grep Cpus_allowed_list /proc/self/status"),

@@ -50,6 +50,16 @@ pub enum Tool {
 }
 
 impl Tool {
+    /// A word of the program as the tool has to be given it: the arguments of a
+    /// systemd service are searched for variables, and `$$` is a dollar.
+    #[must_use]
+    pub fn given(self, word: &str) -> String {
+        match self {
+            Self::SystemdRun => word.replace('$', "$$"),
+            _ => word.to_owned(),
+        }
+    }
+
     /// All of them, in the order in which `all` prints them.
     pub const ALL: [Self; 21] = [
         Self::Taskset,

@@ -11,6 +11,7 @@ use super::results::{self, Results};
 use super::steadiness;
 use crate::host::host_record;
 use pinwise_machine::Host;
+use pinwise_placement::emit::Tool;
 use pinwise_placement::{Kind, Placement, Realised, Wish};
 use pinwise_record::{
     Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ContrastRecord, ContrastVerdict, Estimate,
@@ -374,12 +375,7 @@ fn commands(
 ) -> Vec<CommandRecord> {
     let arm = &record.arms[arm];
     let mut commands = record.commands_of(arm);
-    let program = |doubled: bool| {
-        record.program_of(arm, |word| match doubled {
-            true => word.replace('$', "$$"),
-            false => word.to_owned(),
-        })
-    };
+    let program = |tool: Tool| record.program_of(arm, |word| tool.given(word));
     commands.extend(launchers::commands(place, topology, &program));
     commands
 }

@@ -18,12 +18,12 @@ const LAUNCHERS: [(Tool, &str); 4] = [
 const PROGRAM: &str = "COMMAND";
 
 /// A line for each that can express all of the placement. None where nothing is
-/// placed. `program` gives it as a shell takes it, with `$` doubled where it is asked
-/// to; `None` of what is not started.
+/// placed. `program` gives it as a shell takes it and a tool has to be given it; `None`
+/// of what is not started.
 pub(super) fn commands(
     place: &Realised,
     topology: &Topology,
-    program: &dyn Fn(bool) -> Option<String>,
+    program: &dyn Fn(Tool) -> Option<String>,
 ) -> Vec<CommandRecord> {
     if place.placement.wish == Wish::OsDefault && place.memory.is_none() {
         return Vec::new();
@@ -33,12 +33,11 @@ pub(super) fn commands(
         ..Context::default()
     };
     let launched = LAUNCHERS.iter().filter_map(|&(tool, name)| {
-        let target = Target { tool, unit: None };
-        let emission = emit(&target, place, topology, &context);
-        let can = emission.cannot.is_empty();
-        // A service's arguments are searched for variables; $$ is a dollar.
-        let program = program(tool == Tool::SystemdRun)?;
-        let line = can.then(|| line(&emission.pieces, &program)).flatten()?;
+        let emission = emit(&Target::new(tool), place, topology, &context);
+        if !emission.cannot.is_empty() {
+            return None;
+        }
+        let line = line(&emission.pieces, &program(tool)?)?;
         Some(CommandRecord {
             what: format!("with {name}"),
             line,
@@ -78,12 +77,7 @@ mod tests {
         let topology = Topology::from_synthetic("package:2 l3:1 core:4 pu:2").unwrap();
         let placement: Placement = placement.parse().unwrap();
         let place = placement.realise(&topology).unwrap();
-        let program = |doubled| {
-            Some(format!(
-                "./prog '{}a b' < in",
-                if doubled { "$$" } else { "$" }
-            ))
-        };
+        let program = |tool: Tool| Some(format!("./prog '{}' < in", tool.given("$a b")));
         let commands = commands(&place, &topology, &program);
         let lines: Vec<String> = commands.into_iter().map(|c| c.line).collect();
         assert_eq!(lines, expected);
