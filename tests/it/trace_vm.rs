@@ -46,11 +46,12 @@ fn script() -> String {
              \"$0\" bench kernel pi --threads {threads} --seconds 600ms || {or}\n"
         ));
     }
-    // Its memory is bound where it may run; then it runs elsewhere.
+    // Its memory is bound where it may run; then it runs elsewhere. The buffer is
+    // full after the first of its turns, long before the last look.
     text.push_str(
         "echo \"@@ switch memory\"\n\
          \"$0\" -q --format json trace --no-cost --tier switch --place one-numa:1/mem=bind -- \
-         busybox taskset 1 busybox dd bs=120M count=40 if=/dev/zero of=/dev/null || exit\n",
+         busybox taskset 1 busybox dd bs=120M count=200 if=/dev/zero of=/dev/null || exit\n",
     );
     text
 }
@@ -122,14 +123,15 @@ fn a_real_scheduler_is_judged_by_every_tier() {
 }
 
 /// Its buffer is on node 1, it ran on CPU 0. Pages of its file are wherever who read
-/// it first was; a slow guest may not have filled the buffer at the last look.
+/// it first was.
 #[track_caller]
 fn check_memory(record: &Value) {
     let memory = &record["memory"];
     let nodes = memory["nodes"].as_array().unwrap();
     assert_eq!(nodes.len(), 2, "{memory}");
     let last = |node: usize| nodes[node]["last_bytes"].as_u64().unwrap();
-    assert!(last(0) < 8 << 20 && last(0) < last(1) / 4, "{memory}");
+    assert!(last(0) < 8 << 20, "{memory}");
+    assert!(last(1) >= 80 << 20, "{memory}");
     assert!(memory["far_percent"].as_f64().unwrap() > 80.0, "{memory}");
     let findings = record["findings"].as_array().unwrap();
     assert!(
