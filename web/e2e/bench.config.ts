@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['e2e/**/*.bench.ts'],
     environment: 'node',
+    globalSetup: 'e2e/scratch.ts',
     fileParallelism: false,
     testTimeout: 600_000,
     hookTimeout: 120_000,

@@ -31,7 +31,9 @@ sd = 0.01
 
 /** A folder with a store of its own. */
 export class Bench {
-  readonly folder = mkdtempSync(path.join(tmpdir(), 'pinwise-e2e-'));
+  readonly folder = mkdtempSync(
+    path.join(process.env['PINWISE_E2E'] ?? tmpdir(), 'bench-'),
+  );
   readonly store = path.join(this.folder, 'store.db');
 
   /** Runs pinwise in the folder and returns what it prints. */

@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ['e2e/**/*.e2e.ts'],
     environment: 'node',
+    globalSetup: 'e2e/scratch.ts',
     fileParallelism: false,
     testTimeout: 60_000,
     hookTimeout: 120_000,
