@@ -17,9 +17,13 @@ use pinwise_workload::{Program, Recipe};
 pub(super) use ready::{Ready, open};
 
 /// The recipes that pinwise brings, by name.
-const BUILT_IN: [(&str, &str); 11] = [
+const BUILT_IN: [(&str, &str); 14] = [
     ("7z", include_str!("../../recipes/7z.toml")),
     ("compile", include_str!("../../recipes/compile.toml")),
+    (
+        "data-loader",
+        include_str!("../../recipes/data-loader.toml"),
+    ),
     (
         "imagemagick-blur",
         include_str!("../../recipes/imagemagick-blur.toml"),
@@ -28,6 +32,7 @@ const BUILT_IN: [(&str, &str); 11] = [
         "imagemagick-rotate",
         include_str!("../../recipes/imagemagick-rotate.toml"),
     ),
+    ("llm-decode", include_str!("../../recipes/llm-decode.toml")),
     ("openssl", include_str!("../../recipes/openssl.toml")),
     ("postgres", include_str!("../../recipes/postgres.toml")),
     (
@@ -35,6 +40,7 @@ const BUILT_IN: [(&str, &str); 11] = [
         include_str!("../../recipes/python-nbody.toml"),
     ),
     ("redis", include_str!("../../recipes/redis.toml")),
+    ("redis-net", include_str!("../../recipes/redis-net.toml")),
     ("sqlite", include_str!("../../recipes/sqlite.toml")),
     ("x264", include_str!("../../recipes/x264.toml")),
     ("xz", include_str!("../../recipes/xz.toml")),
