@@ -911,6 +911,8 @@ export interface TopologyRecord {
   counts?: CountsRecord | null;
   /** All present CPUs. */
   cpus?: CpuRecord[] | null;
+  /** The nearest way from each GPU and other accelerator to the others and to the network cards. */
+  device_paths?: DevicePathRecord[] | null;
   /** Devices on the PCI bus, by address. */
   devices?: DeviceRecord[] | null;
   /** Kinds of CPU, slowest first; empty where all are alike. */
@@ -1718,6 +1720,18 @@ export type CycleMethod = "pmu" | "add-chain" | (string & {});
 
 /** What a device is for. */
 export type DeviceClass = "gpu" | "display" | "network" | "storage" | "accelerator" | (string & {});
+
+/** The nearest way between two devices. */
+export interface DevicePathRecord {
+  /** PCI address of the one. */
+  from?: string | null;
+  /** How many NVLinks; `null` for other ways. */
+  nvlinks?: number | null;
+  /** What lies between them. */
+  path?: PathClass | null;
+  /** PCI address of the other. */
+  to?: string | null;
+}
 
 /** A device on the PCI bus. */
 export interface DeviceRecord {
@@ -3116,6 +3130,9 @@ export interface PartRecord {
   /** Share of the whole difference; `null` where it is not known, or where there is no difference. */
   share?: AccountRecord | null;
 }
+
+/** What lies between two devices, in the classes of `nvidia-smi topo -m`. */
+export type PathClass = "NV" | "XGMI" | "PIX" | "PXB" | "PHB" | "NODE" | "SYS" | (string & {});
 
 /** Would known algorithms wait too long? */
 export interface PauseCheckRecord {

@@ -33,7 +33,8 @@ pub(super) fn topology(
         return measure::measure(global, args, terminal);
     }
     if let Some(path) = &args.save {
-        let capture = capture_host()?;
+        let mut capture = capture_host()?;
+        linux::capture_links(&mut capture);
         files::write_file(path, &capture.to_text())?;
         terminal.note(&format!(
             "{} files saved to {}",
@@ -42,7 +43,7 @@ pub(super) fn topology(
         ));
         return Ok(Exit::Done);
     }
-    let (mut topology, warnings) = match &args.from {
+    let (mut topology, mut warnings) = match &args.from {
         Some(path) => read_from(path)?,
         None => of_machine(global)?,
     };
@@ -55,6 +56,7 @@ pub(super) fn topology(
     }
     if args.from.is_none() && global.machine == "local" {
         linux::read_interrupts(&mut topology);
+        warnings.extend(linux::read_links(&mut topology));
     }
     let record = TopologyRecord::new(&topology, &warnings);
     show(&topology, &record, terminal)?;

@@ -173,6 +173,42 @@ fn devices_survive_an_export() {
     }
 }
 
+/// A DGX-2 has two GPUs below each switch; its NVLinks join all sixteen, which
+/// only `nvidia-smi` knows.
+#[test]
+fn ways_between_gpus_are_those_of_the_bus_or_their_links() {
+    let mut machine = machine_with_devices("nvidiaDGX2");
+    let classes = |machine: &Topology| -> BTreeMap<String, usize> {
+        let record = TopologyRecord::new(machine, &[]);
+        assert_eq!(record.to_topology().links, machine.links);
+        let first = &record.devices[0].address;
+        let mut counts = BTreeMap::new();
+        for path in record.device_paths.iter().filter(|p| p.from == *first) {
+            *counts.entry(path.abbreviation()).or_default() += 1;
+        }
+        counts
+    };
+    let count = |class: &str, count: usize| (class.to_owned(), count);
+    let over_the_bus = [("PIX", 1), ("PXB", 2), ("NODE", 4), ("SYS", 8)];
+    let over_the_bus = over_the_bus.map(|(class, number)| count(class, number));
+    assert_eq!(classes(&machine), BTreeMap::from(over_the_bus));
+
+    let cells = |row: usize| (0..16).map(move |to| if to == row { "\t X " } else { "\tNV6" });
+    let rows = (0..16).map(|row| format!("GPU{row}{}\t0-23\n", cells(row).collect::<String>()));
+    let header: String = (0..16).map(|gpu| format!("\tGPU{gpu}")).collect();
+    let matrix = format!("{header}\tCPU Affinity\n{}", rows.collect::<String>());
+    let mut capture = Capture::new();
+    capture.insert(pinwise_topology::links::NVIDIA_MATRIX, matrix);
+    assert_eq!(machine.read_links(&capture), [""; 0]);
+    assert_eq!(classes(&machine), BTreeMap::from([count("NV6", 15)]));
+    let text = pinwise_report::topology(
+        &machine,
+        &TopologyRecord::new(&machine, &[]),
+        pinwise_report::Palette::new(false),
+    );
+    assert!(text.contains("  gpu1: NV6 gpu0 gpu2-15\n"), "{text}");
+}
+
 /// Where pinwise deliberately differs from hwloc's expected output.
 const DEFINITIONS: [(&str, &str, &str); 5] = [
     (

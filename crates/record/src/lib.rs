@@ -81,7 +81,7 @@ pub use contrast::{
     ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord,
 };
 pub use coverage::{CoverageRecord, MoverRecord};
-pub use device::{DeviceClass, DeviceRecord, InterruptRecord};
+pub use device::{DeviceClass, DevicePathRecord, DeviceRecord, InterruptRecord, PathClass};
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
 pub use fleet::{

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::device::DeviceRecord;
+use super::device::{DevicePathRecord, DeviceRecord};
 use super::measured::{Agreement, Contradiction, Measured};
 use super::named::named;
 use pinwise_topology::{
@@ -42,6 +42,10 @@ pub struct TopologyRecord {
     /// Devices on the PCI bus, by address.
     #[serde(default)]
     pub devices: Vec<DeviceRecord>,
+    /// The nearest way from each GPU and other accelerator to the others and to
+    /// the network cards.
+    #[serde(default)]
+    pub device_paths: Vec<DevicePathRecord>,
     /// The same for machines of the same shape.
     pub shape_hash: String,
     /// What probes found; `null` unless measured.
@@ -229,6 +233,7 @@ impl TopologyRecord {
                 })
                 .collect(),
             devices: topology.devices.iter().map(DeviceRecord::new).collect(),
+            device_paths: DevicePathRecord::all(topology),
             shape_hash: format!("{:016x}", topology.shape_hash()),
             measured: None,
             contradictions: Vec::new(),
@@ -241,6 +246,7 @@ impl TopologyRecord {
     /// Takes over what has become known of a machine's devices.
     pub fn set_devices(&mut self, topology: &Topology) {
         self.devices = topology.devices.iter().map(DeviceRecord::new).collect();
+        self.device_paths = DevicePathRecord::all(topology);
     }
 
     /// The machine again. What the record does not hold (core ids of the
@@ -318,6 +324,8 @@ impl TopologyRecord {
             .iter()
             .filter_map(DeviceRecord::to_device)
             .collect();
+        let links = self.device_paths.iter();
+        topology.links = links.filter_map(DevicePathRecord::to_link).collect();
         topology
     }
 

@@ -2,7 +2,8 @@
 
 use super::WIDTH;
 use super::style::{Palette, paragraph, shortened, table, visible};
-use pinwise_record::{DeviceRecord, TopologyRecord};
+use pinwise_record::{DevicePathRecord, DeviceRecord, PathClass, TopologyRecord};
+use std::cmp::Reverse;
 
 /// Longer names and lists are cut; records have them whole.
 const LONGEST_NAME: usize = 20;
@@ -66,7 +67,83 @@ pub(super) fn devices(record: &TopologyRecord, palette: Palette) -> String {
             text.push_str(&format!("{}\n", palette.warn(&line)));
         }
     }
+    text.push_str(&paths(record, palette));
     text
+}
+
+/// What lies between a GPU and another device, nearest first, with what the
+/// abbreviation stands for.
+const PATHS: [(PathClass, &str); 7] = [
+    (PathClass::Nvlink, "bonded NVLinks"),
+    (PathClass::Xgmi, "Infinity Fabric"),
+    (PathClass::Switch, "one PCIe switch at most"),
+    (PathClass::Switches, "PCIe switches"),
+    (PathClass::HostBridge, "a host bridge"),
+    (PathClass::Node, "host bridges of one NUMA node"),
+    (PathClass::System, "NUMA nodes apart"),
+];
+
+/// A line for each device with the others by what lies between, nearest first;
+/// empty where nothing is known.
+fn paths(record: &TopologyRecord, palette: Palette) -> String {
+    if record.device_paths.is_empty() {
+        return String::new();
+    }
+    let name = |address: &str| {
+        let found = record.devices.iter().find(|d| d.address == address);
+        visible(found.and_then(|d| d.names.first()).map_or(address, |n| n))
+    };
+    let rank = |path: &DevicePathRecord| {
+        let class = PATHS.iter().position(|(class, _)| *class == path.path);
+        (class, Reverse(path.nvlinks))
+    };
+    let mut lines = String::new();
+    for group in record.device_paths.chunk_by(|a, b| a.from == b.from) {
+        let mut sorted: Vec<&DevicePathRecord> = group.iter().collect();
+        sorted.sort_by_key(|path| rank(path));
+        let alike = sorted.chunk_by(|a, b| a.abbreviation() == b.abbreviation());
+        let others = alike.map(|paths| {
+            let names: Vec<String> = paths.iter().map(|path| name(&path.to)).collect();
+            let class = visible(&paths[0].abbreviation());
+            format!("{class} {}", folded(&names).join(" "))
+        });
+        let others: Vec<String> = others.collect();
+        let first = format!("  {}: ", name(&group[0].from));
+        lines.push_str(&format!(
+            "{}\n",
+            paragraph(&first, "    ", &others.join(", "))
+        ));
+    }
+    let occurs = |class: &PathClass| record.device_paths.iter().any(|p| p.path == *class);
+    let legend = PATHS.iter().filter(|(class, _)| occurs(class));
+    let legend: Vec<String> = legend
+        .map(|(class, words)| format!("{class} {words}"))
+        .collect();
+    let legend = paragraph("  ", "  ", &format!("Between: {}.", legend.join(", ")));
+    format!(
+        "\n{}\n{lines}{legend}\n",
+        palette.strong("Ways between devices, nearest first")
+    )
+}
+
+/// Names with numbers in a row as one: `gpu4-7`.
+fn folded(names: &[String]) -> Vec<String> {
+    let numbered = |name: &String| {
+        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        Some((stem.to_owned(), name[stem.len()..].parse::<u64>().ok()?))
+    };
+    let follows = |a: &String, b: &String| match (numbered(a), numbered(b)) {
+        (Some((stem, number)), Some((other, next))) => stem == other && number + 1 == next,
+        _ => false,
+    };
+    let fold = |names: &[String]| match names {
+        [first, _, .., last] => {
+            let number = numbered(last).map_or(0, |(_, number)| number);
+            vec![format!("{first}-{number}")]
+        }
+        few => few.to_vec(),
+    };
+    names.chunk_by(follows).flat_map(fold).collect()
 }
 
 /// Gives the model, which is last, the room that the others leave.

@@ -106,6 +106,7 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
         quota: facts.quota,
         restrictions: facts.restrictions,
         devices,
+        links: Vec::new(),
     };
     let homes = [&topology.cores, &topology.llcs, &topology.packages].map(|units| homes(units));
     topology.cpus = facts

@@ -26,7 +26,7 @@ pub const CLASS_DIRS: [&str; 7] = [
 ];
 
 /// Vendors whose display controllers are GPUs; others draw a console.
-const NVIDIA: u16 = 0x10de;
+pub(super) const NVIDIA: u16 = 0x10de;
 const AMD: u16 = 0x1002;
 const INTEL: u16 = 0x8086;
 /// AMD's chips that draw a server's console, by device id: Rage XL, ES1000.
@@ -161,7 +161,7 @@ impl Device {
 }
 
 /// Domain, bus, device and function of `0000:41:00.0` or `41:00.0`.
-fn parse_address(text: &str) -> Option<(u32, u8, u8, u8)> {
+pub(super) fn parse_address(text: &str) -> Option<(u32, u8, u8, u8)> {
     let (front, function) = text.rsplit_once('.')?;
     let mut parts = front.rsplit(':');
     let (device, bus, domain) = (parts.next()?, parts.next()?, parts.next());

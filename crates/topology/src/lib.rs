@@ -29,6 +29,7 @@ mod cpuset;
 pub mod devices;
 mod identity;
 pub mod interrupts;
+pub mod links;
 mod rewire;
 mod synthetic;
 mod sysfs;
@@ -222,6 +223,8 @@ pub struct Topology {
     pub restrictions: Vec<Restriction>,
     /// Devices on the PCI bus by address; empty where they were not read.
     pub devices: Vec<Device>,
+    /// Links between devices beside the bus; empty where they were not read.
+    pub links: Vec<links::Link>,
 }
 
 /// Something in the facts that cannot be right or could not be read, as a
@@ -254,8 +257,9 @@ impl Topology {
     #[must_use]
     pub fn from_capture(capture: &Capture) -> (Self, Vec<Warning>) {
         let (facts, mut warnings) = sysfs::read(capture);
-        let (topology, more) = Self::from_facts(facts);
+        let (mut topology, more) = Self::from_facts(facts);
         warnings.extend(more);
+        warnings.extend(topology.read_links(capture));
         (topology, at_most(warnings, MOST_WARNINGS))
     }
 

@@ -59,6 +59,8 @@ pub(super) fn measure(
     linux::name_models(&mut outcome.topology);
     if global.machine == "local" {
         linux::read_interrupts(&mut outcome.topology);
+        let warnings = linux::read_links(&mut outcome.topology);
+        outcome.record.warnings.extend(warnings);
     }
     outcome.record.set_devices(&outcome.topology);
     if let Some(store) = &store {

@@ -17,6 +17,7 @@ mod interrupts;
 mod isolation;
 mod jitter;
 mod ledger;
+mod links;
 pub mod live;
 mod numa_maps;
 mod output;
@@ -59,6 +60,7 @@ pub use ledger::{
     LedgerOptions, Leftover, LeftoverState, MovedMemory, PageRange, RulesJournal,
     RulesJournalError, UndoOutcome, journal_folders, leftovers,
 };
+pub use links::{capture_links, read_links};
 pub use peers::{own_user, owner_of_peer};
 pub use pins::{PinError, Pins, thread_settings};
 pub use probe::available_memory_bytes;

@@ -1,0 +1,82 @@
+//! Links between GPUs, as `nvidia-smi` and AMD's driver know them.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::capture::{names, read_file};
+use pinwise_topology::links::{KFD_DIR, NVIDIA_MATRIX};
+use pinwise_topology::{Capture, Topology, Warning};
+
+/// Lists NVIDIA's GPUs where its driver runs.
+const NVIDIA_DIR: &str = "/proc/driver/nvidia/gpus";
+/// Without its daemon the driver wakes every GPU first, which takes seconds.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+
+/// Fills in the links between this machine's GPUs. `nvidia-smi` is started for it:
+/// only who shows them asks.
+pub fn read_links(topology: &mut Topology) -> Vec<Warning> {
+    let mut capture = Capture::new();
+    capture_links(&mut capture);
+    topology.read_links(&capture)
+}
+
+/// Adds what this machine's drivers know of links to what was read of it.
+pub fn capture_links(capture: &mut Capture) {
+    let keep = |capture: &mut Capture, folder: &str| {
+        let path = format!("{folder}/properties");
+        if let Some(text) = read_file(&Path::new("/").join(&path)) {
+            capture.insert(path, text);
+        }
+    };
+    let inside = |folder: &str| names(&Path::new("/").join(folder));
+    for node in inside(KFD_DIR) {
+        let node = format!("{KFD_DIR}/{node}");
+        keep(capture, &node);
+        let links = format!("{node}/io_links");
+        for link in inside(&links) {
+            keep(capture, &format!("{links}/{link}"));
+        }
+    }
+    if !names(Path::new(NVIDIA_DIR)).is_empty()
+        && let Some(text) = nvidia_matrix()
+    {
+        capture.insert(NVIDIA_MATRIX, text);
+    }
+}
+
+/// What `nvidia-smi topo -m` prints; `None` where it is not installed or does not
+/// answer in time.
+fn nvidia_matrix() -> Option<String> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "asks the vendor's tool, which ends before this returns"
+    )]
+    let mut command = Command::new("nvidia-smi");
+    let command = command.args(["topo", "-m"]).stdin(Stdio::null());
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut output = child.stdout.take()?;
+    let (sender, printed) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let read = output.read_to_end(&mut text);
+        // Nobody listens any more after the longest wait.
+        let _ = sender.send(read.map(|_| text));
+    });
+    let text = printed.recv_timeout(LONGEST_WAIT);
+    if text.is_err() {
+        // It may have ended meanwhile.
+        let _ = child.kill();
+    }
+    let status = child.wait().ok()?;
+    let text = text.ok()?.ok()?;
+    status
+        .success()
+        .then(|| String::from_utf8_lossy(&text).into_owned())
+}
