@@ -9,6 +9,7 @@
 
 mod bench;
 mod bpf;
+mod changed;
 mod check;
 mod demo;
 mod fuzz;
@@ -16,6 +17,7 @@ mod generated;
 mod package;
 mod programs;
 mod records;
+mod release;
 mod web;
 
 use std::process::ExitCode;
@@ -28,6 +30,9 @@ Usage: cargo xtask COMMAND
 
   demo              build pinwise and compare placements of a real program
   check             format, lints, all tests, generated documents: what CI runs
+  check --changed [COMMIT]
+                    lints and tests of the packages that differ from a commit, HEAD by
+                    default, and of those that depend on them
   fuzz [SECONDS]    run every fuzz target under libFuzzer, 10 s each by default
   bless             accept the output that tests saw as the one they expect
   gen [--check]     write docs/cli.md, schema/, docs/record-fields.md, man pages and
@@ -37,6 +42,7 @@ Usage: cargo xtask COMMAND
   package [--try]   binaries, archives, Debian packages, the C library and crates, in
                     target/dist (--try: then install and use them in clean roots;
                     --only-try: those that are there)
+  release VERSION   version, changelog, commit and tag of a release
   notices           what the binaries hold of others, with their licences
   capture NAME      save this machine's topology as tests/data/machines/NAME
   bench [NAME…]     measure pinwise and its peers; writes docs/benchmarks.md
@@ -59,6 +65,8 @@ fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
         ["demo"] => demo::run(),
         ["check"] => check::check(),
+        ["check", "--changed"] => changed::check("HEAD"),
+        ["check", "--changed", commit] => changed::check(commit),
         ["fuzz"] => fuzz::fuzz(None),
         ["fuzz", seconds] => {
             let seconds: u64 = seconds.parse().context("SECONDS is a whole number")?;
@@ -71,6 +79,7 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["bpf"] => bpf::write(),
         ["bpf", "--check"] => bpf::check(),
         ["package", options @ ..] => package::run(options),
+        ["release", version] => release::release(version),
         ["notices"] => package::notices(),
         ["capture", name] => generated::capture(name),
         ["bench", names @ ..] => bench::run(names),

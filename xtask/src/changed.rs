@@ -1,0 +1,135 @@
+//! `check --changed`: lints and tests of what a change can have broken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::programs::{cargo, output, root, step, tests_step};
+use crate::web;
+
+/// Checks the packages that differ from a commit, and those that depend on them.
+pub(crate) fn check(commit: &str) -> Result<()> {
+    let files = files(commit)?;
+    if files.is_empty() {
+        eprintln!("xtask: nothing differs from {commit}");
+        return Ok(());
+    }
+    if files.iter().any(|file| file.starts_with("web/")) {
+        web::build()?;
+        web::unit()?;
+    }
+    step(&mut cargo(&["fmt", "--all", "--check"]))?;
+    let packages = concerned(&packages()?, &files);
+    let named = |words: &[&str]| {
+        let mut command = cargo(words);
+        for package in &packages {
+            command.args(["--package", package]);
+        }
+        command
+    };
+    let mut lints = named(&["clippy", "--all-targets", "--locked", "--quiet"]);
+    step(lints.args(["--", "-D", "warnings"]))?;
+    let mut tests = named(&["test", "--locked", "--no-fail-fast"]);
+    tests_step(tests.env("INSTA_UPDATE", "no"))
+}
+
+/// Files that differ from a commit, those that git does not know yet among them.
+fn files(commit: &str) -> Result<BTreeSet<String>> {
+    let mut files = BTreeSet::new();
+    let new = ["ls-files", "--others", "--exclude-standard"];
+    for words in [&["diff", "--name-only", commit, "--"][..], &new] {
+        let listed = output(Command::new("git").args(words).current_dir(root()))?;
+        files.extend(listed.lines().map(ToOwned::to_owned));
+    }
+    Ok(files)
+}
+
+/// A package of the workspace.
+struct Package {
+    /// Its folder below the root; empty for the root's own.
+    folder: String,
+    /// What it needs, by name.
+    needs: BTreeSet<String>,
+}
+
+fn packages() -> Result<BTreeMap<String, Package>> {
+    let words = ["metadata", "--no-deps", "--locked", "--format-version", "1"];
+    let listed: Value = serde_json::from_str(&output(&mut cargo(&words))?)?;
+    let listed = listed["packages"].as_array().context("cargo metadata")?;
+    let package = |listed: &Value| {
+        let manifest = Path::new(listed["manifest_path"].as_str()?);
+        let folder = manifest.parent()?.strip_prefix(root()).ok()?;
+        let needs = listed["dependencies"].as_array()?.iter();
+        let needs = needs.filter_map(|need| Some(need["name"].as_str()?.to_owned()));
+        let package = Package {
+            folder: folder.to_str()?.to_owned(),
+            needs: needs.collect(),
+        };
+        Some((listed["name"].as_str()?.to_owned(), package))
+    };
+    Ok(listed.iter().filter_map(package).collect())
+}
+
+/// The packages that files belong to, and all that depend on them. What stands in
+/// no package's folder (documents, recipes, the page) the root's own tests read; the
+/// workspace's manifest and lock file concern everybody.
+fn concerned(packages: &BTreeMap<String, Package>, files: &BTreeSet<String>) -> BTreeSet<String> {
+    if files.contains("Cargo.toml") || files.contains("Cargo.lock") {
+        return packages.keys().cloned().collect();
+    }
+    let owner = |file: &String| {
+        let holds = |package: &Package| Path::new(file).starts_with(&package.folder);
+        let holding = packages.iter().filter(|(_, package)| holds(package));
+        let nearest = holding.max_by_key(|(_, package)| package.folder.len());
+        nearest.map(|(name, _)| name.clone())
+    };
+    let mut found: BTreeSet<String> = files.iter().filter_map(owner).collect();
+    loop {
+        let depends = |package: &Package| !package.needs.is_disjoint(&found);
+        let more = packages.iter().filter(|(_, package)| depends(package));
+        let more: Vec<String> = more.map(|(name, _)| name.clone()).collect();
+        let before = found.len();
+        found.extend(more);
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace() -> BTreeMap<String, Package> {
+        let package = |folder: &str, needs: &[&str]| Package {
+            folder: folder.to_owned(),
+            needs: needs.iter().map(ToString::to_string).collect(),
+        };
+        BTreeMap::from([
+            ("pinwise".to_owned(), package("", &["report", "stats"])),
+            ("report".to_owned(), package("crates/report", &["stats"])),
+            ("stats".to_owned(), package("crates/stats", &["rand"])),
+            ("xtask".to_owned(), package("xtask", &["rand"])),
+        ])
+    }
+
+    fn of(files: &[&str]) -> Vec<String> {
+        let files = files.iter().map(ToString::to_string).collect();
+        concerned(&workspace(), &files).into_iter().collect()
+    }
+
+    #[test]
+    fn what_depends_on_a_change_is_tested() {
+        assert_eq!(
+            of(&["crates/stats/src/lib.rs"]),
+            ["pinwise", "report", "stats"]
+        );
+        assert_eq!(of(&["crates/report/Cargo.toml"]), ["pinwise", "report"]);
+        assert_eq!(of(&["docs/cli.md", "src/main.rs"]), ["pinwise"]);
+        assert_eq!(of(&["xtask/src/main.rs"]), ["xtask"]);
+        assert_eq!(of(&["xtask/src/main.rs", "Cargo.lock"]).len(), 4);
+    }
+}
