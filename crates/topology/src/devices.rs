@@ -307,31 +307,23 @@ pub(super) fn complete(
 }
 
 /// Vendors stand at the left edge of `pci.ids`, their devices below them after a
-/// tab.
+/// tab. It has 40,000 lines: only those of the vendors that there are get read.
 pub(super) fn name_models(devices: &mut [Device], ids: &str) {
-    let wanted = |device: &Device| device.model.is_none();
-    if !devices.iter().any(wanted) {
-        return;
-    }
-    let entry = |line: &str| {
-        let (id, name) = line.split_once("  ")?;
-        (id.len() == 4).then_some(())?;
-        Some((u16::from_str_radix(id, 16).ok()?, name.trim().to_owned()))
-    };
-    let mut vendor = None;
-    for line in ids.lines() {
-        match line.strip_prefix('\t') {
-            None => vendor = entry(line),
-            Some(line) => {
-                let (Some((vendor, _)), Some((id, name))) = (&vendor, entry(line)) else {
-                    continue;
-                };
-                let is_it = |d: &&mut Device| d.vendor == Some(*vendor) && d.device == Some(id);
-                for device in devices.iter_mut().filter(is_it) {
-                    device.model.get_or_insert_with(|| name.clone());
-                }
-            }
-        }
+    for device in devices.iter_mut().filter(|device| device.model.is_none()) {
+        let (Some(vendor), Some(id)) = (device.vendor, device.device) else {
+            continue;
+        };
+        let heading = format!("\n{vendor:04x}  ");
+        let below = ids
+            .find(&heading)
+            .map(|start| ids[start + 1..].lines().skip(1));
+        let mut own = below
+            .into_iter()
+            .flatten()
+            .take_while(|line| line.starts_with(['\t', '#']));
+        let entry = format!("\t{id:04x}  ");
+        let model = own.find_map(|line| line.strip_prefix(&entry));
+        device.model = model.map(|model| model.trim().to_owned());
     }
 }
 
