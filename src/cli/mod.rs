@@ -68,6 +68,10 @@ use pinwise_machine::linux::{Ledger, LinuxMachine, Pins};
 use pinwise_sim::SimulatedMachine;
 use terminal::Terminal;
 
+/// For terminals that are narrower or wider texts are laid out as for these.
+const NARROWEST: usize = 40;
+const WIDEST: usize = 200;
+
 /// Runs pinwise with these arguments, the program's name first.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = idioms::with_help(arguments.into_iter().collect());
@@ -105,7 +109,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         );
         return Exit::Error;
     }
-    match dispatch(cli, &terminal) {
+    let columns = terminal.columns();
+    let columns = columns.map(|columns| columns.clamp(NARROWEST, WIDEST));
+    match pinwise_report::in_columns(columns, || dispatch(cli, &terminal)) {
         Ok(exit) => exit,
         Err(error) => {
             terminal.error(&format!("{error:#}"));

@@ -72,6 +72,13 @@ impl Terminal {
         io::stdout().is_terminal()
     }
 
+    /// Columns of the terminal that data is printed on; `None` where it is none.
+    pub(super) fn columns(self) -> Option<usize> {
+        let (columns, _) = ratatui::crossterm::terminal::size().ok()?;
+        let is_terminal = io::stdout().is_terminal() && columns > 0;
+        is_terminal.then(|| columns.into())
+    }
+
     /// Writes data. A reader that has gone away is no error.
     pub(super) fn print(self, text: &str) -> anyhow::Result<()> {
         match self.out_is_ascii {

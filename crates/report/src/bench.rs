@@ -2,7 +2,7 @@
 //! and placements, the gain from a build, and a summary.
 
 use super::comparison::{findings, place};
-use super::style::{Palette, paragraph, quantity, shortened, table, visible};
+use super::style::{Palette, columns, paragraph, quantity, shortened, table, visible};
 use super::table::{Cell, Holds, Table};
 use pinwise_format::{count, duration, round_bytes, three_digits};
 use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, Question, Stopped};
@@ -41,11 +41,8 @@ pub fn bench(record: &Bench, palette: Palette) -> String {
 }
 
 fn heading(record: &Bench, palette: Palette) -> String {
-    let title = palette.strong(&shortened(&record.title(), super::WIDTH));
-    format!(
-        "{title}\n{}\n",
-        shortened(&place(&record.host), super::WIDTH)
-    )
+    let title = palette.strong(&shortened(&record.title(), columns()));
+    format!("{title}\n{}\n", shortened(&place(&record.host), columns()))
 }
 
 /// `+18.2 % (16.9–19.6)`.

@@ -2,7 +2,7 @@
 
 mod traced;
 
-use super::style::{self, Palette, paragraph, quantity, shortened, table};
+use super::style::{self, Palette, columns, paragraph, quantity, shortened, table};
 use pinwise_format::{count, duration, round_percent};
 use pinwise_record::{
     Arm, CommandRecord, Comparison, ContrastRecord, Finding, HostRecord, Severity, Stopped,
@@ -38,9 +38,9 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
 }
 
 fn heading(record: &Comparison, palette: Palette) -> String {
-    let title = palette.strong(&shortened(&record.title(), super::WIDTH));
+    let title = palette.strong(&shortened(&record.title(), columns()));
     let place = format!("{} · metric: {}", place(&record.host), record.metric.name);
-    format!("{title}\n{}\n", shortened(&place, super::WIDTH))
+    format!("{title}\n{}\n", shortened(&place, columns()))
 }
 
 /// Where an experiment ran: name, CPU, counts.

@@ -1,7 +1,6 @@
 //! The devices of a machine as a table.
 
-use super::WIDTH;
-use super::style::{Palette, paragraph, shortened, table, visible};
+use super::style::{Palette, columns, paragraph, shortened, table, visible, width as width_of};
 use pinwise_record::{DevicePathRecord, DeviceRecord, PathClass, TopologyRecord};
 use std::cmp::Reverse;
 
@@ -52,7 +51,7 @@ pub(super) fn devices(record: &TopologyRecord, palette: Palette) -> String {
     let heading = palette.strong("Devices on the PCI bus");
     let mut header = vec!["device", "type", "node", "near CPUs", "address", "model"];
     if has_interrupts {
-        header.insert(INTERRUPTS, "interrupts on");
+        header.insert(INTERRUPTS, "IRQs on");
     } else {
         for row in &mut rows {
             row.remove(INTERRUPTS);
@@ -150,11 +149,11 @@ fn folded(names: &[String]) -> Vec<String> {
 fn fit(header: &mut Vec<&str>, rows: &mut [Vec<String>]) {
     let last = header.len() - 1;
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
+        let cells = rows.iter().map(|row| width_of(&row[column]));
         cells.chain([header[column].len()]).max().unwrap_or(0)
     };
     let taken: usize = (0..last).map(|column| width(column) + 2).sum();
-    let left = WIDTH.saturating_sub(taken + 2);
+    let left = columns().saturating_sub(taken + 2);
     if left < SHORTEST_MODEL {
         header.pop();
     }

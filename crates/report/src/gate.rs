@@ -1,7 +1,7 @@
 //! A gate as text, as Markdown for a pull request, and as rows.
 
 use super::comparison::{findings, place};
-use super::style::{Palette, paragraph, quantity, shortened, table, visible};
+use super::style::{Palette, columns, paragraph, quantity, shortened, table, visible};
 use super::table::{Cell, Holds, Table};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{GateBenchmark, GateDecision, GateOutcome, GateRecord};
@@ -13,7 +13,7 @@ const NAME_WIDTH: usize = 30;
 /// The whole gate for a terminal.
 #[must_use]
 pub fn gate(record: &GateRecord, palette: Palette) -> String {
-    let title = palette.strong(&shortened(&record.title(), super::WIDTH));
+    let title = palette.strong(&shortened(&record.title(), columns()));
     let verdict = match record.verdict.decision {
         GateDecision::Pass => palette.good("PASS"),
         GateDecision::Fail => palette.bad("FAIL"),
@@ -22,7 +22,7 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
     };
     let mut text = format!(
         "{title}\n{}\n\n{verdict}\n{}\n",
-        shortened(&place(&record.host), super::WIDTH),
+        shortened(&place(&record.host), columns()),
         paragraph("", "", &record.verdict.sentence)
     );
     if !record.verdict.advice.is_empty() {

@@ -1,7 +1,6 @@
 //! The list of stored records, as text.
 
-use super::WIDTH;
-use super::style::{paragraph, shortened, visible};
+use super::style::{columns, paragraph, shortened, visible};
 
 /// One entry of the history.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +31,10 @@ fn entry(line: &Line<'_>) -> String {
         "{}  {:<10}  {}\n{}\n",
         visible(line.id),
         shortened(line.host, 10),
-        shortened(line.title, WIDTH - line.id.len().min(30) - 14),
+        shortened(
+            line.title,
+            columns().saturating_sub(line.id.len().min(30) + 14)
+        ),
         paragraph("    ", "    ", line.verdict)
     );
     if !line.tags.is_empty() {

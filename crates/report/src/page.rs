@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::face;
 use crate::markup::escape;
-use crate::style::{Palette, visible};
+use crate::style::{Palette, in_columns, visible};
 use pinwise_record::{AnyRecord, Entry, Summary};
 
 /// The page as built by `cargo xtask web`; `None` in a binary built without.
@@ -166,7 +166,7 @@ fn with_text(before: &str, records: &[Shown<'_>]) -> String {
 /// A record as [`face::text`] has it; where it cannot be read, its line.
 fn text_of(shown: &Shown<'_>) -> String {
     match AnyRecord::read(shown.record.get()) {
-        Ok(record) => face::text(&record, Palette::default()) + "\n",
+        Ok(record) => in_columns(None, || face::text(&record, Palette::default())) + "\n",
         Err(_) => line_of(shown),
     }
 }

@@ -1,7 +1,6 @@
 //! The placements of a machine: how many, and the even ones by name.
 
-use super::WIDTH;
-use super::style::{Palette, cpu_noun, paragraph, table, visible};
+use super::style::{Palette, columns, cpu_noun, paragraph, table, visible, width};
 use pinwise_format::{count, grouped_digits};
 use pinwise_record::{PlacementsRecord, ShapeRecord, ThreadPlacements};
 
@@ -64,7 +63,7 @@ fn lines(shape: &ShapeRecord) -> String {
         shape.packages, shape.numa_nodes, shape.llcs, shape.cores, shape.id
     );
     let name = visible(&shape.name);
-    let fits = NAME_COLUMN + name.chars().count() <= WIDTH;
+    let fits = NAME_COLUMN + width(&name) <= columns();
     let indent = if fits { NAME_COLUMN } else { 4 };
     let indent = " ".repeat(indent);
     let name = match fits {

@@ -1,7 +1,7 @@
 //! Predictions of a search as text.
 
 use super::search::{NamedRow, named_table};
-use super::style::{Palette, paragraph, quantity, shortened, visible};
+use super::style::{Palette, columns, paragraph, quantity, shortened, visible};
 use pinwise_format::{count, percent, three_digits};
 use pinwise_record::{Direction, PlacementPrediction, PredictedPlacement};
 
@@ -12,15 +12,12 @@ const SHOWN: usize = 12;
 #[must_use]
 pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
     let command = shell_words::join(&record.command);
-    let title = shortened(&format!("predicted: {command}"), super::WIDTH);
+    let title = shortened(&format!("predicted: {command}"), columns());
     let machine = match record.is_searched_machine {
         true => format!("{}, the machine that was searched", record.machine),
         false => format!("{}, not the machine that was searched", record.machine),
     };
-    let subtitle = shortened(
-        &format!("{machine} · search {}", record.search),
-        super::WIDTH,
-    );
+    let subtitle = shortened(&format!("{machine} · search {}", record.search), columns());
     let mut text = format!("{}\n{subtitle}\n\n", palette.strong(&title));
     if record.placements.is_empty() {
         text.push_str("There is no placement to predict.\n");

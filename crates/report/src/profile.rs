@@ -1,7 +1,6 @@
 //! A profile as text: summary, functions, hot instructions, threads.
 
-use super::WIDTH;
-use super::style::{Palette, paragraph, shortened, table, visible};
+use super::style::{Palette, columns, paragraph, shortened, table, visible, width as width_of};
 use pinwise_format::{seconds, trimmed};
 use pinwise_record::{
     AmountRecord, FunctionKind, FunctionRecord, LineRecord, ProfileRecord, SampleEvent, SpotRecord,
@@ -181,7 +180,7 @@ pub(super) fn function_name(
         }
         _ => String::new(),
     };
-    let room = width.saturating_sub(tail.chars().count()).max(8);
+    let room = width.saturating_sub(width_of(&tail)).max(8);
     format!("{}{tail}", shortened(name, room))
 }
 
@@ -294,7 +293,7 @@ fn instruction(line: &LineRecord, spot: &SpotRecord, palette: Palette) -> String
         ""
     };
     let place = format!("{samples:>9} {time:>8}  {:>8x}  ", line.address);
-    let room = WIDTH.saturating_sub(place.chars().count() + mark.chars().count());
+    let room = columns().saturating_sub(width_of(&place) + width_of(mark));
     let row = format!("{place}{}{mark}", shortened(&line.text, room));
     if line.address == spot.address {
         palette.warn(&row)

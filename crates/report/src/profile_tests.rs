@@ -83,7 +83,10 @@ fn shown(record: &ProfileRecord) -> String {
 fn a_profile_as_text() {
     let text = shown(&record(spinning(760), 50.0));
     insta::assert_snapshot!(text);
-    assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+    assert!(
+        text.lines()
+            .all(|line| line.chars().count() <= crate::WIDTH)
+    );
 }
 
 #[test]
@@ -110,7 +113,10 @@ fn a_difference_as_text() {
     let diff = ProfileDiff::between(&before, &after).unwrap();
     let text = super::super::profile_diff(&diff, 4, Palette::default());
     insta::assert_snapshot!(text);
-    assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+    assert!(
+        text.lines()
+            .all(|line| line.chars().count() <= crate::WIDTH)
+    );
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use anstyle::{Ansi256Color, AnsiColor, Effects, Style};
 use comfy_table::{Table, presets};
 
+use std::cell::Cell;
+
 use super::WIDTH;
 
 /// Backgrounds of a heat map, from cool to hot: green, sand, orange, red,
@@ -76,6 +78,54 @@ impl Palette {
     }
 }
 
+/// Wider text is hard to read.
+const WIDEST_PROSE: usize = 100;
+
+thread_local! {
+    /// What this thread lays out is for so many columns; `None` for a file.
+    static COLUMNS: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Lays out what `work` prints for a terminal of so many columns, or for a file
+/// ([`WIDTH`], where wider tables are left as they are).
+pub fn in_columns<T>(columns: Option<usize>, work: impl FnOnce() -> T) -> T {
+    let before = COLUMNS.replace(columns);
+    let done = work();
+    COLUMNS.set(before);
+    done
+}
+
+/// Columns that a text may take.
+pub(super) fn columns() -> usize {
+    COLUMNS.get().unwrap_or(WIDTH)
+}
+
+/// Columns that a text takes.
+pub(super) fn width(text: &str) -> usize {
+    textwrap::core::display_width(text)
+}
+
+/// At most this many columns of a text, with a mark where it was longer.
+pub(super) fn truncated(text: &str, columns: usize, mark: char) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let more = width(c.encode_utf8(&mut [0; 4]));
+        if used + more + 1 > columns {
+            break;
+        }
+        used += more;
+        kept.push(c);
+    }
+    if columns > 0 {
+        kept.push(mark);
+    }
+    kept
+}
+
 /// Characters that show nothing of their own: formats (as those that turn the
 /// direction of writing), separators of lines, and what Unicode 17 calls
 /// default-ignorable. The page's `visible` has the same.
@@ -137,7 +187,7 @@ pub(super) fn visible_lines(text: &str) -> String {
 /// A paragraph within the width, its further lines indented. A number stays
 /// with its unit.
 pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
-    let options = textwrap::Options::new(WIDTH)
+    let options = textwrap::Options::new(columns().min(WIDEST_PROSE))
         .initial_indent(first)
         .subsequent_indent(rest)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
@@ -191,32 +241,44 @@ pub(super) const fn cpu_noun(count: usize) -> &'static str {
     if count == 1 { "CPU" } else { "CPUs" }
 }
 
-/// At most `width` characters, with an ellipsis where it was longer.
-pub(super) fn shortened(text: &str, width: usize) -> String {
-    let text = visible(text);
-    if text.chars().count() <= width {
-        return text;
-    }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{kept}…")
+/// At most so many columns, with an ellipsis where it was longer.
+pub(super) fn shortened(text: &str, columns: usize) -> String {
+    truncated(&visible(text), columns, '…')
 }
 
 /// A table without lines, two spaces before each row. Its cells are made
-/// visible here, whatever record they came from.
+/// visible here, whatever record they came from. On a terminal that is too narrow
+/// for it each row is a paragraph that names its cells.
 pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let rows = rows.iter().map(|row| {
-        row.iter()
-            .map(|cell| visible(cell))
-            .collect::<Vec<String>>()
-    });
+    let visible_row = |row: Vec<String>| row.iter().map(|cell| visible(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.into_iter().map(visible_row).collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);
-    table.add_rows(rows);
-    table
-        .lines()
-        .map(|line| format!(" {}\n", line.trim_end()))
-        .collect()
+    table.add_rows(&rows);
+    let lines = table.lines().map(|line| format!(" {}\n", line.trim_end()));
+    let lines: Vec<String> = lines.collect();
+    let is_wider = |columns| lines.iter().any(|line| width(line.trim_end()) > columns);
+    match COLUMNS.get() {
+        Some(columns) if is_wider(columns) => {
+            rows.iter().map(|row| named_cells(header, row)).collect()
+        }
+        _ => lines.concat(),
+    }
+}
+
+fn named_cells(header: &[&str], row: &[String]) -> String {
+    let cells = header.iter().zip(row).skip(1);
+    let named = cells.filter(|(_, cell)| !cell.is_empty());
+    let named: Vec<String> = named
+        .map(|(name, cell)| {
+            format!("{name} {cell}")
+                .trim()
+                .replace(' ', &GLUE.to_string())
+        })
+        .collect();
+    let first = row.first().map_or("", |cell| cell.trim());
+    paragraph("  ", "    ", &format!("{first}: {}", named.join(", "))) + "\n"
 }
 
 /// A value of a metric with its unit, which a program may have chosen.
@@ -227,6 +289,39 @@ pub(super) fn quantity(value: f64, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_narrow_terminal_gets_cells_by_name() {
+        let made = || {
+            let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+            table(
+                &["arm", "CPUs", "verdict"],
+                vec![
+                    row(["os-default", "0-15", ""]),
+                    row(["one-per-core", "0,2,4", "faster"]),
+                ],
+            )
+        };
+        let wide =
+            "  arm           CPUs   verdict\n  os-default    0-15\n  one-per-core  0,2,4  faster\n";
+        assert_eq!(made(), wide);
+        assert_eq!(in_columns(Some(31), made), wide);
+        let narrow = "  os-default: CPUs 0-15\n  one-per-core: CPUs 0,2,4,\n    verdict faster\n";
+        assert_eq!(in_columns(Some(29), made), narrow);
+        assert_eq!(made(), wide);
+        let text = |columns| in_columns(columns, || paragraph("", "", &"word ".repeat(60)));
+        let widest = |text: String| text.lines().map(width).max().unwrap();
+        assert_eq!(widest(text(Some(40))), 39);
+        assert_eq!(widest(text(None)), 79);
+        assert_eq!(widest(text(Some(200))), 99);
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(shortened("日本語", 6), "日本語");
+        assert_eq!(shortened("日本語", 5), "日本…");
+        assert_eq!(shortened("日本語", 4), "日…");
+    }
 
     #[test]
     fn numbers_stay_with_their_units() {

@@ -1,6 +1,5 @@
 //! `top --once`: one frame, printed.
 
-use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use super::{Watch, Way, pinning, variable, watch};
@@ -64,7 +63,7 @@ pub(super) fn print(
     if terminal.is_json() {
         terminal.print_json(&cut_down(record, view))?;
     } else {
-        let rows = printed(&record, view, width(), PRINTED);
+        let rows = printed(&record, view, width(terminal), PRINTED);
         terminal.print(&text(&rows, terminal.palette()))?;
     }
     Ok(Exit::Done)
@@ -81,13 +80,8 @@ fn cut_down(mut record: TopRecord, view: &View) -> TopRecord {
 }
 
 /// Columns of the terminal, of `COLUMNS`, or 80.
-fn width() -> usize {
-    let of_terminal = || {
-        let is_terminal = io::stdout().is_terminal();
-        let (columns, _) = ratatui::crossterm::terminal::size().ok()?;
-        Some(usize::from(columns)).filter(|columns| is_terminal && *columns > 0)
-    };
+fn width(terminal: &Terminal) -> usize {
     let of_variable = || variable("COLUMNS")?.parse().ok();
-    let width = of_terminal().or_else(of_variable).unwrap_or(80);
+    let width = terminal.columns().or_else(of_variable).unwrap_or(80);
     width.clamp(*WIDTHS.start(), *WIDTHS.end())
 }

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use super::Stage;
+use crate::support::{has_program, root, skipped};
 
 const LINE: &str =
     "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12";
@@ -90,4 +91,39 @@ fn the_doctor_tells_evidence_weight_and_fix() {
     let text = stage.succeed("doctor");
     text.check_form();
     assert!(text.out.contains("In order: ") || text.out.contains("Findings"));
+}
+
+/// A terminal has its own width, a file none.
+#[test]
+fn texts_are_laid_out_for_the_terminal() {
+    if !has_program("script") || !has_program("stty") {
+        return skipped(
+            "texts_are_laid_out_for_the_terminal",
+            "script and stty, which make a terminal, are not there",
+        );
+    }
+    let record = root().join("tests/data/records/comparison.json");
+    let shown = |columns: usize| {
+        let program = env!("CARGO_BIN_EXE_pinwise");
+        let line = format!(
+            "stty cols {columns}; {program} record show {} --store none --color never",
+            record.display()
+        );
+        let output = std::process::Command::new("script")
+            .args(["-qec", &line, "/dev/null"])
+            .env("LC_ALL", "C.UTF-8")
+            .env("SHELL", "/bin/sh")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap().replace('\r', "")
+    };
+    for columns in [40, 60, 120] {
+        let text = shown(columns);
+        // A command for a shell stays on its line.
+        let mut lines = text.lines().filter(|line| !line.starts_with('→'));
+        assert!(lines.all(|line| line.chars().count() <= columns), "{text}");
+    }
+    assert!(shown(40).contains("\n  one-per-core: CPUs 0,2,4,6,…,\n    typical 178 ms,"));
+    assert!(shown(120).contains("\n  one-per-core  0,2,4,6,…  178 ms   −11.7 %"));
 }

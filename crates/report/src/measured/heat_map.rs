@@ -7,7 +7,7 @@
 use super::figures::range;
 use super::heading;
 use crate::matrix::{Cell, HeatMap};
-use crate::style::{Palette, paragraph};
+use crate::style::{Palette, paragraph, width};
 use pinwise_format::{count, nanoseconds};
 use pinwise_record::Measured;
 use pinwise_topology::CpuSet;
@@ -79,7 +79,7 @@ struct Drawing {
 /// The CPUs of a row, as far as there is room.
 fn label(cpus: &CpuSet) -> String {
     let list = cpus.to_string();
-    if list.chars().count() <= LABEL_WIDTH {
+    if width(&list) <= LABEL_WIDTH {
         return list;
     }
     let first = cpus.first().unwrap_or(0);
@@ -88,7 +88,7 @@ fn label(cpus: &CpuSet) -> String {
 
 impl Drawing {
     fn label_width(&self) -> usize {
-        let widths = self.labels.iter().map(|label| label.chars().count());
+        let widths = self.labels.iter().map(|label| width(label));
         widths.max().unwrap_or(0)
     }
 
@@ -169,7 +169,7 @@ impl Drawing {
             .iter()
             .map(|of| range(&nanoseconds(of.low), &nanoseconds(of.high)))
             .collect();
-        let width = ranges.iter().map(|r| r.chars().count()).max().unwrap_or(0);
+        let width = ranges.iter().map(|r| width(r)).max().unwrap_or(0);
         for (class, range) in ranges.iter().enumerate() {
             let shade = SHADES[self.shade(class)];
             let swatch = self.palette.heat(class, last, &format!("{shade}{shade}"));

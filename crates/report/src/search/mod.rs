@@ -8,7 +8,7 @@ mod words;
 use std::time::Duration;
 
 use super::comparison::{findings, place, what_to_do};
-use super::style::{self, Palette, paragraph, shortened};
+use super::style::{self, Palette, columns, paragraph, shortened};
 pub use picture::search_picture;
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
@@ -55,9 +55,9 @@ fn visible(text: &str) -> String {
 }
 
 fn heading(record: &SearchRecord, palette: Palette) -> String {
-    let title = palette.strong(&shortened(&record.title(), super::WIDTH));
+    let title = palette.strong(&shortened(&record.title(), columns()));
     let place = format!("{} · metric: {}", place(&record.host), record.metric.name);
-    format!("{title}\n{}\n", shortened(&place, super::WIDTH))
+    format!("{title}\n{}\n", shortened(&place, columns()))
 }
 
 fn verdict(record: &SearchRecord, palette: Palette) -> String {

@@ -1,7 +1,6 @@
 //! Names, costs and large numbers of a search, in words.
 
-use crate::WIDTH;
-use crate::style::{quantity, table, visible};
+use crate::style::{columns, quantity, table, visible, width};
 use pinwise_format::{count, percent, three_digits};
 use pinwise_record::{Direction, SearchModelRecord, SearchRecord, SpaceRecord};
 
@@ -41,10 +40,10 @@ pub(crate) fn named_table(header: &[&str], rows: &[NamedRow<'_>]) -> String {
     };
     let (mut names, mut are_letters) = short_names(&full, LONGEST_NAME);
     let mut text = build(&names);
-    let widest = text.lines().map(|line| line.chars().count()).max();
-    let over = widest.unwrap_or(0).saturating_sub(WIDTH);
+    let widest = text.lines().map(width).max();
+    let over = widest.unwrap_or(0).saturating_sub(columns());
     if over > 0 {
-        let longest = names.iter().map(|name| name.chars().count()).max();
+        let longest = names.iter().map(|name| width(name)).max();
         let room = longest.unwrap_or(0).saturating_sub(over);
         (names, are_letters) = short_names(&full, room.max(SHORTEST_NAME));
         text = build(&names);

@@ -3,9 +3,10 @@
 //! Three sizes of cells, the largest whose rows fit: number, load and thread;
 //! number and load; one character for the load.
 
-use super::cut::{left, right, safe, width};
+use super::cut::{left, right, safe};
 use super::table::glyph;
 use super::{Piece, Row, Tone};
+use crate::style::width;
 use pinwise_record::{CpuState, TopCpu, TopRecord};
 
 /// Columns between cores, and between groups that stand side by side.

@@ -1,12 +1,7 @@
 //! Text that fits a number of columns, from names that may hold anything.
 
 use super::{Piece, Row};
-use crate::style::is_hidden;
-
-/// Columns that a text takes.
-pub(super) fn width(text: &str) -> usize {
-    textwrap::core::display_width(text)
-}
+use crate::style::{is_hidden, truncated, width};
 
 /// A name without what could fool a terminal or a reader: control characters,
 /// marks that write into the cell before (or change the direction of writing),
@@ -25,23 +20,7 @@ pub(super) fn safe(name: &str, ascii: bool) -> String {
 
 /// At most this many columns of a text, with `~` where it was longer.
 pub(super) fn at_most(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    let mut used = 0;
-    for c in text.chars() {
-        let more = width(c.encode_utf8(&mut [0; 4]));
-        if used + more + 1 > columns {
-            break;
-        }
-        used += more;
-        kept.push(c);
-    }
-    if columns > 0 {
-        kept.push('~');
-    }
-    kept
+    truncated(text, columns, '~')
 }
 
 /// Exactly this many columns, the text on the left.
