@@ -8,7 +8,8 @@ use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::values::allowed_cpus;
 use super::{Exit, open_machine, open_store};
-use pinwise_machine::linux::{read_interrupts, read_isolation};
+use pinwise_machine::Isolation;
+use pinwise_machine::linux::{random_seed, read_interrupts, read_isolation};
 use pinwise_record::JitterRecord;
 use pinwise_study::jitter::{self as watching, JitterPlan};
 
@@ -17,13 +18,16 @@ pub(super) fn jitter(
     args: &JitterArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let mut machine = open_machine(global, 0, false)?;
+    let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
     let (mut topology, _) = machine.topology()?;
     let plan = JitterPlan {
         cpus: allowed_cpus(args.cpus.as_deref(), &topology)?,
         time: args.time,
         threshold: args.threshold,
-        isolation: read_isolation(Path::new("/")),
+        isolation: match machine.is_simulated() {
+            true => Isolation::default(),
+            false => read_isolation(Path::new("/")),
+        },
     };
     if !machine.is_simulated() {
         read_interrupts(&mut topology);

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::behaviour::{self, Behaviour, Behaviours};
 use super::checker::{Checker, DescriptionError, read_text};
+use super::jitter::{Jitter, RawJitter};
 use super::mechanism::{Assumed, Given, Scheduler};
 use super::noise::{NoiseParts, RawNoise};
 use super::performance::{Keys, Performance};
@@ -52,6 +53,8 @@ struct RawDescription {
     scheduler: Option<Scheduler>,
     /// The time of runs follows from where threads are.
     performance: Option<Keys>,
+    /// What takes CPUs from a thread that only reads the clock.
+    jitter: Option<RawJitter>,
     /// Where parameters come from; nothing is computed from it.
     #[serde(default)]
     given: Vec<Given>,
@@ -72,6 +75,7 @@ pub(super) struct Description {
     pub(super) wiring: Wiring,
     pub(super) scheduler: Option<Scheduler>,
     pub(super) performance: Option<Performance>,
+    pub(super) jitter: Option<Jitter>,
     pub(super) given: Vec<Given>,
     pub(super) assumed: Vec<Assumed>,
 }
@@ -93,6 +97,7 @@ impl Description {
             wiring: Figures::default(),
             scheduler: None,
             performance: None,
+            jitter: None,
             given: Vec::new(),
             assumed: Vec::new(),
         };
@@ -178,7 +183,9 @@ impl Checker<'_> {
             .performance
             .map(|keys| Performance::new(keys, &topology, &speeds, &wiring, self))
             .transpose()?;
+        let jitter = raw.jitter.map(|raw| raw.check(&topology, self));
         Ok(Description {
+            jitter: jitter.transpose()?,
             topology,
             workloads,
             fallback,

@@ -19,6 +19,7 @@ mod behaviour;
 mod checker;
 mod demand;
 mod description;
+mod jitter;
 mod mechanism;
 mod noise;
 mod performance;
@@ -406,13 +407,21 @@ impl Sampler for SimulatedMachine {
 impl GapWatcher for SimulatedMachine {
     fn watch_gaps(
         &mut self,
-        _order: &JitterOrder<'_>,
-        _listener: &mut dyn GapListener,
+        order: &JitterOrder<'_>,
+        listener: &mut dyn GapListener,
     ) -> Result<WatchedCpus, MachineError> {
-        Err(MachineError::System {
-            action: "watching CPUs for jitter".to_owned(),
-            reason: "a simulated machine has no interrupts; it needs --machine local".to_owned(),
-        })
+        let Some(jitter) = &self.description.jitter else {
+            return Err(MachineError::System {
+                action: "watching CPUs for jitter".to_owned(),
+                reason: "this simulated machine has none: its description needs a section \
+                         [jitter]"
+                    .to_owned(),
+            });
+        };
+        let from_ns = u64::try_from(self.now().as_nanos()).unwrap_or(u64::MAX);
+        let found = jitter.watch(order, from_ns, &mut self.chance, listener);
+        self.now_s += order.time.as_secs_f64();
+        Ok(found)
     }
 }
 

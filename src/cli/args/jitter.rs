@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::values::{parse_duration, parse_threshold};
+use crate::cli::values::{parse_duration, parse_threshold, parse_whole};
 
 /// `pinwise bench jitter`
 #[derive(Debug, Args)]
@@ -27,4 +27,7 @@ pub struct JitterArgs {
     /// What is longer than this is a gap; 1us or more
     #[arg(long, value_name = "TIME", value_parser = parse_threshold, default_value = "5us")]
     pub threshold: Duration,
+    /// Seed of a simulated machine [default: random]
+    #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
+    pub seed: Option<u64>,
 }
