@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::args::{Global, JitterArgs};
+use super::args::{Format, Global, JitterArgs};
 use super::ending::keep_and_show;
 use super::plan::name_and_time;
 use super::terminal::Terminal;
@@ -48,5 +48,8 @@ pub(super) fn jitter(
 
 /// Prints jitter, new or stored.
 pub(super) fn show(record: &JitterRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.show(record, pinwise_report::jitter)
+    match terminal.format() {
+        Format::Csv => terminal.print(&pinwise_report::jitter_rows(record).csv()?),
+        _ => terminal.show(record, pinwise_report::jitter),
+    }
 }

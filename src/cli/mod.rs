@@ -100,12 +100,15 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let is_known = match (&cli.command, cli.global.format) {
         (_, Format::Text | Format::Json) => true,
         (Command::Topology(_), format) => matches!(format, Format::Svg | Format::Xml),
+        (Command::Bench(bench), Format::Csv) => {
+            matches!(bench.action, Some(BenchAction::Jitter(_)))
+        }
         (Command::Record(record), _) => matches!(record.action, RecordAction::Show(_)),
         _ => false,
     };
     if !is_known {
         terminal.error(
-            "--format: this command prints text or json (topology also svg and xml); pinwise record show last --format FORMAT prints its record in another form",
+            "--format: this command prints text or json (topology also svg and xml, bench jitter csv); pinwise record show last --format FORMAT prints its record in another form",
         );
         return Exit::Error;
     }

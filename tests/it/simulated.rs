@@ -48,6 +48,51 @@ fn examples_are_machines_that_run() {
     }
 }
 
+#[test]
+fn described_jitter_has_a_row_for_each_cpu_and_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("m.toml");
+    let description = r#"
+        topology = "core:2 pu:1"
+        [[jitter.cause]]
+        kind = "cpu-interrupt"
+        name = "local_timer"
+        rate = 100
+        median_us = 8
+        [[jitter.cause]]
+        kind = "softirq"
+        name = "NET_RX"
+        cpus = "1"
+        rate = 50
+        median_us = 20
+    "#;
+    std::fs::write(&file, description).unwrap();
+    let machine = format!("sim:{}", file.display());
+    let arguments = ["bench", "jitter", "--machine", &machine, "--seed", "1"];
+    let output = run(&[&arguments[..], &["--format", "csv"]].concat());
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    let rows = out.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let rows: Vec<Vec<&str>> = rows.collect();
+    assert_eq!(rows[0][0..4], ["cpu", "watched_s", "kind", "name"]);
+    let found: Vec<String> = rows[1..].iter().map(|row| row[..4].join(" ")).collect();
+    assert_eq!(found.len(), 3, "{out}");
+    for expected in [
+        "0 5 cpu-interrupt local_timer",
+        "1 5 cpu-interrupt local_timer",
+        "1 5 softirq NET_RX",
+    ] {
+        assert!(found.iter().any(|row| row == expected), "{out}");
+    }
+    let record = json(&[&arguments[..], &["--format", "json"]].concat());
+    let gaps: u64 = rows[1..]
+        .iter()
+        .map(|row| row[6].parse::<u64>().unwrap())
+        .sum();
+    assert_eq!(record["gaps"], gaps);
+    assert_eq!(record["isolation"]["isolated"], "");
+}
+
 /// A description is refused in one line with status 2 that names the key.
 #[track_caller]
 fn refused(description: &str, part: &str) {

@@ -64,6 +64,7 @@ pub fn rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
         AnyRecord::Comparison(record) => Some(export::run_rows(record)),
         AnyRecord::Gate(record) => Some(super::gate_rows(record)),
         AnyRecord::Bench(record) => Some(bench::bench_rows(record)),
+        AnyRecord::Jitter(record) => Some(super::jitter_rows(record)),
         AnyRecord::Trace(record) => Some(trace_rows::rows(record)?),
         AnyRecord::Search(record) => Some(search::search_rows(record)),
         _ => None,

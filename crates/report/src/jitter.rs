@@ -2,6 +2,8 @@
 
 use super::comparison::findings;
 use super::style::{Palette, paragraph, table, visible};
+use super::table::{Cell, Holds, Table};
+use super::trace_events::harmless;
 use pinwise_format::{count, grouped, percent, seconds};
 use pinwise_record::{GapCause, IsolationRecord, JitterCauseRecord, JitterCpuRecord, JitterRecord};
 
@@ -54,6 +56,42 @@ pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
     }
     out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
     out
+}
+
+/// One row for each CPU and cause: what it took of the CPU's gaps. A CPU without
+/// gaps has none.
+#[must_use]
+pub fn jitter_rows(record: &JitterRecord) -> Table {
+    let mut table = Table::new([
+        ("cpu", Holds::Whole),
+        ("watched_s", Holds::Number),
+        ("kind", Holds::Text),
+        ("name", Holds::Text),
+        ("irq", Holds::Whole),
+        ("device", Holds::Text),
+        ("gaps", Holds::Whole),
+        ("lost_ms", Holds::Number),
+        ("lost_share", Holds::Number),
+        ("longest_us", Holds::Number),
+    ]);
+    for cpu in &record.cpus {
+        for cause in &cpu.causes {
+            let share = (cpu.watched_s > 0.0).then(|| cause.lost_ms * 1e-3 / cpu.watched_s);
+            table.push([
+                Cell::whole(cpu.cpu),
+                Cell::number(cpu.watched_s),
+                Cell::text(cause.kind.as_str()),
+                Cell::text(harmless(&cause.name)),
+                Cell::count(cause.irq),
+                Cell::text(cause.device.clone().unwrap_or_default()),
+                Cell::whole(cause.gaps),
+                Cell::number(cause.lost_ms),
+                Cell::number(share),
+                Cell::number(cause.longest_us),
+            ]);
+        }
+    }
+    table
 }
 
 fn cpu_row(cpu: &JitterCpuRecord) -> Vec<String> {

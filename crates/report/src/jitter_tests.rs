@@ -101,3 +101,17 @@ fn many_threads_are_one_row() {
     assert_eq!(row[3], "72", "{text}");
     assert!(text.contains("hypervisor"), "{text}");
 }
+
+#[test]
+fn every_cause_of_a_cpu_is_a_row() {
+    let rows = jitter_rows(&record()).csv().unwrap();
+    let lines: Vec<&str> = rows.lines().collect();
+    assert_eq!(lines.len(), 5, "{rows}");
+    assert_eq!(
+        lines[0],
+        "cpu,watched_s,kind,name,irq,device,gaps,lost_ms,lost_share,longest_us"
+    );
+    assert!(lines[1].starts_with("2,10,cpu-interrupt,local_timer,,,1500,10.5,0.00105"));
+    assert!(lines[2].starts_with("2,10,interrupt,eth0-rx-1,38,,212,"));
+    assert!(!rows.contains('\u{1b}'), "{rows}");
+}

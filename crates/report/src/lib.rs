@@ -76,7 +76,7 @@ pub use fleet_status::fleet_status;
 pub use gate::{gate, gate_markdown, gate_rows};
 pub use gate_history::gate_history;
 pub use history::{Line, history};
-pub use jitter::jitter;
+pub use jitter::{jitter, jitter_rows};
 pub use kernel::{KernelRow, kernel, kernels};
 #[cfg(feature = "parquet")]
 pub use parquet::parquet;

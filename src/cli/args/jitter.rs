@@ -12,6 +12,7 @@ use crate::cli::values::{parse_duration, parse_threshold, parse_whole};
   pinwise bench jitter
   pinwise bench jitter --for 1m
   pinwise bench jitter --cpus 2-3 --threshold 20us
+  pinwise bench jitter --format csv > jitter.csv
 
 A thread on each CPU does nothing but read the clock. Where it was kept from that
 for longer than the threshold, the kernel's tracepoints say what had the CPU:
