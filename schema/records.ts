@@ -958,6 +958,8 @@ export interface TraceRecord {
   id?: string | null;
   /** Time in run queues while an allowed CPU idled. */
   idle_while_waiting?: IdleWaitingRecord | null;
+  /** What interrupts and softirqs took (`--interrupts`); `null` where nobody asked. */
+  interrupts?: InterruptsRecord | null;
   /** What the trace does not know. */
   lost?: LostRecord | null;
   /** Figures that are lower bounds: the source did not see all of it. */
@@ -2426,6 +2428,42 @@ export interface IdleWaitingRecord {
   seconds?: number | null;
 }
 
+/** What a cause took. */
+export interface InterruptCauseRecord {
+  /** How often it came. */
+  count?: number | null;
+  /** The CPUs that it came to, in order. */
+  cpus?: InterruptCpuRecord[] | null;
+  /** The PCI device that raises it; `null` where there is none. */
+  device?: string | null;
+  /** An interrupt's number, as in `/proc/irq`; `null` of anything else. */
+  irq?: number | null;
+  /** What kind of thing. */
+  kind?: GapCause | null;
+  /** Its name: who asked for the interrupt, the softirq; empty where the kind says all. */
+  name?: string | null;
+  /** The time it took, seconds. */
+  seconds?: number | null;
+  /** Of that, while threads of the program had the CPU, seconds. */
+  stolen_s?: number | null;
+}
+
+/** What a cause took of a CPU. */
+export interface InterruptCpuRecord {
+  /** How often it came. */
+  count?: number | null;
+  /** Which. */
+  cpu?: number | null;
+  /** The same as a share of the trace's time, per cent. */
+  percent?: number | null;
+  /** The time it took, seconds. */
+  seconds?: number | null;
+  /** The same as a share of the program's CPU time there, per cent; `null` where it did not run there, or nobody knows. */
+  stolen_percent?: number | null;
+  /** Of that time, while threads of the program had the CPU, seconds. */
+  stolen_s?: number | null;
+}
+
 /** An interrupt of a device. */
 export interface InterruptRecord {
   /** How often it was raised since boot; `null` where unknown. */
@@ -2436,6 +2474,22 @@ export interface InterruptRecord {
   irq?: number | null;
   /** Does the kernel choose its CPUs, and lets nobody move it? */
   managed?: boolean | null;
+}
+
+/** What interrupts and softirqs took while a trace ran.  Each moment belongs to the innermost thing that the kernel was at. What has no beginning, no end, or lost records within counts nowhere. */
+export interface InterruptsRecord {
+  /** Each cause, most time first. */
+  causes?: InterruptCauseRecord[] | null;
+  /** Times that reports were lost: figures are lower bounds then. */
+  gaps?: number | null;
+  /** Reports of the kernel that the figures rest on; each costs what runs there. */
+  reports?: number | null;
+  /** The same as a share of the program's CPU time, per cent; `null` where that is unknown. */
+  stolen_percent?: number | null;
+  /** Time that they took of CPUs while threads of the program had them, seconds: it is part of the program's CPU time. */
+  stolen_s?: number | null;
+  /** Beginnings without an end and ends without a beginning. */
+  unmatched?: number | null;
 }
 
 /** How a system is set to keep CPUs free, CPUs as lists; empty where it is not. */

@@ -322,6 +322,12 @@ fn quick_trace(line: &str) -> String {
         .replace("--pid 4711", &format!("--pid {own}"))
         .replace("--for 10s", "--for 100ms")
         .replace("--for 5s", "--for 100ms");
+    // Who may not read tracepoints is refused.
+    let format = "/sys/kernel/tracing/events/irq/softirq_entry/format";
+    let line = match std::fs::read(format) {
+        Ok(_) => line,
+        Err(_) => line.replace(" --interrupts", ""),
+    };
     if line == "pinwise trace tiers" {
         return format!("{line} --for 100ms");
     }

@@ -18,5 +18,6 @@ mod stored;
 mod trace;
 #[cfg(feature = "bpf")]
 mod trace_bpf;
+mod trace_interrupts;
 mod trial;
 mod workload;

@@ -3,7 +3,9 @@
 import { count } from './format';
 import type { Child } from './dom';
 import { h, visible } from './dom';
-import type { Finding, HostRecord } from './records';
+import type { Finding, GapPartRecord, HostRecord } from './records';
+
+type Cause = Pick<GapPartRecord, 'kind' | 'name' | 'irq'>;
 
 /** A button that copies text, as it is by then, and says that it did. */
 export function copyButton(
@@ -84,6 +86,14 @@ export function findingList(
       ),
     ),
   );
+}
+
+/** What took a CPU: `local_timer`, `eth0-rx-1 (IRQ 38)`, `softirq RCU`. */
+export function causeName({ kind, name, irq }: Cause): string {
+  const numbered = typeof irq === 'number' ? `${name} (IRQ ${irq})` : name;
+  return kind?.endsWith('interrupt')
+    ? (numbered ?? '').trim()
+    : `${kind} ${name}`.trim();
 }
 
 /** Names and values; absent values are left out. */

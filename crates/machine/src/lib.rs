@@ -371,6 +371,14 @@ pub enum MachineError {
         /// The command that would permit it.
         remedy: Option<String>,
     },
+    /// What interrupts do cannot be read.
+    #[error("--interrupts is not available here: {reason}{}", or_try(.remedy.as_deref()))]
+    InterruptsUnseen {
+        /// What stands in the way.
+        reason: String,
+        /// The command that would permit it.
+        remedy: Option<String>,
+    },
     /// The process to be traced does not exist, or no longer.
     #[error("process {pid}: {reason}")]
     Process {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{CommandRunner, MachineError, Request, Run};
-use pinwise_sched::{Availability, Event, Scope, Tier};
+use pinwise_sched::{Availability, Event, InterruptSummary, Scope, Tier};
 
 /// A machine that traces its scheduler.
 pub trait Tracer: CommandRunner {
@@ -17,8 +17,8 @@ pub trait Tracer: CommandRunner {
     /// already, or everything.
     ///
     /// # Errors
-    /// [`MachineError`] where the tier asked for is not available, the process is
-    /// gone, the command cannot be started, or the user interrupts a trace
+    /// [`MachineError`] where the tier asked for is not available, interrupts that were
+    /// asked for cannot be read, the process is gone, the command cannot be started, or the user interrupts a trace
     /// without a limit of a command (a trace of a process ends by it).
     fn trace(
         &mut self,
@@ -64,6 +64,8 @@ pub struct TraceOrder<'a> {
     /// How long events may be held back before the listener gets them: short
     /// for a live view, long to disturb little.
     pub round: Duration,
+    /// Are interrupts and softirqs added up, too? Each costs what is traced a little.
+    pub interrupts: bool,
     /// May processes that the command leaves running run on? Otherwise they are
     /// ended a moment after it.
     pub leaves_daemons: bool,
@@ -126,6 +128,8 @@ pub struct Traced {
     pub throttled: Option<Throttling>,
     /// Where its pages were, in the order of time; empty where nobody looked.
     pub pages: Vec<PagesSeen>,
+    /// What interrupts and softirqs took; `None` where nobody asked.
+    pub interrupts: Option<InterruptSummary>,
     /// Does the kernel move pages to who uses them? `None` where unknown.
     pub numa_balancing: Option<bool>,
     /// What else should be known of it, as full sentences.

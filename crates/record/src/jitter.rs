@@ -190,7 +190,7 @@ pub struct IsolationRecord {
 }
 
 /// What a cause is called: `local_timer`, `virtio2-rx (IRQ 38)`, `softirq RCU`.
-fn called(kind: &GapCause, name: &str, irq: Option<u32>) -> String {
+pub(crate) fn called(kind: &GapCause, name: &str, irq: Option<u32>) -> String {
     let name = match irq {
         Some(irq) if name.is_empty() => format!("IRQ {irq}"),
         Some(irq) => format!("{name} (IRQ {irq})"),

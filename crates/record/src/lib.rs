@@ -30,6 +30,7 @@ mod fleet;
 mod gate;
 mod gate_history;
 mod host;
+mod interrupts;
 mod jitter;
 mod kernel;
 mod kind;
@@ -96,6 +97,7 @@ pub use gate::{
 };
 pub use gate_history::{GateHistory, HistoryChange, HistoryStep};
 pub use host::HostRecord;
+pub use interrupts::{InterruptCauseRecord, InterruptCpuRecord, InterruptsRecord};
 pub use jitter::{
     CountedRecord, GapCause, GapPartRecord, GapRecord, IsolationRecord, JITTER_SCHEMA,
     JitterCauseRecord, JitterCpuRecord, JitterRecord,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::Finding;
 use super::host::HostRecord;
+use super::interrupts::InterruptsRecord;
 use super::memory::MemoryRecord;
 use super::named::named;
 use super::tier::{TierRecord, TraceTier};
@@ -47,6 +48,9 @@ pub struct TraceRecord {
     pub cpus: Vec<CpuTimeRecord>,
     /// Time of each core.
     pub cores: Vec<CoreTimeRecord>,
+    /// What interrupts and softirqs took (`--interrupts`); `null` where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<InterruptsRecord>,
     /// Who ran where and when.
     pub timeline: TimelineRecord,
     /// What it means, gravest first.

@@ -56,6 +56,7 @@ pub mod top;
 mod topology;
 mod trace;
 mod trace_events;
+mod trace_interrupts;
 mod trace_rows;
 mod wiring;
 mod xml;

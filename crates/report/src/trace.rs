@@ -2,6 +2,7 @@
 
 use super::comparison::findings;
 use super::style::{Palette, paragraph, shortened, table, visible};
+use super::trace_interrupts::interrupts;
 use pinwise_format::{bytes, count_of, grouped, percent, percent_range, seconds};
 use pinwise_record::{
     Bound, CpuTimeRecord, LowerBound, MemoryRecord, MigrationCounts, ThreadRecord, TierRecord,
@@ -28,6 +29,7 @@ pub fn trace(record: &TraceRecord, palette: Palette) -> String {
     }
     out += &threads(record);
     out += &cpus(record);
+    out += &interrupts(record.interrupts.as_ref(), &record.source);
     out += &findings(&record.findings, palette);
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));

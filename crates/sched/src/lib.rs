@@ -18,6 +18,7 @@ mod bytes;
 mod cpu_map;
 mod event;
 pub mod import;
+mod interrupts;
 pub mod jitter;
 pub mod live;
 mod merge;
@@ -31,6 +32,7 @@ mod varint;
 pub use analysis::Analysis;
 pub use cpu_map::{CpuMap, Crossed};
 pub use event::{Event, EventKind, IDLE, Left, Sample, Tid};
+pub use interrupts::{InterruptAccount, InterruptShare, InterruptSummary, InterruptTime};
 pub use merge::Merger;
 pub use migrations::Migrations;
 pub use summary::{

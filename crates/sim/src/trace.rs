@@ -63,6 +63,12 @@ impl Tracer for SimulatedMachine {
         order: &TraceOrder<'_>,
         listener: &mut dyn Listener,
     ) -> Result<Traced, MachineError> {
+        if order.interrupts {
+            return Err(MachineError::InterruptsUnseen {
+                reason: "a simulated machine has no interrupts".to_owned(),
+                remedy: None,
+            });
+        }
         let tier = order.tier.unwrap_or(Tier::Bpf);
         let is_computed = self.description.performance.is_some();
         let permitted = |is_played: bool| match refusal(tier, is_played, is_computed) {
@@ -168,6 +174,7 @@ fn perform(
         own_cpu: Duration::ZERO,
         throttled: None,
         pages: Vec::new(),
+        interrupts: None,
         numa_balancing: None,
         notes: is_short.then_some(note).into_iter().collect(),
     }

@@ -9,6 +9,7 @@
 )]
 
 pub mod bench;
+mod causes;
 pub mod change;
 pub mod compare;
 pub mod doctor;

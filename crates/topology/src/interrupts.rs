@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CpuSet, Device};
+use super::{CpuSet, Device, Topology};
 
 /// An interrupt of a device; cards with several queues have one for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +78,18 @@ pub fn lines(text: &str) -> Vec<Line> {
         })
     };
     rows.filter_map(line).collect()
+}
+
+impl Topology {
+    /// Devices by the numbers of their interrupts, where those were read.
+    #[must_use]
+    pub fn devices_by_interrupt(&self) -> BTreeMap<u32, &Device> {
+        let devices = self.devices.iter().flat_map(|device| {
+            let numbers = device.interrupts.iter();
+            numbers.map(move |interrupt| (interrupt.number, device))
+        });
+        devices.collect()
+    }
 }
 
 impl Device {

@@ -15,6 +15,7 @@ use crate::cli::values::{parse_duration, parse_tag, parse_whole};
   pinwise trace -- ./prog
   pinwise trace --place one-core --tier switch -- ./prog
   pinwise trace --pid 4711 --for 10s
+  pinwise trace --interrupts -- ./prog
   pinwise trace --export perfetto:prog.pftrace -- ./prog
   pinwise trace import perf.data
   pinwise trace tiers
@@ -41,6 +42,10 @@ pub struct TraceArgs {
     /// [default: the richest that is permitted]
     #[arg(long, value_name = "TIER")]
     pub tier: Option<String>,
+    /// Add up what interrupts and softirqs took of each CPU and of the program
+    /// (as root; each costs about 1 µs more)
+    #[arg(long)]
+    pub interrupts: bool,
     /// Do not measure beforehand what the tier costs (it takes half a second)
     #[arg(long)]
     pub no_cost: bool,

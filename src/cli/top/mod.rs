@@ -121,6 +121,7 @@ impl Watch {
             tier: None,
             limit,
             round: ROUND.min(self.interval),
+            interrupts: false,
             leaves_daemons: true,
         }
     }

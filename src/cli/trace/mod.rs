@@ -15,12 +15,13 @@ use super::terminal::Terminal;
 use super::{Exit, files as text_files, open_machine, open_store};
 use crate::cli::subject::{self, Started};
 use export::Sinks;
-use pinwise_machine::linux::random_seed;
+use pinwise_machine::linux::{random_seed, read_interrupts};
 use pinwise_machine::{Subject, Tracer};
 use pinwise_record::{TraceRecord, TraceSource};
 use pinwise_sched::Tier;
 use pinwise_store::Store;
 use pinwise_study::trace::{self as tracing, TracePlan};
+use pinwise_topology::Topology;
 
 /// How long a process is traced where nothing is said.
 const USUAL: Duration = Duration::from_secs(10);
@@ -110,6 +111,7 @@ fn of_command(
         machine,
     )?;
     let request = started.request();
+    let named = interrupts(args, machine)?;
     let plan = TracePlan {
         subject: Subject::Command(&request),
         source: started.source(),
@@ -117,6 +119,7 @@ fn of_command(
         tier,
         limit: args.limit,
         calibration: calibration(args),
+        interrupts: named.as_ref(),
         leaves_daemons: true,
         tags: args.files.tags.clone(),
     };
@@ -133,6 +136,7 @@ fn of_running(
         Some(pid) => subject::process(pid)?,
         None => (Subject::Everything, TraceSource::Machine),
     };
+    let named = interrupts(args, machine)?;
     let plan = TracePlan {
         subject,
         source,
@@ -140,10 +144,23 @@ fn of_running(
         tier,
         limit: Some(args.limit.unwrap_or(USUAL)),
         calibration: calibration(args),
+        interrupts: named.as_ref(),
         leaves_daemons: true,
         tags: args.files.tags.clone(),
     };
     Ok(tracing::run(&plan, machine, sinks)?)
+}
+
+/// The machine by which interrupts are named, where they are asked for.
+fn interrupts(args: &TraceArgs, machine: &mut dyn Tracer) -> anyhow::Result<Option<Topology>> {
+    if !args.interrupts {
+        return Ok(None);
+    }
+    let (mut topology, _) = machine.topology()?;
+    if !machine.is_simulated() {
+        read_interrupts(&mut topology);
+    }
+    Ok(Some(topology))
 }
 
 const fn calibration(args: &TraceArgs) -> Duration {

@@ -51,7 +51,7 @@ pub enum Cause {
 
 impl Cause {
     /// Is it the same thing? A device's interrupt has no name where it ends.
-    fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Interrupt { number: a, .. }, Self::Interrupt { number: b, .. }) => a == b,
             _ => self == other,

@@ -5,7 +5,7 @@
 
 use super::{Cause, StepKind};
 use crate::perf::Native;
-use crate::{Field, FormatError, TracepointFormat};
+use crate::{Field, FormatError, Tid, TracepointFormat};
 
 /// Names of the softirqs by number, as `/proc/softirqs` has them.
 const SOFTIRQS: [&str; 10] = [
@@ -16,6 +16,7 @@ const SOFTIRQS: [&str; 10] = [
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Points {
     kind: Option<Field>,
+    thread: Option<Field>,
     points: Vec<(u64, Point)>,
 }
 
@@ -69,8 +70,16 @@ impl Points {
             _ => return Ok(false),
         };
         self.kind.get_or_insert(format.number("common_type")?);
+        self.thread = self.thread.or(format.number("common_pid").ok());
         self.points.push((format.id, point));
         Ok(true)
+    }
+
+    /// The thread that had the CPU when a record was written; `None` where the kernel's
+    /// description has no field for it, or the record is too short.
+    #[must_use]
+    pub fn thread(&self, raw: &[u8]) -> Option<Tid> {
+        self.thread?.small(raw, Native)
     }
 
     /// What a record says; `None` where it is none of these or too short.

@@ -7,7 +7,7 @@ use crate::IDLE;
 
 fn format(name: &str, id: u64, fields: &str) -> TracepointFormat {
     let text = format!(
-        "name: {name}\nID: {id}\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n{fields}"
+        "name: {name}\nID: {id}\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n{fields}"
     );
     TracepointFormat::parse(&text).unwrap()
 }
@@ -112,6 +112,15 @@ fn other_points_and_short_records_say_nothing() {
             .unwrap()
     );
     assert!(points.add("irq", &format("softirq_entry", 9, "")).is_err());
+}
+
+#[test]
+fn records_name_the_thread_that_had_the_cpu() {
+    let mut record = raw(4, &[3, 0, 0, 0]);
+    record[4..8].copy_from_slice(&4711i32.to_ne_bytes());
+    assert_eq!(points().thread(&record), Some(4711));
+    assert_eq!(points().thread(&record[..6]), None);
+    assert_eq!(Points::default().thread(&record), None);
 }
 
 proptest! {

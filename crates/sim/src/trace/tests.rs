@@ -51,6 +51,7 @@ fn order(subject: Subject<'_>) -> TraceOrder<'_> {
         tier: None,
         limit: None,
         round: Duration::from_millis(100),
+        interrupts: false,
         leaves_daemons: false,
     }
 }

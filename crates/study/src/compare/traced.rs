@@ -122,6 +122,7 @@ fn one(
         tier: None,
         limit: None,
         calibration: std::time::Duration::ZERO,
+        interrupts: None,
         leaves_daemons: false,
         tags: Vec::new(),
     };

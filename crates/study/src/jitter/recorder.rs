@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::causes::words;
 use pinwise_machine::jitter::Counted;
 use pinwise_machine::{GapListener, WatchedCpu, WatchedCpus};
 use pinwise_record::{
@@ -44,15 +45,15 @@ impl GapListener for Recorder {
 
 impl Recorder {
     pub(super) fn new(topology: &Topology) -> Self {
-        let devices = topology.devices.iter().flat_map(|device| {
-            let numbers = device.interrupts.iter().map(|interrupt| interrupt.number);
-            numbers.map(|number| (number, device.address.clone()))
-        });
+        let devices = topology.devices_by_interrupt();
+        let devices = devices.into_iter();
         Self {
             tallies: BTreeMap::new(),
             longest: Vec::new(),
             is_virtual: topology.identity.hypervisor.is_some(),
-            devices: devices.collect(),
+            devices: devices
+                .map(|(number, device)| (number, device.address.clone()))
+                .collect(),
         }
     }
 
@@ -125,19 +126,9 @@ impl Recorder {
 
     /// Kind, name and number of a cause.
     fn words(&self, cause: &Cause) -> (GapCause, String, Option<u32>) {
-        let name = |kind, name: &str| (kind, name.to_owned(), None);
         match cause {
-            Cause::Interrupt { number, name } => {
-                (GapCause::Interrupt, name.to_string(), Some(*number))
-            }
-            Cause::Vector(vector) => name(GapCause::CpuInterrupt, vector),
-            Cause::Nmi => name(GapCause::Nmi, ""),
-            Cause::Softirq(softirq) => name(GapCause::Softirq, softirq),
-            Cause::Thread(thread) => name(GapCause::Thread, thread),
-            Cause::Quota => name(GapCause::Quota, ""),
-            Cause::Beneath if self.is_virtual => name(GapCause::Hypervisor, ""),
-            Cause::Beneath => name(GapCause::Hardware, ""),
-            Cause::Unknown => name(GapCause::Unknown, ""),
+            Cause::Beneath if self.is_virtual => (GapCause::Hypervisor, String::new(), None),
+            cause => words(cause),
         }
     }
 

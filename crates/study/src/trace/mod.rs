@@ -2,6 +2,7 @@
 //! and to whoever else listens, and what comes out is written down and judged.
 
 mod findings;
+mod interrupts;
 mod memory;
 mod reconcile;
 mod recorder;
@@ -15,6 +16,7 @@ use crate::host::host_record;
 use pinwise_machine::{End, Listener, MachineError, Run, Subject, TierCost, TraceOrder, Tracer};
 use pinwise_record::{TierRecord, TraceCost, TraceRecord, TraceSource, TraceTier};
 use pinwise_sched::{Availability, Event, Tier};
+use pinwise_topology::Topology;
 
 /// How long events may be held back: a live view would want less, but each
 /// look disturbs what is traced.
@@ -36,6 +38,9 @@ pub struct TracePlan<'a> {
     pub limit: Option<Duration>,
     /// Time for measuring beforehand what the tier costs; zero: not at all.
     pub calibration: Duration,
+    /// Add up interrupts, too: the machine with the interrupts of its devices, by
+    /// which they are named.
+    pub interrupts: Option<&'a Topology>,
     /// See [`TraceOrder::leaves_daemons`].
     pub leaves_daemons: bool,
     /// Labels.
@@ -68,6 +73,7 @@ pub fn run(
         tier: expected,
         limit: plan.limit,
         round: ROUND,
+        interrupts: plan.interrupts.is_some(),
         leaves_daemons: plan.leaves_daemons,
     };
     let mut both = Both {
@@ -111,6 +117,11 @@ pub fn run(
         .extend(traced.run.as_ref().and_then(last_words));
     if let Some(run) = &traced.run {
         let found = reconcile::reconcile(&mut record.figures, traced.scope, run);
+        record.findings.extend(found);
+    }
+    if let Some((summary, named)) = traced.interrupts.as_ref().zip(plan.interrupts) {
+        record.interrupts = Some(interrupts::record(summary, &record, named));
+        let found = interrupts::findings(&record, named);
         record.findings.extend(found);
     }
     findings::add(&mut record, plan.tiers);

@@ -113,6 +113,7 @@ impl TraceRecorder {
             threads_left_out: summary.threads_left_out,
             cpus: cpus(&summary),
             cores: cores(&summary, &self.cores),
+            interrupts: None,
             timeline: timeline::record(&summary.timeline, summary.from_ns),
             findings: Vec::new(),
             exit: None,

@@ -124,6 +124,7 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
             .map(|tier| tier.parse::<Tier>().unwrap()),
         limit: order["limit_ms"].as_u64().map(Duration::from_millis),
         round: Duration::from_millis(100),
+        interrupts: order["interrupts"] == true,
         leaves_daemons: order["leaves_daemons"] == true,
     };
     let mut seen = Seen {

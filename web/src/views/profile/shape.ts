@@ -10,6 +10,7 @@ import type {
   SpotRecord,
 } from '../../records';
 import type { Table } from '../../table';
+import { numberColumns } from '../../table';
 
 /** A call in a flame graph. */
 export interface Frame {
@@ -250,14 +251,14 @@ export function functionTable(
     caption: `Functions, the longest own time first${more}${beyond}`,
     columns: [
       { name: 'Function' },
-      ...[
+      ...numberColumns(
         'Own',
         '± (1 s.e.)',
         'Own share',
         'With what it called',
         'In spin hints',
         'Samples',
-      ].map((name) => ({ name, isNumber: true })),
+      ),
       { name: 'Module' },
       { name: 'Where' },
     ],
@@ -284,8 +285,11 @@ export function threadTable(record: ProfileRecord): Table | null {
     caption: 'Threads, the busiest first',
     columns: [
       { name: 'Thread' },
-      ...['Sampled', 'In spin hints', 'CPU time by the kernel', 'Samples'].map(
-        (name) => ({ name, isNumber: true }),
+      ...numberColumns(
+        'Sampled',
+        'In spin hints',
+        'CPU time by the kernel',
+        'Samples',
       ),
     ],
     rows: threads.map((row) => [
@@ -331,8 +335,12 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
     caption: `Change of own CPU time per ${diff.unit}, the largest first${left ? `; ${count(left, 'function')} not shown` : ''}`,
     columns: [
       { name: 'Function' },
-      ...['Change', '95 % interval', 'Before', 'After', 'In spin hints'].map(
-        (name) => ({ name, isNumber: true }),
+      ...numberColumns(
+        'Change',
+        '95 % interval',
+        'Before',
+        'After',
+        'In spin hints',
       ),
       { name: 'Sure?' },
       { name: 'Module' },

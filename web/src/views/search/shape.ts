@@ -4,6 +4,7 @@ import { count, percent, quantity } from '../../format';
 import { finite, positive } from '../../numbers';
 import type { Having, PredictedArm, SearchRecord } from '../../records';
 import type { Cell } from '../../sortable';
+import { numberColumns } from '../../table';
 
 /** What stands against what: a prediction with its 90 % interval, and what came. */
 export interface Against {
@@ -82,19 +83,21 @@ export function checksSummary(found: Checks): string {
 
 export const CANDIDATE_COLUMNS = [
   { name: 'Placement' },
-  { name: 'Threads', isNumber: true },
-  { name: 'CPUs', isNumber: true },
-  { name: 'Cores', isNumber: true },
-  { name: 'LLCs', isNumber: true },
-  { name: 'Nodes', isNumber: true },
-  { name: 'Runs', isNumber: true },
-  { name: 'Measured', isNumber: true },
-  { name: 'Expected', isNumber: true },
-  { name: '90 % interval', isNumber: true },
-  { name: 'To os-default', isNumber: true },
-  { name: 'Beats the best', isNumber: true },
-  { name: 'Truth', isNumber: true },
-] as const;
+  ...numberColumns(
+    'Threads',
+    'CPUs',
+    'Cores',
+    'LLCs',
+    'Nodes',
+    'Runs',
+    'Measured',
+    'Expected',
+    '90 % interval',
+    'To os-default',
+    'Beats the best',
+    'Truth',
+  ),
+];
 
 /** The cost's unit: the metric's, or none where costs are its inverse. */
 export const costUnit = (record: SearchRecord): string =>

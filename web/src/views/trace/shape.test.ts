@@ -302,3 +302,47 @@ group('figures', () => {
     expect(order(wait!, true)).toEqual([2, 3, 1]);
   });
 });
+
+group('interrupts', () => {
+  test('are rows with their shares of each CPU', () => {
+    const table = shape.interruptTable({
+      interrupts: {
+        stolen_s: 0.132,
+        stolen_percent: 25.4,
+        causes: [
+          {
+            kind: 'interrupt',
+            name: 'eth0-rx-1',
+            irq: 38,
+            count: 1234,
+            seconds: 0.13,
+            stolen_s: 0.06,
+            cpus: [
+              { cpu: 1, percent: 12 },
+              { cpu: 2, percent: 0.5 },
+            ],
+          },
+          { kind: 'softirq', name: 'NET_RX', count: 2 },
+          { kind: 'nmi', name: '', count: 1 },
+          { kind: 'cpu-interrupt', name: 'local_timer', count: 1 },
+        ],
+      },
+    });
+    expect(table?.caption).toContain('25.4 % of its CPU time');
+    expect(table?.rows[0]).toEqual([
+      'eth0-rx-1 (IRQ 38)',
+      '1,234',
+      '130 ms',
+      '60.0 ms',
+      'CPU 1: 12.0 %, CPU 2: 0.5 %',
+    ]);
+    expect(table?.rows.map((row) => row[0]).slice(1)).toEqual([
+      'softirq NET_RX',
+      'nmi',
+      'local_timer',
+    ]);
+  });
+  test('are left out where nobody asked', () => {
+    expect(shape.interruptTable({})).toBeNull();
+  });
+});

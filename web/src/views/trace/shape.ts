@@ -11,6 +11,9 @@ import type {
   WaitCauses,
 } from '../../records';
 import type { Table } from '../../table';
+import { numberColumns } from '../../table';
+import { causeName } from '../../words';
+import { finite } from '../../numbers';
 import type { Spans } from './decode';
 import { CAUSE_WORDS, moment } from './describe';
 
@@ -141,11 +144,7 @@ export function migrationTable(record: TraceRecord): Table | null {
   );
   return {
     caption: 'Moves between CPUs, by the outermost boundary crossed',
-    columns: [
-      { name: 'Boundary' },
-      { name: 'Moves', isNumber: true },
-      { name: 'Share', isNumber: true },
-    ],
+    columns: [{ name: 'Boundary' }, ...numberColumns('Moves', 'Share')],
     rows,
   };
 }
@@ -172,11 +171,7 @@ function parts(
     ]);
   return {
     caption,
-    columns: [
-      { name: what },
-      { name: 'Time', isNumber: true },
-      { name: 'Share', isNumber: true },
-    ],
+    columns: [{ name: what }, ...numberColumns('Time', 'Share')],
     rows,
   };
 }
@@ -197,6 +192,29 @@ export function sharingTable(record: TraceRecord): Table | null {
     record.avoidable_smt_sharing?.by,
     (name) => BLAME_WORDS[name] ?? name,
   );
+}
+
+/** What interrupts and softirqs took; null where nobody asked. */
+export function interruptTable({ interrupts }: TraceRecord): Table | null {
+  if (!interrupts) return null;
+  const share = interrupts.stolen_percent;
+  return {
+    caption: `Interrupts and softirqs: ${seconds(interrupts.stolen_s)} while the program had the CPU${finite(share) ? `, ${percent(share / 100)} of its CPU time` : ''}`,
+    columns: [
+      { name: 'Cause' },
+      ...numberColumns('Count', 'Time', 'From the program'),
+      { name: 'Of CPUs’ time' },
+    ],
+    rows: (interrupts.causes ?? []).map((cause) => [
+      causeName(cause),
+      wholeNumber(cause.count),
+      seconds(cause.seconds),
+      seconds(cause.stolen_s),
+      (cause.cpus ?? [])
+        .map((on) => `CPU ${on.cpu}: ${percent((on.percent ?? 0) / 100)}`)
+        .join(', '),
+    ]),
+  };
 }
 
 export interface SortableColumn {
@@ -312,10 +330,7 @@ export function cpuTable(record: TraceRecord): Table | null {
     caption: 'Each CPU: shares of the time of the trace',
     columns: [
       { name: 'CPU' },
-      ...['Traced threads', 'Others', 'Idle', 'Switches'].map((name) => ({
-        name,
-        isNumber: true,
-      })),
+      ...numberColumns('Traced threads', 'Others', 'Idle', 'Switches'),
     ],
     rows: cpus.map((cpu) => [
       `CPU ${cpu.cpu}`,
@@ -337,8 +352,10 @@ export function coreTable(record: TraceRecord): Table | null {
     columns: [
       { name: 'Core' },
       { name: 'CPUs' },
-      ...['CPU time of traced threads', 'Busy', 'Several CPUs busy'].map(
-        (name) => ({ name, isNumber: true }),
+      ...numberColumns(
+        'CPU time of traced threads',
+        'Busy',
+        'Several CPUs busy',
       ),
     ],
     rows: cores.map((core) => [

@@ -34,6 +34,7 @@ export function traceView(any: AnyRecord, page: Page): View {
     shape.migrationTable(record),
     shape.waitTable(record),
     shape.sharingTable(record),
+    shape.interruptTable(record),
   ];
   const element = h(
     'article',

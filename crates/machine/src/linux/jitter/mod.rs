@@ -6,7 +6,6 @@
 //! given back. It wakes where a buffer fills up, and every [`ROUND`].
 
 mod counts;
-mod source;
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
@@ -20,6 +19,7 @@ use super::LinuxMachine;
 use super::capture::read_file;
 use super::probe::lock::Lock;
 use super::sys;
+use super::trace::interrupt_points::{InterruptPoints, Wanted};
 use super::trace::nanoseconds;
 use super::trace::threads::parse_schedstat;
 use crate::MachineError;
@@ -30,7 +30,6 @@ use pinwise_kernels::loops::gaps::{self, Gap, GapBuffer};
 use pinwise_sched::Tid;
 use pinwise_sched::jitter::{self, ExplainedGap, Explainer, Knowledge};
 use pinwise_topology::CpuSet;
-use source::Source;
 
 /// Every waking of pinwise may be a gap of its own making.
 const ROUND: Duration = Duration::from_secs(5);
@@ -78,7 +77,7 @@ impl GapWatcher for LinuxMachine {
         let _lock = Lock::take()?;
         let _away = Away::from(order.cpus, &self.topology.allowed);
         let mut found = WatchedCpus::default();
-        let mut source = match Source::open(order.cpus) {
+        let mut source = match InterruptPoints::open(order.cpus, Wanted::Everything) {
             Ok(source) => Some(source),
             Err(refusal) => {
                 found.unreported = Some(refusal);
@@ -106,7 +105,7 @@ impl GapWatcher for LinuxMachine {
                 break;
             }
             let mut ready: Vec<RawFd> = vec![self.signals.as_raw_fd()];
-            ready.extend(source.iter().flat_map(Source::descriptors));
+            ready.extend(source.iter().flat_map(InterruptPoints::descriptors));
             sys::poll_all(&ready, Some(left.min(ROUND)));
             if self.take_pending_interrupt() {
                 found.was_interrupted = true;
@@ -159,7 +158,7 @@ impl Batch {
     fn take(
         &mut self,
         watchers: &mut [Watcher],
-        source: Option<&mut Source>,
+        source: Option<&mut InterruptPoints>,
         settled: Duration,
         listener: &mut dyn GapListener,
     ) {
@@ -174,7 +173,7 @@ impl Batch {
             }
         }
         if let Some(source) = source {
-            source.drain(|index, step| {
+            source.drain(|index, _, step| {
                 if let Some(watcher) = watchers.get_mut(index) {
                     watcher.explainer.step(step);
                 }

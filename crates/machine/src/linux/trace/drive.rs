@@ -16,10 +16,11 @@ use super::super::usage::Throttle;
 use super::super::{LinuxMachine, sys};
 use super::beside::Beside;
 use super::cost::measure;
+use super::interrupts::Interrupts;
 use super::pages::Pages;
 use super::{Source, Target, availability, nanoseconds, open, threads};
 use crate::{Listener, MachineError, Request, Run, Subject, TierCost, TraceOrder, Traced, Tracer};
-use pinwise_sched::{Availability, Event, EventKind, Refusal, Tid, Tier};
+use pinwise_sched::{Availability, Event, EventKind, InterruptSummary, Refusal, Tid, Tier};
 use pinwise_topology::CpuSet;
 
 /// Rounds are at least this long: shorter ones would only cost.
@@ -67,6 +68,7 @@ impl Tracer for LinuxMachine {
             Target::Everything => Vec::new(),
         };
         let mut session = Session::new(chosen, order, target, listener);
+        session.interrupts = order.interrupts.then(Interrupts::open).transpose()?;
         let run = match order.subject {
             Subject::Command(request) => Some(self.trace_command(request, order, &mut session)?),
             Subject::Process(_) | Subject::Everything => {
@@ -88,6 +90,7 @@ impl Tracer for LinuxMachine {
                 .filter_map(Throttle::since_last)
                 .max_by_key(|since| since.held),
             pages: session.pages.take(),
+            interrupts: session.interrupted,
             numa_balancing: numa_balancing(Path::new("/")),
             notes: session.notes,
         })
@@ -226,6 +229,9 @@ struct Session<'a> {
     /// `None` where the source itself looks at threads.
     beside: Option<Beside>,
     pages: Pages,
+    interrupts: Option<Interrupts>,
+    /// What they took, at the end.
+    interrupted: Option<InterruptSummary>,
     listener: &'a mut dyn Listener,
     has_all_cpus: bool,
     leaves_daemons: bool,
@@ -254,6 +260,8 @@ impl<'a> Session<'a> {
             source: chosen.source,
             beside: has_beside.then(|| Beside::new(scope, is_everything)),
             pages: Pages::none(),
+            interrupts: None,
+            interrupted: None,
             listener,
             has_all_cpus: scope.has_all_cpus,
             leaves_daemons: order.leaves_daemons,
@@ -278,6 +286,9 @@ impl<'a> Session<'a> {
         self.from_ns = nanoseconds(now);
         self.last_ns = self.from_ns;
         self.next_round = now + self.round;
+        if let Some(interrupts) = &mut self.interrupts {
+            interrupts.begin(self.from_ns);
+        }
     }
 
     fn follow(&mut self, pid: Tid) {
@@ -304,8 +315,15 @@ impl<'a> Session<'a> {
                 what,
             });
         });
+        self.hand_on(&events);
+    }
+
+    fn hand_on(&mut self, events: &[Event]) {
+        if let Some(interrupts) = &mut self.interrupts {
+            interrupts.learn(events);
+        }
         if !events.is_empty() {
-            self.listener.events(&events);
+            self.listener.events(events);
         }
     }
 
@@ -331,10 +349,13 @@ impl<'a> Session<'a> {
         if let Some(beside) = &mut self.beside {
             beside.learn(&mut events);
         }
-        if !events.is_empty() {
-            self.listener.events(&events);
-        }
+        self.hand_on(&events);
         self.events = events;
+        if let Some(interrupts) = &mut self.interrupts
+            && !is_last
+        {
+            interrupts.drain();
+        }
     }
 
     /// Ends the trace; returns its last moment.
@@ -347,7 +368,9 @@ impl<'a> Session<'a> {
         // was noticed.
         let end_ns = wall.map_or(now_ns, |wall| self.from_ns + nanoseconds(wall));
         self.listener.round(now_ns);
-        end_ns.max(self.last_ns)
+        let end_ns = end_ns.max(self.last_ns);
+        self.interrupted = self.interrupts.take().map(|all| all.finish(end_ns));
+        end_ns
     }
 }
 
@@ -361,7 +384,10 @@ impl Attendant for Session<'_> {
     }
 
     fn descriptors(&self) -> Vec<RawFd> {
-        self.source.descriptors()
+        let mut descriptors = self.source.descriptors();
+        let interrupts = self.interrupts.iter();
+        descriptors.extend(interrupts.flat_map(Interrupts::descriptors));
+        descriptors
     }
 
     fn next(&self) -> Duration {

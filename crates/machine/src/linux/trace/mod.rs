@@ -13,6 +13,8 @@ mod drive;
 pub(super) mod events;
 mod exits;
 mod figures;
+pub(super) mod interrupt_points;
+mod interrupts;
 mod lane;
 mod pages;
 mod perf;

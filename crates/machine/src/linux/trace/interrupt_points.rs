@@ -1,17 +1,17 @@
-//! Tracepoints of interrupts and switches on the CPUs that are watched, through
-//! perf's buffers: nothing of the system's own tracing is set.
+//! Tracepoints of interrupts, and of switches where they are wanted, through perf's
+//! buffers: nothing of the system's own tracing is set.
 
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
 use super::super::ring::{self, Ring};
 use super::super::sys;
-use super::super::trace::events::{self, POINT_FIELDS, Recorded, Wish};
-use super::super::trace::permission::{self, Attempt};
-use super::super::trace::tracefs::{self, Folder};
+use super::events::{self, POINT_FIELDS, Recorded, Wish};
+use super::permission::{self, Attempt};
+use super::tracefs::{self, Folder};
 use pinwise_sched::jitter::{Points, Step, StepKind};
 use pinwise_sched::perf::{Layout, Record, Records};
-use pinwise_sched::{Refusal, TracepointFormat};
+use pinwise_sched::{IDLE, Refusal, Tid, TracepointFormat};
 use pinwise_topology::CpuSet;
 
 /// Buffer of a CPU, bytes: some 20,000 records.
@@ -19,9 +19,10 @@ const WANTED_BYTES: usize = 2 << 20;
 const FEWEST_BYTES: usize = 64 << 10;
 /// All buffers together.
 const MOST_BYTES: usize = 512 << 20;
+/// Who has the CPU.
+const SWITCH: (&str, &str) = ("sched", "sched_switch");
 /// Those that a cause rests on; the first one holds the buffer.
-const NEEDED: [(&str, &str); 5] = [
-    ("sched", "sched_switch"),
+const NEEDED: [(&str, &str); 4] = [
     ("irq", "irq_handler_entry"),
     ("irq", "irq_handler_exit"),
     ("irq", "softirq_entry"),
@@ -31,9 +32,35 @@ const NEEDED: [(&str, &str); 5] = [
 /// architecture.
 const FOLDERS: [&str; 3] = ["irq_vectors", "ipi", "nmi"];
 
+/// What is read of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::linux) enum Wanted {
+    /// Interrupts, softirqs and switches.
+    Everything,
+    /// Interrupts and softirqs that have a beginning and an end.
+    Interrupts,
+}
+
+impl Wanted {
+    /// What of pinwise asks for it.
+    const fn command(self) -> &'static str {
+        match self {
+            Self::Everything => "bench jitter",
+            Self::Interrupts => "trace --interrupts …",
+        }
+    }
+
+    /// Perf may not record the end of `irq_work`, which its own records would cause.
+    fn has(self, name: &str) -> bool {
+        let is_pair = name.ends_with("_entry") || name.ends_with("_exit");
+        let is_half = self == Self::Interrupts && name.starts_with("irq_work");
+        (is_pair && !is_half) || name == "nmi_handler"
+    }
+}
+
 /// The buffers of the CPUs that are watched.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(in crate::linux) struct InterruptPoints {
     points: Points,
     rings: Vec<Ring>,
     /// Events that write into the buffers.
@@ -41,11 +68,11 @@ pub(super) struct Source {
     bytes: Vec<u8>,
 }
 
-impl Source {
+impl InterruptPoints {
     /// Opens the tracepoints, switched off.
-    pub(super) fn open(cpus: &CpuSet) -> Result<Self, Refusal> {
+    pub(in crate::linux) fn open(cpus: &CpuSet, wanted: Wanted) -> Result<Self, Refusal> {
         permission::first_of_pids()?;
-        let (points, ids) = read_points()?;
+        let (points, ids) = read_points(wanted)?;
         let needed = cpus.len() * ids.len();
         let most = sys::raise_descriptor_limit();
         if needed + 64 > most {
@@ -95,7 +122,7 @@ impl Source {
                     ring.admit(&guest)?;
                     self.guests.push(guest);
                 }
-                // The end of irq_work, which perf's own records would cause.
+                // The end of irq_work.
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
                 Err(error) => return Err(error),
             }
@@ -104,40 +131,40 @@ impl Source {
         Ok(())
     }
 
-    pub(super) fn switch(&self, on: bool) {
+    pub(in crate::linux) fn switch(&self, on: bool) {
         for event in self.rings.iter().map(Ring::event).chain(&self.guests) {
             ring::switch(event, on);
         }
     }
 
     /// Readable where a buffer is half full.
-    pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+    pub(in crate::linux) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.rings.iter().map(Ring::descriptor)
     }
 
     /// Takes what the kernel has written; `take` gets the CPU's place in the order
-    /// of those that are watched.
-    pub(super) fn drain(&mut self, mut take: impl FnMut(usize, Step)) {
+    /// of those that are watched, and the thread that had it.
+    pub(in crate::linux) fn drain(&mut self, mut take: impl FnMut(usize, Tid, Step)) {
         for (index, ring) in self.rings.iter_mut().enumerate() {
             ring.read(&mut self.bytes);
             for (time_ns, (_, record)) in Records::new(&self.bytes, Layout::of(POINT_FIELDS)) {
-                let what = match record {
-                    Record::Sample { raw } => self.points.read(raw),
+                let (thread, what) = match record {
+                    Record::Sample { raw } => (self.points.thread(raw), self.points.read(raw)),
                     Record::Lost { .. } | Record::Throttle | Record::Damaged => {
-                        Some(StepKind::Lost)
+                        (None, Some(StepKind::Lost))
                     }
-                    _ => None,
+                    _ => continue,
                 };
                 if let Some(what) = what {
-                    take(index, Step { time_ns, what });
+                    take(index, thread.unwrap_or(IDLE), Step { time_ns, what });
                 }
             }
         }
     }
 }
 
-/// How the tracepoints are read, and their numbers, that of the switches first.
-fn read_points() -> Result<(Points, Vec<u64>), Refusal> {
+/// How the tracepoints are read, and their numbers.
+fn read_points(wanted: Wanted) -> Result<(Points, Vec<u64>), Refusal> {
     let folder = Folder::find()?;
     let mut points = Points::default();
     let mut ids = Vec::new();
@@ -150,13 +177,14 @@ fn read_points() -> Result<(Points, Vec<u64>), Refusal> {
         }
         Ok(())
     };
-    for (system, name) in NEEDED {
-        add(system, &folder.format(system, name, "bench jitter")?)?;
+    let switch = (wanted == Wanted::Everything).then_some(SWITCH);
+    for (system, name) in NEEDED.into_iter().chain(switch) {
+        add(system, &folder.format(system, name, wanted.command())?)?;
     }
     for system in FOLDERS {
         for name in folder.names(system) {
-            if name.ends_with("_entry") || name.ends_with("_exit") || name == "nmi_handler" {
-                add(system, &folder.format(system, &name, "bench jitter")?)?;
+            if wanted.has(&name) {
+                add(system, &folder.format(system, &name, wanted.command())?)?;
             }
         }
     }

@@ -1,0 +1,177 @@
+//! Interrupts beside a trace: the tracepoints of all CPUs, added up as they are read.
+//!
+//! Who had the CPU stands in every record. Whether that is a thread of the trace is
+//! learned from its events, which may come a round later.
+
+use std::collections::BTreeSet;
+use std::os::fd::RawFd;
+
+use super::interrupt_points::{InterruptPoints, Wanted};
+use super::threads;
+use crate::MachineError;
+use pinwise_sched::{Event, EventKind, IDLE, InterruptAccount, InterruptSummary, Tid};
+use pinwise_topology::CpuSet;
+
+/// Interrupts on their way to sums.
+#[derive(Debug)]
+pub(super) struct Interrupts {
+    points: InterruptPoints,
+    cpus: CpuSet,
+    account: InterruptAccount,
+    own: Own,
+    /// Reports from before the trace do not count.
+    from_ns: u64,
+}
+
+/// Threads that the trace is about.
+#[derive(Debug, Default)]
+struct Own {
+    /// None was named: all are.
+    is_named: bool,
+    live: BTreeSet<Tid>,
+    /// Those that ended in this round and in the one before.
+    ended: [BTreeSet<Tid>; 2],
+}
+
+impl Own {
+    fn learn(&mut self, events: &[Event]) {
+        for event in events {
+            match event.what {
+                EventKind::Follow { thread } => {
+                    self.is_named = true;
+                    self.live.insert(thread);
+                }
+                EventKind::Fork { parent, child, .. } if self.live.contains(&parent) => {
+                    self.live.insert(child);
+                }
+                EventKind::Exit { thread } if self.live.remove(&thread) => {
+                    self.ended[0].insert(thread);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn has(&self, thread: Tid) -> bool {
+        let is_known = |threads: &BTreeSet<Tid>| threads.contains(&thread);
+        match self.is_named {
+            true => is_known(&self.live) || self.ended.iter().any(is_known),
+            false => thread != IDLE,
+        }
+    }
+
+    fn end_round(&mut self) {
+        self.ended.rotate_right(1);
+        self.ended[0].clear();
+    }
+}
+
+impl Interrupts {
+    /// Opens the tracepoints on all CPUs and begins to record.
+    pub(super) fn open() -> Result<Self, MachineError> {
+        let cpus = threads::online_cpus();
+        let points = InterruptPoints::open(&cpus, Wanted::Interrupts).map_err(|refusal| {
+            MachineError::InterruptsUnseen {
+                reason: refusal.reason,
+                remedy: refusal.remedy,
+            }
+        })?;
+        points.switch(true);
+        Ok(Self {
+            points,
+            cpus,
+            account: InterruptAccount::default(),
+            own: Own::default(),
+            from_ns: 0,
+        })
+    }
+
+    /// The trace begins.
+    pub(super) fn begin(&mut self, now_ns: u64) {
+        self.from_ns = now_ns;
+    }
+
+    /// Readable where a buffer is half full.
+    pub(super) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        self.points.descriptors()
+    }
+
+    /// Learns who belongs to the trace.
+    pub(super) fn learn(&mut self, events: &[Event]) {
+        self.own.learn(events);
+    }
+
+    /// Takes what the kernel has reported, after the events of the same time were
+    /// learned from.
+    pub(super) fn drain(&mut self) {
+        self.read(u64::MAX);
+        self.account.settle(&|thread| self.own.has(thread));
+        self.own.end_round();
+    }
+
+    fn read(&mut self, until_ns: u64) {
+        let cpus: Vec<usize> = self.cpus.iter().collect();
+        let (account, from_ns) = (&mut self.account, self.from_ns);
+        self.points.drain(|place, thread, step| {
+            if (from_ns..=until_ns).contains(&step.time_ns)
+                && let Some(&cpu) = cpus.get(place)
+            {
+                account.take(cpu, thread, &step);
+            }
+        });
+    }
+
+    /// Ends it; reports after this moment do not count.
+    pub(super) fn finish(mut self, until_ns: u64) -> InterruptSummary {
+        self.points.switch(false);
+        self.read(until_ns);
+        self.account.finish(&|thread| self.own.has(thread))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(all: &[EventKind]) -> Own {
+        let mut own = Own::default();
+        let events = all.iter().map(|what| Event {
+            time_ns: 0,
+            cpu: 0,
+            what: what.clone(),
+        });
+        own.learn(&events.collect::<Vec<_>>());
+        own
+    }
+
+    #[test]
+    fn threads_that_a_followed_one_starts_are_its_own() {
+        let fork = |parent, child| EventKind::Fork {
+            parent,
+            child,
+            process: child,
+        };
+        let own = own(&[EventKind::Follow { thread: 5 }, fork(5, 6), fork(9, 10)]);
+        assert!(own.has(5) && own.has(6));
+        assert!(!own.has(9) && !own.has(10) && !own.has(IDLE));
+    }
+
+    #[test]
+    fn where_none_is_named_all_threads_are() {
+        let own = own(&[EventKind::Exit { thread: 5 }]);
+        assert!(own.has(5) && !own.has(IDLE));
+    }
+
+    /// Reports of a round are put down to threads at the end of the next.
+    #[test]
+    fn an_ended_thread_is_known_for_one_more_round() {
+        let mut own = own(&[
+            EventKind::Follow { thread: 5 },
+            EventKind::Exit { thread: 5 },
+        ]);
+        own.end_round();
+        assert!(own.has(5));
+        own.end_round();
+        assert!(!own.has(5));
+    }
+}

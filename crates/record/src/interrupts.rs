@@ -1,0 +1,78 @@
+//! What interrupts and softirqs took of a trace.
+
+use serde::{Deserialize, Serialize};
+
+use super::jitter::{GapCause, called};
+
+/// What interrupts and softirqs took while a trace ran.
+///
+/// Each moment belongs to the innermost thing that the kernel was at. What has no
+/// beginning, no end, or lost records within counts nowhere.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InterruptsRecord {
+    /// Time that they took of CPUs while threads of the program had them, seconds: it is
+    /// part of the program's CPU time.
+    pub stolen_s: f64,
+    /// The same as a share of the program's CPU time, per cent; `null` where that is
+    /// unknown.
+    pub stolen_percent: Option<f64>,
+    /// Each cause, most time first.
+    pub causes: Vec<InterruptCauseRecord>,
+    /// Reports of the kernel that the figures rest on; each costs what runs there.
+    pub reports: u64,
+    /// Times that reports were lost: figures are lower bounds then.
+    pub gaps: u64,
+    /// Beginnings without an end and ends without a beginning.
+    pub unmatched: u64,
+}
+
+/// What a cause took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InterruptCauseRecord {
+    /// What kind of thing.
+    pub kind: GapCause,
+    /// Its name: who asked for the interrupt, the softirq; empty where the kind says
+    /// all.
+    pub name: String,
+    /// An interrupt's number, as in `/proc/irq`; `null` of anything else.
+    pub irq: Option<u32>,
+    /// The PCI device that raises it; `null` where there is none.
+    pub device: Option<String>,
+    /// How often it came.
+    pub count: u64,
+    /// The time it took, seconds.
+    pub seconds: f64,
+    /// Of that, while threads of the program had the CPU, seconds.
+    pub stolen_s: f64,
+    /// The CPUs that it came to, in order.
+    pub cpus: Vec<InterruptCpuRecord>,
+}
+
+/// What a cause took of a CPU.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct InterruptCpuRecord {
+    /// Which.
+    pub cpu: usize,
+    /// How often it came.
+    pub count: u64,
+    /// The time it took, seconds.
+    pub seconds: f64,
+    /// The same as a share of the trace's time, per cent.
+    pub percent: f64,
+    /// Of that time, while threads of the program had the CPU, seconds.
+    pub stolen_s: f64,
+    /// The same as a share of the program's CPU time there, per cent; `null` where it
+    /// did not run there, or nobody knows.
+    pub stolen_percent: Option<f64>,
+}
+
+impl InterruptCauseRecord {
+    /// What it is called: `eth0-rx-1 (IRQ 38)`, `softirq NET_RX`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        called(&self.kind, &self.name, self.irq)
+    }
+}

@@ -1,0 +1,190 @@
+//! What interrupts took of the program, as a record and as findings.
+
+use std::path::Path;
+
+use pinwise_format::percent;
+use pinwise_record::{
+    Finding, GapCause, InterruptCauseRecord, InterruptCpuRecord, InterruptsRecord, Severity,
+    TraceRecord, TraceSource,
+};
+use pinwise_sched::{InterruptShare, InterruptSummary};
+use pinwise_topology::Topology;
+
+use super::seconds;
+use crate::causes::words;
+
+/// Less of the program's time on a CPU is not worth a word, per cent, and less than
+/// this never, seconds.
+const WORTH_PERCENT: f64 = 5.0;
+const WORTH_S: f64 = 0.01;
+/// CPUs named in a sentence.
+const MOST_CPUS: usize = 4;
+
+/// The sums as figures; `record` has the CPU time of the program by now.
+pub(super) fn record(
+    summary: &InterruptSummary,
+    record: &TraceRecord,
+    topology: &Topology,
+) -> InterruptsRecord {
+    let devices = topology.devices_by_interrupt();
+    let mut causes: Vec<InterruptCauseRecord> = Vec::new();
+    for of_cause in summary.shares.chunk_by(|a, b| a.cause == b.cause) {
+        let (kind, name, irq) = words(&of_cause[0].cause);
+        let device = irq.and_then(|irq| devices.get(&irq));
+        let cpus: Vec<InterruptCpuRecord> =
+            of_cause.iter().map(|share| on_cpu(share, record)).collect();
+        causes.push(InterruptCauseRecord {
+            kind,
+            name,
+            irq,
+            device: device.map(|device| device.address.clone()),
+            count: cpus.iter().map(|cpu| cpu.count).sum(),
+            seconds: cpus.iter().map(|cpu| cpu.seconds).sum(),
+            stolen_s: cpus.iter().map(|cpu| cpu.stolen_s).sum(),
+            cpus,
+        });
+    }
+    causes.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    let stolen_s = causes.iter().map(|cause| cause.stolen_s).sum();
+    InterruptsRecord {
+        stolen_s,
+        stolen_percent: share(stolen_s, record.figures.totals.cpu_s),
+        causes,
+        reports: summary.reports,
+        gaps: summary.gaps,
+        unmatched: summary.unmatched,
+    }
+}
+
+fn on_cpu(share_of: &InterruptShare, record: &TraceRecord) -> InterruptCpuRecord {
+    let (cpu, took) = (share_of.cpu, share_of.took);
+    let own = record.cpus.iter().find(|time| time.cpu == cpu);
+    let (time_s, stolen_s) = (seconds(took.time_ns), seconds(took.own_ns));
+    InterruptCpuRecord {
+        cpu,
+        count: took.count,
+        seconds: time_s,
+        percent: share(time_s, record.elapsed_s).unwrap_or(0.0),
+        stolen_s,
+        stolen_percent: own.and_then(|own| share(stolen_s, own.own_s)),
+    }
+}
+
+fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| (100.0 * part / whole).min(100.0))
+}
+
+/// Causes that took much of the program's time somewhere, and reports that are missing.
+pub(super) fn findings(record: &TraceRecord, topology: &Topology) -> Vec<Finding> {
+    let Some(interrupts) = &record.interrupts else {
+        return Vec::new();
+    };
+    let causes = interrupts.causes.iter();
+    let found = causes.filter_map(|cause| heavy(cause, &record.source, topology));
+    found.chain(lost(interrupts)).collect()
+}
+
+fn heavy(
+    cause: &InterruptCauseRecord,
+    source: &TraceSource,
+    topology: &Topology,
+) -> Option<Finding> {
+    let is_device = cause.kind == GapCause::Interrupt;
+    if !is_device && cause.kind != GapCause::Softirq {
+        return None;
+    }
+    let mut cpus: Vec<(&InterruptCpuRecord, f64)> = cause
+        .cpus
+        .iter()
+        .filter_map(|cpu| Some((cpu, cpu.stolen_percent?)))
+        .filter(|(cpu, share)| *share >= WORTH_PERCENT && cpu.stolen_s >= WORTH_S)
+        .collect();
+    cpus.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let worst = cpus.first()?.1;
+    let named = cpus.iter().take(MOST_CPUS);
+    let named: Vec<String> = named
+        .map(|(cpu, share)| format!("{} of CPU {}", percent(share / 100.0), cpu.cpu))
+        .collect();
+    let sentence = format!(
+        "{} took {} while {} ran there.",
+        cause.label(),
+        named.join(", "),
+        who(source)
+    );
+    let finding = match is_device {
+        true => Finding::new(
+            "device_interrupts",
+            Severity::Warning,
+            sentence,
+            elsewhere(cause, topology),
+        )
+        .weighing(7),
+        false => {
+            Finding::new("softirqs", Severity::Note, sentence, softirq_advice(cause)).weighing(4)
+        }
+    };
+    let finding = finding
+        .with("percent", worst)
+        .with("stolen_s", cause.stolen_s);
+    Some(match cause.irq {
+        Some(irq) => finding.with("irq", irq),
+        None => finding.with("softirq", cause.name.clone()),
+    })
+}
+
+/// Whose threads ran there.
+fn who(source: &TraceSource) -> String {
+    match source {
+        TraceSource::Command { command, .. } => {
+            let program = command.first().map(Path::new).and_then(Path::file_name);
+            program.map_or_else(|| "it".to_owned(), |name| name.to_string_lossy().into())
+        }
+        TraceSource::Process { name, .. } => name.clone(),
+        TraceSource::Machine | TraceSource::Import { .. } => "threads".to_owned(),
+    }
+}
+
+fn elsewhere(cause: &InterruptCauseRecord, topology: &Topology) -> String {
+    let devices = topology.devices_by_interrupt();
+    let device = cause.irq.and_then(|irq| devices.get(&irq));
+    match (device, cause.irq) {
+        (Some(device), _) => {
+            let name = device.names.first().unwrap_or(&device.address);
+            format!("Try other CPUs for it: pinwise compare --irq {name}=away -- …")
+        }
+        (None, Some(irq)) => format!(
+            "Let other CPUs take it, as root: echo CPUS > /proc/irq/{irq}/smp_affinity_list"
+        ),
+        (None, None) => String::new(),
+    }
+}
+
+fn softirq_advice(cause: &InterruptCauseRecord) -> &'static str {
+    match cause.name.as_str() {
+        "NET_RX" => {
+            "Packets are handled by the CPU that took the card's interrupt, those of loopback by the \
+             sender's; what is the card's goes elsewhere with its interrupts (pinwise compare --irq)."
+        }
+        _ => "",
+    }
+}
+
+fn lost(interrupts: &InterruptsRecord) -> Option<Finding> {
+    (interrupts.gaps > 0).then(|| {
+        let times = pinwise_format::count_of(interrupts.gaps, "time", "times");
+        let sentence = format!(
+            "Reports of interrupts were lost {times}: what interrupts took is a lower bound."
+        );
+        Finding::new(
+            "interrupts_lost",
+            Severity::Warning,
+            sentence,
+            "Trace for a shorter time, or while less else runs.",
+        )
+        .with("gaps", interrupts.gaps)
+    })
+}
+
+#[cfg(test)]
+#[path = "interrupts_tests.rs"]
+mod tests;
