@@ -110,9 +110,19 @@ function singleFile(): Plugin {
   };
 }
 
+/** Leaves out what Plot warns its callers of: who reads the page cannot mend it. */
+const withoutWarnings: Plugin = {
+  name: 'without-warnings',
+  load: (id) =>
+    id.endsWith('/plot/src/warnings.js')
+      ? `/* @__NO_SIDE_EFFECTS__ */ export function warn() {}
+         export const consumeWarnings = () => 0;`
+      : null,
+};
+
 export default defineConfig({
   base: './',
-  plugins: [singleFile()],
+  plugins: [withoutWarnings, singleFile()],
   build: {
     outDir: 'dist',
     emptyOutDir: false,
