@@ -11,6 +11,7 @@ import { fleetNodeView } from './fleet-node/view';
 import { fleetPlanView } from './fleet-plan/view';
 import { fleetReportView } from './fleet-report/view';
 import { gateView } from './gate/view';
+import { jitterView } from './jitter/view';
 import { machineView } from './machine/view';
 import { plainView } from './plain/view';
 import { profileDiffView, profileView } from './profile/view';
@@ -35,6 +36,7 @@ const VIEWS: Readonly<Record<string, Draw>> = {
   'fleet-node': fleetNodeView,
   'fleet-report': fleetReportView,
   gate: gateView,
+  jitter: jitterView,
   'profile-diff': profileDiffView,
   profile: profileView,
   reproduction: reproductionView,

@@ -346,3 +346,24 @@ group('interrupts', () => {
     expect(shape.interruptTable({})).toBeNull();
   });
 });
+
+group('memory', () => {
+  test('is a row for each NUMA node', () => {
+    const table = shape.memoryTable({
+      memory: {
+        looks: 4,
+        huge_percent: 12.5,
+        local: { percent: 60, low: 50, high: 75 },
+        nodes: [
+          { node: 0, bytes: 3 << 20, last_bytes: 1 << 20, cpu_percent: 20 },
+          { node: 1, bytes: 1 << 20, last_bytes: 0, cpu_percent: 80 },
+        ],
+      },
+    });
+    expect(table?.caption).toBe(
+      'Memory: 4.00 MiB on average over 4 looks, 12.5 % in huge pages; local 60.0 % (50.0 % to 75.0 %) if all threads use all pages alike',
+    );
+    expect(table?.rows.map((row) => row[2])).toEqual(['75.0 %', '25.0 %']);
+    expect(shape.memoryTable({})).toBeNull();
+  });
+});

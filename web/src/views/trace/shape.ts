@@ -1,6 +1,6 @@
 // A trace in figures: what stands above and below the timeline.
 
-import { count, percent, seconds, wholeNumber } from '../../format';
+import { bytes, count, percent, seconds, wholeNumber } from '../../format';
 import type {
   LowerBound,
   Maybe,
@@ -192,6 +192,29 @@ export function sharingTable(record: TraceRecord): Table | null {
     record.avoidable_smt_sharing?.by,
     (name) => BLAME_WORDS[name] ?? name,
   );
+}
+
+/** Where pages were; null where nobody looked. */
+export function memoryTable({ memory }: TraceRecord): Table | null {
+  if (!memory) return null;
+  const nodes = memory.nodes ?? [];
+  const all = nodes.reduce((sum, node) => sum + (node.bytes ?? 0), 0);
+  const local = memory.local;
+  const share = (value: Maybe<number>): string => percent((value ?? 0) / 100);
+  return {
+    caption: `Memory: ${bytes(all)} on average over ${count(memory.looks ?? 0, 'look')}, ${share(memory.huge_percent)} in huge pages${local ? `; local ${share(local.percent)} (${share(local.low)} to ${share(local.high)}) if all threads use all pages alike` : ''}`,
+    columns: [
+      { name: 'NUMA node' },
+      ...numberColumns('Pages', 'Share', 'At the last look', 'CPU time'),
+    ],
+    rows: nodes.map((node) => [
+      `node ${node.node}`,
+      bytes(node.bytes),
+      percent((node.bytes ?? 0) / Math.max(all, 1)),
+      bytes(node.last_bytes),
+      share(node.cpu_percent),
+    ]),
+  };
 }
 
 /** What interrupts and softirqs took; null where nobody asked. */

@@ -35,6 +35,7 @@ export function traceView(any: AnyRecord, page: Page): View {
     shape.waitTable(record),
     shape.sharingTable(record),
     shape.interruptTable(record),
+    shape.memoryTable(record),
   ];
   const element = h(
     'article',

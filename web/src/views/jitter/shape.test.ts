@@ -1,0 +1,74 @@
+// Jitter in tables and a chart.
+
+import { expect, test } from 'vitest';
+
+import type { JitterRecord } from '../../records';
+import { causeTable, cpuTable, longestChart, verdict } from './shape';
+
+const timer = { kind: 'cpu-interrupt', name: 'local_timer' } as const;
+const card = { kind: 'interrupt', name: 'eth0-rx-1', irq: 38 } as const;
+
+const RECORD: JitterRecord = {
+  threshold_us: 5,
+  gaps: 1717,
+  cpus: [
+    {
+      cpu: 2,
+      gaps: 1717,
+      median_us: 7.1,
+      longest_us: 412.5,
+      lost_share: 0.0021,
+      causes: [{ ...timer }, { ...card }, { kind: 'nmi', name: '' }],
+    },
+    { cpu: 3, gaps: 0, lost_share: 0 },
+  ],
+  causes: [
+    { ...card, gaps: 212, lost_ms: 1.5, longest_us: 12.5, cpus: '2' },
+    { kind: 'hypervisor', name: '', gaps: 2, lost_ms: 0.3, cpus: '2-3' },
+  ],
+  longest: [
+    {
+      cpu: 2,
+      at_s: 1.5,
+      length_us: 412.5,
+      parts: [
+        { ...card, us: 400 },
+        { ...timer, us: 12.5 },
+      ],
+    },
+    { cpu: 3, at_s: 0.5, length_us: 30, parts: [{ ...timer, us: 30 }] },
+  ],
+};
+
+test('CPUs are rows; what is not known is a dash', () => {
+  expect(verdict(RECORD)).toBe('1,717 gaps above 5.00 µs on 2 CPUs.');
+  const rows = cpuTable(RECORD).rows;
+  expect(rows[0]?.slice(4)).toEqual([
+    '413 µs',
+    '0.2 %',
+    'local_timer, eth0-rx-1 (IRQ 38)',
+  ]);
+  expect(rows[1]?.slice(1, 4)).toEqual(['0', '–', '–']);
+});
+
+test('causes have names', () => {
+  expect(causeTable(RECORD).rows.map((row) => row.slice(0, 3))).toEqual([
+    ['eth0-rx-1 (IRQ 38)', '212', '1.50 ms'],
+    ['hypervisor', '2', '300 µs'],
+  ]);
+});
+
+test('the longest gaps are points by their main cause', () => {
+  const plan = longestChart(RECORD);
+  const [panel] = plan.panels(600);
+  expect(panel?.series.map(({ name }) => name)).toEqual([
+    'interrupt',
+    'cpu-interrupt',
+  ]);
+  expect(panel?.series[0]?.points[0]).toMatchObject({
+    x: 1.5,
+    y: 412.5,
+    tooltip: 'CPU 2, 413 µs\neth0-rx-1 (IRQ 38) 400 µs, local_timer 12.5 µs',
+  });
+  expect(plan.table?.rows).toHaveLength(2);
+});

@@ -1,0 +1,108 @@
+// Gaps in the time that CPUs give, as tables and a chart.
+
+import type { ChartPlan } from '../../chart';
+import { visible } from '../../dom';
+import { count, percent, seconds, wholeNumber } from '../../format';
+import type { JitterRecord, Maybe } from '../../records';
+import type { Table } from '../../table';
+import { numberColumns } from '../../table';
+import { look } from '../../plot';
+import { causeName } from '../../words';
+
+const us = (value: Maybe<number>): string =>
+  typeof value === 'number' ? seconds(value * 1e-6) : '–';
+
+const ms = (value: Maybe<number>): string => us((value ?? 0) * 1e3);
+
+/** What came out, as one sentence. */
+export const verdict = (record: JitterRecord): string =>
+  `${count(record.gaps ?? 0, 'gap')} above ${us(record.threshold_us)} on ${count(record.cpus?.length ?? 0, 'CPU')}.`;
+
+export const cpuTable = (record: JitterRecord): Table => ({
+  caption: 'Each CPU',
+  columns: [
+    { name: 'CPU' },
+    ...numberColumns('Gaps', 'Median', '99 %', 'Longest', 'Time lost'),
+    { name: 'Mostly to' },
+  ],
+  rows: (record.cpus ?? []).map((cpu) => [
+    `CPU ${cpu.cpu}`,
+    wholeNumber(cpu.gaps),
+    us(cpu.median_us),
+    us(cpu.p99_us),
+    us(cpu.longest_us),
+    percent(cpu.lost_share),
+    (cpu.causes ?? []).slice(0, 2).map(causeName).join(', '),
+  ]),
+});
+
+export const causeTable = (record: JitterRecord): Table => ({
+  caption: 'What took the time, of all CPUs together',
+  columns: [
+    { name: 'Cause' },
+    ...numberColumns('Gaps', 'Time', 'Longest'),
+    { name: 'CPUs' },
+    { name: 'Device' },
+  ],
+  rows: (record.causes ?? []).map((cause) => [
+    causeName(cause),
+    wholeNumber(cause.gaps),
+    ms(cause.lost_ms),
+    us(cause.longest_us),
+    cause.cpus,
+    cause.device,
+  ]),
+});
+
+/** The longest gaps over time, a series for each kind of main cause. */
+export function longestChart(record: JitterRecord): ChartPlan {
+  const gaps = (record.longest ?? []).map((gap) => {
+    const parts = gap.parts ?? [];
+    return {
+      at: gap.at_s ?? 0,
+      length: gap.length_us ?? 0,
+      cpu: `CPU ${gap.cpu}`,
+      kind: parts[0]?.kind ?? 'unknown',
+      words: parts
+        .map((part) => `${causeName(part)} ${us(part.us)}`)
+        .join(', '),
+    };
+  });
+  const kinds = [...new Set(gaps.map(({ kind }) => kind))];
+  return {
+    name: 'Longest gaps',
+    summary: `The ${count(gaps.length, 'longest gap', 'longest gaps')} by when they began.`,
+    panels: () => [
+      {
+        height: 200,
+        x: { title: 'time since the start', label: (s) => seconds(s) },
+        y: { title: 'length of the gap', hasZero: true, label: us },
+        series: kinds.map((name, at) => ({
+          name,
+          ...look(at),
+          points: gaps
+            .filter(({ kind }) => kind === name)
+            .map((gap) => ({
+              x: gap.at,
+              y: gap.length,
+              tooltip: visible(`${gap.cpu}, ${us(gap.length)}\n${gap.words}`),
+            })),
+        })),
+      },
+    ],
+    table: {
+      caption: 'The longest gaps',
+      columns: [
+        { name: 'CPU' },
+        ...numberColumns('At', 'Length'),
+        { name: 'Taken by' },
+      ],
+      rows: gaps.map((gap) => [
+        gap.cpu,
+        seconds(gap.at),
+        us(gap.length),
+        gap.words,
+      ]),
+    },
+  };
+}

@@ -1,0 +1,44 @@
+// Jitter: what took CPUs from a thread that only reads the clock.
+
+import { chart } from '../../chart';
+import { h, visible } from '../../dom';
+import type { JitterRecord } from '../../records';
+import type { AnyRecord } from '../../source';
+import { tableElement } from '../../table';
+import type { Page, View } from '../../view';
+import { stack } from '../../view';
+import { facts, findingList, hostFacts, section } from '../../words';
+import { causeTable, cpuTable, longestChart, verdict } from './shape';
+
+/** Draws a `pinwise.jitter/1`. */
+export function jitterView(any: AnyRecord, _page: Page): View {
+  const record = any as JitterRecord;
+  const set = record.isolation ?? {};
+  const unknown = record.causes_unavailable;
+  return stack('article', '', [
+    h('p', { class: 'verdict' }, verdict(record)),
+    section('Findings', findingList(record.findings, 'Nothing stands out.')),
+    section('CPUs', tableElement(cpuTable(record))),
+    section(
+      'Causes',
+      unknown
+        ? h('p', {}, visible(`Unknown: ${unknown}.`))
+        : tableElement(causeTable(record)),
+    ),
+    record.longest?.length ? chart(longestChart(record)) : null,
+    section(
+      'How it was measured',
+      facts([
+        ...hostFacts(record.host),
+        ['isolcpus', set.isolated],
+        ['nohz_full', set.nohz_full],
+        ['rcu_nocbs', set.rcu_nocbs],
+      ]),
+      h(
+        'ul',
+        {},
+        ...(record.notes ?? []).map((note) => h('li', {}, visible(note))),
+      ),
+    ),
+  ]);
+}
