@@ -212,6 +212,13 @@ impl Jitter {
     }
 }
 
+/// A gap, ns from the start.
+struct OpenGap {
+    from_ns: f64,
+    to_ns: f64,
+    parts: Vec<(Cause, u64)>,
+}
+
 /// Gaps on their way to the listener.
 struct Gaps<'a> {
     cpu: usize,
@@ -219,8 +226,8 @@ struct Gaps<'a> {
     start_ns: u64,
     listener: &'a mut dyn GapListener,
     ready: Vec<ExplainedGap>,
-    /// The last one, which may become longer, ns from the start.
-    open: Option<(f64, f64, Vec<(Cause, u64)>)>,
+    /// The last one, which may become longer.
+    open: Option<OpenGap>,
     lost_ns: f64,
 }
 
@@ -243,12 +250,16 @@ impl<'a> Gaps<'a> {
     }
 
     fn add(&mut self, at_ns: f64, length_ns: f64, cause: &Cause, end_ns: f64) {
-        let is_joined = self.open.as_ref().is_some_and(|(_, to, _)| at_ns <= *to);
+        let is_joined = self.open.as_ref().is_some_and(|gap| at_ns <= gap.to_ns);
         if !is_joined {
             self.close();
-            self.open = Some((at_ns, at_ns, Vec::new()));
+            self.open = Some(OpenGap {
+                from_ns: at_ns,
+                to_ns: at_ns,
+                parts: Vec::new(),
+            });
         }
-        let Some((_, to_ns, parts)) = &mut self.open else {
+        let Some(OpenGap { to_ns, parts, .. }) = &mut self.open else {
             return;
         };
         let part_ns = length_ns.min(end_ns - *to_ns).max(0.0);
@@ -260,7 +271,12 @@ impl<'a> Gaps<'a> {
     }
 
     fn close(&mut self) {
-        let Some((from_ns, to_ns, mut parts)) = self.open.take() else {
+        let Some(OpenGap {
+            from_ns,
+            to_ns,
+            mut parts,
+        }) = self.open.take()
+        else {
             return;
         };
         self.lost_ns += to_ns - from_ns;
