@@ -98,10 +98,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("12,345  1.30 s  600 ms"), "{text}");
-        assert!(
-            text.contains("9.0 % of 1, 2.0 % of 2, …\n"),
-            "{text}"
-        );
+        assert!(text.contains("9.0 % of 1, 2.0 % of 2, …\n"), "{text}");
         assert!(
             text.ends_with("  and 1 more cause in the record\n"),
             "{text}"

@@ -12,7 +12,7 @@ use crate::support::{has_program, skipped};
 
 /// Where the traced program writes what the kernel counted meanwhile.
 const ANSWER: &str = "PINWISE_TEST_COUNTED";
-/// Packets over loopback: each is a softirq NET_RX of its own, unless many pile up.
+/// Packets over loopback: each is a softirq `NET_RX` of its own, unless many pile up.
 const PACKETS: usize = 20_000;
 /// Some 25 ticks of each busy CPU at 100 Hz, 250 at 1,000.
 const BUSY: Duration = Duration::from_millis(250);
