@@ -22,6 +22,9 @@ use pinwise_study::is_interrupt;
 use pinwise_study::noise;
 use pinwise_topology::Topology;
 
+/// What `--irq` does to everybody.
+const INTERRUPTS_MOVE: &str = "--irq moves interrupts of this host for everything, again and again, until the experiment ends; they come back however pinwise ends";
+
 pub(super) fn compare(
     global: &Global,
     args: &CompareArgs,
@@ -45,7 +48,7 @@ pub(super) fn compare(
             restore::offer(terminal);
             terminal.warn(match args.what_if.real {
                 true => "--real switches CPUs of this host off and on for everything, again and again, until the experiment ends; they come back however pinwise ends",
-                false => "--irq moves interrupts of this host for everything, again and again, until the experiment ends; they come back however pinwise ends",
+                false => INTERRUPTS_MOVE,
             });
             Box::new(LinuxMachine::open(wants_counters(metric))?.with_ledger(ledger))
         }

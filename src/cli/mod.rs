@@ -244,8 +244,9 @@ fn open_machine(
     simulated_machine(simulated(global)?, seed).context("--machine")
 }
 
-/// This host, and what changes masks of what runs on it and gives them back.
-fn live_host(global: &Global, what: &str) -> anyhow::Result<(Pins, LinuxMachine)> {
+/// This host, and what changes masks of what runs on it, and where interrupts are
+/// taken, and gives them back.
+fn live_host(global: &Global, what: &str, irqs: &[String]) -> anyhow::Result<(Pins, LinuxMachine)> {
     if global.machine != "local" {
         anyhow::bail!(
             "{what} places what runs on this host; it needs --machine local, not {}",
@@ -253,8 +254,11 @@ fn live_host(global: &Global, what: &str) -> anyhow::Result<(Pins, LinuxMachine)
         );
     }
     // The guardian is started before this process becomes the parent of orphans.
-    let ledger = Ledger::open(plan::own_options()?);
-    let ledger = ledger.context("starting the guardian that gives masks back")?;
+    let ledger = match plan::interrupt_ledger(irqs, &global.machine)? {
+        Some(ledger) => ledger,
+        None => Ledger::open(plan::own_options()?)
+            .context("starting the guardian that gives masks back")?,
+    };
     Ok((Pins::on(ledger), LinuxMachine::open(false)?))
 }
 

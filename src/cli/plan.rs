@@ -33,7 +33,8 @@ use pinwise_workload::{Metric, Workload, thread_variables};
 use surroundings::with_options;
 
 pub(super) use candidates::{one_command, parse_line, warn_of_shell_characters};
-pub(super) use host::{ledger, own_options};
+pub(super) use host::{interrupt_ledger, ledger, own_options};
+pub(super) use interrupts::{moved as moved_interrupts, together as interrupts_together};
 pub(super) use surroundings::{busy, workload};
 
 /// Runs per arm stand in for a budget: then time is unlimited.
@@ -91,11 +92,8 @@ pub(super) fn compare(
     let placements = realised(&wanted, &topology, terminal)?;
     memory::check(&placements, machine.is_simulated())?;
     let smaller = what_if::smaller(&args.what_if, &topology)?;
-    let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
-    let settings = interrupts::settings(&args.interrupts.irqs)?;
-    if !settings.is_empty() {
-        arms = interrupts::arms(&arms, &settings, topology.clone(), terminal)?;
-    }
+    let arms = arms(&candidates, &workloads, &placements, args.live.settle);
+    let mut arms = with_interrupts(arms, args, &topology, terminal)?;
     if args.experiment.workload.threads_env.is_none() {
         print_bound(&arms, terminal);
     }
@@ -128,6 +126,20 @@ pub(super) fn compare(
         tags: args.experiment.results.tags.clone(),
         ..named()
     })
+}
+
+/// The arms with every setting of `--irq`, where there is one.
+pub(super) fn with_interrupts(
+    arms: Vec<ArmPlan>,
+    args: &CompareArgs,
+    topology: &Topology,
+    terminal: &Terminal,
+) -> anyhow::Result<Vec<ArmPlan>> {
+    let settings = interrupts::settings(&args.interrupts.irqs)?;
+    match settings.is_empty() {
+        true => Ok(arms),
+        false => interrupts::arms(&arms, &settings, topology.clone(), terminal),
+    }
 }
 
 /// What is compared: what was asked for, else the figure of the recipe or kernel.
@@ -337,13 +349,14 @@ fn parsed(names: &[String]) -> anyhow::Result<Vec<Placement>> {
 }
 
 /// The placements of a service that runs already: those named, beside what it
-/// has now, or a few that fit.
+/// has now, or a few that fit; where interrupts are what is compared, what it has.
 pub(super) fn live_places(
-    names: &[String],
+    args: &CompareArgs,
     topology: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Vec<(Realised, Vec<String>)>> {
-    let wanted: Vec<Placement> = match names {
+    let wanted: Vec<Placement> = match args.places.as_slice() {
+        [] if !args.interrupts.irqs.is_empty() => vec![Placement::os_default()],
         [] => defaults(topology, None),
         names => names
             .iter()

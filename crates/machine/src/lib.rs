@@ -30,7 +30,6 @@ pub mod replay;
 pub mod sample;
 pub mod trace;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -44,7 +43,7 @@ pub use replay::{
 pub use sample::{SampleOrder, Sampled, Sampler};
 pub use trace::{Listener, PagesSeen, Subject, Throttling, TierCost, TraceOrder, Traced, Tracer};
 
-use pinwise_placement::{Kind, MemoryBinding, Realised};
+use pinwise_placement::{InterruptCpus, Kind, MemoryBinding, Realised};
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Workload};
 
@@ -171,8 +170,9 @@ pub struct Request<'a> {
 pub enum HostSetting {
     /// These CPUs are switched off.
     Offline(CpuSet),
-    /// Interrupts, by number, are taken by these CPUs.
-    Interrupts(BTreeMap<u32, CpuSet>),
+    /// Interrupts are taken by these CPUs, and queues of network interfaces have
+    /// them.
+    Interrupts(InterruptCpus),
 }
 
 /// How the threads of a command are bound.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{Locality, Placement, RealiseError, Wish};
-use pinwise_topology::interrupts::Interrupt;
-use pinwise_topology::{CpuSet, Topology};
+use pinwise_topology::interrupts::{Interrupt, Queue};
+use pinwise_topology::{CpuSet, Device, Topology};
 
 /// A device's interrupts and where they should be taken: `eth0=local`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,50 @@ pub struct InterruptWish {
     pub device: String,
     /// By which CPUs.
     pub place: InterruptPlace,
+    /// Shall these CPUs send on its queues, too (`+xps`)?
+    pub with_xps: bool,
+}
+
+/// CPUs for interrupts, and for queues of network interfaces.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InterruptCpus {
+    /// By the interrupt's number.
+    pub interrupts: BTreeMap<u32, CpuSet>,
+    /// By queue.
+    pub queues: BTreeMap<Queue, CpuSet>,
+}
+
+impl InterruptCpus {
+    /// Does everything stay where it is?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.interrupts.is_empty() && self.queues.is_empty()
+    }
+
+    /// Adds others; of what both have theirs count.
+    pub fn extend(&mut self, others: Self) {
+        self.interrupts.extend(others.interrupts);
+        self.queues.extend(others.queues);
+    }
+}
+
+impl fmt::Display for InterruptCpus {
+    /// As `IRQ 37-39 on CPU 1, RPS of eth0 rx-0 on CPU 0-3`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut by_cpus: BTreeMap<String, CpuSet> = BTreeMap::new();
+        for (&number, cpus) in &self.interrupts {
+            let numbers = by_cpus.entry(cpus.to_string()).or_default();
+            numbers.insert(number as usize);
+        }
+        let by_cpus = by_cpus.iter();
+        let interrupts = by_cpus.map(|(cpus, numbers)| format!("IRQ {numbers} on CPU {cpus}"));
+        let queues = self.queues.iter().map(|(queue, cpus)| {
+            let kind = if queue.is_sending { "XPS" } else { "RPS" };
+            format!("{kind} of {queue} on CPU {cpus}")
+        });
+        let words: Vec<String> = interrupts.chain(queues).collect();
+        out.write_str(&words.join(", "))
+    }
 }
 
 /// CPUs that take interrupts.
@@ -39,7 +83,7 @@ pub enum InterruptPlace {
 pub enum InterruptError {
     /// It is not a device and a place.
     #[error(
-        "'{0}' is not DEVICE=PLACE; a place is local, far, away, spread, as-is or a list of CPUs"
+        "'{0}' is not DEVICE=PLACE; a place is local, far, away, spread, as-is or a list of CPUs, all but as-is perhaps with +xps"
     )]
     Words(String),
     /// There are no CPUs for it.
@@ -61,6 +105,11 @@ pub enum InterruptError {
         /// These.
         cpus: CpuSet,
     },
+    /// No queue of the device lets itself be bound to the CPUs that send.
+    #[error(
+        "{0}: it has no queues whose sending CPUs can be set (XPS needs a network card with several); leave out +xps"
+    )]
+    NoQueues(String),
     /// The device has none.
     #[error("{0} has no interrupts of its own")]
     NoInterrupts(String),
@@ -82,6 +131,11 @@ impl FromStr for InterruptWish {
     fn from_str(text: &str) -> Result<Self, InterruptError> {
         let unknown = || InterruptError::Words(text.to_owned());
         let (device, place) = text.split_once('=').ok_or_else(unknown)?;
+        let (place, with_xps) = match place.strip_suffix("+xps") {
+            Some("as-is") => return Err(unknown()),
+            Some(place) => (place, true),
+            None => (place, false),
+        };
         let place = match place {
             "as-is" => InterruptPlace::AsIs,
             "local" => InterruptPlace::Local,
@@ -98,6 +152,7 @@ impl FromStr for InterruptWish {
             device => Ok(Self {
                 device: device.to_owned(),
                 place,
+                with_xps,
             }),
         }
     }
@@ -113,7 +168,8 @@ impl fmt::Display for InterruptWish {
             InterruptPlace::Away => out.write_str("away"),
             InterruptPlace::Spread => out.write_str("spread"),
             InterruptPlace::Cpus(cpus) => write!(out, "{cpus}"),
-        }
+        }?;
+        out.write_str(if self.with_xps { "+xps" } else { "" })
     }
 }
 
@@ -121,7 +177,10 @@ impl InterruptWish {
     /// One CPU for each interrupt of the device, dealt out over its CPUs, every
     /// core once before any a second time; empty for `as-is`. Interrupts that were
     /// raised come first, so that those that never are do not crowd them; those that
-    /// the kernel lets nobody move are left out.
+    /// the kernel lets nobody move are left out. Queues that hand their packets to
+    /// CPUs of their own (RPS) get all of the wish's CPUs: otherwise these would go on
+    /// with what the interrupts bring. With `+xps` the CPUs are dealt out over the
+    /// queues that send, too.
     ///
     /// `program`: the CPUs that the program may use. The topology must know the
     /// device's interrupts.
@@ -133,7 +192,7 @@ impl InterruptWish {
         &self,
         topology: &Topology,
         program: &CpuSet,
-    ) -> Result<BTreeMap<u32, CpuSet>, InterruptError> {
+    ) -> Result<InterruptCpus, InterruptError> {
         let cpus = self.order(topology, program)?;
         let device = topology.device(&self.device);
         let interrupts: Vec<_> = device.iter().flat_map(|d| &d.interrupts).collect();
@@ -141,7 +200,7 @@ impl InterruptWish {
             return Err(InterruptError::NoInterrupts(self.device.clone()));
         }
         if self.place == InterruptPlace::AsIs {
-            return Ok(BTreeMap::new());
+            return Ok(InterruptCpus::default());
         }
         let (managed, mut interrupts): (Vec<_>, Vec<_>) = interrupts
             .into_iter()
@@ -160,7 +219,36 @@ impl InterruptWish {
         interrupts.sort_by_key(|interrupt| (interrupt.count == Some(0), interrupt.number));
         let numbers = interrupts.iter().map(|interrupt| interrupt.number);
         let dealt = cpus.iter().cycle().map(|&cpu| CpuSet::from_iter([cpu]));
-        Ok(numbers.zip(dealt).collect())
+        Ok(InterruptCpus {
+            interrupts: numbers.zip(dealt).collect(),
+            queues: self.queues(device, &cpus)?,
+        })
+    }
+
+    fn queues(
+        &self,
+        device: Option<&Device>,
+        cpus: &[usize],
+    ) -> Result<BTreeMap<Queue, CpuSet>, InterruptError> {
+        let queues = device.iter().flat_map(|device| &device.queues);
+        let (sending, receiving): (Vec<_>, Vec<_>) = queues.partition(|(q, _)| q.is_sending);
+        let receiving = receiving.into_iter().filter(|(_, now)| !now.is_empty());
+        let all: CpuSet = cpus.iter().copied().collect();
+        let mut found: BTreeMap<Queue, CpuSet> = receiving
+            .map(|(queue, _)| (queue.clone(), all.clone()))
+            .collect();
+        if self.with_xps {
+            if sending.is_empty() || cpus.is_empty() {
+                return Err(InterruptError::NoQueues(self.to_string()));
+            }
+            // Every queue has a CPU, and every CPU a queue.
+            for turn in 0..sending.len().max(cpus.len()) {
+                let (queue, _) = sending[turn % sending.len()];
+                let own = found.entry(queue.clone()).or_default();
+                own.insert(cpus[turn % cpus.len()]);
+            }
+        }
+        Ok(found)
     }
 
     /// The CPUs in the order in which they get interrupts.
@@ -246,9 +334,52 @@ mod tests {
         let program = CpuSet::parse_list(program).unwrap();
         let found = wish.realise(&machine(), &program)?;
         let words = found
+            .interrupts
             .iter()
             .map(|(number, cpus)| format!("{number}:{cpus}"));
         Ok(words.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn queues_go_where_interrupts_go() {
+        let mut topology = machine();
+        let mut queue = |name: &str, cpus: &[usize]| {
+            let queue = Queue::named("eth0", name).unwrap();
+            let cpus = cpus.iter().copied().collect();
+            topology.devices[0].queues.insert(queue, cpus);
+        };
+        queue("rx-0", &[0]);
+        queue("rx-1", &[]);
+        for (sending, cpu) in ["tx-0", "tx-1", "tx-2"].into_iter().zip(0..) {
+            queue(sending, &[cpu]);
+        }
+        let placed = |wish: &str| {
+            let wish: InterruptWish = wish.parse().unwrap();
+            let mut found = wish.realise(&topology, &topology.online).unwrap();
+            found.interrupts.clear();
+            found.to_string()
+        };
+        // Where packets are not handed on, they stay with the interrupt.
+        assert_eq!(placed("eth0=local"), "RPS of eth0 rx-0 on CPU 4-7");
+        assert_eq!(
+            placed("eth0=local+xps"),
+            "RPS of eth0 rx-0 on CPU 4-7, XPS of eth0 tx-0 on CPU 4-5, XPS of eth0 tx-1 on CPU 6, XPS of eth0 tx-2 on CPU 7"
+        );
+        assert_eq!(
+            placed("eth0=1-2+xps"),
+            "RPS of eth0 rx-0 on CPU 1-2, XPS of eth0 tx-0 on CPU 2, XPS of eth0 tx-1 on CPU 1, XPS of eth0 tx-2 on CPU 2"
+        );
+        assert_eq!(placed("eth0=as-is"), "");
+    }
+
+    #[test]
+    fn interrupts_of_a_cpu_are_listed_together() {
+        let on = |cpu| CpuSet::single(cpu);
+        let moved = InterruptCpus {
+            interrupts: [(37, on(1)), (38, on(0)), (39, on(1))].into(),
+            queues: BTreeMap::new(),
+        };
+        assert_eq!(moved.to_string(), "IRQ 38 on CPU 0, IRQ 37,39 on CPU 1");
     }
 
     #[test]
@@ -268,7 +399,7 @@ mod tests {
         let mut topology = machine();
         let interrupts = |topology: &Topology| {
             let found = wish.realise(topology, &topology.online);
-            found.map(|found| found.into_keys().collect::<Vec<_>>())
+            found.map(|found| found.interrupts.into_keys().collect::<Vec<_>>())
         };
         topology.devices[0].interrupts[2].is_managed = true;
         assert_eq!(interrupts(&topology).unwrap(), [30, 31, 33]);
@@ -288,6 +419,8 @@ mod tests {
             ("eth1=as-is", "did you mean 'eth0'?"),
             ("eth0=away", "--place cpu:1-7"),
             ("eth0=8", "CPU 8 is not online"),
+            ("eth0=local+xps", "leave out +xps"),
+            ("eth0=as-is+xps", "not DEVICE=PLACE"),
             ("0000:02:00.0=spread", "has no interrupts"),
             ("0000:02:00.0=local", "does not say which CPUs"),
         ] {
@@ -298,7 +431,7 @@ mod tests {
 
     #[test]
     fn words_are_read_as_they_are_written() {
-        for text in ["eth0=local", "pci:0000:01:00.0=0-1,3", "nvme0n1=as-is"] {
+        for text in ["eth0=local", "pci:0000:01:00.0=0-1,3+xps", "nvme0n1=as-is"] {
             let wish: InterruptWish = text.parse().unwrap();
             assert_eq!(wish.to_string(), text);
         }

@@ -47,7 +47,7 @@ pub use branches::{Branch, Branches};
 pub use defaults::defaults;
 pub use explain::{Equivalent, equivalents, meaning};
 pub use impossible::RealiseError;
-pub use interrupts::{InterruptError, InterruptPlace, InterruptWish};
+pub use interrupts::{InterruptCpus, InterruptError, InterruptPlace, InterruptWish};
 pub use locality::Locality;
 pub use memory::{MemoryPolicy, MemoryWish};
 pub use parse::ParseError;

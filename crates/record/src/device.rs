@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
-use pinwise_topology::interrupts::Interrupt;
+use pinwise_topology::interrupts::{Interrupt, Queue};
 use pinwise_topology::links::{DevicePath, Link, LinkKind};
 use pinwise_topology::{CpuSet, Device, DeviceKind, Topology};
 
@@ -55,6 +55,17 @@ pub struct DeviceRecord {
     /// where none is known.
     #[serde(default)]
     pub interrupted_cpus: Option<String>,
+    /// Queues of a network card whose CPUs can be set; empty where they were not read.
+    #[serde(default)]
+    pub queues: Vec<QueueRecord>,
+    /// CPUs that process packets of its queues in place of those with the interrupts
+    /// (RPS), as a list; `null` where none are set, or unknown.
+    #[serde(default)]
+    pub rps_cpus: Option<String>,
+    /// CPUs that have queues of their own to send on (XPS), as a list; `null` where
+    /// none have, or unknown.
+    #[serde(default)]
+    pub xps_cpus: Option<String>,
     /// What is odd about its place, as a sentence.
     #[serde(default)]
     pub note: Option<String>,
@@ -164,15 +175,35 @@ impl DevicePathRecord {
     }
 }
 
+/// A queue of a network card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct QueueRecord {
+    /// The interface.
+    pub interface: String,
+    /// `rx-0` receives, `tx-0` sends.
+    pub queue: String,
+    /// As a list: of one that receives, CPUs that process its packets (RPS), empty
+    /// where that is the one with the interrupt; of one that sends, CPUs that send on
+    /// it (XPS), empty where any may.
+    pub cpus: String,
+}
+
 impl DeviceRecord {
     pub(super) fn new(device: &Device) -> Self {
         let ids = device.vendor.zip(device.device);
         let interrupted = device.interrupted();
+        let some = |cpus: &CpuSet| (!cpus.is_empty()).then(|| cpus.to_string());
         let interrupts = device.interrupts.iter().map(|interrupt| InterruptRecord {
             irq: interrupt.number,
             cpus: interrupt.cpus.to_string(),
             count: interrupt.count,
             managed: interrupt.is_managed,
+        });
+        let queues = device.queues.iter().map(|(queue, cpus)| QueueRecord {
+            interface: queue.interface.clone(),
+            queue: queue.name(),
+            cpus: cpus.to_string(),
         });
         Self {
             address: device.address.clone(),
@@ -186,7 +217,10 @@ impl DeviceRecord {
             root: device.root.clone(),
             bridges: device.bridges.clone(),
             interrupts: interrupts.collect(),
-            interrupted_cpus: (!interrupted.is_empty()).then(|| interrupted.to_string()),
+            queues: queues.collect(),
+            rps_cpus: some(&device.queue_cpus(false)),
+            xps_cpus: some(&device.queue_cpus(true)),
+            interrupted_cpus: some(&interrupted),
             note: device.is_interrupted_far().then(|| {
                 format!("Its interrupts are taken by CPUs {interrupted}, none of which is near it.")
             }),
@@ -215,6 +249,15 @@ impl DeviceRecord {
             })
         });
         device.interrupts = interrupts.collect();
+        let queues = self.queues.iter().filter_map(|record| {
+            let queue = Queue::named(&record.interface, &record.queue)?;
+            let cpus = match record.cpus.as_str() {
+                "" => CpuSet::new(),
+                list => CpuSet::parse_list(list).ok()?,
+            };
+            Some((queue, cpus))
+        });
+        device.queues = queues.collect();
         Some(device)
     }
 }

@@ -82,7 +82,9 @@ pub use contrast::{
     ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord,
 };
 pub use coverage::{CoverageRecord, MoverRecord};
-pub use device::{DeviceClass, DevicePathRecord, DeviceRecord, InterruptRecord, PathClass};
+pub use device::{
+    DeviceClass, DevicePathRecord, DeviceRecord, InterruptRecord, PathClass, QueueRecord,
+};
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
 pub use fleet::{
@@ -140,7 +142,9 @@ pub use search::{
     SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun, SearchStep,
     SearchVerdict, SpaceRecord, TruthRecord,
 };
-pub use service::{APPLIED_SCHEMA, Applied, AppliedMemory, AppliedNode, ServiceRecord};
+pub use service::{
+    APPLIED_SCHEMA, Applied, AppliedInterrupt, AppliedMemory, AppliedNode, ServiceRecord,
+};
 pub use spin::{
     AdviceRecord, ChipRecord, CliffsRecord, CodeArch, ContentionCell, CpuPauseRecord, CycleMethod,
     GapOnChip, HintCostRecord, LevelRecord, MatchStrength, MatchedAlgorithm, MoveRecord, OuterLoop,

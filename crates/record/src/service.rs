@@ -78,6 +78,26 @@ pub struct Applied {
     /// Memory that was moved; `null`: none was to be.
     #[serde(default)]
     pub memory: Option<AppliedMemory>,
+    /// Interrupts that were moved, and queues of network cards.
+    #[serde(default)]
+    pub interrupts: Vec<AppliedInterrupt>,
+}
+
+/// An interrupt, or a queue of a network card, that had other CPUs meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AppliedInterrupt {
+    /// The interrupt's number; `null` of a queue.
+    pub irq: Option<u32>,
+    /// The interface and its queue, `eth0 rx-0` (RPS) or `eth0 tx-0` (XPS); `null` of
+    /// an interrupt.
+    pub queue: Option<String>,
+    /// Its CPUs before, as a list; empty where a queue had none.
+    pub before_cpus: String,
+    /// Its CPUs meanwhile, as a list.
+    pub asked_cpus: String,
+    /// Has it its old CPUs again? `null`: not yet.
+    pub returned: Option<bool>,
 }
 
 /// Memory of what ran already that was moved to other NUMA nodes, and back.

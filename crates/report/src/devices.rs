@@ -60,8 +60,13 @@ pub(super) fn devices(record: &TopologyRecord, palette: Palette) -> String {
     fit(&mut header, &mut rows);
     let mut text = format!("\n{heading}\n{}", table(&header, rows));
     for device in &record.devices {
+        let name = device.names.first().unwrap_or(&device.address);
+        let packets = packets(device);
+        if !packets.is_empty() {
+            let line = paragraph("  ", "    ", &format!("{name}: {packets}"));
+            text.push_str(&format!("{line}\n"));
+        }
         if let Some(note) = &device.note {
-            let name = device.names.first().unwrap_or(&device.address);
             let line = paragraph("  ! ", "    ", &format!("{name}: {note}"));
             text.push_str(&format!("{}\n", palette.warn(&line)));
         }
@@ -143,6 +148,17 @@ fn folded(names: &[String]) -> Vec<String> {
         few => few.to_vec(),
     };
     names.chunk_by(follows).flat_map(fold).collect()
+}
+
+/// Which CPUs have the packets of a network card, where these are set; empty where
+/// not: then those with the interrupts process them, and any CPU sends on any queue.
+fn packets(device: &DeviceRecord) -> String {
+    let processed = device.rps_cpus.as_deref();
+    let processed = processed.map(|cpus| format!("packets processed on CPUs {cpus} (RPS)"));
+    let sent = device.xps_cpus.as_deref();
+    let sent = sent.map(|cpus| format!("queues to send on for CPUs {cpus} (XPS)"));
+    let words: Vec<String> = processed.into_iter().chain(sent).collect();
+    words.join(", ")
 }
 
 /// Gives the model, which is last, the room that the others leave.

@@ -5,7 +5,12 @@ use super::style::{Palette, paragraph, quantity, visible};
 use super::table::Table;
 use super::{ProfileShown, WIDTH, bench, export, search, top, trace_rows};
 use pinwise_format::round_bytes;
-use pinwise_record::{AnyRecord, Applied, AppliedMemory, Entry, PackedError, Summary};
+use pinwise_placement::InterruptCpus;
+use pinwise_record::{
+    AnyRecord, Applied, AppliedInterrupt, AppliedMemory, Entry, PackedError, Summary,
+};
+use pinwise_topology::CpuSet;
+use pinwise_topology::interrupts::Queue;
 
 /// Functions that the difference of two profiles shows.
 const MOST_FUNCTIONS: usize = 15;
@@ -117,6 +122,24 @@ fn moved(memory: &AppliedMemory) -> String {
     )
 }
 
+/// Interrupts and queues that were moved; empty where none were.
+fn moved_interrupts(moved: &[AppliedInterrupt]) -> String {
+    let mut cpus = InterruptCpus::default();
+    for one in moved {
+        let asked = CpuSet::parse_list(&one.asked_cpus).unwrap_or_default();
+        let queue = one.queue.as_deref().and_then(|name| name.split_once(' '));
+        if let Some(number) = one.irq {
+            cpus.interrupts.insert(number, asked);
+        } else if let Some(queue) = queue.and_then(|(face, name)| Queue::named(face, name)) {
+            cpus.queues.insert(queue, asked);
+        }
+    }
+    match cpus.is_empty() {
+        true => String::new(),
+        false => paragraph("  irqs      ", "            ", &cpus.to_string()) + "\n",
+    }
+}
+
 /// A service that was placed: asked, granted, observed.
 #[must_use]
 pub fn applied(record: &Applied) -> String {
@@ -134,8 +157,9 @@ pub fn applied(record: &Applied) -> String {
         threads => format!("{threads} threads"),
     };
     let memory = record.memory.as_ref().map_or_else(String::new, moved);
+    let interrupts = moved_interrupts(&record.interrupts);
     format!(
-        "{}: {threads} placed, {}\n  asked     CPUs {}\n  granted   CPUs {}\n  observed  {}\n{memory}",
+        "{}: {threads} placed, {}\n  asked     CPUs {}\n  granted   CPUs {}\n  observed  {}\n{memory}{interrupts}",
         visible(&record.service.label()),
         visible(&record.placement),
         visible(&record.asked_cpus),

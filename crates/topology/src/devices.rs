@@ -6,7 +6,9 @@
 //! nothing the kernel lists all CPUs, which on a machine of several nodes means
 //! that nobody knows: [`Device::cpus`] is `None` then, not all of them.
 
-use super::interrupts::Interrupt;
+use std::collections::BTreeMap;
+
+use super::interrupts::{Interrupt, Queue};
 use super::{Capture, CpuSet, NumaNode, Warning};
 
 /// Where Linux lists PCI devices; each is a link to its folder.
@@ -113,6 +115,9 @@ pub struct Device {
     pub bridges: Vec<String>,
     /// Its interrupts, by number; empty where they were not read.
     pub interrupts: Vec<Interrupt>,
+    /// Queues of a network card whose CPUs can be set, with those CPUs, empty where
+    /// none are set; empty where they were not read.
+    pub queues: BTreeMap<Queue, CpuSet>,
 }
 
 impl Device {
@@ -139,6 +144,7 @@ impl Device {
             root: None,
             bridges: Vec::new(),
             interrupts: Vec::new(),
+            queues: BTreeMap::new(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Interrupts of devices: which CPUs take them, and how many there were.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::{CpuSet, Device, Topology};
 
@@ -15,6 +16,59 @@ pub struct Interrupt {
     pub count: Option<u64>,
     /// Does the kernel choose its CPUs, and lets nobody move it?
     pub is_managed: bool,
+}
+
+/// A queue of a network interface, which has CPUs of its own beside those that take
+/// its interrupt.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Queue {
+    /// The interface, as in `/sys/class/net`.
+    pub interface: String,
+    /// Does it send? Then its CPUs are those that send on it (XPS); of one that
+    /// receives those that process its packets (RPS).
+    pub is_sending: bool,
+    /// Counted from 0, of each direction by itself.
+    pub number: u32,
+}
+
+impl Queue {
+    /// The interface's queue whose folder in `queues` has this name: `rx-0`, `tx-3`.
+    #[must_use]
+    pub fn named(interface: &str, name: &str) -> Option<Self> {
+        let (direction, number) = name.split_once('-')?;
+        let is_name = |c: char| c.is_ascii_graphic() && c != '/' && c != '%';
+        let is_plain = interface.chars().all(is_name) && !matches!(interface, "" | "." | "..");
+        (is_plain && matches!(direction, "rx" | "tx")).then_some(Self {
+            interface: interface.to_owned(),
+            is_sending: direction == "tx",
+            number: number.parse().ok()?,
+        })
+    }
+
+    /// The name of its folder.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let direction = if self.is_sending { "tx" } else { "rx" };
+        format!("{direction}-{}", self.number)
+    }
+
+    /// The file that has the mask of its CPUs, below `/`.
+    #[must_use]
+    pub fn mask_file(&self) -> String {
+        let file = if self.is_sending {
+            "xps_cpus"
+        } else {
+            "rps_cpus"
+        };
+        let (interface, name) = (&self.interface, self.name());
+        format!("sys/class/net/{interface}/queues/{name}/{file}")
+    }
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}", self.interface, self.name())
+    }
 }
 
 /// Totals of `/proc/interrupts` by number. Its first line names the CPUs, each other
@@ -101,6 +155,15 @@ impl Device {
         raised.fold(CpuSet::new(), |all, interrupt| all.union(&interrupt.cpus))
     }
 
+    /// The CPUs of its queues that send, or of those that receive; empty where none
+    /// are set.
+    #[must_use]
+    pub fn queue_cpus(&self, is_sending: bool) -> CpuSet {
+        let queues = self.queues.iter();
+        let queues = queues.filter(|(queue, _)| queue.is_sending == is_sending);
+        queues.fold(CpuSet::new(), |all, (_, cpus)| all.union(cpus))
+    }
+
     /// Are its interrupts taken by CPUs that are all far from it?
     #[must_use]
     pub fn is_interrupted_far(&self) -> bool {
@@ -144,6 +207,30 @@ mod tests {
         );
         assert!(super::lines("").is_empty());
         assert!(super::lines("nothing\n1: 2 3 4\n")[0].counts.is_empty());
+    }
+
+    #[test]
+    fn queues_are_named_as_their_folders() {
+        let queue = Queue::named("eth0", "tx-11").unwrap();
+        assert_eq!(queue.to_string(), "eth0 tx-11");
+        assert_eq!(
+            queue.mask_file(),
+            "sys/class/net/eth0/queues/tx-11/xps_cpus"
+        );
+        let first = Queue::named("eth0", "rx-2").unwrap();
+        assert_eq!(first.mask_file(), "sys/class/net/eth0/queues/rx-2/rps_cpus");
+        assert!(first < Queue::named("eth0", "rx-10").unwrap());
+        for (interface, name) in [
+            ("..", "rx-0"),
+            ("", "rx-0"),
+            ("a/b", "rx-0"),
+            ("a b", "rx-0"),
+            ("eth0", "rx"),
+            ("eth0", "rx-x"),
+            ("eth0", "bql-0"),
+        ] {
+            assert_eq!(Queue::named(interface, name), None, "{interface} {name}");
+        }
     }
 
     #[test]

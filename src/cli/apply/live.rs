@@ -10,17 +10,17 @@ use anyhow::{Context, bail};
 use super::super::args::{ApplyArgs, Global};
 use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
-use super::super::{Exit, live_host, restore};
+use super::super::{Exit, live_host, plan, restore};
 use super::answer::of_record;
 use pinwise_format::round_bytes;
-use pinwise_machine::linux::LinuxMachine;
 use pinwise_machine::linux::live::{POLL, Returned, Service, Target, Wish};
-use pinwise_machine::{Host, MachineError};
-use pinwise_placement::{Kind, MemoryPolicy, Placement, Realised};
-use pinwise_record::{APPLIED_SCHEMA, Applied, AppliedMemory, AppliedNode};
+use pinwise_machine::linux::{Entry, LinuxMachine, UndoOutcome};
+use pinwise_machine::{Host, HostSetting, MachineError};
+use pinwise_placement::{InterruptCpus, Kind, MemoryPolicy, Placement, Realised};
+use pinwise_record::{APPLIED_SCHEMA, Applied, AppliedInterrupt, AppliedMemory, AppliedNode};
 use pinwise_report::visible;
 use pinwise_study::live::service_record;
-use pinwise_topology::CpuSet;
+use pinwise_topology::{CpuSet, Topology};
 
 /// Looks before reporting where the threads run, and the time between them.
 const FIRST_LOOKS: usize = 5;
@@ -34,7 +34,7 @@ pub(super) fn apply(
     let placement = wanted(global, args)?;
     check_memory(&placement)?;
     restore::offer(terminal);
-    let (pins, mut host) = live_host(global, "apply --pid")?;
+    let (pins, mut host) = live_host(global, "apply --pid", &args.irqs)?;
     let target = target(
         args.pid,
         args.unit.as_deref(),
@@ -45,6 +45,7 @@ pub(super) fn apply(
     let (topology, _) = host.topology()?;
     let topology = service.topology(&topology)?;
     let place = placement.realise(&topology).context("--place")?;
+    let interrupts = interrupts(args, &topology, &service, &place)?;
     if place.memory.is_some() && topology.usable_memory_nodes().len() < 2 {
         let argument = match args.memory {
             true => "--memory".to_owned(),
@@ -64,16 +65,17 @@ pub(super) fn apply(
     }
     let mut applied = applied(&service, &place);
     let began = host.now();
-    let ended = keep(
-        &mut service,
-        &place,
-        args.lasts,
-        &mut host,
-        &mut applied,
-        terminal,
-    );
+    let wanted = Wanted {
+        wish: wish(args, &place),
+        place: &place,
+        interrupts,
+        lasts: args.lasts,
+    };
+    let ended = keep(&mut service, &wanted, &mut host, &mut applied, terminal);
+    let unset = service.unset_host();
     let stayed = service.give_memory_back();
     let (returned, exit) = (service.give_back(), ended?);
+    note_interrupts(&mut applied, &unset, terminal);
     note_returned(&mut applied, &service, &stayed, terminal);
     applied.elapsed_s = host.now().saturating_sub(began).as_secs_f64();
     close(&mut applied, &service, returned, terminal)?;
@@ -121,6 +123,9 @@ fn named(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
         return place.parse().context("--place");
     }
     let Some(id) = &args.record else {
+        if is_only_interrupts(args) {
+            return Ok(Placement::os_default());
+        }
         bail!("say where its threads should run: --place one-per-core, or a stored record");
     };
     let answer = of_record(&needed_store(global)?.load(id)?)?;
@@ -130,22 +135,123 @@ fn named(global: &Global, args: &ApplyArgs) -> anyhow::Result<Placement> {
     answer.placement.parse().with_context(|| id.clone())
 }
 
+/// Are threads and memory to stay as they are?
+fn is_only_interrupts(args: &ApplyArgs) -> bool {
+    let is_placed = args.place.is_some() || args.record.is_some() || args.memory;
+    !args.irqs.is_empty() && !is_placed
+}
+
+/// What is to be for a while.
+struct Wanted<'a> {
+    wish: Wish,
+    place: &'a Realised,
+    interrupts: InterruptCpus,
+    lasts: Option<Duration>,
+}
+
+fn wish(args: &ApplyArgs, place: &Realised) -> Wish {
+    match place.placement.kind {
+        _ if is_only_interrupts(args) => Wish::Before,
+        Kind::Bound => Wish::Bound(place.order.clone()),
+        Kind::Confined => Wish::Shared(place.cpus.clone()),
+    }
+}
+
+/// The CPUs of interrupts; nothing is changed yet.
+fn interrupts(
+    args: &ApplyArgs,
+    topology: &Topology,
+    service: &Service,
+    place: &Realised,
+) -> anyhow::Result<InterruptCpus> {
+    if args.irqs.is_empty() {
+        return Ok(InterruptCpus::default());
+    }
+    let program = match is_only_interrupts(args) {
+        true => service.granted(),
+        false => place.cpus.clone(),
+    };
+    plan::interrupts_together(&args.irqs, topology.clone(), &program)
+}
+
+/// Moves interrupts, and says where they were.
+fn move_interrupts(
+    service: &mut Service,
+    interrupts: &InterruptCpus,
+) -> anyhow::Result<Vec<AppliedInterrupt>> {
+    if interrupts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let setting = HostSetting::Interrupts(interrupts.clone());
+    service.set_host(&setting).context("--irq")?;
+    let moved = service.host_changes().filter_map(moved_interrupt);
+    Ok(moved.collect())
+}
+
+fn moved_interrupt(entry: &Entry) -> Option<AppliedInterrupt> {
+    let (irq, queue, before, asked) = match entry {
+        Entry::Interrupt {
+            number,
+            before,
+            asked,
+            ..
+        } => (Some(*number), None, before, asked),
+        Entry::Queue {
+            queue,
+            before,
+            asked,
+        } => (None, Some(queue.to_string()), before, asked),
+        _ => return None,
+    };
+    Some(AppliedInterrupt {
+        irq,
+        queue,
+        before_cpus: before.to_string(),
+        asked_cpus: asked.to_string(),
+        returned: None,
+    })
+}
+
+/// Which interrupts have their CPUs again.
+fn note_interrupts(applied: &mut Applied, unset: &[(Entry, UndoOutcome)], terminal: &Terminal) {
+    for (entry, outcome) in unset {
+        let is_returned = matches!(outcome, UndoOutcome::Restored | UndoOutcome::AsBefore);
+        if !is_returned {
+            terminal.warn(&format!("{entry}: {outcome}"));
+        }
+        let Some(undone) = moved_interrupt(entry) else {
+            continue;
+        };
+        let mut moved = applied.interrupts.iter_mut();
+        if let Some(moved) = moved.find(|moved| **moved == undone) {
+            moved.returned = Some(is_returned);
+        }
+    }
+    let returned = applied
+        .interrupts
+        .iter()
+        .filter(|i| i.returned == Some(true));
+    if !applied.interrupts.is_empty() {
+        terminal.note(&format!(
+            "interrupts and queues with their old CPUs restored: {}",
+            returned.count()
+        ));
+    }
+}
+
 /// Places, reports where the threads run, and follows until it is over.
 fn keep(
     service: &mut Service,
-    place: &Realised,
-    lasts: Option<Duration>,
+    wanted: &Wanted<'_>,
     host: &mut LinuxMachine,
     applied: &mut Applied,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
+    let lasts = wanted.lasts;
     let end = lasts.map(|lasts| host.now() + lasts);
-    let wish = match place.placement.kind {
-        Kind::Bound => Wish::Bound(place.order.clone()),
-        Kind::Confined => Wish::Shared(place.cpus.clone()),
-    };
-    service.place(&wish)?;
-    applied.memory = moved(service, place)?;
+    service.place(&wanted.wish)?;
+    applied.memory = moved(service, wanted.place)?;
+    applied.interrupts = move_interrupts(service, &wanted.interrupts)?;
     let mut looks = 0;
     loop {
         let step = match looks < FIRST_LOOKS {
@@ -247,6 +353,7 @@ fn applied(service: &Service, place: &Realised) -> Applied {
         ended: 0,
         elapsed_s: 0.0,
         memory: None,
+        interrupts: Vec::new(),
     }
 }
 

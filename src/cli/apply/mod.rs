@@ -28,5 +28,10 @@ pub(super) fn apply(
             "--memory: it moves what runs already; give --pid, --unit or --cgroup (a program that is started takes /mem=bind)"
         );
     }
+    if !args.irqs.is_empty() {
+        bail!(
+            "--irq: it moves interrupts while something runs; give --pid, --unit or --cgroup (compare moves them for its own runs)"
+        );
+    }
     emit::apply(global, args, terminal)
 }

@@ -16,6 +16,7 @@ use super::super::values::{parse_duration, parse_share};
   pinwise apply --place one-core/mem=bind --as systemd:redis.service
   pinwise apply last --as all
   pinwise apply --pid 4711 --place one-per-core --for 10m
+  pinwise apply --unit nginx --place near:eth0 --irq eth0=local
 
 With --as it prints what another tool needs for the same placement, what that
 tool cannot express and a command that verifies; nothing is changed. With --pid,
@@ -53,6 +54,10 @@ pub struct ApplyArgs {
     /// placement does
     #[arg(long, conflicts_with_all = ["target", "argv"], help_heading = "Place what runs already")]
     pub memory: bool,
+    /// Move a device's interrupts meanwhile: local, far, away (from the
+    /// program), spread, or to CPUs; +xps: and who sends on its queues
+    #[arg(long = "irq", value_name = "DEVICE=PLACE", conflicts_with_all = ["target", "argv"], help_heading = "Place what runs already")]
+    pub irqs: Vec<String>,
     /// How long [default: until interrupted or the process ends]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, help_heading = "Place what runs already")]
     pub lasts: Option<Duration>,
@@ -201,11 +206,11 @@ pub struct LiveArgs {
 #[command(next_help_heading = "The whole host")]
 pub struct InterruptArgs {
     /// Move a device's interrupts during an arm: local, far, away (from the
-    /// program), spread, or to CPUs
+    /// program), spread, or to CPUs; +xps: and who sends on its queues
     #[arg(
         long = "irq",
         value_name = "DEVICE=PLACE",
-        conflicts_with_all = ["with_itself", "pid", "unit", "cgroup", "machines", "trace"]
+        conflicts_with_all = ["with_itself", "machines", "trace"]
     )]
     pub irqs: Vec<String>,
 }

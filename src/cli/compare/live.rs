@@ -8,7 +8,7 @@ use super::super::apply::target;
 use super::super::args::{CompareArgs, Global};
 use super::super::terminal::Terminal;
 use super::super::{Exit, export, live_host, plan, restore};
-use super::{carried_out, exit_of, finish, gates, interrupted};
+use super::{INTERRUPTS_MOVE, carried_out, exit_of, finish, gates, interrupted};
 use pinwise_machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
 use pinwise_machine::linux::own_setting;
 use pinwise_machine::{Binding, Host, MachineError};
@@ -32,7 +32,10 @@ pub(super) fn compare(
     let metric = metric(args)?;
     export::check_writable(&args.experiment.results)?;
     restore::offer(terminal);
-    let (pins, mut host) = live_host(global, "compare --pid")?;
+    let (pins, mut host) = live_host(global, "compare --pid", &args.interrupts.irqs)?;
+    if !args.interrupts.irqs.is_empty() {
+        terminal.warn(INTERRUPTS_MOVE);
+    }
     let live = &args.live;
     let target = target(
         live.pid,
@@ -70,6 +73,7 @@ pub(super) fn compare(
                 share,
                 cpus: baseline.place.cpus.clone(),
                 order: baseline.binding.as_ref().map(|bound| bound.order.clone()),
+                host: baseline.host.clone(),
                 name: baseline.name.clone(),
             },
             is_as_now.then(|| plan.metric.cost(first)),
@@ -101,9 +105,12 @@ pub(super) fn compare(
     })
 }
 
-/// Every thread gets what it had before.
+/// Every thread gets what it had before, and so do interrupts.
 fn give_back(mut machine: LiveMachine, terminal: &Terminal) {
-    let returned = machine.give_back();
+    let (returned, unset) = machine.give_back();
+    if let Err(error) = unset {
+        terminal.warn(&error.to_string());
+    }
     if returned.left > 0 {
         terminal.warn(&format!(
             "threads left as somebody else set them: {}",
@@ -169,8 +176,8 @@ fn planned(
         cleanup: of_service.cleanup,
         ..Workload::new(command)
     };
-    let places = plan::live_places(&args.places, topology, terminal)?;
-    let mut arms: Vec<ArmPlan> = places
+    let places = plan::live_places(args, topology, terminal)?;
+    let arms: Vec<ArmPlan> = places
         .into_iter()
         .map(|(place, same_as)| ArmPlan {
             name: place.placement.to_string(),
@@ -182,6 +189,7 @@ fn planned(
             same_as,
         })
         .collect();
+    let mut arms = plan::with_interrupts(arms, args, topology, terminal)?;
     let seed = plan::seed(&args.experiment.effort);
     plan::make_unique(&mut arms);
     let baseline = plan::baseline(args, &arms)?;
@@ -195,6 +203,7 @@ fn planned(
     let plan = ComparePlan {
         id,
         started,
+        known: plan::moved_interrupts(&arms).into_iter().collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,
         baseline,

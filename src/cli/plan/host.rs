@@ -10,7 +10,15 @@ pub(in crate::cli) fn ledger(args: &CompareArgs, machine: &str) -> anyhow::Resul
     if args.what_if.real {
         return what_if::ledger(&args.what_if, machine, args.trace, options()?).map(Some);
     }
-    match interrupts::settings(&args.interrupts.irqs)?.as_slice() {
+    interrupt_ledger(&args.interrupts.irqs, machine)
+}
+
+/// The ledger for `--irq`; `None` where it is not given.
+pub(in crate::cli) fn interrupt_ledger(
+    irqs: &[String],
+    machine: &str,
+) -> anyhow::Result<Option<Ledger>> {
+    match interrupts::settings(irqs)?.as_slice() {
         [] => Ok(None),
         settings => interrupts::ledger(settings, machine, options()?).map(Some),
     }

@@ -1,6 +1,6 @@
 //! `--irq`: places of a device's interrupts as arms.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -9,7 +9,7 @@ use super::make_unique;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::HostSetting;
 use pinwise_machine::linux::{Ledger, LedgerOptions, discover, read_host_facts, read_interrupts};
-use pinwise_placement::{InterruptPlace, InterruptWish};
+use pinwise_placement::{InterruptCpus, InterruptPlace, InterruptWish};
 use pinwise_record::{Finding, Severity};
 use pinwise_study::compare::ArmPlan;
 use pinwise_topology::{CpuSet, Topology};
@@ -17,7 +17,7 @@ use pinwise_topology::{CpuSet, Topology};
 /// Where interrupts of some devices are taken.
 pub(super) struct Setting {
     /// As on the command line.
-    pub(super) name: String,
+    name: String,
     wishes: Vec<InterruptWish>,
 }
 
@@ -28,12 +28,8 @@ impl Setting {
     }
 
     /// What is set for a program on these CPUs; empty: nothing.
-    pub(super) fn realise(
-        &self,
-        topology: &Topology,
-        program: &CpuSet,
-    ) -> anyhow::Result<BTreeMap<u32, CpuSet>> {
-        let mut moved = BTreeMap::new();
+    fn realise(&self, topology: &Topology, program: &CpuSet) -> anyhow::Result<InterruptCpus> {
+        let mut moved = InterruptCpus::default();
         for wish in &self.wishes {
             moved.extend(wish.realise(topology, program).context("--irq")?);
         }
@@ -72,10 +68,27 @@ fn parse(text: &str) -> anyhow::Result<Setting> {
         }
     }
     let wishes = parts.iter().map(|part| part.parse());
+    let wishes: Vec<InterruptWish> = wishes.collect::<Result<_, _>>()?;
+    let mut devices = BTreeSet::new();
+    if let Some(again) = wishes.iter().find(|wish| !devices.insert(&wish.device)) {
+        bail!("{} has a place already", again.device);
+    }
     Ok(Setting {
         name: text.to_owned(),
-        wishes: wishes.collect::<Result<_, _>>()?,
+        wishes,
     })
+}
+
+/// What all arguments together set for a program on these CPUs.
+pub(in crate::cli) fn together(
+    arguments: &[String],
+    mut topology: Topology,
+    program: &CpuSet,
+) -> anyhow::Result<InterruptCpus> {
+    let text = arguments.join(",");
+    let setting = parse(&text).with_context(|| format!("--irq {text}"))?;
+    read_interrupts(&mut topology);
+    setting.realise(&topology, program)
 }
 
 /// The ledger by which they are moved, opened before the machine is. Any obstacle
@@ -107,7 +120,7 @@ pub(super) fn ledger(
 
 /// Everything that may be moved.
 fn all(settings: &[Setting], topology: &Topology) -> anyhow::Result<HostSetting> {
-    let mut moved = BTreeMap::new();
+    let mut moved = InterruptCpus::default();
     for wish in settings.iter().flat_map(|setting| &setting.wishes) {
         let anywhere = InterruptWish {
             place: match wish.place {
@@ -164,13 +177,13 @@ pub(super) fn arms(
 }
 
 /// Which CPUs take which interrupts in which arm; `None` where none is moved.
-pub(super) fn moved(arms: &[ArmPlan]) -> Option<Finding> {
+pub(in crate::cli) fn moved(arms: &[ArmPlan]) -> Option<Finding> {
     let mut words = Vec::new();
     for arm in arms {
         if let Some(HostSetting::Interrupts(moved)) = &arm.host
             && !moved.is_empty()
         {
-            words.push(format!("{}: {}", arm.name, by_cpus(moved)));
+            words.push(format!("{}: {moved}", arm.name));
         }
     }
     let words = (!words.is_empty()).then(|| words.join("; "))?;
@@ -180,21 +193,8 @@ pub(super) fn moved(arms: &[ArmPlan]) -> Option<Finding> {
         format!(
             "Interrupts were moved for the whole host during an arm's runs, and back after each ({words})."
         ),
-        "To keep a place, write its CPU to /proc/irq/NUMBER/smp_affinity_list at every boot.",
+        "To keep a place while a service runs: pinwise apply --pid PID --irq …; for good, write its CPU to /proc/irq/NUMBER/smp_affinity_list at every boot.",
     ))
-}
-
-/// `IRQ 37-39 on CPU 1`.
-fn by_cpus(moved: &BTreeMap<u32, CpuSet>) -> String {
-    let mut by_cpus: BTreeMap<String, CpuSet> = BTreeMap::new();
-    for (&number, cpus) in moved {
-        let numbers = by_cpus.entry(cpus.to_string()).or_default();
-        numbers.insert(number as usize);
-    }
-    let words = by_cpus
-        .iter()
-        .map(|(cpus, numbers)| format!("IRQ {numbers} on CPU {cpus}"));
-    words.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -218,18 +218,11 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_of_a_cpu_are_listed_together() {
-        let on = |cpu| CpuSet::single(cpu);
-        let moved = [(37, on(1)), (38, on(0)), (39, on(1))].into();
-        assert_eq!(by_cpus(&moved), "IRQ 38 on CPU 0, IRQ 37,39 on CPU 1");
-    }
-
-    #[test]
     fn commas_join_devices_and_cpus() {
         let setting = parse("eth0=0,2,nvme0=far").unwrap();
         let words: Vec<String> = setting.wishes.iter().map(ToString::to_string).collect();
         assert_eq!(words, ["eth0=0,2", "nvme0=far"]);
-        for text in ["", "eth0", "eth0=local,x", "0,eth0=local"] {
+        for text in ["", "eth0", "eth0=local,x", "0,eth0=local", "a=0,a=1"] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

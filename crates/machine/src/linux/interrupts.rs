@@ -1,13 +1,14 @@
-//! Which CPUs take the interrupts of devices, as `/proc` and `/sys` say.
+//! Which CPUs take the interrupts of devices, and have the queues of network cards,
+//! as `/proc` and `/sys` say.
 
 use std::path::Path;
 
 use super::capture::{names, read_text};
 use pinwise_topology::devices::PCI_DIR;
-use pinwise_topology::interrupts::{Interrupt, totals};
+use pinwise_topology::interrupts::{Interrupt, Queue, totals};
 use pinwise_topology::{CpuSet, Topology};
 
-/// Fills in the interrupts of this machine's devices. Servers have thousands of
+/// Fills in the interrupts and queues of this machine's devices. Servers have thousands of
 /// them, whose files take long to read: only who shows them asks.
 pub fn read_interrupts(topology: &mut Topology) {
     read_below(Path::new("/"), topology);
@@ -47,6 +48,17 @@ fn read_below(root: &Path, topology: &mut Topology) {
             })
         });
         device.interrupts = found.collect();
+        let interfaces = device.names.iter().flat_map(|interface| {
+            let folder = root.join(format!("sys/class/net/{interface}/queues"));
+            let queues = names(&folder).into_iter();
+            queues.filter_map(|name| Queue::named(interface, &name))
+        });
+        let queues = interfaces.filter_map(|queue| {
+            // A card with one queue to send on has the file, but nothing in it.
+            let mask = text(queue.mask_file())?;
+            Some((queue, CpuSet::parse_mask(&mask).ok()?))
+        });
+        device.queues = queues.collect();
     }
 }
 
@@ -77,11 +89,18 @@ mod tests {
         let mut mode = std::fs::metadata(&managed).unwrap().permissions();
         mode.set_readonly(true);
         std::fs::set_permissions(&managed, mode).unwrap();
+        put(
+            "sys/class/net/eth0/queues/rx-0/rps_cpus",
+            "00000000,00000003\n",
+        );
+        put("sys/class/net/eth0/queues/rx-1/rps_cpus", "0\n");
+        put("sys/class/net/eth0/queues/tx-0/xps_cpus", "\n");
         let mut topology = Topology::default();
         for address in ["0000:01:00.0", "0000:02:00.0", "0000:03:00.0"] {
             let device = Device::new(address, 0x0200, None, None).unwrap();
             topology.devices.push(device);
         }
+        topology.devices[1].names = vec!["eth0".to_owned(), "mlx5_0".to_owned()];
         read_below(folder.path(), &mut topology);
         let read = |at: usize| -> Vec<String> {
             let interrupts = topology.devices[at].interrupts.iter();
@@ -94,5 +113,10 @@ mod tests {
         assert_eq!(read(0), ["30 2 Some(3)", "31 1 Some(0) managed"]);
         assert_eq!(read(1), ["16 0-1 Some(0)"]);
         assert_eq!(read(2), [""; 0]);
+        let queues = topology.devices[1].queues.iter();
+        let queues: Vec<String> = queues
+            .map(|(queue, cpus)| format!("{queue}: {cpus}"))
+            .collect();
+        assert_eq!(queues, ["eth0 rx-0: 0-1", "eth0 rx-1: "]);
     }
 }

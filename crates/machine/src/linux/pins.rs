@@ -10,6 +10,7 @@ use std::io;
 
 use super::ledger::{Change, Entry, Id, Ledger, LedgerError, LedgerOptions, UndoOutcome};
 use super::sys;
+use crate::HostSetting;
 use pinwise_topology::CpuSet;
 
 /// Why a thread could not be pinned.
@@ -53,6 +54,8 @@ pub struct Pins {
     ledger: Ledger,
     made: Vec<(i32, Id)>,
     moved: Vec<Id>,
+    /// What is set of the host.
+    set: Vec<Id>,
 }
 
 impl Pins {
@@ -74,6 +77,7 @@ impl Pins {
             ledger,
             made: Vec::new(),
             moved: Vec::new(),
+            set: Vec::new(),
         }
     }
 
@@ -126,6 +130,27 @@ impl Pins {
     pub(super) fn move_back(&mut self) -> Vec<UndoOutcome> {
         let moved = std::mem::take(&mut self.moved).into_iter().rev();
         moved.filter_map(|id| self.ledger.undo(id)).collect()
+    }
+
+    /// Sets the host.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; then the host is as it was.
+    pub(super) fn set_host(&mut self, setting: &HostSetting) -> Result<(), LedgerError> {
+        self.set.extend(self.ledger.set(setting)?);
+        self.ledger.running();
+        Ok(())
+    }
+
+    /// What is set of the host.
+    pub(super) fn host_changes(&self) -> impl Iterator<Item = &Entry> {
+        self.set.iter().filter_map(|id| self.ledger.entry(*id))
+    }
+
+    /// Undoes what was set of the host; what came of each change.
+    pub(super) fn unset_host(&mut self) -> Vec<(Entry, UndoOutcome)> {
+        let set = std::mem::take(&mut self.set);
+        self.ledger.undo_these(&set)
     }
 
     /// Takes the pins of a thread off the list, such as of one that ended; its

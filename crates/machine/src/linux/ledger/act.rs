@@ -12,7 +12,8 @@ use crate::linux::capture::read_text;
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{sys, tree};
 use crate::processes::{Held, Processes, give_back};
-use pinwise_topology::CpuSet;
+use pinwise_topology::interrupts::Queue;
+use pinwise_topology::{CpuSet, CpuSetError};
 
 /// A CPU that is busy with being switched is tried again this often …
 const TRIES: usize = 10;
@@ -98,6 +99,11 @@ impl System {
         write_cpus(&file, before)
     }
 
+    /// The CPUs of a queue; empty: none.
+    pub(super) fn queue_file(&self, queue: &Queue) -> PathBuf {
+        self.root.join(queue.mask_file())
+    }
+
     /// A small file's text, without the space around it.
     pub(super) fn read(path: &Path) -> Option<String> {
         read_text(path)
@@ -141,6 +147,11 @@ impl System {
                 number: *number,
                 before: cpu_list(&self.interrupt_file(*number))?,
                 taking: self.taking(*number),
+                asked: cpus.clone(),
+            }),
+            Change::Queue { queue, cpus } => Ok(Entry::Queue {
+                queue: queue.clone(),
+                before: cpu_mask(&self.queue_file(queue))?,
                 asked: cpus.clone(),
             }),
             Change::Memory { process, nodes } => Ok(Entry::Memory(MovedMemory {
@@ -206,6 +217,7 @@ impl System {
             Entry::Interrupt { number, asked, .. } => {
                 write_cpus(&self.interrupt_file(*number), asked)?;
             }
+            Entry::Queue { queue, asked, .. } => write_mask(&self.queue_file(queue), asked)?,
             Entry::Memory(moved) => moved.move_there()?,
             Entry::Cpuset { file, asked, .. } => write_cpus(file, asked)?,
             Entry::Folder { path } => std::fs::create_dir(path)
@@ -285,6 +297,15 @@ impl System {
                 Ok(now) => compare(&now, before, now == *asked || now == *taking),
                 Err(_) => Standing::Ended,
             },
+            Entry::Queue {
+                queue,
+                before,
+                asked,
+            } => match cpu_mask(&self.queue_file(queue)) {
+                // The kernel leaves out CPUs that are isolated.
+                Ok(now) => compare(&now, before, !now.is_empty() && now.is_subset(asked)),
+                Err(_) => Standing::Ended,
+            },
             Entry::Memory(moved) => memory_standing(moved),
             Entry::Cpuset {
                 file,
@@ -343,6 +364,7 @@ impl System {
                 taking,
                 ..
             } => self.give_back(*number, before, taking),
+            Entry::Queue { queue, before, .. } => write_mask(&self.queue_file(queue), before),
             Entry::Memory(moved) => moved.move_back(),
             Entry::Cpuset { file, before, .. } => write_cpus(file, before),
             Entry::Folder { path } => remove_group(path),
@@ -428,21 +450,47 @@ fn of_thread(error: io::Error, thread: i32, cpus: Option<&CpuSet>) -> LedgerErro
 
 /// The CPUs that a file lists, as a cgroup's `cpuset.cpus`.
 pub(super) fn cpu_list(file: &Path) -> Result<CpuSet, LedgerError> {
+    read_cpus(file, |text| match text {
+        "" => Ok(CpuSet::new()),
+        list => CpuSet::parse_list(list),
+    })
+}
+
+/// The CPUs of a file that has them as a mask.
+pub(super) fn cpu_mask(file: &Path) -> Result<CpuSet, LedgerError> {
+    read_cpus(file, CpuSet::parse_mask)
+}
+
+fn read_cpus(
+    file: &Path,
+    parse: impl Fn(&str) -> Result<CpuSet, CpuSetError>,
+) -> Result<CpuSet, LedgerError> {
     let text = System::read(file).ok_or_else(|| {
         LedgerError::System(
             file.display().to_string(),
             io::Error::from(io::ErrorKind::NotFound),
         )
     })?;
-    let parsed = match text.as_str() {
-        "" => Ok(CpuSet::new()),
-        list => CpuSet::parse_list(list),
-    };
-    parsed.map_err(|_| LedgerError::Value(file.display().to_string(), text))
+    parse(&text).map_err(|_| LedgerError::Value(file.display().to_string(), text))
 }
 
 fn write_cpus(file: &Path, cpus: &CpuSet) -> Result<(), LedgerError> {
     write(file, &format!("{cpus}\n"))
+}
+
+/// The kernel wants words of 32 bits, the highest first, with commas between them,
+/// and no more of them than it has CPUs for.
+fn write_mask(file: &Path, cpus: &CpuSet) -> Result<(), LedgerError> {
+    let words = cpus.words().iter().rev();
+    let words = words.flat_map(|word| [word >> 32, word & 0xffff_ffff]);
+    let words: Vec<String> = words
+        .skip_while(|word| *word == 0)
+        .map(|word| format!("{word:08x}"))
+        .collect();
+    match words.is_empty() {
+        true => write(file, "00000000\n"),
+        false => write(file, &format!("{}\n", words.join(","))),
+    }
 }
 
 /// One system call, since the kernel takes a value as a whole. The file is not

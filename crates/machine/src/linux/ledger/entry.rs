@@ -11,6 +11,7 @@ use super::memory::MovedMemory;
 use super::words::{cpus, escape, id, list, niceness, some_cpus, unescape};
 use crate::processes::Held;
 use pinwise_topology::CpuSet;
+use pinwise_topology::interrupts::Queue;
 
 /// The first words of a journal; its boot and the writer's process id follow.
 const HEAD: &str = "pinwise journal 1";
@@ -46,6 +47,13 @@ pub enum Change {
     Interrupt {
         /// Its number, as in `/proc/irq`.
         number: u32,
+        /// The CPUs.
+        cpus: CpuSet,
+    },
+    /// A queue of a network interface has these CPUs.
+    Queue {
+        /// Which.
+        queue: Queue,
         /// The CPUs.
         cpus: CpuSet,
     },
@@ -135,6 +143,15 @@ pub enum Entry {
         /// The CPUs that were set.
         asked: CpuSet,
     },
+    /// The CPUs of a queue of a network interface were set.
+    Queue {
+        /// Which.
+        queue: Queue,
+        /// The CPUs before; empty: none.
+        before: CpuSet,
+        /// The CPUs that were set.
+        asked: CpuSet,
+    },
     /// Pages of a process were moved.
     Memory(MovedMemory),
     /// A cgroup's CPUs were set, or will be by the kernel.
@@ -181,6 +198,7 @@ impl Entry {
             | Self::Saved { .. }
             | Self::Nice { .. }
             | Self::Interrupt { .. }
+            | Self::Queue { .. }
             | Self::Memory(_)
             | Self::Held(_) => 3,
             Self::Folder { .. } => 4,
@@ -218,6 +236,11 @@ impl Entry {
                 let (before, taking, asked) = (list(before), list(taking), list(asked));
                 format!("interrupt {number} {before} {taking} {asked}")
             }
+            Self::Queue {
+                queue,
+                before,
+                asked,
+            } => format!("queue {queue} {} {}", list(before), list(asked)),
             Self::Memory(moved) => moved.to_words(),
             Self::Cpuset {
                 file,
@@ -272,6 +295,11 @@ impl Entry {
                 taking: cpus(taking)?,
                 asked: some_cpus(asked)?,
             },
+            ["queue", interface, name, before, asked] => Self::Queue {
+                queue: Queue::named(interface, name)?,
+                before: cpus(before)?,
+                asked: some_cpus(asked)?,
+            },
             ["memory", ref words @ ..] => Self::Memory(MovedMemory::from_words(words)?),
             ["cpuset", file, before, asked] => Self::Cpuset {
                 file: unescape(file)?,
@@ -319,6 +347,10 @@ impl fmt::Display for Entry {
             Self::Interrupt { number, before, .. } => {
                 write!(out, "interrupt {number}: CPUs {before}")
             }
+            Self::Queue { queue, before, .. } => match before.is_empty() {
+                true => write!(out, "queue {queue}: no CPUs of its own"),
+                false => write!(out, "queue {queue}: CPUs {before}"),
+            },
             Self::Memory(moved) => moved.fmt(out),
             Self::Cpuset { file, before, .. } => match before.is_empty() {
                 true => write!(out, "{}: as its parent", file.display()),

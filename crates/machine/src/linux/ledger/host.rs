@@ -5,15 +5,15 @@
 //! for good. So these are written down first, for every thread and every group
 //! of the host, and restored after the CPUs are on again.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::act::{self, System};
 use super::entry::{Change, Entry};
-use super::{Ledger, LedgerError};
+use super::{Id, Ledger, LedgerError};
 use crate::HostSetting;
 use crate::linux::capture::{mounts, names, read_file};
 use crate::linux::{sys, tree};
+use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
 
 /// `PF_NO_SETAFFINITY` of `linux/sched.h`: a thread of the kernel's that is bound
@@ -32,31 +32,38 @@ impl Ledger {
     pub fn check_setting(&self, setting: &HostSetting) -> Result<(), LedgerError> {
         match setting {
             HostSetting::Offline(cpus) => self.check_switch_off(cpus),
-            HostSetting::Interrupts(interrupts) => self.check_interrupts(interrupts),
+            HostSetting::Interrupts(moved) => self.check_interrupts(moved),
         }
     }
 
-    /// Sets the host, for everybody. [`Ledger::undo_all`] undoes it.
+    /// Sets the host, for everybody. Returns the changes, which [`Ledger::undo_these`]
+    /// undoes.
     ///
     /// # Errors
-    /// [`LedgerError`]; then all changes of this ledger are undone.
-    pub fn set(&mut self, setting: &HostSetting) -> Result<(), LedgerError> {
+    /// [`LedgerError`]; then everything is as it was.
+    pub fn set(&mut self, setting: &HostSetting) -> Result<Vec<Id>, LedgerError> {
         self.check_setting(setting)?;
+        let first = self.next;
         let made = match setting {
             HostSetting::Offline(cpus) => self.try_switch_off(cpus),
-            HostSetting::Interrupts(interrupts) => self.try_move(interrupts),
+            HostSetting::Interrupts(moved) => self.try_move(moved),
         };
-        if made.is_err() {
-            self.undo_all();
+        let changes: Vec<Id> = (first..self.next).map(Id).collect();
+        if let Err(error) = made {
+            self.undo_these(&changes);
+            return Err(error);
         }
-        made
+        Ok(changes)
     }
 
-    /// Can these interrupts be moved?
-    fn check_interrupts(&self, interrupts: &BTreeMap<u32, CpuSet>) -> Result<(), LedgerError> {
+    /// Can these interrupts and queues be moved?
+    fn check_interrupts(&self, moved: &InterruptCpus) -> Result<(), LedgerError> {
         self.check_host_lock()?;
-        for &number in interrupts.keys() {
-            let file = self.system.interrupt_file(number);
+        let interrupts = moved.interrupts.keys();
+        let interrupts = interrupts.map(|number| self.system.interrupt_file(*number));
+        let queues = moved.queues.keys();
+        let queues = queues.map(|queue| self.system.queue_file(queue));
+        for file in interrupts.chain(queues) {
             // Opening changes nothing; only writing does.
             let opened = std::fs::OpenOptions::new().write(true).open(&file);
             opened.map_err(|error| LedgerError::System(file.display().to_string(), error))?;
@@ -64,10 +71,17 @@ impl Ledger {
         Ok(())
     }
 
-    fn try_move(&mut self, interrupts: &BTreeMap<u32, CpuSet>) -> Result<(), LedgerError> {
-        for (&number, cpus) in interrupts {
+    fn try_move(&mut self, moved: &InterruptCpus) -> Result<(), LedgerError> {
+        let interrupts = moved.interrupts.iter().map(|(&number, cpus)| {
             let cpus = cpus.clone();
-            self.change(&Change::Interrupt { number, cpus })?;
+            Change::Interrupt { number, cpus }
+        });
+        let queues = moved.queues.iter().map(|(queue, cpus)| Change::Queue {
+            queue: queue.clone(),
+            cpus: cpus.clone(),
+        });
+        for change in interrupts.chain(queues) {
+            self.change(&change)?;
             self.pass("after-interrupt");
         }
         Ok(())

@@ -191,7 +191,10 @@ impl Ledger {
     pub fn change(&mut self, change: &Change) -> Result<Id, LedgerError> {
         let is_for_host = matches!(
             change,
-            Change::Online { .. } | Change::SmtOff | Change::Interrupt { .. }
+            Change::Online { .. }
+                | Change::SmtOff
+                | Change::Interrupt { .. }
+                | Change::Queue { .. }
         );
         if is_for_host {
             self.check_host_lock()?;
@@ -317,10 +320,21 @@ impl Ledger {
     /// Undoes all changes: CPUs are switched on first, then cpusets are put
     /// back, then tasks, then masks; of a kind the last one first.
     pub fn undo_all(&mut self) -> Vec<(Entry, UndoOutcome)> {
+        self.undo_where(|_| true)
+    }
+
+    /// Undoes these changes, in the order of [`Self::undo_all`].
+    pub fn undo_these(&mut self, changes: &[Id]) -> Vec<(Entry, UndoOutcome)> {
+        self.undo_where(|id| changes.contains(&id))
+    }
+
+    fn undo_where(&mut self, is_meant: impl Fn(Id) -> bool) -> Vec<(Entry, UndoOutcome)> {
         let mut outcomes = Vec::new();
         for id in self.writer.journal.undoing() {
-            let entry = self.writer.journal.entries.get(&id).cloned();
-            outcomes.extend(entry.zip(self.undo(Id(id))));
+            if is_meant(Id(id)) {
+                let entry = self.writer.journal.entries.get(&id).cloned();
+                outcomes.extend(entry.zip(self.undo(Id(id))));
+            }
         }
         outcomes
     }

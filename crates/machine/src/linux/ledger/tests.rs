@@ -1,7 +1,12 @@
 //! Journals as text, and ledgers on a folder that stands for a host.
 
+use std::collections::BTreeMap;
+
+use pinwise_placement::InterruptCpus;
+use pinwise_topology::interrupts::Queue;
 use proptest::prelude::*;
 
+use super::act::cpu_mask;
 use super::writer::LONG;
 use super::*;
 use crate::HostSetting;
@@ -195,6 +200,53 @@ fn cpus_are_switched_and_come_back() {
     assert!(!path.exists());
 }
 
+fn moved<const N: usize>(interrupts: [(u32, &str); N]) -> HostSetting {
+    HostSetting::Interrupts(InterruptCpus {
+        interrupts: interrupts.map(|(number, cpus)| (number, set(cpus))).into(),
+        queues: BTreeMap::new(),
+    })
+}
+
+#[test]
+fn queues_have_other_cpus_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = |name| Queue::named("eth0", name).unwrap();
+    let file = |name| System::at(folder.path()).queue_file(&queue(name));
+    arrange(&file("rx-0"), "00000000,0000000c\n");
+    arrange(&file("rx-1"), "00000001\n");
+    arrange(&file("tx-0"), "00000000\n");
+    let mut ledger = on(&folder, true);
+    let asked = [("rx-0", "0,40"), ("rx-1", "0-2"), ("tx-0", "3")];
+    let queues = asked.map(|(name, cpus)| (queue(name), set(cpus)));
+    let wanted = HostSetting::Interrupts(InterruptCpus {
+        interrupts: BTreeMap::new(),
+        queues: queues.into(),
+    });
+    ledger.set(&wanted).unwrap();
+    let read = |name| System::read(&file(name)).unwrap();
+    assert_eq!(read("rx-0"), "00000100,00000001");
+    assert_eq!(
+        (read("rx-1"), read("tx-0")),
+        ("00000007".into(), "00000008".into())
+    );
+    let text = ledger.writer.journal.to_text();
+    assert_eq!(
+        ChangeJournal::parse(&text).unwrap().entries,
+        ledger.writer.journal.entries
+    );
+    // Of one the kernel has left an isolated CPU out, another somebody has changed.
+    arrange(&file("rx-1"), "00000003\n");
+    arrange(&file("rx-0"), "00000000,00000002\n");
+    let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
+    let changed = UndoOutcome::Changed("1".to_owned());
+    assert_eq!(
+        outcomes,
+        [UndoOutcome::Restored, UndoOutcome::Restored, changed]
+    );
+    let now = ["rx-0", "rx-1", "tx-0"].map(|name| cpu_mask(&file(name)).unwrap());
+    assert_eq!(now, [set("1"), set("0"), CpuSet::new()]);
+}
+
 #[test]
 fn interrupts_are_moved_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,7 +257,7 @@ fn interrupts_are_moved_and_come_back() {
     put(30, "0\n");
     put(31, "2\n");
     let mut ledger = on(&folder, true);
-    let wanted = HostSetting::Interrupts([(30, set("1")), (31, set("0"))].into());
+    let wanted = moved([(30, "1"), (31, "0")]);
     ledger.set(&wanted).unwrap();
     let read = |number| System::read(&file(number)).unwrap();
     assert_eq!((read(30), read(31)), ("1".into(), "0".into()));
@@ -218,9 +270,7 @@ fn interrupts_are_moved_and_come_back() {
     // The writer ended halfway back: it had given it the CPU alone that took it.
     put(32, "3\n");
     arrange(&file(32).with_file_name("effective_affinity_list"), "2\n");
-    ledger
-        .set(&HostSetting::Interrupts([(32, set("1"))].into()))
-        .unwrap();
+    ledger.set(&moved([(32, "1")])).unwrap();
     put(32, "2\n");
     let outcomes: Vec<UndoOutcome> = ledger.undo_all().into_iter().map(|(_, o)| o).collect();
     assert_eq!(
@@ -228,7 +278,7 @@ fn interrupts_are_moved_and_come_back() {
         (vec![UndoOutcome::Restored], "3".into())
     );
     // One that is not there: the first is not moved, either.
-    let missing = HostSetting::Interrupts([(30, set("1")), (99, set("0"))].into());
+    let missing = moved([(30, "1"), (99, "0")]);
     let error = ledger.set(&missing).unwrap_err().to_string();
     assert!(error.contains("irq/99/"), "{error}");
     assert_eq!((read(30), ledger.count()), ("0".into(), 0));

@@ -11,8 +11,9 @@ use std::time::Duration;
 use super::LiveError;
 use super::reading::{Source, received};
 use super::service::{Returned, Service, Wish};
-use crate::linux::{LinuxMachine, sys};
-use crate::{CommandRunner, End, Host, MachineError, Request, Run, Usage};
+use crate::linux::run::check_undone;
+use crate::linux::{LinuxMachine, UndoOutcome, sys};
+use crate::{CommandRunner, End, Host, HostSetting, MachineError, Request, Run, Usage};
 use pinwise_stats::describe::quantile;
 use pinwise_topology::{CpuSet, Topology, Warning};
 use pinwise_workload::{Command, Measured, Metric, two_readings};
@@ -46,6 +47,8 @@ pub struct Limit {
     pub cpus: CpuSet,
     /// The baseline's order of CPUs, where its threads are bound.
     pub order: Option<Vec<usize>>,
+    /// How it sets the host.
+    pub host: Option<HostSetting>,
     /// Its name, for sentences.
     pub name: String,
 }
@@ -134,9 +137,32 @@ impl LiveMachine {
         self.service.target().is_there()
     }
 
-    /// Gives every thread the mask back that it had.
-    pub fn give_back(&mut self) -> Returned {
-        self.service.give_back()
+    /// Gives every thread the mask back that it had, and interrupts their CPUs.
+    ///
+    /// # Errors
+    /// The inner one where the host is not as it was.
+    pub fn give_back(&mut self) -> (Returned, Result<(), MachineError>) {
+        let unset = self.unset_host();
+        (self.service.give_back(), unset)
+    }
+
+    /// Sets the host as an arm wishes.
+    fn set_host(&mut self, setting: Option<&HostSetting>) -> Result<(), MachineError> {
+        self.unset_host()?;
+        let Some(setting) = setting else {
+            return Ok(());
+        };
+        self.service.set_host(setting).map_err(machine_error)
+    }
+
+    fn unset_host(&mut self) -> Result<(), MachineError> {
+        let outcomes = self.service.unset_host();
+        for (entry, outcome) in &outcomes {
+            if matches!(outcome, UndoOutcome::Changed(_)) {
+                self.note(format!("{entry}: {outcome}"));
+            }
+        }
+        check_undone(&outcomes)
     }
 
     fn note(&mut self, sentence: String) {
@@ -256,7 +282,8 @@ impl LiveMachine {
     fn judge(&mut self, request: &Request<'_>, cost: f64) -> Option<String> {
         let limit = self.order.limit.as_ref()?;
         let order = request.bound.map(|binding| &binding.order);
-        if *request.cpus == limit.cpus && order == limit.order.as_ref() {
+        let is_same_place = *request.cpus == limit.cpus && order == limit.order.as_ref();
+        if is_same_place && request.host == limit.host.as_ref() {
             self.baseline_costs.push(cost);
             return None;
         }
@@ -274,7 +301,8 @@ impl LiveMachine {
             100.0 * limit.share
         );
         self.aborted += 1;
-        self.service.give_back();
+        // What cannot be undone now is tried again before the next arm, which says so.
+        let _ = self.give_back();
         Some(sentence)
     }
 
@@ -285,6 +313,7 @@ impl LiveMachine {
         }
         let wish = self.wish(request);
         self.service.place(&wish).map_err(machine_error)?;
+        self.set_host(request.host)?;
         if !self.pass(self.order.settle)? {
             return Ok(lost(self.gone()));
         }
@@ -383,7 +412,7 @@ impl CommandRunner for LiveMachine {
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
         let run = self.measured(request);
         if run.is_err() {
-            self.service.give_back();
+            let _ = self.give_back();
         }
         run
     }

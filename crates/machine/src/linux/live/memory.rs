@@ -26,14 +26,14 @@ impl Service {
     /// Pages that come later are where the processes' own policies say.
     ///
     /// # Errors
-    /// [`LiveError::Memory`]; then all are where they were.
+    /// [`LiveError::Ledger`]; then all are where they were.
     pub fn move_memory(&mut self, nodes: &CpuSet) -> Result<(), LiveError> {
         for process in self.target.processes() {
             match self.pins.move_memory(process, nodes) {
                 Ok(()) | Err(LedgerError::Gone(_)) => {}
                 Err(error) => {
                     self.pins.move_back();
-                    return Err(LiveError::Memory(error));
+                    return Err(LiveError::Ledger(error));
                 }
             }
         }

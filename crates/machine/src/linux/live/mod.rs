@@ -8,6 +8,7 @@
 //! meanwhile are left alone, threads of the kernel are never touched.
 
 mod cgroup;
+mod host;
 mod http;
 mod limits;
 mod measure;
@@ -74,9 +75,9 @@ pub enum LiveError {
     /// Nothing that could be placed runs there.
     #[error("{0} has no process that can be placed")]
     Empty(String),
-    /// Memory cannot be moved.
+    /// Memory or interrupts cannot be moved.
     #[error(transparent)]
-    Memory(super::LedgerError),
+    Ledger(super::LedgerError),
     /// A thread's mask cannot be changed.
     #[error("{who}: {error}")]
     Pin {

@@ -1,0 +1,26 @@
+//! What is set of the host for a target: which CPUs take interrupts.
+
+use super::LiveError;
+use super::service::Service;
+use crate::HostSetting;
+use crate::linux::{Entry, UndoOutcome};
+
+impl Service {
+    /// Sets the host.
+    ///
+    /// # Errors
+    /// [`LiveError::Ledger`]; then the host is as it was.
+    pub fn set_host(&mut self, setting: &HostSetting) -> Result<(), LiveError> {
+        self.pins.set_host(setting).map_err(LiveError::Ledger)
+    }
+
+    /// What is set of the host.
+    pub fn host_changes(&self) -> impl Iterator<Item = &Entry> {
+        self.pins.host_changes()
+    }
+
+    /// Undoes what was set of the host; what came of each change, the last one first.
+    pub fn unset_host(&mut self) -> Vec<(Entry, UndoOutcome)> {
+        self.pins.unset_host()
+    }
+}
