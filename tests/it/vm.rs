@@ -20,14 +20,20 @@ const NEEDED: [(&str, &str); 7] = [
 /// `$0` is pinwise, and returns its standard output and error; `None`, with the
 /// reason, where no machine can be booted here or the emulation failed.
 pub(crate) fn run(test: &str, memory_mib: u32, script: &str) -> Option<(String, String)> {
+    run_with(test, &["--mem", &memory_mib.to_string()], script)
+}
+
+/// The same with other options of `run.sh`.
+pub(crate) fn run_with(test: &str, options: &[&str], script: &str) -> Option<(String, String)> {
     let missing = NEEDED.iter().find(|(program, _)| !has_program(program));
     if let Some((program, package)) = missing {
         skipped(test, &format!("{program} is missing ({package})"));
         return None;
     }
-    let memory = memory_mib.to_string();
     let output = Command::new(root().join("tests/env/vm/run.sh"))
-        .args(["--timeout", "600", "--mem", &memory, "--with"])
+        .args(["--timeout", "600"])
+        .args(options)
+        .arg("--with")
         .arg(env!("CARGO_BIN_EXE_pinwise"))
         .args(["8,sockets=2,cores=2,threads=2", "0-3;4-7"])
         .args(["busybox", "sh", "-c", script, "pinwise"])

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# prepare.sh - fetch the kernel that run.sh boots and unpack it into the cache. Idempotent.
+# prepare.sh - fetch the kernel that run.sh boots, with the modules that it may load, and
+# unpack it into the cache. Idempotent.
 #
 # Cache: ${XDG_CACHE_HOME:-$HOME/.cache}/pinwise-vm; remove it to have a newer kernel.
 # Nothing is installed: apt only downloads the kernel's package.
@@ -10,7 +11,7 @@ mkdir -p "$cache"
 # Tests may run in parallel: one prepares, the others wait and then find it done.
 exec 9>"$cache/lock"
 flock 9
-[ ! -e "$cache/kernel" ] || exit 0
+[ ! -e "$cache/kernel" ] || [ ! -d "$cache/modules" ] || exit 0
 
 die() { # what is wrong; what to do
   echo "prepare.sh: $1; $2" >&2
@@ -24,14 +25,14 @@ rm -rf "$cache"/work.* # of one that was killed
 work=$(mktemp -d "$cache/work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# Cloud kernels are a third of the size of the others and have all that is needed built in.
+# Cloud kernels are a third of the size of the others and have nearly all that is needed built in.
 package=$(apt-cache search --names-only '^linux-image-[0-9]+[.][0-9]+[.][0-9].*-cloud-amd64$' |
   cut -d ' ' -f 1 | sort -V | tail -n 1)
 [ -n "$package" ] || die "apt knows no linux-image-*-cloud-amd64" "run apt-get update first"
 echo "prepare.sh: fetching $package" >&2
 (cd "$work" && apt-get download "$package" >apt.log 2>&1) ||
   die "$(tail -n 1 "$work/apt.log")" "run apt-get update first"
-dpkg-deb --fsys-tarfile "$work/$package"_*.deb | tar -C "$work" -xf - ./boot
+dpkg-deb --fsys-tarfile "$work/$package"_*.deb | tar -C "$work" -xf - ./boot ./lib/modules
 packed=$(echo "$work"/boot/vmlinuz-*)
 
 number() { # the unsigned number of $2 bytes at offset $1 of the packed kernel
@@ -60,4 +61,16 @@ if ! unpack "$work/kernel"; then
   echo "prepare.sh: $package cannot be unpacked here; boots take a little longer" >&2
   cp "$packed" "$work/kernel"
 fi
+# What is not built in: network cards of the emulator, and what their driver needs.
+mkdir "$work/modules"
+for module in failover net_failover virtio_net; do
+  file=$(find "$work/lib/modules" -name "$module.ko*")
+  case $file in
+  *.xz) xz -dc "$file" >"$work/modules/$module.ko" ;;
+  *.ko) cp "$file" "$work/modules/$module.ko" ;;
+  *) die "$package has no module $module" "another kernel may have it" ;;
+  esac
+done
+rm -rf "$cache/modules"
 mv "$work/kernel" "$cache/kernel"
+mv "$work/modules" "$cache/modules"

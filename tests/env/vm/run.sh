@@ -6,6 +6,7 @@
 #            "-" for a machine without nodes
 #   PROGRAM  of this system; its shared libraries go with it
 #
+#   --devices       network cards of several queues, and a disk, at each node (root)
 #   --append ARGS   more kernel arguments: nosmt, isolcpus=2,3, maxcpus=4 …
 #   --interleave    number siblings 0,N/2 as most servers do, not 0,1
 #                   (NUMA names CPUs as QEMU numbers them, without this)
@@ -27,7 +28,7 @@ die() { # status, words
   exit "$1"
 }
 
-append='' interleave='' mem=256 timeout=180 with=()
+append='' devices='' interleave='' mem=256 timeout=180 with=()
 while [ $# -gt 0 ]; do
   case $1 in
   --append | --mem | --timeout | --with) [ $# -ge 2 ] || die 64 "$1 wants a value" ;;&
@@ -35,6 +36,7 @@ while [ $# -gt 0 ]; do
   --mem) mem=$2 && shift 2 ;;
   --timeout) timeout=$2 && shift 2 ;;
   --with) with+=("$2") && shift 2 ;;
+  --devices) devices=yes && shift ;;
   --interleave) interleave=yes && shift ;;
   --*) die 64 "no option $1; the head of $0 lists them" ;;
   *) break ;;
@@ -89,6 +91,7 @@ add() { # a program of this system
   done
 }
 for file in "$program" ${with[@]+"${with[@]}"}; do add "$file"; done
+[ -z "$devices" ] || cp -r "$cache/modules" "$root/modules"
 
 quoted() { # for the guest's shell
   printf " '%s'" "${1//\'/\'\\\'\'}"
@@ -123,7 +126,7 @@ archive "$root" >>"$work/initrd"
 rm -rf "$root"
 
 # --- The machine.
-nodes=()
+nodes=() lists=()
 if [ "$numa" != - ]; then
   IFS=';' read -r -a lists <<<"$numa"
   size=$((mem / ${#lists[@]}))
@@ -140,13 +143,42 @@ kernel_arguments=(
   rcupdate.rcu_cpu_stall_suppress=1 nowatchdog tsc=reliable "tsc_early_khz=$(python3 "$here/tsc-khz.py")"
   mitigations=off nokaslr "$append"
 )
+
+# At each node a bridge of its own, as each package of a server has one, and below it a
+# network card of four queues, one of a single queue, and a disk.
+attached=() starter=()
+if [ -n "$devices" ]; then
+  # Only a tap gives a card several queues. In a namespace of its own it needs no rights,
+  # and nobody sees it.
+  starter=(unshare --map-root-user --net)
+  [ -r /dev/net/tun ] && "${starter[@]}" true 2>/dev/null ||
+    die 125 "no tap can be made: it takes /dev/net/tun and a network namespace"
+  port=0
+  slot() { # bridge, device
+    port=$((port + 1))
+    attached+=(-device "pcie-root-port,id=port$port,bus=$1,chassis=$port,slot=$port"
+      -device "$2,bus=port$port")
+  }
+  for id in "${!lists[@]}"; do
+    attached+=(-device "pxb-pcie,id=pxb$id,bus_nr=$((0x40 * (id + 1))),bus=pcie.0,numa_node=$id"
+      -netdev "tap,id=queues$id,queues=4,script=no,downscript=no,vhost=off"
+      -netdev "hubport,id=single$id,hubid=$id"
+      -drive "if=none,id=disk$id,driver=null-co,read-zeroes=on,size=64M")
+    slot "pxb$id" "virtio-net-pci,netdev=queues$id,mq=on,vectors=10,romfile="
+    slot "pxb$id" "virtio-net-pci,netdev=single$id,romfile="
+    slot "pxb$id" "nvme,serial=disk$id,drive=disk$id"
+    for other in "${!lists[@]}"; do
+      [ "$id" = "$other" ] || attached+=(-numa "dist,src=$id,dst=$other,val=21")
+    done
+  done
+fi
 qemu=(
   # Guests crash now and then with a host thread for each CPU, and are slower besides.
   -accel "tcg,thread=single"
   -M "q35,smm=off"
   # Its CPUID leaves let the guest see threads, dies and L3 groups without KVM; those of others do not.
   -cpu Skylake-Server
-  -smp "$smp" -m "$mem" ${nodes[@]+"${nodes[@]}"}
+  -smp "$smp" -m "$mem" ${nodes[@]+"${nodes[@]}"} ${attached[@]+"${attached[@]}"}
   -nodefaults -no-user-config -display none -no-reboot
   -kernel "$cache/kernel" -initrd "$work/initrd" -append "${kernel_arguments[*]}"
 )
@@ -162,7 +194,7 @@ for attempt in $(seq "$attempts"); do
   for port in console out err status; do : >"$work/$port"; done
   # Should this script be killed, timeout goes with it, and QEMU with timeout.
   setpriv --pdeathsig KILL timeout --kill-after 5 "$left" setpriv --pdeathsig KILL \
-    qemu-system-x86_64 "${qemu[@]}" \
+    ${starter[@]+"${starter[@]}"} qemu-system-x86_64 "${qemu[@]}" \
     -serial "file:$work/console" -serial "file:$work/out" -serial "file:$work/err" -serial "file:$work/status" \
     </dev/null >"$work/qemu" 2>&1 &
   machine=$!
