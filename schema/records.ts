@@ -11,6 +11,8 @@ export interface Applied {
   ended?: number | null;
   /** CPUs that the kernel granted, all threads together, as a list. */
   granted_cpus?: string | null;
+  /** Interrupts that were moved, and queues of network cards. */
+  interrupts?: AppliedInterrupt[] | null;
   /** Threads left alone, each with the reason. */
   left_alone?: string[] | null;
   /** Memory that was moved; `null`: none was to be. */
@@ -1042,6 +1044,20 @@ export interface AmountRecord {
   samples?: number | null;
 }
 
+/** An interrupt, or a queue of a network card, that had other CPUs meanwhile. */
+export interface AppliedInterrupt {
+  /** Its CPUs meanwhile, as a list. */
+  asked_cpus?: string | null;
+  /** Its CPUs before, as a list; empty where a queue had none. */
+  before_cpus?: string | null;
+  /** The interrupt's number; `null` of a queue. */
+  irq?: number | null;
+  /** The interface and its queue, `eth0 rx-0` (RPS) or `eth0 tx-0` (XPS); `null` of an interrupt. */
+  queue?: string | null;
+  /** Has it its old CPUs again? `null`: not yet. */
+  returned?: boolean | null;
+}
+
 /** Memory of what ran already that was moved to other NUMA nodes, and back. */
 export interface AppliedMemory {
   /** The nodes that it was moved to. */
@@ -1759,10 +1775,16 @@ export interface DeviceRecord {
   note?: string | null;
   /** NUMA node as the system reports it; `null` where it does not. */
   numa_node?: number | null;
+  /** Queues of a network card whose CPUs can be set; empty where they were not read. */
+  queues?: QueueRecord[] | null;
   /** Root complex; `null` where unknown. */
   root?: string | null;
+  /** CPUs that process packets of its queues in place of those with the interrupts (RPS), as a list; `null` where none are set, or unknown. */
+  rps_cpus?: string | null;
   /** What it is for. */
   type?: DeviceClass | null;
+  /** CPUs that have queues of their own to send on (XPS), as a list; `null` where none have, or unknown. */
+  xps_cpus?: string | null;
 }
 
 /** One of both profiles. */
@@ -3515,6 +3537,16 @@ export interface ProgressPoint {
 
 /** What is asked of a kernel. */
 export type Question = "smt_core" | "smt_machine" | "scaling" | "builds" | "sizes";
+
+/** A queue of a network card. */
+export interface QueueRecord {
+  /** As a list: of one that receives, CPUs that process its packets (RPS), empty where that is the one with the interrupt; of one that sends, CPUs that send on it (XPS), empty where any may. */
+  cpus?: string | null;
+  /** The interface. */
+  interface?: string | null;
+  /** `rx-0` receives, `tx-0` sends. */
+  queue?: string | null;
+}
 
 /** A limit on CPU time. */
 export interface QuotaRecord {

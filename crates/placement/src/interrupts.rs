@@ -43,7 +43,7 @@ impl InterruptCpus {
 }
 
 impl fmt::Display for InterruptCpus {
-    /// As `IRQ 37-39 on CPU 1, RPS of eth0 rx-0 on CPU 0-3`.
+    /// As `IRQ 37-39 on CPU 1, RPS of eth0 queue 0-3 on CPU 0-7`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut by_cpus: BTreeMap<String, CpuSet> = BTreeMap::new();
         for (&number, cpus) in &self.interrupts {
@@ -52,10 +52,20 @@ impl fmt::Display for InterruptCpus {
         }
         let by_cpus = by_cpus.iter();
         let interrupts = by_cpus.map(|(cpus, numbers)| format!("IRQ {numbers} on CPU {cpus}"));
-        let queues = self.queues.iter().map(|(queue, cpus)| {
-            let kind = if queue.is_sending { "XPS" } else { "RPS" };
-            format!("{kind} of {queue} on CPU {cpus}")
-        });
+        let mut by_queue: BTreeMap<_, CpuSet> = BTreeMap::new();
+        for (queue, cpus) in &self.queues {
+            let key = (queue.is_sending, &queue.interface, cpus.to_string());
+            by_queue
+                .entry(key)
+                .or_default()
+                .insert(queue.number as usize);
+        }
+        let queues = by_queue
+            .iter()
+            .map(|((is_sending, interface, cpus), numbers)| {
+                let kind = if *is_sending { "XPS" } else { "RPS" };
+                format!("{kind} of {interface} queue {numbers} on CPU {cpus}")
+            });
         let words: Vec<String> = interrupts.chain(queues).collect();
         out.write_str(&words.join(", "))
     }
@@ -83,7 +93,7 @@ pub enum InterruptPlace {
 pub enum InterruptError {
     /// It is not a device and a place.
     #[error(
-        "'{0}' is not DEVICE=PLACE; a place is local, far, away, spread, as-is or a list of CPUs, all but as-is perhaps with +xps"
+        "'{0}' is not DEVICE=PLACE; a place is local, far, away, spread or a list of CPUs, each also with +xps, or as-is"
     )]
     Words(String),
     /// There are no CPUs for it.
@@ -360,14 +370,14 @@ mod tests {
             found.to_string()
         };
         // Where packets are not handed on, they stay with the interrupt.
-        assert_eq!(placed("eth0=local"), "RPS of eth0 rx-0 on CPU 4-7");
+        assert_eq!(placed("eth0=local"), "RPS of eth0 queue 0 on CPU 4-7");
         assert_eq!(
             placed("eth0=local+xps"),
-            "RPS of eth0 rx-0 on CPU 4-7, XPS of eth0 tx-0 on CPU 4-5, XPS of eth0 tx-1 on CPU 6, XPS of eth0 tx-2 on CPU 7"
+            "RPS of eth0 queue 0 on CPU 4-7, XPS of eth0 queue 0 on CPU 4,7, XPS of eth0 queue 2 on CPU 5, XPS of eth0 queue 1 on CPU 6"
         );
         assert_eq!(
             placed("eth0=1-2+xps"),
-            "RPS of eth0 rx-0 on CPU 1-2, XPS of eth0 tx-0 on CPU 2, XPS of eth0 tx-1 on CPU 1, XPS of eth0 tx-2 on CPU 2"
+            "RPS of eth0 queue 0 on CPU 1-2, XPS of eth0 queue 0,2 on CPU 1, XPS of eth0 queue 1 on CPU 2"
         );
         assert_eq!(placed("eth0=as-is"), "");
     }

@@ -1,8 +1,12 @@
 //! The devices of a machine as a table.
 
-use super::style::{Palette, columns, paragraph, shortened, table, visible, width as width_of};
-use pinwise_record::{DevicePathRecord, DeviceRecord, PathClass, TopologyRecord};
 use std::cmp::Reverse;
+
+use super::style::{
+    Palette, columns, cpu_noun, paragraph, shortened, table, visible, width as width_of,
+};
+use pinwise_record::{DevicePathRecord, DeviceRecord, PathClass, TopologyRecord};
+use pinwise_topology::CpuSet;
 
 /// Longer names and lists are cut; records have them whole.
 const LONGEST_NAME: usize = 20;
@@ -153,10 +157,14 @@ fn folded(names: &[String]) -> Vec<String> {
 /// Which CPUs have the packets of a network card, where these are set; empty where
 /// not: then those with the interrupts process them, and any CPU sends on any queue.
 fn packets(device: &DeviceRecord) -> String {
+    let noun = |cpus: &str| {
+        let count = CpuSet::parse_list(cpus).map_or(0, |cpus| cpus.len());
+        format!("{} {cpus}", cpu_noun(count))
+    };
     let processed = device.rps_cpus.as_deref();
-    let processed = processed.map(|cpus| format!("packets processed on CPUs {cpus} (RPS)"));
+    let processed = processed.map(|cpus| format!("packets processed on {} (RPS)", noun(cpus)));
     let sent = device.xps_cpus.as_deref();
-    let sent = sent.map(|cpus| format!("queues to send on for CPUs {cpus} (XPS)"));
+    let sent = sent.map(|cpus| format!("queues to send on for {} (XPS)", noun(cpus)));
     let words: Vec<String> = processed.into_iter().chain(sent).collect();
     words.join(", ")
 }

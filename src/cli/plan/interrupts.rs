@@ -105,7 +105,7 @@ pub(super) fn ledger(
     let tuners = read_host_facts(Path::new("/")).tuners;
     if tuners.iter().any(|name| name == "irqbalance") {
         bail!(
-            "--irq: irqbalance moves interrupts every few seconds; stop it for the measurement (systemctl stop irqbalance)"
+            "--irq: irqbalance moves interrupts every few seconds; stop it meanwhile (systemctl stop irqbalance)"
         );
     }
     let (mut topology, _) = discover()?;
