@@ -18,6 +18,7 @@ mod binding;
 mod change;
 mod cli;
 mod damaged;
+mod devices_vm;
 mod docs;
 mod emit;
 mod faces;

@@ -3,21 +3,26 @@
 //! A process of this test's own makes changes through the library and is ended
 //! at thirteen moments in seven ways, two of which begin with the loss of the
 //! journal's folder. Masks, niceness and cgroups are real, and memory where there are
-//! two NUMA nodes (else in `memory_vm`); CPUs are switched and interrupts moved in a
-//! folder that stands for the host, and for real in `restore_vm`.
+//! two NUMA nodes (else in `memory_vm`); CPUs are switched, interrupts moved and queues
+//! of network cards given to other CPUs in a folder that stands for the host, and for
+//! real in `restore_vm` and `devices_vm`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use pinwise_machine::HostSetting;
 use pinwise_machine::linux::{Change, FAULT_POINTS, Ledger, LedgerOptions};
+use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
+use pinwise_topology::interrupts::Queue;
 
 use crate::support::{heed_signals, pinwise, run, skipped, texts};
 
 const KINDS: [&str; 7] = ["int", "term", "kill", "panic", "full", "vanish", "bereft"];
 /// Interrupts of the folder that stands for the host, and the CPUs that take them.
 const INTERRUPTS: [(u32, &str); 2] = [(30, "0"), (31, "2")];
+/// Queues of a network card there, and the masks of their CPUs.
+const QUEUES: [(&str, &str); 2] = [("rx-0", "00000001"), ("tx-3", "00000000")];
 /// What makes this test program the process that is ended.
 const SCENE: &str = "PINWISE_TEST_LEDGER";
 
@@ -29,6 +34,10 @@ fn target_node() -> usize {
         .ok()
         .and_then(|list| CpuSet::parse_list(list.trim()).ok());
     nodes.and_then(|nodes| nodes.last()).unwrap_or(0)
+}
+
+fn queue(name: &str) -> Queue {
+    Queue::named("eth0", name).unwrap()
 }
 
 /// A process whose threads are moved about.
@@ -131,6 +140,11 @@ impl Scene {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("smp_affinity_list"), format!("{cpus}\n")).unwrap();
         }
+        for (name, mask) in QUEUES {
+            let file = folder.path().join(queue(name).mask_file());
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, format!("{mask}\n")).unwrap();
+        }
         Self {
             folder,
             first: Sleeper::start(),
@@ -156,7 +170,11 @@ impl Scene {
             let now = std::fs::read_to_string(self.folder.path().join(name)).unwrap();
             format!("interrupt {interrupt} {}", now.trim())
         });
-        let mut values: Vec<String> = online.chain(interrupts).collect();
+        let queues = QUEUES.map(|(name, _)| {
+            let file = self.folder.path().join(queue(name).mask_file());
+            format!("{name} {}", std::fs::read_to_string(file).unwrap().trim())
+        });
+        let mut values: Vec<String> = online.chain(interrupts).chain(queues).collect();
         for sleeper in [&self.first, &self.second] {
             values.push(sleeper.status("Cpus_allowed_list:"));
             values.push(sleeper.nice());
@@ -286,12 +304,16 @@ fn changes_things_when_told() {
             return;
         }
     }
-    let moved = INTERRUPTS.map(|(interrupt, _)| (interrupt, CpuSet::single(3)));
+    let moved = InterruptCpus {
+        interrupts: INTERRUPTS
+            .map(|(interrupt, _)| (interrupt, CpuSet::single(3)))
+            .into(),
+        queues: QUEUES
+            .map(|(name, _)| (queue(name), CpuSet::single(3)))
+            .into(),
+    };
     let off = CpuSet::parse_list("2-3").unwrap();
-    for setting in [
-        HostSetting::Interrupts(moved.into()),
-        HostSetting::Offline(off),
-    ] {
+    for setting in [HostSetting::Interrupts(moved), HostSetting::Offline(off)] {
         if ledger.set(&setting).is_err() {
             return;
         }
@@ -326,7 +348,9 @@ fn turn(point: &str) -> u32 {
     match point {
         "before-write" | "after-write" | "after-change" | "between-changes" => 4,
         "after-value" | "between-restores" => 3,
-        "after-offline" | "after-interrupt" => 2,
+        "after-offline" => 2,
+        // After the first of the queues.
+        "after-interrupt" => 3,
         _ => 1,
     }
 }
@@ -498,6 +522,18 @@ fn places_of_interrupts_that_are_refused() {
     refused(
         &with(&["--irq", "eth0"]),
         "--irq eth0: 'eth0' is not DEVICE=PLACE",
+    );
+    refused(
+        &with(&["--irq", "eth0=local,eth0=far"]),
+        "--irq eth0=local,eth0=far: eth0 has a place already",
+    );
+    refused(
+        &["apply", "--place", "os-default", "--irq", "eth0=local"],
+        "--irq: it moves interrupts while something runs; give --pid",
+    );
+    refused(
+        &["apply", "--pid", "1", "--irq", "nodevice9=local"],
+        "--irq nodevice9=local: near:nodevice9: ",
     );
     refused(
         &with(&["--irq", "nodevice9=local"]),
