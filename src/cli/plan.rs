@@ -34,7 +34,9 @@ use surroundings::with_options;
 
 pub(super) use candidates::{one_command, parse_line, warn_of_shell_characters};
 pub(super) use host::{interrupt_ledger, ledger, own_options};
-pub(super) use interrupts::{moved as moved_interrupts, together as interrupts_together};
+pub(super) use interrupts::{
+    moved as moved_interrupts, together as interrupts_together, with_interrupts,
+};
 pub(super) use surroundings::{busy, workload};
 
 /// Runs per arm stand in for a budget: then time is unlimited.
@@ -126,20 +128,6 @@ pub(super) fn compare(
         tags: args.experiment.results.tags.clone(),
         ..named()
     })
-}
-
-/// The arms with every setting of `--irq`, where there is one.
-pub(super) fn with_interrupts(
-    arms: Vec<ArmPlan>,
-    args: &CompareArgs,
-    topology: &Topology,
-    terminal: &Terminal,
-) -> anyhow::Result<Vec<ArmPlan>> {
-    let settings = interrupts::settings(&args.interrupts.irqs)?;
-    match settings.is_empty() {
-        true => Ok(arms),
-        false => interrupts::arms(&arms, &settings, topology.clone(), terminal),
-    }
 }
 
 /// What is compared: what was asked for, else the figure of the recipe or kernel.

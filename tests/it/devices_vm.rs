@@ -135,7 +135,7 @@ fn check_moves(out: &str) {
     has("applied", "far:eth");
     // The program itself stays, where only interrupts are to move.
     has("alone", "# Cpus_allowed_list:\t0-3\n");
-    has("alone", "0 threads placed");
+    has("ended", "0 threads placed");
     has("unguarded", "tx-3: CPUs 6-7 (would be restored)");
     has("dry run", "rx-0: CPUs 7 (restored)");
     has(

@@ -196,11 +196,10 @@ fn moved_interrupt(entry: &Entry) -> Option<AppliedInterrupt> {
             asked,
             ..
         } => (Some(*number), None, before, asked),
-        Entry::Queue {
-            queue,
-            before,
-            asked,
-        } => (None, Some(queue.to_string()), before, asked),
+        Entry::Queue(set) => {
+            let name = set.queue.to_string();
+            (None, Some(name), &set.before, &set.asked)
+        }
         _ => return None,
     };
     Some(AppliedInterrupt {

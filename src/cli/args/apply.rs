@@ -16,7 +16,6 @@ use super::super::values::{parse_duration, parse_share};
   pinwise apply --place one-core/mem=bind --as systemd:redis.service
   pinwise apply last --as all
   pinwise apply --pid 4711 --place one-per-core --for 10m
-  pinwise apply --unit nginx --place near:eth0 --irq eth0=local
 
 With --as it prints what another tool needs for the same placement, what that
 tool cannot express and a command that verifies; nothing is changed. With --pid,

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::make_unique;
+use crate::cli::args::CompareArgs;
 use crate::cli::terminal::Terminal;
 use pinwise_machine::HostSetting;
 use pinwise_machine::linux::{Ledger, LedgerOptions, discover, read_host_facts, read_interrupts};
@@ -135,8 +136,22 @@ fn all(settings: &[Setting], topology: &Topology) -> anyhow::Result<HostSetting>
     Ok(HostSetting::Interrupts(moved))
 }
 
+/// The arms with every setting of `--irq`, where there is one.
+pub(in crate::cli) fn with_interrupts(
+    arms: Vec<ArmPlan>,
+    args: &CompareArgs,
+    topology: &Topology,
+    terminal: &Terminal,
+) -> anyhow::Result<Vec<ArmPlan>> {
+    let settings = settings(&args.interrupts.irqs)?;
+    match settings.is_empty() {
+        true => Ok(arms),
+        false => crossed(&arms, &settings, topology.clone(), terminal),
+    }
+}
+
 /// Every arm with every setting.
-pub(super) fn arms(
+fn crossed(
     plain: &[ArmPlan],
     settings: &[Setting],
     mut topology: Topology,

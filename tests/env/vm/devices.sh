@@ -54,7 +54,7 @@ apply() { # interrupts, options
 }
 apply local+xps --place far:$n
 values applied
-sed 's/^/# /' /proc/$p/status
+grep Cpus_allowed_list /proc/$p/status | sed 's/^/# /'
 sed 's/^/# /' /tmp/out
 kill -9 $(pidof pinwise-ledger) $a
 wait $a
@@ -66,7 +66,7 @@ values restored
 taskset -p f $p >/dev/null
 apply away
 values alone
-sed 's/^/# /' /proc/$p/status
+grep Cpus_allowed_list /proc/$p/status | sed 's/^/# /'
 kill -9 $p
 wait $a
 echo "status $?" >>/tmp/out

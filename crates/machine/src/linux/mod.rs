@@ -58,7 +58,7 @@ pub use isolation::read_isolation;
 pub use ledger::{
     Change, ChangeJournal, Entry, FAULT_POINTS, Fault, Id as ChangeId, Ledger, LedgerError,
     LedgerOptions, Leftover, LeftoverState, MovedMemory, PageRange, RulesJournal,
-    RulesJournalError, UndoOutcome, journal_folders, leftovers,
+    RulesJournalError, SetQueue, UndoOutcome, journal_folders, leftovers,
 };
 pub use links::{capture_links, read_links};
 pub use peers::{own_user, owner_of_peer};
@@ -81,6 +81,7 @@ use bind::ptrace::Orphans;
 use bind::{Binder, refusal};
 use counters::Counters;
 use guardian::{Guardian, MARK};
+use ledger::check_undone;
 use output::Streams;
 use signals::Signals;
 use spawn::{Child, ChildPlan, Spawner};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::LinuxMachine;
 use super::bind::ptrace::Orphans;
 use super::counters::SHORT;
-use super::ledger::{Entry, LedgerError, UndoOutcome};
+use super::ledger::{LedgerError, check_undone};
 use super::supervise::{Alone, Attendant};
 use crate::{Host, HostSetting, MachineError, Request, Run};
 use pinwise_workload::Workload;
@@ -16,18 +16,6 @@ use pinwise_workload::Workload;
 /// The kernel builds its scheduling domains anew after CPUs went or came; what
 /// else runs takes a moment to spread out again.
 const SETTLE: Duration = Duration::from_millis(100);
-
-/// Has everything come back, or been changed by somebody else?
-pub(super) fn check_undone(outcomes: &[(Entry, UndoOutcome)]) -> Result<(), MachineError> {
-    let mut outcomes = outcomes.iter();
-    let failed = outcomes.find(|(_, outcome)| matches!(outcome, UndoOutcome::Failed(_)));
-    failed.map_or(Ok(()), |(entry, outcome)| {
-        Err(MachineError::System {
-            action: format!("{entry} {outcome}"),
-            reason: "pinwise apply restore tries again".to_owned(),
-        })
-    })
-}
 
 impl LinuxMachine {
     /// Runs a command while the whole host is set otherwise. It is set outside of

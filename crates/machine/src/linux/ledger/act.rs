@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use super::entry::{Change, Entry};
 use super::memory::{self, MovedMemory};
+use super::queue::SetQueue;
 use super::{LedgerError, groups};
 use crate::linux::capture::read_text;
 use crate::linux::processes::LinuxProcesses;
 use crate::linux::{sys, tree};
 use crate::processes::{Held, Processes, give_back};
-use pinwise_topology::interrupts::Queue;
 use pinwise_topology::{CpuSet, CpuSetError};
 
 /// A CPU that is busy with being switched is tried again this often …
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The host, or a folder that stands for it in tests.
 #[derive(Debug, Clone)]
 pub(super) struct System {
-    root: PathBuf,
+    pub(super) root: PathBuf,
 }
 
 /// How a value stands that pinwise changed.
@@ -77,33 +77,6 @@ impl System {
         self.root.join("sys/devices/system/cpu").join(name)
     }
 
-    /// The CPUs that may take an interrupt.
-    pub(super) fn interrupt_file(&self, number: u32) -> PathBuf {
-        let name = format!("proc/irq/{number}/smp_affinity_list");
-        self.root.join(name)
-    }
-
-    /// The CPUs that take an interrupt, of those that may; empty where unknown.
-    fn taking(&self, number: u32) -> CpuSet {
-        let name = format!("proc/irq/{number}/effective_affinity_list");
-        cpu_list(&self.root.join(name)).unwrap_or_default()
-    }
-
-    /// Gives an interrupt its CPUs back. The kernel leaves it where it is as long as
-    /// that CPU is among them: so it first gets those alone that took it.
-    fn give_back(&self, number: u32, before: &CpuSet, taking: &CpuSet) -> Result<(), LedgerError> {
-        let file = self.interrupt_file(number);
-        if !taking.is_empty() && taking != before && self.taking(number) != *taking {
-            write_cpus(&file, taking)?;
-        }
-        write_cpus(&file, before)
-    }
-
-    /// The CPUs of a queue; empty: none.
-    pub(super) fn queue_file(&self, queue: &Queue) -> PathBuf {
-        self.root.join(queue.mask_file())
-    }
-
     /// A small file's text, without the space around it.
     pub(super) fn read(path: &Path) -> Option<String> {
         read_text(path)
@@ -149,11 +122,11 @@ impl System {
                 taking: self.taking(*number),
                 asked: cpus.clone(),
             }),
-            Change::Queue { queue, cpus } => Ok(Entry::Queue {
+            Change::Queue { queue, cpus } => Ok(Entry::Queue(SetQueue {
                 queue: queue.clone(),
-                before: cpu_mask(&self.queue_file(queue))?,
+                before: self.queue_cpus(queue)?,
                 asked: cpus.clone(),
-            }),
+            })),
             Change::Memory { process, nodes } => Ok(Entry::Memory(MovedMemory {
                 process: *process,
                 start: start(*process)?,
@@ -217,7 +190,7 @@ impl System {
             Entry::Interrupt { number, asked, .. } => {
                 write_cpus(&self.interrupt_file(*number), asked)?;
             }
-            Entry::Queue { queue, asked, .. } => write_mask(&self.queue_file(queue), asked)?,
+            Entry::Queue(set) => self.set_queue(&set.queue, &set.asked)?,
             Entry::Memory(moved) => moved.move_there()?,
             Entry::Cpuset { file, asked, .. } => write_cpus(file, asked)?,
             Entry::Folder { path } => std::fs::create_dir(path)
@@ -297,15 +270,7 @@ impl System {
                 Ok(now) => compare(&now, before, now == *asked || now == *taking),
                 Err(_) => Standing::Ended,
             },
-            Entry::Queue {
-                queue,
-                before,
-                asked,
-            } => match cpu_mask(&self.queue_file(queue)) {
-                // The kernel leaves out CPUs that are isolated.
-                Ok(now) => compare(&now, before, !now.is_empty() && now.is_subset(asked)),
-                Err(_) => Standing::Ended,
-            },
+            Entry::Queue(set) => self.queue_standing(set),
             Entry::Memory(moved) => memory_standing(moved),
             Entry::Cpuset {
                 file,
@@ -329,6 +294,18 @@ impl System {
                 _ => Standing::Ended,
             },
             Entry::Held(held) => held_standing(held),
+        }
+    }
+
+    fn queue_standing(&self, set: &SetQueue) -> Standing {
+        match self.queue_cpus(&set.queue) {
+            // The kernel leaves out CPUs that are isolated.
+            Ok(now) => compare(
+                &now,
+                &set.before,
+                !now.is_empty() && now.is_subset(&set.asked),
+            ),
+            Err(_) => Standing::Ended,
         }
     }
 
@@ -364,7 +341,7 @@ impl System {
                 taking,
                 ..
             } => self.give_back(*number, before, taking),
-            Entry::Queue { queue, before, .. } => write_mask(&self.queue_file(queue), before),
+            Entry::Queue(set) => self.set_queue(&set.queue, &set.before),
             Entry::Memory(moved) => moved.move_back(),
             Entry::Cpuset { file, before, .. } => write_cpus(file, before),
             Entry::Folder { path } => remove_group(path),
@@ -456,12 +433,7 @@ pub(super) fn cpu_list(file: &Path) -> Result<CpuSet, LedgerError> {
     })
 }
 
-/// The CPUs of a file that has them as a mask.
-pub(super) fn cpu_mask(file: &Path) -> Result<CpuSet, LedgerError> {
-    read_cpus(file, CpuSet::parse_mask)
-}
-
-fn read_cpus(
+pub(super) fn read_cpus(
     file: &Path,
     parse: impl Fn(&str) -> Result<CpuSet, CpuSetError>,
 ) -> Result<CpuSet, LedgerError> {
@@ -474,29 +446,14 @@ fn read_cpus(
     parse(&text).map_err(|_| LedgerError::Value(file.display().to_string(), text))
 }
 
-fn write_cpus(file: &Path, cpus: &CpuSet) -> Result<(), LedgerError> {
+pub(super) fn write_cpus(file: &Path, cpus: &CpuSet) -> Result<(), LedgerError> {
     write(file, &format!("{cpus}\n"))
-}
-
-/// The kernel wants words of 32 bits, the highest first, with commas between them,
-/// and no more of them than it has CPUs for.
-fn write_mask(file: &Path, cpus: &CpuSet) -> Result<(), LedgerError> {
-    let words = cpus.words().iter().rev();
-    let words = words.flat_map(|word| [word >> 32, word & 0xffff_ffff]);
-    let words: Vec<String> = words
-        .skip_while(|word| *word == 0)
-        .map(|word| format!("{word:08x}"))
-        .collect();
-    match words.is_empty() {
-        true => write(file, "00000000\n"),
-        false => write(file, &format!("{}\n", words.join(","))),
-    }
 }
 
 /// One system call, since the kernel takes a value as a whole. The file is not
 /// emptied before, so that a folder that stands for the host keeps a value, as the
 /// kernel does, where writing fails.
-fn write(path: &Path, value: &str) -> Result<(), LedgerError> {
+pub(super) fn write(path: &Path, value: &str) -> Result<(), LedgerError> {
     use std::io::Write;
     let written = std::fs::OpenOptions::new()
         .write(true)

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::memory::MovedMemory;
+use super::queue::SetQueue;
 use super::words::{cpus, escape, id, list, niceness, some_cpus, unescape};
 use crate::processes::Held;
 use pinwise_topology::CpuSet;
@@ -144,14 +145,7 @@ pub enum Entry {
         asked: CpuSet,
     },
     /// The CPUs of a queue of a network interface were set.
-    Queue {
-        /// Which.
-        queue: Queue,
-        /// The CPUs before; empty: none.
-        before: CpuSet,
-        /// The CPUs that were set.
-        asked: CpuSet,
-    },
+    Queue(SetQueue),
     /// Pages of a process were moved.
     Memory(MovedMemory),
     /// A cgroup's CPUs were set, or will be by the kernel.
@@ -198,7 +192,7 @@ impl Entry {
             | Self::Saved { .. }
             | Self::Nice { .. }
             | Self::Interrupt { .. }
-            | Self::Queue { .. }
+            | Self::Queue(_)
             | Self::Memory(_)
             | Self::Held(_) => 3,
             Self::Folder { .. } => 4,
@@ -236,11 +230,7 @@ impl Entry {
                 let (before, taking, asked) = (list(before), list(taking), list(asked));
                 format!("interrupt {number} {before} {taking} {asked}")
             }
-            Self::Queue {
-                queue,
-                before,
-                asked,
-            } => format!("queue {queue} {} {}", list(before), list(asked)),
+            Self::Queue(set) => set.to_words(),
             Self::Memory(moved) => moved.to_words(),
             Self::Cpuset {
                 file,
@@ -295,11 +285,7 @@ impl Entry {
                 taking: cpus(taking)?,
                 asked: some_cpus(asked)?,
             },
-            ["queue", interface, name, before, asked] => Self::Queue {
-                queue: Queue::named(interface, name)?,
-                before: cpus(before)?,
-                asked: some_cpus(asked)?,
-            },
+            ["queue", ref words @ ..] => Self::Queue(SetQueue::from_words(words)?),
             ["memory", ref words @ ..] => Self::Memory(MovedMemory::from_words(words)?),
             ["cpuset", file, before, asked] => Self::Cpuset {
                 file: unescape(file)?,
@@ -347,10 +333,7 @@ impl fmt::Display for Entry {
             Self::Interrupt { number, before, .. } => {
                 write!(out, "interrupt {number}: CPUs {before}")
             }
-            Self::Queue { queue, before, .. } => match before.is_empty() {
-                true => write!(out, "queue {queue}: no CPUs of its own"),
-                false => write!(out, "queue {queue}: CPUs {before}"),
-            },
+            Self::Queue(set) => set.fmt(out),
             Self::Memory(moved) => moved.fmt(out),
             Self::Cpuset { file, before, .. } => match before.is_empty() {
                 true => write!(out, "{}: as its parent", file.display()),

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::act::{self, System};
 use super::entry::{Change, Entry};
-use super::{Id, Ledger, LedgerError};
-use crate::HostSetting;
+use super::{Id, Ledger, LedgerError, UndoOutcome};
 use crate::linux::capture::{mounts, names, read_file};
 use crate::linux::{sys, tree};
+use crate::{HostSetting, MachineError};
 use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
 
@@ -178,6 +178,20 @@ impl Ledger {
             online.iter().filter(is_further).collect::<CpuSet>() == *cpus
         }
     }
+}
+
+/// Has everything come back, or been changed by somebody else?
+pub(in crate::linux) fn check_undone(
+    outcomes: &[(Entry, UndoOutcome)],
+) -> Result<(), MachineError> {
+    let mut outcomes = outcomes.iter();
+    let failed = outcomes.find(|(_, outcome)| matches!(outcome, UndoOutcome::Failed(_)));
+    failed.map_or(Ok(()), |(entry, outcome)| {
+        Err(MachineError::System {
+            action: format!("{entry} {outcome}"),
+            reason: "pinwise apply restore tries again".to_owned(),
+        })
+    })
 }
 
 /// Groups of tasks with CPUs of their own: folder, and whether it is of version

@@ -16,8 +16,10 @@ mod folder;
 mod groups;
 mod guardian;
 mod host;
+mod interrupts;
 mod leftover;
 mod memory;
+mod queue;
 mod rules;
 #[cfg(test)]
 pub(super) mod tests;
@@ -34,8 +36,10 @@ pub use entry::{Change, ChangeJournal, Entry};
 pub use fault::{Fault, POINTS as FAULT_POINTS};
 pub use folder::journal_folders;
 pub(super) use folder::{open_left, write_journal};
+pub(super) use host::check_undone;
 pub use leftover::{Leftover, LeftoverState, leftovers};
 pub use memory::{MovedMemory, PageRange};
+pub use queue::SetQueue;
 pub use rules::{RulesJournal, RulesJournalError};
 
 use super::boot_id;

@@ -6,7 +6,6 @@ use pinwise_placement::InterruptCpus;
 use pinwise_topology::interrupts::Queue;
 use proptest::prelude::*;
 
-use super::act::cpu_mask;
 use super::writer::LONG;
 use super::*;
 use crate::HostSetting;
@@ -243,7 +242,7 @@ fn queues_have_other_cpus_and_come_back() {
         outcomes,
         [UndoOutcome::Restored, UndoOutcome::Restored, changed]
     );
-    let now = ["rx-0", "rx-1", "tx-0"].map(|name| cpu_mask(&file(name)).unwrap());
+    let now = ["rx-0", "rx-1", "tx-0"].map(|name| ledger.system.queue_cpus(&queue(name)).unwrap());
     assert_eq!(now, [set("1"), set("0"), CpuSet::new()]);
 }
 

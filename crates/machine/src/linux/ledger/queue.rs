@@ -1,0 +1,46 @@
+//! A queue of a network interface whose CPUs were set, as words of a journal.
+
+use std::fmt;
+
+use super::words::{cpus, list, some_cpus};
+use pinwise_topology::CpuSet;
+use pinwise_topology::interrupts::Queue;
+
+/// A queue whose CPUs were set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetQueue {
+    /// Which.
+    pub queue: Queue,
+    /// The CPUs before; empty: none.
+    pub before: CpuSet,
+    /// The CPUs that were set.
+    pub asked: CpuSet,
+}
+
+impl SetQueue {
+    pub(super) fn to_words(&self) -> String {
+        let (before, asked) = (list(&self.before), list(&self.asked));
+        format!("queue {} {before} {asked}", self.queue)
+    }
+
+    /// Reads what follows the first word.
+    pub(super) fn from_words(words: &[&str]) -> Option<Self> {
+        let &[interface, name, before, asked] = words else {
+            return None;
+        };
+        Some(Self {
+            queue: Queue::named(interface, name)?,
+            before: cpus(before)?,
+            asked: some_cpus(asked)?,
+        })
+    }
+}
+
+impl fmt::Display for SetQueue {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.before.is_empty() {
+            true => write!(out, "queue {}: no CPUs of its own", self.queue),
+            false => write!(out, "queue {}: CPUs {}", self.queue, self.before),
+        }
+    }
+}
