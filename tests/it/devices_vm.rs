@@ -175,7 +175,7 @@ fn check_restored(out: &str) {
         let word = if is_whole { "ok" } else { "WRONG" };
         table.push_str(&format!("{name:<26}{word}\n"));
     }
-    println!("{table}");
+    eprintln!("{table}");
     assert_eq!(wrong, 0, "{table}\n{out}");
     for fault in FAULTS {
         let text = case(out, fault);

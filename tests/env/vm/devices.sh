@@ -49,8 +49,9 @@ sed 's/^/# /' /tmp/out
 apply() { # interrupts, options
   irq=$1
   shift
+  rm -f /tmp/out
   "$0" apply --pid $p --irq $n=$irq "$@" >/tmp/out 2>&1 & a=$!
-  until grep -q 'irqs' /tmp/out || ! kill -0 $a 2>/dev/null; do sleep 0.1; done
+  until grep -qs irqs /tmp/out || ! kill -0 $a 2>/dev/null; do sleep 0.1; done
 }
 apply local+xps --place far:$n
 values applied
@@ -80,7 +81,7 @@ for fault in $FAULTS; do
   PINWISE_FAULT=$fault "$0" apply --pid $p --place near:$n --irq $n=1+xps --for 1ms >/tmp/out 2>&1
   echo "status $?" >>/tmp/out
   t=0
-  while ls /run/pinwise/*.journal >/dev/null 2>&1 && [ $t -lt 200 ]; do sleep 0.1; t=$((t + 1)); done
+  while pidof pinwise-ledger >/dev/null && [ $t -lt 200 ]; do sleep 0.1; t=$((t + 1)); done
   values $fault
   sed 's/^/# /' /tmp/out
 done
