@@ -127,7 +127,7 @@ pub struct Global {
         help_heading = "Global options"
     )]
     pub format: Format,
-    /// Colour; `auto` means on a terminal unless `NO_COLOR` is set
+    /// Colour; `auto`: on a terminal without `NO_COLOR`
     #[arg(
         long,
         global = true,
@@ -140,6 +140,9 @@ pub struct Global {
     /// No progress and no notes on standard error
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub quiet: bool,
+    /// Log what is done, -vv in detail [env: PINWISE_LOG]
+    #[arg(long, short, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
+    pub verbose: u8,
     /// The whole command line as records keep it: without where they are kept,
     /// and empty where an argument is not text.
     #[arg(skip)]

@@ -23,6 +23,7 @@ mod idioms;
 mod input;
 mod jitter;
 mod kernel;
+mod logging;
 mod maps;
 mod named;
 mod opening;
@@ -97,6 +98,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         compare.usual_places = config.places();
     }
     let terminal = Terminal::new(&cli.global);
+    if let Err(error) = logging::start(cli.global.verbose) {
+        terminal.error(&format!("{error:#}"));
+        return Exit::Error;
+    }
     let is_known = match (&cli.command, cli.global.format) {
         (_, Format::Text | Format::Json) => true,
         (Command::Topology(_), format) => matches!(format, Format::Svg | Format::Xml),

@@ -52,6 +52,7 @@ pub(super) fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store
 /// Where the store is, and where what it cannot deliver waits.
 fn place(global: &Global) -> anyhow::Result<(Location, Spool)> {
     let location = location(global)?;
+    log::info!("store {location}");
     let spool = spool(&location, Terminal::new(global))?;
     Ok((location, spool))
 }

@@ -127,3 +127,31 @@ fn texts_are_laid_out_for_the_terminal() {
     assert!(shown(40).contains("\n  one-per-core: CPUs 0,2,4,6,…,\n    typical 178 ms,"));
     assert!(shown(120).contains("\n  one-per-core  0,2,4,6,…  178 ms   −11.7 %"));
 }
+
+/// The log goes to standard error, for who asks; its levels are named.
+#[test]
+fn what_is_done_is_logged_on_demand() {
+    let stage = Stage::new();
+    let logged = |options: &str, level: &str| {
+        let mut command = stage.command(&format!("{LINE} {options} -- prog"));
+        let output = command.env("PINWISE_LOG", level).output().unwrap();
+        let (out, err) = crate::support::texts(&output);
+        (out, err, output.status.code())
+    };
+    let (silent, nothing, _) = logged("", "");
+    assert!(!nothing.contains(" s] "), "{nothing}");
+    let (out, err, _) = logged("-v", "");
+    assert!(err.contains(" s] look after "), "{err}");
+    assert!(!err.contains(" block 3: "), "{err}");
+    assert_eq!(out.lines().count(), silent.lines().count());
+    for (options, level) in [("-vv", ""), ("", "debug")] {
+        let (_, err, _) = logged(options, level);
+        assert!(err.contains("os-default, Confirmation block 3: "), "{err}");
+    }
+    let (_, err, status) = logged("", "loud");
+    assert_eq!(status, Some(2));
+    assert!(
+        err.contains("PINWISE_LOG: 'loud' is no level (off, error, "),
+        "{err}"
+    );
+}

@@ -55,6 +55,7 @@ fn nvidia_matrix() -> Option<String> {
         reason = "asks the vendor's tool, which ends before this returns"
     )]
     let mut command = Command::new("nvidia-smi");
+    log::info!("asking nvidia-smi topo -m for links between GPUs");
     let command = command.args(["topo", "-m"]).stdin(Stdio::null());
     let mut child = command
         .stdout(Stdio::piped())

@@ -338,6 +338,13 @@ impl<'a> Engine<'a> {
         if let Some(failure) = failure {
             self.fail(arm, failure);
         }
+        log::debug!(
+            "{}, {:?} block {}: {:.6} s",
+            plan.name,
+            record.phase,
+            record.block,
+            record.wall_s
+        );
         self.observer.run(arm, &record);
         Ok(record)
     }

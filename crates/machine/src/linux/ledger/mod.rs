@@ -267,6 +267,7 @@ impl Ledger {
         self.pass("after-write");
         match self.system.make(&entry) {
             Ok(granted) => {
+                log::info!("changed; before it was {entry} ({})", self.path().display());
                 self.pass("after-change");
                 if let Some(granted) = granted {
                     // Where it cannot be written, whatever the kernel may have
@@ -313,6 +314,7 @@ impl Ledger {
         let entry = self.writer.journal.entries.get(&id.0)?.clone();
         self.pass("before-restore");
         let outcome = self.system.restore(&entry);
+        log::info!("put back {entry}: {outcome:?}");
         self.pass("after-value");
         if !matches!(outcome, UndoOutcome::Failed(_)) {
             self.forget(id);

@@ -183,6 +183,7 @@ fn choose(tier: Option<Tier>, target: Target) -> Result<Chosen, MachineError> {
     for tier in wanted {
         match open(tier, target) {
             Ok(source) => {
+                log::info!("tracing by tier '{tier}'");
                 return Ok(Chosen {
                     tier,
                     source,
@@ -190,7 +191,9 @@ fn choose(tier: Option<Tier>, target: Target) -> Result<Chosen, MachineError> {
                 });
             }
             Err(refusal) => {
-                notes.push(refused_note(tier, &refusal));
+                let note = refused_note(tier, &refusal);
+                log::info!("{note}");
+                notes.push(note);
                 refused = Some(untraceable(tier, refusal));
             }
         }

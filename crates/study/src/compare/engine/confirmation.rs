@@ -5,7 +5,7 @@ use super::{Block, CompareError, Engine, PROJECT_FROM, WholeBlock};
 use pinwise_format::duration;
 use pinwise_record::{Phase, Stopped};
 use pinwise_stats::Responses;
-use pinwise_stats::confirm::{Confirmation, Decision};
+use pinwise_stats::confirm::{Confirmation, Decision, Look};
 use pinwise_stats::diagnose::projected_half_width;
 use pinwise_stats::sequential::{Depth, Schedule};
 use pinwise_stats::verdict::{Effort, ROOM};
@@ -187,8 +187,24 @@ impl Engine<'_> {
             .look(&self.data, &self.around, most as f64, depth);
         let Some(look) = look else { return false };
         run.looked_at = n;
+        self.log(&look);
         self.look = Some(look);
         true
+    }
+
+    fn log(&self, look: &Look) {
+        let percent = |ln: f64| ln.exp_m1() * 100.0;
+        for contrast in &look.contrasts {
+            log::info!(
+                "look after {} blocks: {} costs {:+.2} % ({:+.2} to {:+.2}): {:?}",
+                look.blocks,
+                self.plan.arms[self.columns[contrast.arm]].name,
+                percent(contrast.estimate),
+                percent(contrast.interval.low),
+                percent(contrast.interval.high),
+                contrast.decision
+            );
+        }
     }
 
     fn is_settled(&self) -> bool {

@@ -1,0 +1,57 @@
+//! What pinwise does and why, on standard error, for who asks with `-v` or
+//! `PINWISE_LOG`. Nothing is written while a command is measured.
+
+use std::io::Write;
+use std::time::Instant;
+
+use anyhow::Context;
+use log::{LevelFilter, Log, Metadata, Record};
+
+use pinwise_report::visible;
+
+/// Names a level: `info`, `debug` …
+const VARIABLE: &str = "PINWISE_LOG";
+
+struct ToStandardError {
+    begin: Instant,
+}
+
+impl Log for ToStandardError {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        // Libraries log for those who mend them.
+        metadata.target().starts_with("pinwise")
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.enabled(record.metadata()) {
+            let seconds = self.begin.elapsed().as_secs_f64();
+            let text = visible(&record.args().to_string());
+            // A reader that has gone away is no error.
+            let _ = writeln!(std::io::stderr(), "[{seconds:8.3} s] {text}");
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// Begins to log, at the level that `-v` (`info`), `-vv` (`debug`) or the variable
+/// asks for.
+///
+/// # Errors
+/// A variable that names no level.
+pub(super) fn start(verbosity: u8) -> anyhow::Result<()> {
+    let level = match (verbosity, std::env::var(VARIABLE)) {
+        (0, Ok(name)) if !name.is_empty() => name.parse().ok().with_context(|| {
+            format!("{VARIABLE}: '{name}' is no level (off, error, warn, info, debug, trace)")
+        })?,
+        (0, _) => LevelFilter::Off,
+        (1, _) => LevelFilter::Info,
+        _ => LevelFilter::Debug,
+    };
+    if level > LevelFilter::Off {
+        let begin = Instant::now();
+        log::set_boxed_logger(Box::new(ToStandardError { begin }))?;
+        log::set_max_level(level);
+    }
+    Ok(())
+}
