@@ -23,7 +23,15 @@ const FIRST_LINES: &str =
 /// Writes the schema, and what is made from it.
 pub(crate) fn write() -> Result<()> {
     let test = "schema_tests::the_schema_file_is_what_the_types_say";
-    let mut types = cargo(&["test", "--workspace", "--quiet", "--locked", "--lib", test]);
+    let mut types = cargo(&[
+        "test",
+        "--package",
+        "pinwise-record",
+        "--quiet",
+        "--locked",
+        "--lib",
+        test,
+    ]);
     step(types.env("PINWISE_WRITE_SCHEMA", "1"))?;
     for (path, text) in made()? {
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
