@@ -1783,6 +1783,8 @@ export interface DeviceRecord {
   rps_cpus?: string | null;
   /** What it is for. */
   type?: DeviceClass | null;
+  /** What lies between it and other GPUs, accelerators and network cards, nearest first, in the classes of `nvidia-smi topo -m`: `NV12 gpu1-3, PXB mlx5_0`; `null` for devices of other kinds. */
+  ways?: string | null;
   /** CPUs that have queues of their own to send on (XPS), as a list; `null` where none have, or unknown. */
   xps_cpus?: string | null;
 }

@@ -201,11 +201,9 @@ fn ways_between_gpus_are_those_of_the_bus_or_their_links() {
     capture.insert(pinwise_topology::links::NVIDIA_MATRIX, matrix);
     assert_eq!(machine.read_links(&capture), [""; 0]);
     assert_eq!(classes(&machine), BTreeMap::from([count("NV6", 15)]));
-    let text = pinwise_report::topology(
-        &machine,
-        &TopologyRecord::new(&machine, &[]),
-        pinwise_report::Palette::new(false),
-    );
+    let record = TopologyRecord::new(&machine, &[]);
+    assert_eq!(record.devices[1].ways.as_deref(), Some("NV6 gpu0 gpu2-15"));
+    let text = pinwise_report::topology(&machine, &record, pinwise_report::Palette::new(false));
     assert!(text.contains("  gpu1: NV6 gpu0 gpu2-15\n"), "{text}");
 }
 

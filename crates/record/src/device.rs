@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::named::named;
 use pinwise_topology::interrupts::{Interrupt, Queue};
-use pinwise_topology::links::{DevicePath, Link, LinkKind};
-use pinwise_topology::{CpuSet, Device, DeviceKind, Topology};
+use pinwise_topology::{CpuSet, Device, DeviceKind};
 
 named! {
     /// What a device is for.
@@ -66,6 +65,11 @@ pub struct DeviceRecord {
     /// none have, or unknown.
     #[serde(default)]
     pub xps_cpus: Option<String>,
+    /// What lies between it and other GPUs, accelerators and network cards, nearest
+    /// first, in the classes of `nvidia-smi topo -m`: `NV12 gpu1-3, PXB mlx5_0`;
+    /// `null` for devices of other kinds.
+    #[serde(default)]
+    pub ways: Option<String>,
     /// What is odd about its place, as a sentence.
     #[serde(default)]
     pub note: Option<String>,
@@ -84,95 +88,6 @@ pub struct InterruptRecord {
     /// Does the kernel choose its CPUs, and lets nobody move it?
     #[serde(default)]
     pub managed: bool,
-}
-
-named! {
-    /// What lies between two devices, in the classes of `nvidia-smi topo -m`.
-    PathClass {
-        /// Bonded NVLinks.
-        Nvlink = "NV",
-        /// Infinity Fabric between GPUs.
-        Xgmi = "XGMI",
-        /// One PCIe switch at most.
-        Switch = "PIX",
-        /// Several PCIe switches, but no host bridge.
-        Switches = "PXB",
-        /// A PCIe host bridge.
-        HostBridge = "PHB",
-        /// The way between host bridges of one NUMA node.
-        Node = "NODE",
-        /// The way between NUMA nodes.
-        System = "SYS",
-    }
-}
-
-/// The nearest way between two devices.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct DevicePathRecord {
-    /// PCI address of the one.
-    pub from: String,
-    /// PCI address of the other.
-    pub to: String,
-    /// What lies between them.
-    pub path: PathClass,
-    /// How many NVLinks; `null` for other ways.
-    pub nvlinks: Option<u32>,
-}
-
-impl DevicePathRecord {
-    /// The ways from each GPU and other accelerator to the others and to the
-    /// network cards, by address; functions that no driver has taken are left out.
-    pub(super) fn all<'a>(topology: &'a Topology) -> Vec<Self> {
-        let is_end = |d: &&Device| matches!(d.kind, DeviceKind::Gpu | DeviceKind::Accelerator);
-        let is_named = |d: &&Device| !d.names.is_empty();
-        let ends = || topology.devices.iter().filter(is_named);
-        let from = ends().filter(is_end);
-        let to = || ends().filter(|d| is_end(d) || d.kind == DeviceKind::Network);
-        let pair = |from: &Device, to: &Device| {
-            let path = topology
-                .path(from, to)
-                .filter(|_| from.address != to.address)?;
-            let (path, nvlinks) = match path {
-                DevicePath::Link(LinkKind::Nvlink(count)) => (PathClass::Nvlink, Some(count)),
-                DevicePath::Link(LinkKind::Xgmi) => (PathClass::Xgmi, None),
-                DevicePath::Switch => (PathClass::Switch, None),
-                DevicePath::Switches => (PathClass::Switches, None),
-                DevicePath::HostBridge => (PathClass::HostBridge, None),
-                DevicePath::Node => (PathClass::Node, None),
-                DevicePath::System => (PathClass::System, None),
-            };
-            Some(Self {
-                from: from.address.clone(),
-                to: to.address.clone(),
-                path,
-                nvlinks,
-            })
-        };
-        let others = |from: &'a Device| to().filter_map(move |to| pair(from, to));
-        from.flat_map(others).collect()
-    }
-
-    /// The link that it is; `None` for ways over the bus.
-    pub(super) fn to_link(&self) -> Option<Link> {
-        let kind = match (&self.path, self.nvlinks) {
-            (PathClass::Nvlink, Some(count)) => LinkKind::Nvlink(count),
-            (PathClass::Xgmi, _) => LinkKind::Xgmi,
-            _ => return None,
-        };
-        Some(Link {
-            from: self.from.clone(),
-            to: self.to.clone(),
-            kind,
-        })
-    }
-
-    /// As `nvidia-smi` abbreviates it: `NV12`, `PIX`, `SYS`.
-    #[must_use]
-    pub fn abbreviation(&self) -> String {
-        let count = self.nvlinks.map(|count| count.to_string());
-        format!("{}{}", self.path, count.unwrap_or_default())
-    }
 }
 
 /// A queue of a network card.
@@ -221,6 +136,7 @@ impl DeviceRecord {
             rps_cpus: some(&device.queue_cpus(false)),
             xps_cpus: some(&device.queue_cpus(true)),
             interrupted_cpus: some(&interrupted),
+            ways: None,
             note: device.is_interrupted_far().then(|| {
                 format!("Its interrupts are taken by CPUs {interrupted}, none of which is near it.")
             }),

@@ -24,6 +24,7 @@ mod conclusion;
 mod contrast;
 mod coverage;
 mod device;
+mod device_paths;
 mod diff;
 mod finding;
 mod fleet;
@@ -82,9 +83,8 @@ pub use contrast::{
     ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord,
 };
 pub use coverage::{CoverageRecord, MoverRecord};
-pub use device::{
-    DeviceClass, DevicePathRecord, DeviceRecord, InterruptRecord, PathClass, QueueRecord,
-};
+pub use device::{DeviceClass, DeviceRecord, InterruptRecord, QueueRecord};
+pub use device_paths::{DevicePathRecord, PathClass};
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
 pub use fleet::{

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::device::{DevicePathRecord, DeviceRecord};
+use super::device::DeviceRecord;
+use super::device_paths::{DevicePathRecord, devices};
 use super::measured::{Agreement, Contradiction, Measured};
 use super::named::named;
 use pinwise_topology::{
@@ -210,6 +211,7 @@ impl TopologyRecord {
     /// The record of a machine as its system reports it.
     #[must_use]
     pub fn new(topology: &Topology, warnings: &[Warning]) -> Self {
+        let (devices, device_paths) = devices(topology);
         Self {
             schema: TOPOLOGY_SCHEMA.to_owned(),
             machine: MachineRecord::new(&topology.identity),
@@ -232,8 +234,8 @@ impl TopologyRecord {
                     cpus: kind.cpus.to_string(),
                 })
                 .collect(),
-            devices: topology.devices.iter().map(DeviceRecord::new).collect(),
-            device_paths: DevicePathRecord::all(topology),
+            devices,
+            device_paths,
             shape_hash: format!("{:016x}", topology.shape_hash()),
             measured: None,
             contradictions: Vec::new(),
@@ -245,8 +247,7 @@ impl TopologyRecord {
 impl TopologyRecord {
     /// Takes over what has become known of a machine's devices.
     pub fn set_devices(&mut self, topology: &Topology) {
-        self.devices = topology.devices.iter().map(DeviceRecord::new).collect();
-        self.device_paths = DevicePathRecord::all(topology);
+        (self.devices, self.device_paths) = devices(topology);
     }
 
     /// The machine again. What the record does not hold (core ids of the

@@ -1,11 +1,9 @@
 //! The devices of a machine as a table.
 
-use std::cmp::Reverse;
-
 use super::style::{
     Palette, columns, cpu_noun, paragraph, shortened, table, visible, width as width_of,
 };
-use pinwise_record::{DevicePathRecord, DeviceRecord, PathClass, TopologyRecord};
+use pinwise_record::{DeviceRecord, PathClass, TopologyRecord};
 use pinwise_topology::CpuSet;
 
 /// Longer names and lists are cut; records have them whole.
@@ -97,30 +95,13 @@ fn paths(record: &TopologyRecord, palette: Palette) -> String {
     if record.device_paths.is_empty() {
         return String::new();
     }
-    let name = |address: &str| {
-        let found = record.devices.iter().find(|d| d.address == address);
-        visible(found.and_then(|d| d.names.first()).map_or(address, |n| n))
-    };
-    let rank = |path: &DevicePathRecord| {
-        let class = PATHS.iter().position(|(class, _)| *class == path.path);
-        (class, Reverse(path.nvlinks))
-    };
     let mut lines = String::new();
-    for group in record.device_paths.chunk_by(|a, b| a.from == b.from) {
-        let mut sorted: Vec<&DevicePathRecord> = group.iter().collect();
-        sorted.sort_by_key(|path| rank(path));
-        let alike = sorted.chunk_by(|a, b| a.abbreviation() == b.abbreviation());
-        let others = alike.map(|paths| {
-            let names: Vec<String> = paths.iter().map(|path| name(&path.to)).collect();
-            let class = visible(&paths[0].abbreviation());
-            format!("{class} {}", folded(&names).join(" "))
-        });
-        let others: Vec<String> = others.collect();
-        let first = format!("  {}: ", name(&group[0].from));
-        lines.push_str(&format!(
-            "{}\n",
-            paragraph(&first, "    ", &others.join(", "))
-        ));
+    for device in &record.devices {
+        if let Some(ways) = &device.ways {
+            let name = device.names.first().unwrap_or(&device.address);
+            let line = paragraph("  ", "    ", &format!("{name}: {ways}"));
+            lines.push_str(&format!("{line}\n"));
+        }
     }
     let occurs = |class: &PathClass| record.device_paths.iter().any(|p| p.path == *class);
     let legend = PATHS.iter().filter(|(class, _)| occurs(class));
@@ -132,26 +113,6 @@ fn paths(record: &TopologyRecord, palette: Palette) -> String {
         "\n{}\n{lines}{legend}\n",
         palette.strong("Ways between devices, nearest first")
     )
-}
-
-/// Names with numbers in a row as one: `gpu4-7`.
-fn folded(names: &[String]) -> Vec<String> {
-    let numbered = |name: &String| {
-        let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        Some((stem.to_owned(), name[stem.len()..].parse::<u64>().ok()?))
-    };
-    let follows = |a: &String, b: &String| match (numbered(a), numbered(b)) {
-        (Some((stem, number)), Some((other, next))) => stem == other && number + 1 == next,
-        _ => false,
-    };
-    let fold = |names: &[String]| match names {
-        [first, _, .., last] => {
-            let number = numbered(last).map_or(0, |(_, number)| number);
-            vec![format!("{first}-{number}")]
-        }
-        few => few.to_vec(),
-    };
-    names.chunk_by(follows).flat_map(fold).collect()
 }
 
 /// Which CPUs have the packets of a network card, where these are set; empty where

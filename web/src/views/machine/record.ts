@@ -78,6 +78,7 @@ export function readMachine(any: AnyRecord) {
       node: number(d.numa_node),
       cpus: text(d.cpus) || '?',
       interrupts: text(d.interrupted_cpus),
+      ways: text(d.ways),
       note: text(d.note),
       address: text(d.address),
       model: text(d.model) || text(d.ids),

@@ -256,6 +256,7 @@ function devices(machine: Machine): HTMLElement | null {
       'Interrupts on',
       'Address',
       'Model',
+      'Ways to others',
     ].map((name) => ({ name })),
     rows: machine.devices.map((d) => [
       d.names,
@@ -265,6 +266,7 @@ function devices(machine: Machine): HTMLElement | null {
       d.interrupts,
       d.address,
       d.model,
+      d.ways,
     ]),
   };
   const notes = machine.devices
