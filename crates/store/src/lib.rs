@@ -29,6 +29,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 pub use backend::Store;
 pub use location::{Location, Server};
+pub use matching::records_back;
 pub use pinwise_record::Entry;
 pub use reported::{FileIdentity, Generation, Growth, Removed, Retagged};
 pub use spool::Spool;

@@ -7,7 +7,8 @@ pub(super) const SHOWN: usize = 3;
 
 /// How many records before the newest: 0 for `last`, 1 for `last~1`; `None` for
 /// an id.
-pub(super) fn back(id: &str) -> Option<u32> {
+#[must_use]
+pub fn records_back(id: &str) -> Option<u32> {
     match id.strip_prefix("last")? {
         "" => Some(0),
         rest => rest.strip_prefix('~')?.parse().ok(),
@@ -33,7 +34,9 @@ pub(super) fn only(id: &str, mut found: Vec<Stored>) -> Result<Stored, StoreErro
     found.pop().ok_or_else(|| {
         StoreError::Id(match id {
             "last" => "the store is empty".to_owned(),
-            id if back(id).is_some() => format!("'{id}': the store has fewer records than that"),
+            id if records_back(id).is_some() => {
+                format!("'{id}': the store has fewer records than that")
+            }
             id => format!("no record has the id '{id}' (pinwise record history lists them)"),
         })
     })

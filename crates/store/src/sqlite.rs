@@ -275,7 +275,7 @@ impl Sqlite {
     }
 
     fn select_matching(&self, id: &str) -> rusqlite::Result<Vec<(Entry, String)>> {
-        if let Some(back) = matching::back(id) {
+        if let Some(back) = matching::records_back(id) {
             let newest = self.select_newest("TRUE", &[], back)?;
             let newest = newest.map(|stored| (stored.entry, stored.body));
             return Ok(newest.into_iter().collect());

@@ -10,7 +10,7 @@ use crate::cli::opening::needed_store;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, files};
 use pinwise_record::{PROFILE_SCHEMA, ProfileDiff, ProfileRecord};
-use pinwise_store::Store;
+use pinwise_store::{Store, records_back};
 
 /// Records that `last~N` looks through.
 const MOST_LISTED: usize = 10_000;
@@ -61,24 +61,14 @@ fn named(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
         bail!("{text}: there is no such file");
     }
     let store = needed_store(global)?;
-    let id = match recent(text)? {
-        Some(back) => profile_before(&store, text, back)?,
+    let id = match records_back(text) {
+        Some(back) => profile_before(&store, text, back as usize)?,
+        None if text.starts_with("last") => {
+            bail!("'{text}': write last, or last~1 for the profile before it")
+        }
         None => text.to_owned(),
     };
     Ok(store.load(&id)?.kept()?)
-}
-
-/// How far back: 0 for `last`, 1 for `last~1`; `None` for an id.
-fn recent(text: &str) -> anyhow::Result<Option<usize>> {
-    match text.strip_prefix("last") {
-        None => Ok(None),
-        Some("") => Ok(Some(0)),
-        Some(rest) => rest
-            .strip_prefix('~')
-            .and_then(|digits| digits.parse().ok())
-            .map(Some)
-            .with_context(|| format!("'{text}': write last, or last~1 for the profile before it")),
-    }
 }
 
 /// The id of the newest profile but this many.

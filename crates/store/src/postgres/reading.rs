@@ -112,7 +112,7 @@ impl Postgres {
     }
 
     fn select_matching(&self, id: &str) -> Result<Vec<Stored>, Trouble> {
-        if let Some(back) = matching::back(id) {
+        if let Some(back) = matching::records_back(id) {
             return Ok(self.select_newest("TRUE", &[], back)?.into_iter().collect());
         }
         let same = self.select_newest("line.id = $1", &[(&text(id), Type::TEXT)], 0)?;
