@@ -14,7 +14,7 @@ use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
 pub use rows::search_rows;
 pub(super) use words::{NamedRow, named_table};
-use words::{cost_range, costs, placements};
+use words::{costs, placements, value, value_range};
 
 /// Arms in the table, beside `os-default`.
 const SHOWN: usize = 8;
@@ -120,10 +120,9 @@ fn arms_table(record: &SearchRecord) -> String {
 }
 
 fn row<'a>(record: &SearchRecord, arm: &'a PredictedArm) -> NamedRow<'a> {
-    let unit = &record.metric.unit;
     let candidate = record.arms.iter().find(|a| a.name == arm.arm);
     let cpus = candidate.map_or_else(|| "–".to_owned(), |a| a.cpu_count.to_string());
-    let measured = arm.measured.map(|m| costs(record, m.value, unit));
+    let measured = arm.measured.map(|m| value(record, m.value));
     NamedRow {
         is_marked: record.best.as_ref() == Some(&arm.arm),
         name: &arm.arm,
@@ -131,8 +130,8 @@ fn row<'a>(record: &SearchRecord, arm: &'a PredictedArm) -> NamedRow<'a> {
             cpus,
             arm.runs.to_string(),
             measured.unwrap_or_else(|| "–".to_owned()),
-            costs(record, arm.predicted, unit),
-            cost_range(record, arm.low, arm.high, unit),
+            value(record, arm.predicted),
+            value_range(record, arm.low, arm.high),
             arm.change.clone(),
         ],
     }

@@ -46,6 +46,29 @@ fn a_search_on_a_simulated_machine() {
     snapshot("simulated", &record);
 }
 
+/// The best of a rate is the highest: its values and its change say the same.
+#[test]
+fn values_and_changes_of_a_rate_go_the_same_way() {
+    let mut record = made(5, false);
+    let metric = "regex:(.*) req/s higher".parse().unwrap();
+    record.metric = pinwise_record::MetricRecord::new(&metric, "");
+    record.conclude();
+    let text = search(&record, Palette::new(false));
+    let cells = |name: &str| {
+        let line = text.lines().find(|line| line.contains(name)).unwrap();
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    let (best, default): (Vec<String>, Vec<String>) = (cells("  * "), cells("    os-default"));
+    let measured = |cells: &[String]| cells[cells.len() - 5].parse::<f64>().unwrap();
+    assert!(measured(&best) > measured(&default), "{text}");
+    assert!(best.contains(&"+32.9".to_owned()), "{text}");
+    let (low, high) = best[best.len() - 3].split_once('–').unwrap();
+    assert!(
+        low.parse::<f64>().unwrap() < high.parse().unwrap(),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_search_that_decided_nothing() {
     let mut record = made(5, false);

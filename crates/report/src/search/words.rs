@@ -109,9 +109,21 @@ pub(super) fn costs(record: &SearchRecord, cost: f64, unit: &str) -> String {
     }
 }
 
-/// Both ends of an interval; the unit once where it is the same.
-pub(super) fn cost_range(record: &SearchRecord, low: f64, high: f64, unit: &str) -> String {
-    let (low, high) = (costs(record, low, unit), costs(record, high, unit));
+/// The value of the metric that has this cost.
+pub(super) fn value(record: &SearchRecord, cost: f64) -> String {
+    let value = match record.metric.better {
+        Direction::Higher => cost.recip(),
+        Direction::Lower | Direction::Other(_) => cost,
+    };
+    quantity(value, &record.metric.unit)
+}
+
+/// The values between two costs; the unit once where it is the same.
+pub(super) fn value_range(record: &SearchRecord, low: f64, high: f64) -> String {
+    let (low, high) = match record.metric.better {
+        Direction::Higher => (value(record, high), value(record, low)),
+        Direction::Lower | Direction::Other(_) => (value(record, low), value(record, high)),
+    };
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, of_low)), Some((_, of_high))) if of_low == of_high => {
             format!("{number}–{high}")
