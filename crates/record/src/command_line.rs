@@ -132,16 +132,27 @@ fn quoted(word: &str) -> String {
         return format!("'{}'", word.replace('\'', "'\\''"));
     }
     // Of a word with a line feed in it a terminal could run the first line
-    // when it is pasted; bash and zsh read this form.
-    let mut text = "$'".to_owned();
+    // when it is pasted. A substitution loses line feeds at its end: bash and
+    // zsh know another form.
+    let (open, close) = match word.ends_with('\n') {
+        false => ("\"$(printf '", "')\""),
+        true => ("$'", "'"),
+    };
+    let mut text = open.to_owned();
     for c in word.chars() {
         match c {
-            '\'' | '\\' => text.extend(['\\', c]),
-            c if is_unprintable(c) => text.push_str(&format!("\\U{:08x}", u32::from(c))),
+            '%' if !word.ends_with('\n') => text.push_str("%%"),
+            // At the beginning it would be an option.
+            c if matches!(c, '\'' | '\\' | '-') || is_unprintable(c) => {
+                let mut bytes = [0; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    text.push_str(&format!("\\{byte:03o}"));
+                }
+            }
             c => text.push(c),
         }
     }
-    text.push('\'');
+    text.push_str(close);
     text
 }
 
@@ -234,10 +245,19 @@ mod tests {
 
     #[test]
     fn words_stay_words() {
-        let line = ["a b", "it's", "", "x\ny", "\u{202e}\\'", "plain", "ä"];
+        let line = [
+            "a b",
+            "it's",
+            "",
+            "x\ny%",
+            "-\u{202e}\\'",
+            "\n",
+            "plain",
+            "ä",
+        ];
         assert_eq!(
             shell_line(&line),
-            r"'a b' 'it'\''s' '' $'x\U0000000ay' $'\U0000202e\\\'' plain 'ä'"
+            r#"'a b' 'it'\''s' '' "$(printf 'x\012y%%')" "$(printf '\055\342\200\256\134\047')" $'\012' plain 'ä'"#
         );
     }
 
