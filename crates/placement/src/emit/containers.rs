@@ -1,6 +1,6 @@
 //! Containers, pods and virtual machines.
 
-use super::{Asked, Emission, Piece};
+use super::{Asked, Emission, Piece, node_list};
 use crate::MemoryPolicy;
 use pinwise_format::count;
 use pinwise_topology::{CpuSet, Level};
@@ -68,6 +68,20 @@ pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
         "A pod cannot name CPUs: it asks for {}, and the kubelet chooses them by its policy.",
         count(asked.realised.cpus.len(), "CPU")
     ));
+    if let Some(nodes) = nodes_elsewhere(asked) {
+        emission.cannot.push(format!(
+            "The kubelet takes memory from the nodes of the pod's CPUs; node {nodes} has none of \
+             them: /mem=bind is left out."
+        ));
+    }
+    let locality = asked.realised.placement.locality.as_ref();
+    if let Some(far) = locality.filter(|locality| !locality.is_near) {
+        emission.cannot.push(format!(
+            "The kubelet cannot keep a pod far from a device: these settings choose CPUs without \
+             regard to {}.",
+            far.device
+        ));
+    }
     let needs = [
         "A changed policy is taken only after the node was drained and cpu_manager_state and \
          memory_manager_state removed.",
@@ -129,10 +143,22 @@ fn kubelet(asked: &Asked<'_>) -> String {
     if used.numa_nodes == 1 && asked.topology.numa_nodes.len() > 1 {
         text.push_str("topologyManagerPolicy: single-numa-node\n");
     }
-    if asked.bound_nodes().is_some() {
+    if asked.bound_nodes().is_some() && nodes_elsewhere(asked).is_none() {
         text.push_str("memoryManagerPolicy: Static\n");
     }
     text
+}
+
+/// Nodes that memory is bound to on which the placement has no CPU.
+fn nodes_elsewhere(asked: &Asked<'_>) -> Option<String> {
+    let memory = asked.realised.memory.as_ref()?;
+    let has_cpus = |node: &usize| {
+        let mut all = asked.topology.numa_nodes.iter();
+        all.any(|one| one.node == *node && one.cpus.intersects(&asked.realised.cpus))
+    };
+    let nodes = memory.nodes.iter().copied();
+    let elsewhere: Vec<usize> = nodes.filter(|node| !has_cpus(node)).collect();
+    (memory.policy == MemoryPolicy::Bind && !elsewhere.is_empty()).then(|| node_list(&elsewhere))
 }
 
 /// The kubelet takes it beside none of the others.

@@ -67,12 +67,12 @@ fn hwloc_location(device: &Device) -> String {
 mod tests {
     use super::*;
     use crate::Placement;
-    use crate::emit::{Context, Target, emit};
+    use crate::emit::{Context, Emission, Target, emit};
     use pinwise_topology::Topology;
 
     #[track_caller]
-    fn check(placement: &str, tool: Tool, expected: Option<&str>) {
-        let mut topology = Topology::from_synthetic("[numa] core:2 pu:2").unwrap();
+    fn emitted(placement: &str, tool: Tool) -> Emission {
+        let mut topology = Topology::from_synthetic("package:2 [numa] core:2 pu:2").unwrap();
         let device = |address: &str, class, name: &str| Device {
             cpus: Some(topology.numa_nodes[0].cpus.clone()),
             numa_node: Some(0),
@@ -86,7 +86,12 @@ mod tests {
         ];
         let placement: Placement = placement.parse().unwrap();
         let place = placement.realise(&topology).unwrap();
-        let notes = emit(&Target::new(tool), &place, &topology, &Context::default()).notes;
+        emit(&Target::new(tool), &place, &topology, &Context::default())
+    }
+
+    #[track_caller]
+    fn check(placement: &str, tool: Tool, expected: Option<&str>) {
+        let notes = emitted(placement, tool).notes;
         let found = notes.iter().any(|note| Some(note.as_str()) == expected);
         let of_device = |note: &String| note.contains("near the") || note.contains("node of");
         match expected {
@@ -128,6 +133,14 @@ mod tests {
                  GPU near the CPUs of each.",
             ),
         );
+    }
+
+    #[test]
+    fn far_from_a_device_is_beyond_the_kubelet() {
+        let cannot = |placement| emitted(placement, Tool::Kubernetes).cannot.join(" ");
+        let words = "cannot keep a pod far from a device";
+        assert!(cannot("far:gpu0").contains(words));
+        assert!(!cannot("near:gpu0").contains(words));
     }
 
     #[test]

@@ -77,10 +77,13 @@ fn on_a_server_with_smt_and_numa() {
 fn policies_of_memory_are_kept_or_reported() {
     let server = machine(SERVER);
     let context = context(&[]);
-    let check = |place: &str, tool: Tool, words: &str, lack: Option<&str>| {
+    let emission = |place: &str, tool: Tool| {
         let placement: Placement = place.parse().unwrap();
         let realised = placement.realise(&server).unwrap();
-        let emission = emit(&Target::new(tool), &realised, &server, &context);
+        emit(&Target::new(tool), &realised, &server, &context)
+    };
+    let check = |place: &str, tool: Tool, words: &str, lack: Option<&str>| {
+        let emission = emission(place, tool);
         let text = emission.text();
         assert!(text.contains(words), "{place}: {text}");
         let cannot = emission.cannot.join(" ");
@@ -131,6 +134,12 @@ fn policies_of_memory_are_kept_or_reported() {
         "srun",
         Some("--mem-bind cannot interleave"),
     );
+    let kubernetes = Tool::Kubernetes;
+    let lack = "node 1 has none of them: /mem=bind is left out";
+    let file = "single-numa-node\n";
+    check("cpu:0/mem=bind:1", kubernetes, file, Some(lack));
+    let text = emission("cpu:0/mem=bind:1", kubernetes).text();
+    assert!(!text.contains("memoryManagerPolicy"), "{text}");
     let libvirt = Tool::Libvirt;
     let mode = "<memory mode='preferred' nodeset='1'/>";
     check("cpu:0/mem=preferred:1", libvirt, mode, None);
