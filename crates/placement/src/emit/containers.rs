@@ -41,7 +41,7 @@ fn container(asked: &Asked<'_>, tool: &str) -> Emission {
             Piece::Command(run),
             Piece::Command(format!("{tool} update {shared} CONTAINER")),
         ],
-        format!("{tool} exec CONTAINER grep Cpus_allowed_list /proc/self/status"),
+        format!("{tool} exec CONTAINER {}", asked.allowed()),
     );
     emission
         .notes
@@ -60,10 +60,7 @@ pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
             text: kubelet(asked),
         },
     ];
-    let mut emission = asked.one_mask(
-        pieces,
-        "kubectl exec POD -- grep Cpus_allowed_list /proc/self/status".to_owned(),
-    );
+    let mut emission = asked.one_mask(pieces, format!("kubectl exec POD -- {}", asked.allowed()));
     emission.cannot.push(format!(
         "A pod cannot name CPUs: it asks for {}, and the kubelet chooses them by its policy.",
         count(asked.realised.cpus.len(), "CPU")
@@ -206,10 +203,11 @@ pub(super) fn libvirt(asked: &Asked<'_>) -> Emission {
         ));
     }
     let path = "virsh edit DOMAIN, inside <domain>".to_owned();
-    let mut emission = asked.emission(
-        vec![Piece::File { path, text }],
-        "virsh vcpupin DOMAIN".to_owned(),
-    );
+    let verify = match mode {
+        Some(_) => "virsh vcpupin DOMAIN; virsh numatune DOMAIN",
+        None => "virsh vcpupin DOMAIN",
+    };
+    let mut emission = asked.emission(vec![Piece::File { path, text }], verify.to_owned());
     if let (None, Some((policy, _))) = (mode, policy) {
         emission.cannot.push(format!(
             "Memory of a domain is given by node; /mem={} is left out.",

@@ -269,6 +269,24 @@ impl Asked<'_> {
         emission
     }
 
+    /// What shows the mask of the process that runs it, and the nodes that its
+    /// cgroup leaves it where the placement limits them.
+    fn allowed(&self) -> &'static str {
+        match self.bound_nodes() {
+            Some(_) => "grep -E '(Cpu|Mem)s_allowed_list' /proc/self/status",
+            None => ALLOWED,
+        }
+    }
+
+    /// What shows mask and memory policy of a process that [`Self::placed_line`]
+    /// started.
+    fn placed_of_pid(&self) -> String {
+        match self.realised.memory {
+            Some(_) => format!("{ALLOWED_OF_PID}; head -n 1 /proc/PID/numa_maps"),
+            None => ALLOWED_OF_PID.to_owned(),
+        }
+    }
+
     /// The line that starts the program with the placement's mask and memory.
     fn placed_line(&self) -> String {
         if self.realised.memory.is_some() {
@@ -285,6 +303,8 @@ fn node_list(nodes: &[usize]) -> String {
     set.to_string()
 }
 
+/// What shows the mask of the process that runs it.
+const ALLOWED: &str = "grep Cpus_allowed_list /proc/self/status";
 /// What shows the mask of a process that runs.
 const ALLOWED_OF_PID: &str = "grep Cpus_allowed_list /proc/PID/task/*/status";
 

@@ -1,6 +1,6 @@
 //! Launchers and runtimes of parallel programs: Slurm, Open MPI, OpenMP.
 
-use super::{ALLOWED_OF_PID, Asked, Emission, Piece};
+use super::{ALLOWED, ALLOWED_OF_PID, Asked, Emission, Piece};
 use crate::MemoryPolicy;
 use pinwise_topology::{CpuSet, Level};
 
@@ -15,7 +15,8 @@ pub(super) fn slurm(asked: &Asked<'_>) -> Emission {
         (amount, format!("mask_cpu:{}", asked.mask()))
     };
     let mut options = format!("{amount} --cpu-bind={binding}");
-    if let Some(memory) = memory_binding(asked) {
+    let memory = memory_binding(asked);
+    if let Some(memory) = &memory {
         options.push_str(&format!(" --mem-bind={memory}"));
     }
     let program = asked.line(&[]);
@@ -28,7 +29,11 @@ pub(super) fn slurm(asked: &Asked<'_>) -> Emission {
             ),
         },
     ];
-    let verify = format!("srun {options} grep Cpus_allowed_list /proc/self/status");
+    let shows = match memory {
+        Some(_) => format!("sh -c '{ALLOWED}; head -n 1 /proc/self/numa_maps'"),
+        None => ALLOWED.to_owned(),
+    };
+    let verify = format!("srun {options} {shows}");
     let mut emission = asked.emission(pieces, verify);
     if asked.is_bound() {
         emission.cannot.push(
@@ -88,9 +93,8 @@ pub(super) fn openmpi(asked: &Asked<'_>) -> Emission {
                 "mpirun --np 1 --bind-to none {}",
                 asked.placed_line()
             ))],
-            "mpirun --report-bindings, and ".to_owned() + ALLOWED_OF_PID,
+            asked.placed_of_pid(),
         );
-        emission.verify = ALLOWED_OF_PID.to_owned();
         emission.notes.push(
             "mpirun maps whole cores or caches; any other mask is set by the program in between, \
              for every process alike."

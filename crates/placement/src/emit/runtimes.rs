@@ -47,7 +47,7 @@ fn runtime(asked: &Asked<'_>, name: &'static str, value: String) -> Emission {
         Piece::Variable { name, value },
         Piece::Command(asked.placed_line()),
     ];
-    let mut emission = asked.one_mask(pieces, ALLOWED_OF_PID.to_owned());
+    let mut emission = asked.one_mask(pieces, asked.placed_of_pid());
     emission
         .notes
         .push("The runtime names no CPUs: the process's mask does.".to_owned());

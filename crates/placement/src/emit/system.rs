@@ -1,13 +1,13 @@
 //! What comes with a Linux system: taskset, numactl, hwloc, systemd, cgroups.
 
-use super::{Asked, Emission, Piece, Tool, node_list};
+use super::{ALLOWED, Asked, Emission, Piece, Tool, node_list};
 use crate::{MemoryPolicy, Realised};
 
 pub(super) fn taskset(asked: &Asked<'_>) -> Emission {
     let list = asked.list();
     let emission = asked.one_mask(
         vec![Piece::Command(asked.line(&["taskset", "-c", &list]))],
-        format!("taskset -c {list} grep Cpus_allowed_list /proc/self/status"),
+        format!("taskset -c {list} {ALLOWED}"),
     );
     asked.without_memory(emission)
 }
@@ -30,7 +30,7 @@ pub(super) fn numactl(asked: &Asked<'_>) -> Emission {
 }
 
 /// The options of numactl for a mask with its memory policy.
-pub(crate) fn numactl_options(realised: &Realised) -> String {
+pub(super) fn numactl_options(realised: &Realised) -> String {
     let cpus = format!("-C {}", realised.cpus);
     let Some(memory) = &realised.memory else {
         return cpus;
@@ -68,7 +68,11 @@ pub(super) fn hwloc_bind(asked: &Asked<'_>) -> Emission {
     }
     words.push("--".to_owned());
     let options: Vec<&str> = words.iter().map(String::as_str).collect();
-    let verify = format!("{} hwloc-bind --get --taskset", shell_words::join(&words));
+    let shows = match policy {
+        Some(_) => "sh -c 'hwloc-bind --get --taskset; hwloc-bind --get --membind'",
+        None => "hwloc-bind --get --taskset",
+    };
+    let verify = format!("{} {shows}", shell_words::join(&words));
     let mut emission = asked.one_mask(vec![Piece::Command(asked.line(&options))], verify);
     if asked.has_policy(MemoryPolicy::Local) {
         emission.cannot.push(
@@ -111,7 +115,7 @@ pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
         Piece::Command(format!("systemctl restart {quoted}")),
     ];
     let verify = format!(
-        "systemctl show -p EffectiveCPUs,EffectiveMemoryNodes,CPUAffinity,NUMAPolicy {quoted}"
+        "systemctl show -p EffectiveCPUs,EffectiveMemoryNodes,CPUAffinity,NUMAPolicy,NUMAMask {quoted}"
     );
     let mut emission = asked.one_mask(pieces, verify);
     if !starts_processes && asked.policy().is_some_and(|(p, _)| p != MemoryPolicy::Bind) {
@@ -176,13 +180,23 @@ pub(super) fn systemd_run(asked: &Asked<'_>) -> Emission {
     words.extend(command.iter().map(|word| Tool::SystemdRun.given(word)));
     let mut emission = asked.one_mask(
         vec![Piece::Command(shell_words::join(words))],
-        format!("{options} grep Cpus_allowed_list /proc/self/status"),
+        format!("{options} {}", shown_inside(asked)),
     );
     emission.cannot.extend(numa_policy_lacks(asked));
     emission
         .notes
         .push("The program gets systemd's environment, not the shell's.".to_owned());
     emission
+}
+
+/// What shows mask and memory policy inside a service.
+fn shown_inside(asked: &Asked<'_>) -> String {
+    match asked.policy() {
+        Some((policy, _)) if policy != MemoryPolicy::Weighted => {
+            format!("sh -c '{ALLOWED}; head -n 1 /proc/self/numa_maps'")
+        }
+        _ => ALLOWED.to_owned(),
+    }
 }
 
 pub(super) fn cgroup_v1(asked: &Asked<'_>) -> Emission {
@@ -198,7 +212,11 @@ pub(super) fn cgroup_v1(asked: &Asked<'_>) -> Emission {
         Piece::Command(nodes),
         Piece::Command(inside(asked, &format!("{folder}/tasks"))),
     ];
-    let emission = asked.one_mask(pieces, format!("cat {folder}/cpuset.effective_cpus"));
+    let mut verify = format!("cat {folder}/cpuset.effective_cpus");
+    if asked.bound_nodes().is_some() {
+        verify.push_str(&format!(" {folder}/cpuset.effective_mems"));
+    }
+    let emission = asked.one_mask(pieces, verify);
     asked.with_nodes_only(emission)
 }
 
@@ -209,16 +227,18 @@ pub(super) fn cgroup_v2(asked: &Asked<'_>) -> Emission {
         Piece::Command(format!("mkdir -p {folder}")),
         Piece::Command(format!("echo {} > {folder}/cpuset.cpus", asked.list())),
     ];
+    let mut verify = format!("cat {folder}/cpuset.cpus.effective");
     if let Some(nodes) = asked.bound_nodes() {
         pieces.push(Piece::Command(format!(
             "echo {nodes} > {folder}/cpuset.mems"
         )));
+        verify.push_str(&format!(" {folder}/cpuset.mems.effective"));
     }
     pieces.push(Piece::Command(inside(
         asked,
         &format!("{folder}/cgroup.procs"),
     )));
-    let mut emission = asked.one_mask(pieces, format!("cat {folder}/cpuset.cpus.effective"));
+    let mut emission = asked.one_mask(pieces, verify);
     emission.notes.push(format!(
         "Of a program that runs already: echo PID > {folder}/cgroup.procs; masks that its threads \
          had set are lost then."
