@@ -10,7 +10,8 @@ use super::parts;
 use super::plan::ComparePlan;
 use super::results::Results;
 use super::steadiness;
-use pinwise_record::{Arm, Comparison, Finding, RunRecord, Severity, Stopped};
+use pinwise_format::three_digits;
+use pinwise_record::{Arm, Comparison, ContrastRecord, Finding, RunRecord, Severity, Stopped};
 use pinwise_stats::describe::{median, quantile};
 use pinwise_stats::diagnose;
 use pinwise_topology::CpuSet;
@@ -38,6 +39,7 @@ pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) ->
         foreign_load(record),
         steal(record),
         drift(record, results),
+        opposite_medians(record),
         position(results),
         outliers(record),
         short_runs(record),
@@ -333,6 +335,42 @@ fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
     })
 }
 
+/// Arms of which the table shows a median on one side of the baseline's and a
+/// change to the other.
+fn opposite_medians(record: &Comparison) -> Option<Finding> {
+    let median = |name: &String| {
+        let arm = record.arms.iter().find(|arm| arm.name == *name)?;
+        Some(arm.estimate.as_ref()?.value)
+    };
+    let is_opposite = |contrast: &&ContrastRecord| {
+        let medians = median(&contrast.arm).zip(median(&contrast.baseline));
+        medians.is_some_and(|(arm, baseline)| {
+            let change = record.metric.effect(contrast.ratio, None, None).value;
+            let is_shown = three_digits(arm) != three_digits(baseline) && change.abs() >= 0.05;
+            is_shown && (arm > baseline) != (change > 0.0)
+        })
+    };
+    let found: Vec<&str> = record
+        .contrasts
+        .iter()
+        .filter(is_opposite)
+        .map(|contrast| contrast.arm.as_str())
+        .collect();
+    (!found.is_empty()).then(|| {
+        Finding::new(
+            "opposite_medians",
+            Severity::Note,
+            format!(
+                "{}: 'typical', the median of all runs, and 'change' point in opposite directions; \
+                 the change ({}) compares runs of the same block, whatever drifts, and is what counts.",
+                found.join(", "),
+                record.plan.judge
+            ),
+            "",
+        )
+    })
+}
+
 fn position(results: &Results) -> Option<Finding> {
     let effect = diagnose::position_effect(&results.data, &results.around.slots)?;
     (effect.abs() > POSITION).then(|| {
@@ -399,4 +437,21 @@ fn short_runs(record: &Comparison) -> Option<Finding> {
         )
         .with("median_wall_s", typical)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_that_contradict_the_change_are_explained() {
+        let text = include_str!("../../../../tests/data/records/comparison.json");
+        let mut record: Comparison = serde_json::from_str(text).unwrap();
+        assert_eq!(opposite_medians(&record), None);
+        // Faster in its blocks, most of which ran while the machine was slow.
+        let arm = record.arms.iter_mut().find(|a| a.name == "one-per-core");
+        arm.unwrap().estimate.as_mut().unwrap().value = 0.21;
+        let found = opposite_medians(&record).unwrap().sentence;
+        assert!(found.starts_with("one-per-core: 'typical'"), "{found}");
+    }
 }
