@@ -313,24 +313,35 @@ pub(super) fn complete(
 }
 
 /// Vendors stand at the left edge of `pci.ids`, their devices below them after a
-/// tab. It has 40,000 lines: only those of the vendors that there are get read.
+/// tab. It has 40,000 lines: only those of the vendors that there are get read, once.
 pub(super) fn name_models(devices: &mut [Device], ids: &str) {
+    let mut sections: BTreeMap<u16, &str> = BTreeMap::new();
     for device in devices.iter_mut().filter(|device| device.model.is_none()) {
         let (Some(vendor), Some(id)) = (device.vendor, device.device) else {
             continue;
         };
-        let heading = format!("\n{vendor:04x}  ");
-        let below = ids
-            .find(&heading)
-            .map(|start| ids[start + 1..].lines().skip(1));
-        let mut own = below
-            .into_iter()
-            .flatten()
-            .take_while(|line| line.starts_with(['\t', '#']));
-        let entry = format!("\t{id:04x}  ");
-        let model = own.find_map(|line| line.strip_prefix(&entry));
+        let section = sections
+            .entry(vendor)
+            .or_insert_with(|| section(ids, vendor));
+        let entry = format!("\n\t{id:04x}  ");
+        let model = section.split_once(&entry).map(|(_, rest)| rest);
+        let model = model.and_then(|rest| rest.lines().next());
         device.model = model.map(|model| model.trim().to_owned());
     }
+}
+
+/// What stands below a vendor, up to the next.
+fn section(ids: &str, vendor: u16) -> &str {
+    let heading = format!("\n{vendor:04x}  ");
+    let Some((_, rest)) = ids.split_once(&heading) else {
+        return "";
+    };
+    let is_inside = |line: &&str| line.starts_with(['\t', '#']);
+    let mut lines = rest.split_inclusive('\n');
+    let first = lines.next().map_or(0, str::len);
+    let length = first + lines.take_while(is_inside).map(str::len).sum::<usize>();
+    // The end of the vendor's own line begins the first device's.
+    &rest[first.saturating_sub(1)..length]
 }
 
 fn locate(
