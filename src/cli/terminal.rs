@@ -74,9 +74,8 @@ impl Terminal {
 
     /// Columns of the terminal that data is printed on; `None` where it is none.
     pub(super) fn columns(self) -> Option<usize> {
-        let (columns, _) = ratatui::crossterm::terminal::size().ok()?;
-        let is_terminal = io::stdout().is_terminal() && columns > 0;
-        is_terminal.then(|| columns.into())
+        let (columns, _) = terminal_size::terminal_size_of(io::stdout())?;
+        Some(columns.0.into())
     }
 
     /// Writes data. A reader that has gone away is no error.

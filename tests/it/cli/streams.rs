@@ -106,7 +106,7 @@ fn texts_are_laid_out_for_the_terminal() {
     let shown = |columns: usize| {
         let program = env!("CARGO_BIN_EXE_pinwise");
         let line = format!(
-            "stty cols {columns}; {program} record show {} --store none --color never",
+            "stty cols {columns} rows 24; {program} record show {} --store none --color never",
             record.display()
         );
         let output = std::process::Command::new("script")
@@ -154,4 +154,20 @@ fn what_is_done_is_logged_on_demand() {
         err.contains("PINWISE_LOG: 'loud' is no level (off, error, "),
         "{err}"
     );
+}
+
+/// Libraries ask `tput` where no terminal says how wide it is.
+#[test]
+fn no_program_is_started_for_the_width() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = Stage::new();
+    let programs = stage.folder.path().join("programs");
+    let marker = stage.folder.path().join("was-asked");
+    std::fs::create_dir(&programs).unwrap();
+    let tput = programs.join("tput");
+    std::fs::write(&tput, format!("#!/bin/sh\n: > {}\n", marker.display())).unwrap();
+    std::fs::set_permissions(&tput, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = stage.command(&format!("{LINE} -- prog"));
+    command.env("PATH", &programs).output().unwrap();
+    assert!(!marker.exists());
 }
