@@ -93,6 +93,7 @@ pub(crate) fn check_placement(placement: &Placement, topology: &Topology) -> Opt
     assert_eq!(realised.used.cpus, realised.cpus.len());
     check_shown(&pinwise_report::explain(
         &realised,
+        topology,
         topology.devices.first(),
         Palette::default(),
     ));

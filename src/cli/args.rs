@@ -137,7 +137,7 @@ pub struct Global {
         help_heading = "Global options"
     )]
     pub color: ColorChoice,
-    /// No progress and no notes on standard error
+    /// Only warnings and errors on standard error
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub quiet: bool,
     /// Log what is done, -vv in detail [env: PINWISE_LOG]

@@ -1,6 +1,7 @@
 //! The user's own defaults, from `pinwise/config.toml` in the folder of
 //! configurations.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -52,29 +53,38 @@ impl Config {
 
     fn parse(text: &str) -> Result<Self, (usize, String)> {
         let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
-        let config: Self = toml::from_str(text).map_err(|error| {
+        let unread = |error: toml::de::Error| {
             let at = error.span().map_or(0, |span| span.start);
-            let hint = match error.message().ends_with("expected a string") {
-                true => " (in quotes)",
-                false => "",
-            };
-            (line(at), format!("{}{hint}", error.message()))
-        })?;
+            (line(at), error.message().to_owned())
+        };
+        let values: BTreeMap<String, Spanned<toml::Value>> =
+            toml::from_str(text).map_err(unread)?;
+        for (key, value) in &values {
+            if let Some(example) = example_instead(key, value.get_ref()) {
+                let got = value.get_ref().type_str();
+                let reason = format!("{key}: expected {example}, got {got}");
+                return Err((line(value.span().start), reason));
+            }
+        }
+        let config: Self = toml::from_str(text).map_err(unread)?;
         let checks = [
-            (&config.store, check_store as Check),
-            (&config.color, check_color),
-            (&config.budget, |text| parse_duration(text).map(drop)),
-            (&config.min_effect, |text| parse_margin(text).map(drop)),
+            ("store", &config.store, check_store as Check),
+            ("color", &config.color, check_color),
+            ("budget", &config.budget, |text| {
+                parse_duration(text).map(drop)
+            }),
+            ("min-effect", &config.min_effect, |text| {
+                parse_margin(text).map(drop)
+            }),
         ];
-        let places = config
-            .places
-            .iter()
-            .map(|place| (place, check_place as Check));
+        let places = config.places.iter();
+        let places = places.map(|place| ("places", place, check_place as Check));
         let values = checks.into_iter();
-        let values = values.filter_map(|(value, check)| Some((value.as_ref()?, check)));
-        for (value, check) in values.chain(places) {
+        let values = values.filter_map(|(key, value, check)| Some((key, value.as_ref()?, check)));
+        for (key, value, check) in values.chain(places) {
             let text = value.get_ref();
-            check(text).map_err(|why| (line(value.span().start), format!("'{text}': {why}")))?;
+            let refused = |why| (line(value.span().start), format!("{key}: '{text}': {why}"));
+            check(text).map_err(refused)?;
         }
         Ok(config)
     }
@@ -135,6 +145,24 @@ fn is_out_of_reach(error: &anyhow::Error) -> bool {
     )
 }
 
+/// What to write where a value is of another type than its key's.
+fn example_instead(key: &str, value: &toml::Value) -> Option<&'static str> {
+    let (is_fine, example) = match key {
+        "store" => (value.is_str(), "text in quotes, such as \"none\""),
+        "color" => (value.is_str(), "text in quotes, such as \"never\""),
+        "budget" => (value.is_str(), "text in quotes, such as \"30s\""),
+        "min-effect" => (value.is_str(), "text in quotes, such as \"2%\""),
+        "places" => (
+            value
+                .as_array()
+                .is_some_and(|all| all.iter().all(toml::Value::is_str)),
+            "a list of texts, such as [\"os-default\", \"one-core\"]",
+        ),
+        _ => return None,
+    };
+    (!is_fine).then_some(example)
+}
+
 /// Says what is wrong with a value.
 type Check = fn(&str) -> Result<(), String>;
 
@@ -181,7 +209,7 @@ mod tests {
     fn mistakes_are_named_with_their_line() {
         assert_eq!(
             refused("# mine\nbudget = \"5\"\n"),
-            "2: '5': write a time with its unit, such as 500ms, 30s or 2m"
+            "2: budget: '5': write a time with its unit, such as 500ms, 30s or 2m"
         );
         assert!(
             refused("store = \"sqlite:x\"\nbudgets = \"5s\"\n")
@@ -189,15 +217,23 @@ mod tests {
         );
         assert_eq!(
             refused("color = \"pink\""),
-            "1: 'pink': write auto, always or never"
+            "1: color: 'pink': write auto, always or never"
         );
         assert!(
-            refused("places = [\"os-default\",\n  \"everywhere\"]").starts_with("2: 'everywhere'")
+            refused("places = [\"os-default\",\n  \"everywhere\"]")
+                .starts_with("2: places: 'everywhere'")
         );
         assert_eq!(
             refused("min-effect = 2"),
-            "1: invalid type: integer `2`, expected a string (in quotes)"
+            "1: min-effect: expected text in quotes, such as \"2%\", got integer"
         );
+        let list = "a list of texts, such as [\"os-default\", \"one-core\"]";
+        for (value, got) in [("\"spread\"", "string"), ("[1]", "array")] {
+            assert_eq!(
+                refused(&format!("\nplaces = {value}")),
+                format!("2: places: expected {list}, got {got}")
+            );
+        }
     }
 
     #[test]

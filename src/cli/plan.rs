@@ -382,8 +382,8 @@ fn chosen_placements(
     advice.placements
 }
 
-/// Placements as CPUs of this machine; those that stand for the same CPUs are
-/// merged, and it is said.
+/// Placements as CPUs of this machine; those that stand for the same CPUs and
+/// memory are merged, and it is said.
 fn realised(
     wanted: &[Placement],
     topology: &Topology,
@@ -396,9 +396,10 @@ fn realised(
     let merged = merge_equivalent(realised);
     for (first, twins) in merged.iter().filter(|(_, twins)| !twins.is_empty()) {
         terminal.note(&format!(
-            "{} {} for the same CPUs as {} here: merged.",
+            "{} {} for the same {} as {} here: merged.",
             twins.join(", "),
             if twins.len() == 1 { "stands" } else { "stand" },
+            first.stands_for(),
             first.placement
         ));
     }

@@ -28,9 +28,13 @@ impl Terminal {
             ColorChoice::Auto => is_forced || (is_terminal && !no_color),
         };
         let knows_unicode = is_unicode();
+        let palette = Palette::new(is_colored(io::stdout().is_terminal()));
         Self {
             format: global.format,
-            palette: Palette::new(is_colored(io::stdout().is_terminal())),
+            palette: match global.store.as_deref() {
+                Some("none") => palette.unstored(),
+                _ => palette,
+            },
             error_palette: Palette::new(is_colored(io::stderr().is_terminal())),
             is_quiet: global.quiet,
             out_is_ascii: !knows_unicode && io::stdout().is_terminal(),

@@ -14,7 +14,7 @@ use super::terminal::Terminal;
 use super::{Exit, files, simulated};
 use pinwise_machine::Host;
 use pinwise_machine::linux::{self, capture_folder, capture_host};
-use pinwise_placement::Placement;
+use pinwise_placement::{Placement, equivalents};
 use pinwise_record::TopologyRecord;
 use pinwise_sim::SimulatedMachine;
 use pinwise_topology::{Capture, Topology, Warning};
@@ -142,9 +142,14 @@ fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Resu
     let locality = placement.locality.as_ref();
     let device = locality.and_then(|locality| topology.device(&locality.device));
     if terminal.is_json() {
-        let equivalents: Vec<serde_json::Value> = pinwise_placement::equivalents(&realised)
-            .into_iter()
-            .map(|e| serde_json::json!({"tool": e.tool, "setting": e.setting, "note": e.note}))
+        let equivalents: Vec<serde_json::Value> = equivalents(&realised, topology)
+            .iter()
+            .map(|emission| {
+                let note = Some(emission.cannot.join(" ")).filter(|note| !note.is_empty());
+                serde_json::json!({
+                    "tool": emission.tool.name(), "setting": emission.line(), "note": note,
+                })
+            })
             .collect();
         terminal.print_json(&serde_json::json!({
             "placement": placement.to_string(),
@@ -161,7 +166,9 @@ fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Resu
         }))?;
     } else {
         let palette = terminal.palette();
-        terminal.print(&pinwise_report::explain(&realised, device, palette))?;
+        terminal.print(&pinwise_report::explain(
+            &realised, topology, device, palette,
+        ))?;
     }
     Ok(Exit::Done)
 }

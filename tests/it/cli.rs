@@ -248,10 +248,9 @@ fn is_to_be_copied(line: &str) -> bool {
         "CPUs ",
         "taskset ",
         "numactl ",
-        "hwloc ",
-        "likwid ",
-        "OpenMP ",
-        "Slurm ",
+        "hwloc-bind ",
+        "omp ",
+        "slurm ",
     ];
     starts.iter().any(|start| line.starts_with(start))
 }

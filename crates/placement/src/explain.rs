@@ -1,11 +1,8 @@
-//! What other tools call the same placement.
-//!
-//! Confined placements only: one mask for all threads. Where a tool's nearest
-//! setting does more (OpenMP and likwid bind thread by thread), the note says
-//! so.
+//! What a placement means, and what common tools call it.
 
-use super::emit::{numactl_options, omp_places};
-use super::{Kind, Locality, Placement, Realised, Wish};
+use super::emit::{Context, Emission, Target, Tool, emit};
+use super::{Locality, Placement, Realised, Wish};
+use pinwise_topology::Topology;
 
 /// What a placement asks for, as a sentence.
 #[must_use]
@@ -55,71 +52,21 @@ fn place(locality: &Locality) -> String {
     }
 }
 
-/// One tool's way of saying it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Equivalent {
-    /// The tool or runtime.
-    pub tool: &'static str,
-    /// What to write.
-    pub setting: String,
-    /// What it does that this placement does not, or the other way round.
-    pub note: Option<&'static str>,
-}
+/// The tools that an explanation shows, of those that [`emit`] knows.
+const SHOWN: [Tool; 5] = [
+    Tool::Taskset,
+    Tool::Numactl,
+    Tool::HwlocBind,
+    Tool::Omp,
+    Tool::Slurm,
+];
 
-/// The placement in the words of taskset, numactl, hwloc, likwid, OpenMP and
-/// Slurm; `COMMAND` stands for the program.
+/// The placement in the words of a few common tools; `COMMAND` stands for the
+/// program.
 #[must_use]
-pub fn equivalents(realised: &Realised) -> Vec<Equivalent> {
-    let list = realised.cpus.to_string();
-    let mask = realised.cpus.to_mask();
-    let plain = |tool, setting| Equivalent {
-        tool,
-        setting,
-        note: None,
-    };
-    let no_memory = realised.memory.as_ref().map(|_| "says nothing of memory");
-    vec![
-        Equivalent {
-            tool: "taskset",
-            setting: format!("taskset -c {list} COMMAND"),
-            note: no_memory,
-        },
-        plain(
-            "numactl",
-            format!("numactl {} COMMAND", numactl_options(realised)),
-        ),
-        Equivalent {
-            tool: "hwloc",
-            setting: format!("hwloc-bind --taskset {mask} -- COMMAND"),
-            note: no_memory,
-        },
-        Equivalent {
-            tool: "likwid",
-            setting: format!("likwid-pin -c {list} COMMAND"),
-            note: Some("binds one thread to one CPU, in this order"),
-        },
-        Equivalent {
-            tool: "OpenMP",
-            setting: format!(
-                "OMP_PLACES={} OMP_PROC_BIND=close COMMAND",
-                omp_places(&one_each(realised))
-            ),
-            note: Some(
-                "binds one thread to one CPU; with taskset alone the threads share the CPUs",
-            ),
-        },
-        Equivalent {
-            tool: "Slurm",
-            setting: format!("srun --cpu-bind=mask_cpu:{mask} COMMAND"),
-            note: Some("the task needs these CPUs in its allocation"),
-        },
-    ]
-}
-
-/// The CPUs one by one: of bound threads in their order.
-fn one_each(realised: &Realised) -> Vec<usize> {
-    match realised.placement.kind {
-        Kind::Bound => realised.order.clone(),
-        Kind::Confined => realised.cpus.iter().collect(),
-    }
+pub fn equivalents(realised: &Realised, topology: &Topology) -> Vec<Emission> {
+    let context = Context::default();
+    SHOWN
+        .map(|tool| emit(&Target::new(tool), realised, topology, &context))
+        .into()
 }

@@ -63,6 +63,18 @@ pub enum RealiseError {
         /// How many there are.
         available: usize,
     },
+    /// A unit by a number that none has.
+    #[error("{placement}: there is no {noun} {index} that this process may use (only {known})")]
+    NoSuchUnit {
+        /// The placement.
+        placement: String,
+        /// The kind of unit.
+        noun: &'static str,
+        /// The number asked for, from 0.
+        index: usize,
+        /// Numbers that there are.
+        known: CpuSet,
+    },
     /// A level that the system does not report.
     #[error("{placement}: this machine reports no {noun}")]
     NotReported {

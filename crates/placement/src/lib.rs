@@ -45,7 +45,7 @@ use pinwise_topology::{CpuSet, Level};
 
 pub use branches::{Branch, Branches};
 pub use defaults::defaults;
-pub use explain::{Equivalent, equivalents, meaning};
+pub use explain::{equivalents, meaning};
 pub use impossible::RealiseError;
 pub use interrupts::{InterruptCpus, InterruptError, InterruptPlace, InterruptWish};
 pub use locality::Locality;

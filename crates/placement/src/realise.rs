@@ -175,12 +175,11 @@ impl Placement {
         orders: &Orders,
     ) -> Result<Vec<usize>, RealiseError> {
         let units = self.units(topology, level)?;
-        let unit = units.get(index).ok_or_else(|| {
-            self.too_many(
-                &format!("{}s", level.noun()),
-                index.saturating_add(1),
-                units.len(),
-            )
+        let unit = units.get(index).ok_or_else(|| RealiseError::NoSuchUnit {
+            placement: self.to_string(),
+            noun: level.noun(),
+            index,
+            known: (0..units.len()).collect(),
         })?;
         Ok(orders.only(unit))
     }
@@ -346,6 +345,17 @@ impl Placement {
             noun: noun.to_owned(),
             wanted,
             available,
+        }
+    }
+}
+
+impl Realised {
+    /// What it stands for on its machine, as a noun.
+    #[must_use]
+    pub const fn stands_for(&self) -> &'static str {
+        match self.memory {
+            Some(_) => "CPUs and memory",
+            None => "CPUs",
         }
     }
 }

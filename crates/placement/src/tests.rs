@@ -98,9 +98,14 @@ fn what_cannot_be_had_is_refused() {
         "compact/mem=bind:1,7",
         "no memory of node 7 (only of 0-1)",
     );
-    refused(TWO_SOCKETS, "one-llc:4", "asks for 5 LLCs");
+    refused(TWO_SOCKETS, "one-llc:4", "there is no LLC 4 that");
+    refused(
+        "numa:1 core:2 pu:1",
+        "one-numa:1",
+        "no NUMA node 1 that this process may use (only 0)",
+    );
     let largest = format!("one-llc:{}", usize::MAX);
-    refused(TWO_SOCKETS, &largest, "this machine lets it use 4");
+    refused(TWO_SOCKETS, &largest, "may use (only 0-3)");
     refused(TWO_SOCKETS, "one-llc:x", "index of the unit");
     refused(TWO_SOCKETS, "p-cores", "reports no kinds of core");
     refused(
@@ -257,15 +262,18 @@ fn other_tools_words() {
     let topology = Topology::from_synthetic("[numa] core:2 pu:2").unwrap();
     let placement: Placement = "one-per-core/mem=bind".parse().unwrap();
     let realised = placement.realise(&topology).unwrap();
-    let settings: Vec<String> = equivalents(&realised)
-        .into_iter()
-        .map(|e| e.setting)
-        .collect();
-    assert_eq!(settings[0], "taskset -c 0,2 COMMAND");
-    assert_eq!(settings[1], "numactl -C 0,2 --membind=0 COMMAND");
+    let lines = equivalents(&realised, &topology);
+    let lines: Vec<String> = lines.iter().map(emit::Emission::line).collect();
+    let hwloc = "hwloc-bind --cpubind 0x5 --physical --membind numa:0 --mempolicy bind --strict --";
     assert_eq!(
-        settings[4],
-        "OMP_PLACES={0},{2} OMP_PROC_BIND=close COMMAND"
+        lines,
+        [
+            "taskset -c 0,2 COMMAND",
+            "numactl -C 0,2 --membind=0 COMMAND",
+            &format!("{hwloc} COMMAND"),
+            "OMP_PLACES='{0,2}' OMP_PROC_BIND=close OMP_NUM_THREADS=2 COMMAND",
+            "srun --ntasks=1 --cpus-per-task=2 --cpu-bind=mask_cpu:0x5 --mem-bind=mask_mem:0x1 COMMAND",
+        ]
     );
 }
 
@@ -273,12 +281,11 @@ fn other_tools_words() {
 fn openmp_places_in_even_steps() {
     let topology = Topology::from_synthetic("core:16 pu:2").unwrap();
     let places = |placement: &str| {
-        let placement: Placement = placement.parse().unwrap();
+        let placement: Placement = format!("{placement}/bound").parse().unwrap();
         let realised = placement.realise(&topology).unwrap();
-        let setting = equivalents(&realised).swap_remove(4).setting;
-        setting
-            .replace("OMP_PLACES=", "")
-            .replace(" OMP_PROC_BIND=close COMMAND", "")
+        let line = equivalents(&realised, &topology)[3].line();
+        let (places, _) = line.split_once(" OMP_PROC_BIND").unwrap();
+        places.replace("OMP_PLACES=", "").replace('\'', "")
     };
     assert_eq!(places("os-default"), "{0}:32");
     assert_eq!(places("one-per-core"), "{0}:16:2");

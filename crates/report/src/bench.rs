@@ -35,7 +35,7 @@ pub fn bench(record: &Bench, palette: Palette) -> String {
     text.push_str(&conclusions(record, palette));
     text.push_str(&findings(&record.findings, palette));
     text.push('\n');
-    text.push_str(&palette.faint(&method(record)));
+    text.push_str(&palette.faint(&method(record, palette)));
     text.push('\n');
     text
 }
@@ -309,7 +309,8 @@ fn conclusions(record: &Bench, palette: Palette) -> String {
     text
 }
 
-fn method(record: &Bench) -> String {
+fn method(record: &Bench, palette: Palette) -> String {
+    let named = palette.record(&record.id);
     let spent = duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default());
     let stopped = match record.stopped {
         Some(Stopped::Precision) => "every interval as narrow as requested",
@@ -321,7 +322,7 @@ fn method(record: &Bench) -> String {
     };
     let done = record.kernels.len();
     if record.planned == 0 {
-        let line = format!("Nothing was measured. Record {}.", visible(&record.id));
+        let line = format!("Nothing was measured. {named}");
         return paragraph("", "", &line);
     }
     let of = if done == record.planned {
@@ -330,9 +331,8 @@ fn method(record: &Bench) -> String {
         format!("{done} of {}", count(record.planned, "comparison"))
     };
     let line = format!(
-        "{of} in random blocks (seed {}), {spent}; {stopped}. Intervals: 95 % simultaneous over all cells of a comparison. Record {}.",
-        record.seed,
-        visible(&record.id)
+        "{of} in random blocks (seed {}), {spent}; {stopped}. Intervals: 95 % simultaneous over all cells of a comparison. {named}",
+        record.seed
     );
     paragraph("", "", &line)
 }

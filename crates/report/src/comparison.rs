@@ -32,7 +32,7 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     text.push_str(&traced::traced(record, palette));
     text.push_str(&findings(&record.findings, palette));
     text.push('\n');
-    text.push_str(&palette.faint(&method(record)));
+    text.push_str(&palette.faint(&method(record, palette)));
     text.push('\n');
     text
 }
@@ -205,7 +205,7 @@ pub(super) fn findings(findings: &[Finding], palette: Palette) -> String {
     text
 }
 
-fn method(record: &Comparison) -> String {
+fn method(record: &Comparison, palette: Palette) -> String {
     let runs = count(record.contrasts.len() + 1, "run");
     let blocks = count(record.blocks, "block");
     let stopped = match record.stopped {
@@ -221,9 +221,9 @@ fn method(record: &Comparison) -> String {
         Some(Stopped::Failed) => "stopped because arms failed",
         None => "cut off",
     };
-    let (id, spent) = (style::visible(&record.id), elapsed(record));
+    let (named, spent) = (palette.record(&record.id), elapsed(record));
     if record.blocks == 0 {
-        let line = format!("No whole block, {spent}; {stopped}. Record {id}.");
+        let line = format!("No whole block, {spent}; {stopped}. {named}");
         return paragraph("", "", &line);
     }
     let screening = if record.plan.screened_arms > 0 {
@@ -234,7 +234,7 @@ fn method(record: &Comparison) -> String {
     let has_dropped = record.contrasts.iter().any(|c| c.dropped_after.is_some());
     let up_to = if has_dropped { "up to " } else { "" };
     let line = format!(
-        "{blocks} of {up_to}{runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. Error rate at most {:.0} % over all arms and interim looks, for speed and for spread. {} Record {id}.",
+        "{blocks} of {up_to}{runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. Error rate at most {:.0} % over all arms and interim looks, for speed and for spread. {} {named}",
         record.seed,
         record.plan.warmup_blocks,
         100.0 * record.plan.alpha,

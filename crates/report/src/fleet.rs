@@ -43,7 +43,7 @@ pub fn fleet_report(record: &FleetReport, palette: Palette) -> String {
     text.push_str(&outliers(record, palette));
     text.push_str(&common(record, palette));
     text.push_str(&findings(&record.findings, palette));
-    text.push_str(&method(record));
+    text.push_str(&method(record, palette));
     text
 }
 
@@ -175,12 +175,12 @@ fn common(record: &FleetReport, palette: Palette) -> String {
     text
 }
 
-fn method(record: &FleetReport) -> String {
+fn method(record: &FleetReport, palette: Palette) -> String {
     let line = format!(
-        "{} of nodes judged, each against its group's bulk and its tails; of the nodes named for figures at most {} are expected to be so by chance (q: the share at which a figure is just named). Record {}.",
+        "{} of nodes judged, each against its group's bulk and its tails; of the nodes named for figures at most {} are expected to be so by chance (q: the share at which a figure is just named). {}",
         count(record.judged, "figure"),
         percent(record.false_discovery_rate),
-        record.id
+        palette.record(&record.id)
     );
     format!("\n{}\n", paragraph("", "", &line))
 }

@@ -1,7 +1,7 @@
 //! Gaps in the time that CPUs give, as text.
 
 use super::comparison::findings;
-use super::style::{Palette, paragraph, table, visible};
+use super::style::{Palette, paragraph, table};
 use super::table::{Cell, Holds, Table};
 use super::trace_events::harmless;
 use pinwise_format::{count, grouped, percent, seconds};
@@ -54,7 +54,7 @@ pub fn jitter(record: &JitterRecord, palette: Palette) -> String {
     if record.interrupted {
         out += "\nInterrupted: figures are of the time until then.\n";
     }
-    out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
+    out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     out
 }
 

@@ -3,11 +3,16 @@
 use super::style::{Palette, cpu_noun, paragraph, visible};
 use pinwise_format::count;
 use pinwise_placement::{Kind, MemoryPolicy, Realised, equivalents, meaning};
-use pinwise_topology::Device;
+use pinwise_topology::{Device, Topology};
 
 /// A placement explained for a terminal.
 #[must_use]
-pub fn explain(realised: &Realised, device: Option<&Device>, palette: Palette) -> String {
+pub fn explain(
+    realised: &Realised,
+    topology: &Topology,
+    device: Option<&Device>,
+    palette: Palette,
+) -> String {
     let used = &realised.used;
     let mut parts = vec![
         count(used.packages, "package"),
@@ -56,10 +61,11 @@ pub fn explain(realised: &Realised, device: Option<&Device>, palette: Palette) -
         Kind::Bound => bound_order(realised),
     });
     text.push_str("\nIn other tools:\n");
-    for equivalent in equivalents(realised) {
-        text.push_str(&format!("{:<8} {}\n", equivalent.tool, equivalent.setting));
-        if let Some(note) = equivalent.note {
-            let note = paragraph("         (", "          ", &format!("{note})"));
+    for emission in equivalents(realised, topology) {
+        let line = emission.line();
+        text.push_str(&format!("{:<10} {line}\n", emission.tool.name()));
+        for sentence in &emission.cannot {
+            let note = paragraph("           (", "            ", &format!("{sentence})"));
             text.push_str(&format!("{}\n", palette.faint(&note)));
         }
     }

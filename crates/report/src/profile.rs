@@ -57,7 +57,7 @@ pub fn profile(record: &ProfileRecord, shown: &ProfileShown, palette: Palette) -
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
-    out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
+    out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     out
 }
 

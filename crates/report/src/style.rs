@@ -12,17 +12,38 @@ use super::WIDTH;
 pub(super) const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
 pub(super) const BLACK: u8 = 16;
 
-/// The few ways in which text may stand out.
+/// The few ways in which text may stand out, and whether it names records.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Palette {
     is_colored: bool,
+    is_unstored: bool,
 }
 
 impl Palette {
     /// With or without colour.
     #[must_use]
     pub const fn new(is_colored: bool) -> Self {
-        Self { is_colored }
+        Self {
+            is_colored,
+            is_unstored: false,
+        }
+    }
+
+    /// The same for records that are stored nowhere: nothing shows them later.
+    #[must_use]
+    pub const fn unstored(self) -> Self {
+        Self {
+            is_unstored: true,
+            ..self
+        }
+    }
+
+    /// Which record a text is of, as a sentence.
+    pub(super) fn record(self, id: &str) -> String {
+        match self.is_unstored {
+            true => "Not stored.".to_owned(),
+            false => format!("Record {}.", visible(id)),
+        }
     }
 
     /// Is there colour?

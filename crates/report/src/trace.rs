@@ -34,7 +34,7 @@ pub fn trace(record: &TraceRecord, palette: Palette) -> String {
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
-    out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
+    out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     out
 }
 

@@ -70,7 +70,7 @@ enum Step {
 pub enum MetricError {
     /// No metric has this name.
     #[error(
-        "'{0}' is not a metric (known: wall, user, system, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')"
+        "'{0}' is not a metric (known: wall or time, user, system, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')"
     )]
     Unknown(String),
     /// The direction is missing.

@@ -140,7 +140,7 @@ fn errors_name_line_and_key() {
     refused(
         "command =",
         "metric = \"speed\"\ncommand =",
-        "3: metric: 'speed' is not a metric (known: wall, user, system, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')",
+        "3: metric: 'speed' is not a metric (known: wall or time, user, system, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')",
     );
     refused(
         "command =",

@@ -108,8 +108,8 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub parameter_lists: Vec<String>,
-    /// The figure to compare: wall, user, system, cpu, max-rss, cycles,
-    /// instructions, or the program's own: '… higher|lower' with regex:…,
+    /// The figure to compare: wall (or time), user, system, cpu, max-rss,
+    /// cycles, instructions, or the program's: '… higher|lower' with regex:…,
     /// json:.path, of a service prometheus:NAME (also rate(NAME), p99(NAME))
     /// [default: the recipe's; of a kernel its own seconds; else wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is compared")]

@@ -33,8 +33,8 @@ pub struct SearchArgs {
     /// 1..16 or 1..max, of which some are tried [default: counted in a run]
     #[arg(long, value_name = "THREADS", help_heading = "What is searched")]
     pub threads: Option<String>,
-    /// The figure to minimise: wall, user, system,
-    /// cpu, max-rss, cycles, instructions, or the program's own: 'regex:…
+    /// The figure to minimise: wall (or time), user, system, cpu,
+    /// max-rss, cycles, instructions, or the program's own: 'regex:…
     /// higher|lower', 'json:.path higher|lower' [default: wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is searched")]
     pub metric: Option<String>,

@@ -24,6 +24,13 @@ pub(super) fn crossed(
             "--memory: there is nothing to compare: this process may use the memory of one NUMA node only"
         );
     }
+    for wish in &wishes {
+        let alone = Placement {
+            memory: Some(wish.clone()),
+            ..Placement::os_default()
+        };
+        alone.realise(topology).context("--memory")?;
+    }
     let mut all = Vec::new();
     for placement in placements {
         if placement.memory.is_some() {

@@ -125,6 +125,13 @@ fn memory_policies_are_arms_of_each_placement() {
     );
     // The same nodes by two names are one arm.
     assert_eq!(arms("--memory bind --memory bind:0-1").len(), 2);
+    let merged = format!("{compare} --max-runs 8 --memory bind --memory bind:0-1 -- prog");
+    let merged = stage.succeed(&merged);
+    let same = "for the same CPUs and memory as os-default/mem=bind here: merged.";
+    assert!(merged.err.contains(same), "{merged}");
+    let text = merged.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let same = "means the same CPUs and memory as os-default/mem=bind here and was merged";
+    assert!(text.contains(same), "{merged}");
     let record = stage.json(&format!(
         "{compare} --memory interleave --max-runs 30 -- prog"
     ));
@@ -271,6 +278,29 @@ fn quiet_means_no_notes() {
     assert!(loud.err.contains("keeps 2 CPUs busy"), "{loud}");
     assert!(quiet.err.is_empty(), "{quiet}");
     assert_eq!(loud.out, quiet.out);
+}
+
+#[test]
+fn quiet_keeps_warnings() {
+    let stage = Stage::new();
+    let line = "compare --machine sim:same.toml --seed 1 --max-runs 8 --place os-default";
+    let ran = stage.succeed(&format!("{line} --place cpu:0 --quiet 'prog > out'"));
+    assert!(ran.err.starts_with("warning: "), "{ran}");
+    assert_eq!(ran.err.lines().count(), 1, "{ran}");
+    let help = stage.succeed("compare --help").out;
+    assert!(help.contains("Only warnings and errors"), "{help}");
+}
+
+#[test]
+fn a_record_that_is_not_stored_is_not_named() {
+    let stage = Stage::new();
+    let line = "compare --machine sim:same.toml --seed 1 --max-runs 8 --place os-default \
+                --place cpu:0";
+    let kept = stage.succeed(&format!("{line} -- prog"));
+    assert!(kept.out.contains("Record "), "{kept}");
+    let lost = stage.succeed(&format!("{line} --store none -- prog"));
+    assert!(!lost.out.contains("Record "), "{lost}");
+    assert!(lost.out.trim_end().ends_with("Not stored."), "{lost}");
 }
 
 #[test]

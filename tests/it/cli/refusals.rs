@@ -144,6 +144,8 @@ fn commands_and_parameters() {
         "--command a --command b --name x --name y --name z",
         "--command a --command b --name x --name x",
         "--name x -- prog",
+        "--name x 'prog 1'",
+        "--command prog --name x",
         "--baseline cpu:1 --place os-default --place cpu:0 -- prog",
         "--parameter t=1,2 prog",
         "--parameter t=1,2",

@@ -104,7 +104,10 @@ fn defaults_of_the_user_are_read_from_a_file() {
     let output = run("\nplaces = [\"nowhere\"]\n");
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("config.toml:2: 'nowhere': "), "{error}");
+    assert!(
+        error.contains("config.toml:2: places: 'nowhere': "),
+        "{error}"
+    );
     assert_eq!(error.lines().count(), 1, "{error}");
 }
 

@@ -171,7 +171,19 @@ fn a_small_machine_as_json() {
     assert_eq!(explained["mask"], "0x3");
     assert_eq!(explained["memory"], "bind");
     assert_eq!(explained["memory_nodes"], serde_json::json!([0]));
-    assert_eq!(explained["equivalents"].as_array().unwrap().len(), 6);
+    // What is shown is what `apply --as` prints.
+    let shown = explained["equivalents"].as_array().unwrap();
+    assert_eq!(shown.len(), 5);
+    for one in shown {
+        let tool = one["tool"].as_str().unwrap();
+        let applied = stage.json(&format!(
+            "apply --machine 'sim:core:2 pu:2' --as {tool} --place one-core/mem=bind"
+        ));
+        let pieces = applied["tools"][0]["pieces"].as_array().unwrap();
+        let command = pieces.iter().find_map(|piece| piece["command"].as_str());
+        let line = one["setting"].as_str().unwrap();
+        assert!(line.ends_with(command.unwrap()), "{tool}: {line}");
+    }
 }
 
 #[test]

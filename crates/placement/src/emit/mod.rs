@@ -17,8 +17,8 @@ use std::borrow::Cow;
 use super::{Kind, MemoryPolicy, Realised};
 use pinwise_topology::Topology;
 
-pub(super) use parallel::omp_places;
-pub(super) use system::numactl_options;
+use system::numactl_options;
+
 pub use tool::{Target, Tool, UnknownTool};
 
 /// What an emission is about, beside the placement.
@@ -93,6 +93,22 @@ impl Emission {
             }
         }
         text
+    }
+
+    /// The variables and the command in one line; of several commands the first.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let mut line = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Variable { name, value } => {
+                    line.push_str(&format!("{name}={} ", quoted(value)));
+                }
+                Piece::Command(command) => return line + command,
+                Piece::File { .. } => {}
+            }
+        }
+        line
     }
 }
 

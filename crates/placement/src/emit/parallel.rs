@@ -180,7 +180,7 @@ const fn variable(name: &'static str, value: String) -> Piece {
 }
 
 /// Places of one CPU each, even steps written as OpenMP's `{first}:count:step`.
-pub(crate) fn omp_places(order: &[usize]) -> String {
+fn omp_places(order: &[usize]) -> String {
     let places = runs(order).into_iter().map(|(first, count, step)| {
         if count == 1 {
             return format!("{{{first}}}");

@@ -44,7 +44,7 @@ pub fn search(record: &SearchRecord, palette: Palette) -> String {
     }
     text.push_str(&findings(&record.findings, palette));
     text.push('\n');
-    text.push_str(&palette.faint(&method(record)));
+    text.push_str(&palette.faint(&method(record, palette)));
     text.push('\n');
     text
 }
@@ -216,7 +216,7 @@ fn truth(record: &SearchRecord) -> Option<String> {
     ))
 }
 
-fn method(record: &SearchRecord) -> String {
+fn method(record: &SearchRecord, palette: Palette) -> String {
     let mut parts = Vec::new();
     if let Some(space) = placements(&record.space) {
         parts.push(space);
@@ -244,7 +244,7 @@ fn method(record: &SearchRecord) -> String {
     if !record.verdict.condition.is_empty() {
         parts.push(visible(&record.verdict.condition));
     }
-    parts.push(format!("Record {}.", visible(&record.id)));
+    parts.push(palette.record(&record.id));
     paragraph("", "", &parts.join(" "))
 }
 

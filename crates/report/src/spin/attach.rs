@@ -47,7 +47,7 @@ pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", &visible(note)));
     }
-    out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
+    out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     out
 }
 

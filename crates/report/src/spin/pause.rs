@@ -73,7 +73,7 @@ pub fn spin_pause(record: &SpinPauseRecord, palette: Palette) -> String {
     if let Some(check) = &record.check {
         out += &format!("\n{}", spin_check(check, palette));
     }
-    out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
+    out += &palette.faint(&format!("\n{}\n", palette.record(&record.id)));
     out
 }
 

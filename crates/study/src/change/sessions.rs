@@ -50,6 +50,12 @@ pub(super) fn arms(
     let mut figures: Vec<FigureChange> = { all.iter() }
         .map(|name| asked.contrast(sides, name))
         .collect();
+    if figures.iter().any(|figure| figure.low.is_some()) {
+        caveats.push(
+            "The ratios in A and B are means over four parts of each session, on which the interval between sessions rests: they differ a little from those that one record shows of all its blocks."
+                .to_owned(),
+        );
+    }
     for name in all {
         let cpus = sides.map(|side| find(side, &name).map(|arm| arm.cpus.as_str()));
         if let [Some(in_a), Some(in_b)] = cpus

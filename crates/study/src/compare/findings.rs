@@ -11,6 +11,7 @@ use super::plan::ComparePlan;
 use super::results::Results;
 use super::steadiness;
 use pinwise_format::three_digits;
+use pinwise_placement::Realised;
 use pinwise_record::{Arm, Comparison, ContrastRecord, Finding, RunRecord, Severity, Stopped};
 use pinwise_stats::describe::{median, quantile};
 use pinwise_stats::diagnose;
@@ -65,7 +66,7 @@ pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) ->
     findings.extend(
         plan.arms
             .iter()
-            .filter_map(|arm| merged(&arm.name, &arm.same_as)),
+            .filter_map(|arm| merged(&arm.name, &arm.same_as, &arm.place)),
     );
     findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
     findings
@@ -91,19 +92,19 @@ fn invalid_arms(record: &Comparison) -> Vec<Finding> {
         .collect()
 }
 
-/// Placements that come to the same CPUs.
-#[must_use]
-pub fn merged(name: &str, same_as: &[String]) -> Option<Finding> {
+/// Placements that come to the same CPUs and memory as `place`.
+fn merged(name: &str, same_as: &[String], place: &Realised) -> Option<Finding> {
+    let what = place.stands_for();
     (!same_as.is_empty()).then(|| {
         Finding::new(
             "arms_merged",
             Severity::Note,
             match same_as {
                 [twin] => {
-                    format!("{twin} means the same CPUs as {name} here and was merged with it.")
+                    format!("{twin} means the same {what} as {name} here and was merged with it.")
                 }
                 twins => format!(
-                    "{} mean the same CPUs as {name} here and were merged with it.",
+                    "{} mean the same {what} as {name} here and were merged with it.",
                     twins.join(", ")
                 ),
             },
@@ -362,9 +363,8 @@ fn opposite_medians(record: &Comparison) -> Option<Finding> {
             Severity::Note,
             format!(
                 "{}: 'typical', the median of all runs, and 'change' point in opposite directions; \
-                 the change ({}) compares runs of the same block, whatever drifts, and is what counts.",
-                found.join(", "),
-                record.plan.judge
+                 the change compares runs of the same block, whatever drifts, and is what counts.",
+                found.join(", ")
             ),
             "",
         )

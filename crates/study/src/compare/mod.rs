@@ -25,7 +25,6 @@ mod traced;
 pub(crate) use assemble::workload_record;
 pub use engine::{CompareError, run};
 pub(crate) use findings::foreign_cpus;
-pub use findings::merged as merged_finding;
 pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
 pub use outcome::{RunFailure, coverage_record};
 pub use plan::{ArmPlan, ComparePlan, PlanError, Tuning};
