@@ -140,7 +140,7 @@ pub struct Global {
     /// Only warnings and errors on standard error
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub quiet: bool,
-    /// Log what is done, -vv in detail [env: PINWISE_LOG]
+    /// Log what is done, -vv in detail [env: `PINWISE_LOG`]
     #[arg(long, short, global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
     pub verbose: u8,
     /// The whole command line as records keep it: without where they are kept,

@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::Context;
 use log::{LevelFilter, Log, Metadata, Record};
 
+use super::terminal::variable;
 use pinwise_report::visible;
 
 /// Names a level: `info`, `debug` …
@@ -40,15 +41,19 @@ impl Log for ToStandardError {
 /// # Errors
 /// A variable that names no level.
 pub(super) fn start(verbosity: u8) -> anyhow::Result<()> {
-    let level = match (verbosity, std::env::var(VARIABLE)) {
-        (0, Ok(name)) if !name.is_empty() => name.parse().ok().with_context(|| {
+    let level = match (verbosity, variable(VARIABLE)) {
+        (0, Some(name)) => name.parse().ok().with_context(|| {
             format!("{VARIABLE}: '{name}' is no level (off, error, warn, info, debug, trace)")
         })?,
-        (0, _) => LevelFilter::Off,
+        (0, None) => LevelFilter::Off,
         (1, _) => LevelFilter::Info,
         _ => LevelFilter::Debug,
     };
     if level > LevelFilter::Off {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "people read the log, beside their own clock"
+        )]
         let begin = Instant::now();
         log::set_boxed_logger(Box::new(ToStandardError { begin }))?;
         log::set_max_level(level);

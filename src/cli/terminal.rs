@@ -167,7 +167,7 @@ impl Terminal {
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     let value = std::env::var(name).ok();
     value.filter(|value| !value.is_empty())
 }

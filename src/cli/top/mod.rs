@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 
 use super::args::{Format, Global, TopArgs, TopSort};
-use super::terminal::Terminal;
+use super::terminal::{Terminal, variable};
 use super::{Exit, open_machine, restore};
 use pinwise_machine::linux::{Pins, random_seed};
 use pinwise_machine::{Listener, MachineError, Subject, TraceOrder, Traced, Tracer};
@@ -231,9 +231,4 @@ fn has_utf8() -> bool {
         let locale = locale.to_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     })
-}
-
-#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Watch, Way, pinning, variable, watch};
+use super::{Watch, Way, pinning, watch};
 use crate::cli::Exit;
-use crate::cli::terminal::Terminal;
+use crate::cli::terminal::{Terminal, variable};
 use pinwise_machine::{Listener, Tracer};
 use pinwise_record::TopRecord;
 use pinwise_report::top::{View, printed, text};
