@@ -100,8 +100,8 @@ fn merged(name: &str, same_as: &[String], place: &Realised) -> Option<Finding> {
             "arms_merged",
             Severity::Note,
             match same_as {
-                [twin] => {
-                    format!("{twin} means the same {what} as {name} here and was merged with it.")
+                [other] => {
+                    format!("{other} means the same {what} as {name} here and was merged with it.")
                 }
                 twins => format!(
                     "{} mean the same {what} as {name} here and were merged with it.",
