@@ -4,6 +4,17 @@
 //! meaning of existing ones does not change within a version. Every face reads
 //! these types and nothing else, so that text, JSON, CSV and pages agree.
 //! `docs/records.md` describes them field by field.
+//!
+//! ```
+//! use pinwise_record::TopologyRecord;
+//! use pinwise_topology::Topology;
+//!
+//! let machine = Topology::from_synthetic("core:2 pu:2")?;
+//! let json = serde_json::to_string(&TopologyRecord::new(&machine, &[]))?;
+//! let again: TopologyRecord = serde_json::from_str(&json)?;
+//! assert_eq!(again.to_topology().units(pinwise_topology::Level::Core).len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(
     test,

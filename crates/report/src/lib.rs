@@ -5,6 +5,17 @@
 //! not in the record, nothing is printed, no file opened. Text fits 80
 //! columns, is understandable without colour, and shows strings from commands
 //! and hosts with control characters made visible: they are hostile input.
+//!
+//! ```
+//! use pinwise_record::TopologyRecord;
+//! use pinwise_report::{Palette, topology};
+//! use pinwise_topology::Topology;
+//!
+//! let machine = Topology::from_synthetic("core:2 pu:2")?;
+//! let record = TopologyRecord::new(&machine, &[]);
+//! assert!(topology(&machine, &record, Palette::default()).contains("4 CPUs, 2 cores"));
+//! # Ok::<(), pinwise_topology::SyntheticError>(())
+//! ```
 
 #![cfg_attr(
     test,

@@ -6,6 +6,16 @@
 //! or from a recorded series that is replayed in time order. Time is
 //! simulated: a budget of an hour is over in a moment. Nothing of the host is
 //! looked at but the description's own files.
+//!
+//! ```
+//! use pinwise_machine::Host;
+//! use pinwise_sim::SimulatedMachine;
+//!
+//! let mut machine = SimulatedMachine::open("package:2 l3:2 core:4 pu:2", 1)?;
+//! let (topology, _) = machine.topology()?;
+//! assert_eq!(topology.counts().cores, 16);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(
     test,

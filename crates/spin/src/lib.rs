@@ -5,6 +5,20 @@
 //! parks, and the longest run of them without a look at the lock (the *blind
 //! gap*). With the latency of PAUSE both are times. Nothing here executes
 //! anything.
+//!
+//! ```
+//! use pinwise_spin::prediction::{Prediction, Processor};
+//!
+//! // The same lock where PAUSE takes 10 cycles, and where it takes 140.
+//! let lock = pinwise_spin::table::algorithm("netfx_awarelock")?;
+//! let spins = |cycles| {
+//!     let processor = Processor::of_cycles(cycles, 3.0);
+//!     Prediction::of(lock, &processor, 8).longest_ns()
+//! };
+//! let (older, newer) = (spins(10.0).unwrap(), spins(140.0).unwrap());
+//! assert!((newer / older - 14.0).abs() < 1e-6);
+//! # Ok::<(), pinwise_spin::table::UnknownAlgorithm>(())
+//! ```
 
 #![cfg_attr(
     test,

@@ -28,6 +28,18 @@
 //! * [`welch`]: what other tools would have concluded.
 //!
 //! Nothing here reads a clock or draws a random number.
+//!
+//! ```
+//! use pinwise_stats::anytime::Sequence;
+//! use pinwise_stats::confirm::Decision;
+//!
+//! // ln(after / before) of twelve pairs, each run side by side.
+//! let pairs = [0.04, 0.03, 0.05, 0.04, 0.04, 0.03, 0.05, 0.04, 0.03, 0.05, 0.04, 0.04];
+//! // Looked at as often as one likes: an error of 5 % over all looks together.
+//! let sequence = Sequence::new(0.05, 0.01, 20);
+//! assert_eq!(sequence.decision(&pairs, 0.01), Decision::Slower);
+//! assert_eq!(sequence.decision(&pairs[..3], 0.01), Decision::Undecided);
+//! ```
 
 pub mod anytime;
 pub mod apart;

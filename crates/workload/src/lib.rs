@@ -2,6 +2,15 @@
 //! and what is read off a run as its cost.
 //!
 //! Values only: nothing is started here, no file opened.
+//!
+//! ```
+//! use pinwise_workload::Metric;
+//!
+//! let metric: Metric = "regex:([0-9.]+) req/s higher".parse()?;
+//! // More requests a second cost less.
+//! assert!(metric.cost(200.0) < metric.cost(100.0));
+//! # Ok::<(), pinwise_workload::MetricError>(())
+//! ```
 
 mod command;
 mod framework;

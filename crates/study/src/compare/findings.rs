@@ -103,9 +103,9 @@ fn merged(name: &str, same_as: &[String], place: &Realised) -> Option<Finding> {
                 [other] => {
                     format!("{other} means the same {what} as {name} here and was merged with it.")
                 }
-                twins => format!(
+                others => format!(
                     "{} mean the same {what} as {name} here and were merged with it.",
-                    twins.join(", ")
+                    others.join(", ")
                 ),
             },
             "",
