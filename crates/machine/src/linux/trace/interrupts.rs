@@ -10,13 +10,13 @@ use super::interrupt_points::{InterruptPoints, Wanted};
 use super::threads;
 use crate::MachineError;
 use pinwise_sched::{Event, EventKind, IDLE, InterruptAccount, InterruptSummary, Tid};
-use pinwise_topology::CpuSet;
 
 /// Interrupts on their way to sums.
 #[derive(Debug)]
 pub(super) struct Interrupts {
     points: InterruptPoints,
-    cpus: CpuSet,
+    /// CPUs in the order of their buffers.
+    cpus: Vec<usize>,
     account: InterruptAccount,
     own: Own,
     /// Reports from before the trace do not count.
@@ -79,7 +79,7 @@ impl Interrupts {
         points.switch(true);
         Ok(Self {
             points,
-            cpus,
+            cpus: cpus.iter().collect(),
             account: InterruptAccount::default(),
             own: Own::default(),
             from_ns: 0,
@@ -110,8 +110,7 @@ impl Interrupts {
     }
 
     fn read(&mut self, until_ns: u64) {
-        let cpus: Vec<usize> = self.cpus.iter().collect();
-        let (account, from_ns) = (&mut self.account, self.from_ns);
+        let (cpus, account, from_ns) = (&self.cpus, &mut self.account, self.from_ns);
         self.points.drain(|place, thread, step| {
             if (from_ns..=until_ns).contains(&step.time_ns)
                 && let Some(&cpu) = cpus.get(place)
