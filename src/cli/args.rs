@@ -9,6 +9,7 @@ mod compare;
 mod fleet;
 mod gate;
 mod generate;
+mod help;
 mod jitter;
 mod kernels;
 mod profile;
@@ -24,7 +25,7 @@ mod workload;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use pinwise_stats::judge::Judge;
 
@@ -40,6 +41,7 @@ pub(super) use fleet::{
 };
 pub(super) use gate::{GateArgs, Undecided};
 pub(super) use generate::{CompletionsArgs, GenerateArgs, Generated};
+pub(super) use help::{HelpExtent, command};
 pub(super) use jitter::JitterArgs;
 pub(super) use kernels::{
     BenchAction, BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite,
@@ -233,152 +235,11 @@ is changed.")]
     Generate(GenerateArgs),
 }
 
-/// The commands by what they are for, in the order of the help.
-const GROUPS: [(&str, &[&str]); 6] = [
-    ("Ask", &["compare", "search", "gate", "bench"]),
-    (
-        "Look",
-        &["topology", "doctor", "trace", "top", "profile", "spin"],
-    ),
-    ("Do", &["run", "apply"]),
-    ("Keep", &["record", "serve"]),
-    ("Many machines", &["fleet"]),
-    ("More", &["reproduce", "completions"]),
-];
-
-/// Options that `-h` leaves to `--help`, whichever command has them.
-const RARE: [&str; 39] = [
-    "abort_if_worse",
-    "arms",
-    "color",
-    "confirm",
-    "emit",
-    "environment",
-    "export_csv",
-    "export_hyperfine",
-    "export_markdown",
-    "folded",
-    "input",
-    "instructions",
-    "irqs",
-    "isa",
-    "judge",
-    "least_within",
-    "machines",
-    "memory_policies",
-    "metric_command",
-    "metric_url",
-    "names",
-    "no_cost",
-    "output",
-    "parameter_lists",
-    "placebo",
-    "precision",
-    "real",
-    "require_verdict",
-    "sample",
-    "score",
-    "seed",
-    "settle",
-    "show_output",
-    "stacks",
-    "tags",
-    "threads_env",
-    "timeout",
-    "trace",
-    "units",
-];
-
-/// The same with every option and example in its help, laid out as closely as
-/// in the short one.
-fn full(command: clap::Command) -> clap::Command {
-    let examples = command.get_after_long_help().cloned();
-    let about = command.get_long_about().cloned();
-    let command = command.mut_args(|arg| match arg.get_long_help().cloned() {
-        Some(help) => arg.help(help),
-        None => arg,
-    });
-    let command = match examples {
-        Some(examples) => command.after_help(examples),
-        None => command,
-    };
-    let command = match about {
-        Some(about) => command.about(about),
-        None => command,
-    };
-    command.mut_subcommands(full)
-}
-
-/// Both spellings of the help option print what is there: what that is has been
-/// chosen before.
-fn with_help(command: clap::Command, heading: Option<&'static str>) -> clap::Command {
-    let help = clap::Arg::new("help")
-        .short('h')
-        .long("help")
-        .action(clap::ArgAction::HelpShort)
-        .help_heading(heading)
-        .display_order(usize::MAX)
-        .help("Print help: -h the usual options, --help all");
-    command
-        .disable_help_flag(true)
-        .arg(help)
-        .mut_subcommands(|command| with_help(command, Some("Global options")))
-}
-
-/// The same with a short help that is short.
-fn brief(command: clap::Command) -> clap::Command {
-    let command = command.mut_args(|arg| {
-        let is_rare = RARE.contains(&arg.get_id().as_str());
-        let is_option = arg.get_long().is_some();
-        match is_rare && is_option {
-            true => arg.hide_short_help(true),
-            false => arg,
-        }
-    });
-    command.mut_subcommands(brief)
-}
-
-/// How much the help of a command holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HelpExtent {
-    /// What is used every day.
-    Brief,
-    /// Everything.
-    Full,
-}
-
-/// The whole command line, its commands in groups.
-pub(super) fn command(extent: HelpExtent) -> clap::Command {
-    let command = match extent {
-        HelpExtent::Brief => brief(Cli::command()),
-        HelpExtent::Full => full(Cli::command()),
-    };
-    let command = with_help(command, None);
-    let mut groups = String::new();
-    for (heading, names) in GROUPS {
-        groups.push_str(heading);
-        groups.push_str(":\n");
-        for name in names {
-            let about = command
-                .find_subcommand(name)
-                .and_then(clap::Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
-            groups.push_str(&format!("  {name:<12} {about}\n"));
-        }
-        groups.push('\n');
-    }
-    let usage = "{about-with-newline}\n{usage-heading} {usage}\n\n";
-    command.help_template(format!(
-        "{usage}{groups}Options:\n{{options}}{{after-help}}"
-    ))
-}
-
 /// How long, how precise, how often: shared by all experiments.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How long and how precise")]
 pub struct EffortArgs {
-    /// Time for everything, such as 500ms, 30s, 2m [default: 60s, unless
-    /// --max-runs is given]
+    /// Time for everything [default: 60s or --max-runs], such as 500ms, 30s, 2m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
     /// Runs per arm; when many arms are screened, an average over the arms

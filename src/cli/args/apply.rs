@@ -92,8 +92,8 @@ pub enum RulesAction {
   pinwise apply rules check rules.toml
   pinwise apply rules check rules.toml --format json
 
-Nothing is changed. A mistake is reported with its line and column, exit status 2.
-docs/rules.md says what may stand in the file.")]
+Nothing is changed. A mistake is reported with its line and column, exit status
+2. docs/rules.md says what may stand in the file.")]
     Check(RulesCheckArgs),
     /// Enforce the rules until interrupted
     #[command(after_help = "Examples:
@@ -102,10 +102,10 @@ docs/rules.md says what may stand in the file.")]
   pinwise apply rules run --log changes.jsonl rules.toml
 
 Existing processes are placed at once, new ones when they start a program.
-Processes whose CPUs somebody else set are left alone. SIGHUP reads the file again.
-When it ends, even by SIGKILL, every process gets its CPUs back. In return the
-rules cost next to nothing: the kernel reports new programs, and where it may
-not (without CAP_NET_ADMIN) /proc is polled.")]
+Processes whose CPUs somebody else set are left alone. SIGHUP reads the file
+again. When it ends, even by SIGKILL, every process gets its CPUs back. In
+return the rules cost next to nothing: the kernel reports new programs, and
+where it may not (without CAP_NET_ADMIN) /proc is polled.")]
     Run(RulesRunArgs),
     /// Print a systemd unit that runs the rules
     #[command(after_help = "Examples:

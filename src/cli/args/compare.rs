@@ -15,9 +15,7 @@ use pinwise_workload::Sweep;
   pinwise compare --place os-default --place one-core -- ./prog
   pinwise compare './old -x' './new -x' --fail-if-slower 2%
   pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
-  pinwise compare --self --budget 2m -- ./prog
-
-pinwise compare --help lists more options, examples and all placements.",
+  pinwise compare --self --budget 2m -- ./prog",
     after_long_help = "Examples:
   pinwise compare -- xz -T2 -k -c big.tar
   pinwise compare --place os-default --place one-core --place spread*2 -- ./prog
@@ -78,8 +76,8 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub names: Vec<String>,
-    /// A built-in workload with its options in place of a command, such as
-    /// 'fft --size 65536 --threads 2'; pinwise bench kernel --list shows them
+    /// A built-in workload and its options, such as 'fft --size 65536 --threads 2';
+    /// pinwise bench kernel --list shows them
     #[arg(long, value_name = "KERNEL", conflicts_with_all = ["lines", "argv", "commands", "parameters", "recipe"], help_heading = "What is compared")]
     pub kernel: Option<String>,
     /// Instruction sets of the kernel as arms: v1,v3,native or all
@@ -90,8 +88,8 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub isa: Option<String>,
-    /// A parameter and its values, written {NAME} in the command, or one of
-    /// the recipe: threads=1,2,4 or size=1..8
+    /// A parameter's values: threads=1,2,4; also size=1..8; written {NAME} in the
+    /// command, or one of the recipe
     #[arg(
         long = "parameter",
         short = 'P',
@@ -114,8 +112,7 @@ pub struct CompareArgs {
     /// [default: the recipe's; of a kernel its own seconds; else wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
     pub metric: Option<String>,
-    /// The arm that others are compared with, by name [default: os-default,
-    /// else the first]
+    /// Compare the others with this arm [default: os-default, else the first]
     #[arg(long, value_name = "ARM", help_heading = "What is compared")]
     pub baseline: Option<String>,
     /// Compare the command with itself: whatever differs is this machine's
@@ -136,15 +133,15 @@ pub struct CompareArgs {
     /// Add a second baseline under another name: it must come out the same
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
-    /// Exit with status 1 if an arm is found slower than the baseline by more
-    /// than this; an open question fails only with --require-verdict
+    /// Exit with 1 where an arm is slower by more; an open question fails only with
+    /// --require-verdict
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
     pub fail_if_slower: Option<f64>,
     /// Then trace one more run of every arm: what did the scheduler do?
     #[arg(long, help_heading = "What is compared")]
     pub trace: bool,
-    /// Go on until the answer is known (with --precision: every interval that
-    /// narrow); --budget, --max-runs and Ctrl-C may end it before
+    /// Go on until the answer is known; with --precision: every interval that
+    /// narrow; --budget, --max-runs and Ctrl-C may end it before
     #[arg(long, help_heading = "How long and how precise")]
     pub open_ended: bool,
     /// Exit with status 3 if there is no verdict, or --fail-if-slower is open

@@ -69,8 +69,8 @@ pub struct FleetSubmitArgs {
     /// Nodes with these features, in Slurm's words
     #[arg(long, value_name = "FEATURES")]
     pub constraint: Option<String>,
-    /// With --nodes: one array job whose tasks start as nodes get free,
-    /// instead of one job that waits for all
+    /// One array job, whose tasks start as nodes get free; with --nodes, instead
+    /// of one job that waits for all
     #[arg(long, requires = "nodes")]
     pub array: bool,
     /// Time limit of a node's job

@@ -27,11 +27,11 @@ A suite is a file:
 Exit status: 0 nothing is slower; 1 a benchmark is slower; 2 error, or one could
 not be judged; 3 undecided; 130 interrupted, with what was measured kept.")]
 pub struct GateArgs {
-    /// What is compared with: a folder with a build, or a revision of the git
+    /// The build to compare with: a folder with one, or a revision of the git
     /// repository here, which is built in the user's cache folder
     #[arg(value_name = "BASE")]
     pub base: String,
-    /// What is judged, likewise; `.` is this folder as it stands
+    /// The build that is judged, likewise; `.` is this folder as it stands
     #[arg(value_name = "HEAD")]
     pub head: String,
     /// The benchmarks: a file in TOML

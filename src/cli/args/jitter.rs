@@ -14,10 +14,10 @@ use crate::cli::values::{parse_duration, parse_threshold, parse_whole};
   pinwise bench jitter --cpus 2-3 --threshold 20us
   pinwise bench jitter --format csv > jitter.csv
 
-A thread on each CPU does nothing but read the clock. Where it was kept from that
-for longer than the threshold, the kernel's tracepoints say what had the CPU:
-that takes root, or CAP_PERFMON and a readable tracefs. Without, gaps have figures
-and no causes.")]
+A thread on each CPU does nothing but read the clock. Where it was kept from
+that for longer than the threshold, the kernel's tracepoints say what had the
+CPU: that takes root, or CAP_PERFMON and a readable tracefs. Without, gaps have
+figures and no causes.")]
 pub struct JitterArgs {
     /// Only these CPUs [default: all allowed ones]
     #[arg(long, value_name = "LIST")]

@@ -157,8 +157,8 @@ pub struct RecipesArgs {
   pinwise reproduce --all --simulated
   pinwise reproduce pinned-single-thread --budget 2m
 
-Simulated, what a report's machine does follows from mechanisms; figures that set
-a parameter are printed as given and never counted.")]
+Simulated, what a report's machine does follows from mechanisms; figures that
+set a parameter are printed as given and never counted.")]
 pub struct ReproduceArgs {
     /// A field report
     #[arg(value_name = "NAME", required_unless_present_any = ["list", "all"])]

@@ -20,10 +20,10 @@ use pinwise_profile::Stacks;
   pinwise profile --metric 'regex:([0-9.]+) req higher' -- ./bench
   pinwise profile --pid 4711 --for 10s --units 1200:request
 
-Times are CPU time, in seconds and per unit of work: a run of a command, a second
-of a process, or what --units and --metric say. Time that is seen at the
-instruction after a PAUSE was spent in the PAUSE and is reported as such. Stacks that
-end before their outermost function stand below [broken]."
+Times are CPU time, in seconds and per unit of work: a run of a command, a
+second of a process, or what --units and --metric say. Time that is seen at the
+instruction after a PAUSE was spent in the PAUSE and is reported as such.
+Stacks that end before their outermost function stand below [broken]."
 )]
 pub struct ProfileArgs {
     /// Other uses.
@@ -59,7 +59,7 @@ pub struct ProfileArgs {
     #[command(flatten)]
     pub files: ProfileFiles,
     /// The command with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]
     pub argv: Vec<String>,
 }
 
@@ -123,9 +123,10 @@ pub enum ProfileAction {
   pinwise profile diff last~1 last --flame-graph changed.svg
   pinwise profile diff before.json after.json --top 30
 
-Functions stand in the order of their change, CPU time per run, item or request,
-with the 95 % interval that counting samples allows. Before them stands which part
-is spin-waits, memory, frequency and waiting, and what is unexplained.")]
+Functions stand in the order of their change, CPU time per run, item or
+request, with the 95 % interval that counting samples allows. Before them
+stands which part is spin-waits, memory, frequency and waiting, and what is
+unexplained.")]
     Diff(ProfileDiffArgs),
 }
 

@@ -21,8 +21,8 @@ use crate::cli::values::{
 
 {threads} in the command stands for the number of threads; with --threads the
 variables of --threads-env are set, too. A search is stored as it grows: one
-that was interrupted or cut off goes on with --resume. `pinwise search predict` then
-says what any other placement would cost.",
+that was interrupted or cut off goes on with --resume. `pinwise search predict`
+then says what any other placement would cost.",
     args_conflicts_with_subcommands = true
 )]
 pub struct SearchArgs {

@@ -20,10 +20,10 @@ use crate::cli::values::{parse_duration, parse_tag, parse_whole};
   pinwise trace import perf.data
   pinwise trace tiers
 
-Tiers, poorest first: proc (T0, polling), switch (T1, perf records of the program's
-threads), cpu-wide (T2, of all CPUs), tracepoint (T3), bpf (T4). The richest one
-that is permitted is taken; `trace tiers` says which those are, and their cost.
-Processes that the command leaves running are left, and named."
+Tiers, poorest first: proc (T0, polling), switch (T1, perf records of the
+program's threads), cpu-wide (T2, of all CPUs), tracepoint (T3), bpf (T4). The
+richest one that is permitted is taken; `trace tiers` says which those are, and
+their cost. Processes that the command leaves running are left, and named."
 )]
 pub struct TraceArgs {
     /// Other uses.
@@ -100,8 +100,8 @@ pub enum TraceAction {
 
 Takes perf.data with sched:sched_switch (perf sched record) or switch records
 (perf record --sample-cpu --switch-events -e dummy), and ftrace's text (trace,
-trace_pipe, trace-cmd report). The machine is the one at hand unless --topology or --machine says
-otherwise.")]
+trace_pipe, trace-cmd report). The machine is the one at hand unless --topology
+or --machine says otherwise.")]
     Import(TraceImportArgs),
     /// List the tiers, what each needs, and what each costs here
     #[command(after_help = "Examples:
@@ -138,8 +138,8 @@ pub struct TraceImportArgs {
   pinwise top --pid 4711 --interval 500ms
   pinwise top --once
 
-Keys: q quit, s sort, f filter, p pin the chosen thread, u undo that, P keep pins,
-arrows move, ? help. Pins are undone on leaving, however pinwise ends.")]
+Keys: q quit, s sort, f filter, p pin the chosen thread, u undo that, P keep
+pins, arrows move, ? help. Pins are undone on leaving, however pinwise ends.")]
 pub struct TopArgs {
     /// Only this process and what it starts
     #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>)]

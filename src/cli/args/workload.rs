@@ -39,7 +39,7 @@ pub struct WorkloadArgs {
     /// Accept any exit status
     #[arg(long, short = 'i')]
     pub ignore_failure: bool,
-    /// Pass commands to a shell, so that pipes and redirections work
+    /// Pass commands to a shell; pipes and redirections then work
     #[arg(long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh")]
     pub shell: Option<String>,
     /// Without a shell, as it is anyway unless --shell is given

@@ -18,11 +18,13 @@ use crate::cli::values::{parse_count, parse_duration, parse_whole};
 Experiments:
   producer-consumer  a worker holds a lock for --hold an item, a sender wants it
                      --delays after it was taken
-  handoff            a waiter comes as the lock is taken, which is released --delays later
+  handoff            a waiter comes as the lock is taken, which is released
+                     --delays later
   contend            --threads take the lock again and again
 
-Hints are executed by count. Another processor's are made of this one's and a chain of
-additions, or of a chain alone; what one really took is measured beside.")]
+Hints are executed by count. Another processor's are made of this one's and a
+chain of additions, or of a chain alone; what one really took is measured
+beside.")]
 pub struct SpinReplayArgs {
     /// What is run: producer-consumer, handoff or contend
     #[arg(long, value_name = "NAME", default_value = "producer-consumer")]
@@ -41,7 +43,7 @@ pub struct SpinReplayArgs {
     /// Give spin-wait hints this length, in nanoseconds
     #[arg(long, value_name = "NS", value_parser = parse_ns, allow_negative_numbers = true)]
     pub pause_ns: Option<f64>,
-    /// CPUs that algorithms are told to expect [default: those allowed here]
+    /// CPUs that algorithms are to expect [default: those allowed here]
     #[arg(long, value_name = "N", value_parser = parse_cpus)]
     pub cpus_assumed: Option<u64>,
     /// When the waiter comes, or of a hand-off when the lock is released: times such as
