@@ -7,11 +7,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{pinwise, texts};
+use crate::support::{pinwise, texts, until};
 
 /// A step that takes no time.
 pub(crate) const QUICK: &str = r#"[[step]]
@@ -109,19 +109,6 @@ impl Site {
         let mut ids: Vec<String> = ids.filter(|id| id.contains('~')).collect();
         ids.sort();
         ids
-    }
-}
-
-#[track_caller]
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        let waited = start.elapsed();
-        assert!(
-            waited < Duration::from_secs(120),
-            "{what}: not in {waited:?}"
-        );
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -3,12 +3,11 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::store::server::Server;
-use crate::support::{pinwise, texts};
+use crate::support::{pinwise, texts, until};
 
 /// Steps of which the first waits for a file.
 const STUDY: &str = r#"[[step]]
@@ -110,17 +109,4 @@ fn well(folder: &Path, store: &str, line: &str) -> String {
     let (out, err) = texts(&output);
     assert!(output.status.success(), "{line}: {out}{err}");
     out
-}
-
-#[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        let waited = start.elapsed();
-        assert!(
-            waited < Duration::from_secs(120),
-            "{what}: not in {waited:?}"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

@@ -11,8 +11,8 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::fleet::{QUICK, Site, until};
-use crate::support::{skipped, texts};
+use crate::fleet::{QUICK, Site};
+use crate::support::{skipped, texts, until};
 
 /// Somebody else.
 const OTHER: u32 = 65_533;

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 /// The root of the project.
 pub(crate) fn root() -> &'static Path {
@@ -125,4 +126,18 @@ pub(crate) fn unpacked(name: &str) -> Vec<u8> {
     let mut reader = lzma_rust2::XzReader::new(packed, true);
     std::io::Read::read_to_end(&mut reader, &mut content).unwrap();
     content
+}
+
+/// Waits for an event that comes of itself.
+#[track_caller]
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        let waited = start.elapsed();
+        assert!(
+            waited < Duration::from_secs(120),
+            "{what}: not in {waited:?}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

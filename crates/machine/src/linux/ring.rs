@@ -39,6 +39,9 @@ pub(super) fn id(event: &OwnedFd) -> io::Result<u64> {
     Ok(id)
 }
 
+/// No record of switches, lives and tracepoints is larger.
+const LARGEST_BYTES: usize = 512;
+
 /// A buffer and the event that holds it.
 #[derive(Debug)]
 pub(super) struct Ring {
@@ -100,7 +103,9 @@ impl Ring {
     }
 
     /// Moves everything written so far into `bytes`, which is emptied before.
-    pub(super) fn read(&mut self, bytes: &mut Vec<u8>) {
+    /// Returns whether it was full: what came since is lost, which the kernel
+    /// reports with the next record, if there is one.
+    pub(super) fn read(&mut self, bytes: &mut Vec<u8>) -> bool {
         bytes.clear();
         let page = self.memory.cast::<perf::perf_event_mmap_page>();
         // SAFETY: the first page of the mapping is this structure; both
@@ -133,6 +138,7 @@ impl Ring {
         }
         // Release: the kernel may overwrite only what has been copied.
         tail.store(end, Ordering::Release);
+        length + LARGEST_BYTES > self.data_bytes
     }
 }
 

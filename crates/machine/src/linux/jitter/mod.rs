@@ -90,7 +90,7 @@ impl GapWatcher for LinuxMachine {
         };
         let mut watchers = start_all(order, knowledge)?;
         let before = Counts::read();
-        if let Some(source) = &source {
+        if let Some(source) = &mut source {
             source.switch(true);
         }
         let begin = sys::monotonic() + START;
@@ -115,7 +115,7 @@ impl GapWatcher for LinuxMachine {
             batch.take(&mut watchers, source.as_mut(), settled, listener);
         }
         let results = end_all(&watchers)?;
-        if let Some(source) = &source {
+        if let Some(source) = &mut source {
             source.switch(false);
         }
         batch.take(&mut watchers, source.as_mut(), Duration::MAX, listener);

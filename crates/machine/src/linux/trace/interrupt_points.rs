@@ -63,6 +63,7 @@ impl Wanted {
 pub(in crate::linux) struct InterruptPoints {
     points: Points,
     rings: Vec<Ring>,
+    is_on: bool,
     /// Events that write into the buffers.
     guests: Vec<OwnedFd>,
     bytes: Vec<u8>,
@@ -84,6 +85,7 @@ impl InterruptPoints {
         let mut source = Self {
             points,
             rings: Vec::new(),
+            is_on: false,
             guests: Vec::new(),
             bytes: Vec::new(),
         };
@@ -131,7 +133,8 @@ impl InterruptPoints {
         Ok(())
     }
 
-    pub(in crate::linux) fn switch(&self, on: bool) {
+    pub(in crate::linux) fn switch(&mut self, on: bool) {
+        self.is_on = on;
         for event in self.rings.iter().map(Ring::event).chain(&self.guests) {
             ring::switch(event, on);
         }
@@ -146,7 +149,8 @@ impl InterruptPoints {
     /// of those that are watched, and the thread that had it.
     pub(in crate::linux) fn drain(&mut self, mut take: impl FnMut(usize, Tid, Step)) {
         for (index, ring) in self.rings.iter_mut().enumerate() {
-            ring.read(&mut self.bytes);
+            let is_full = ring.read(&mut self.bytes);
+            let mut last_ns = 0;
             for (time_ns, (_, record)) in Records::new(&self.bytes, Layout::of(POINT_FIELDS)) {
                 let (thread, what) = match record {
                     Record::Sample { raw } => (self.points.thread(raw), self.points.read(raw)),
@@ -158,6 +162,12 @@ impl InterruptPoints {
                 if let Some(what) = what {
                     take(index, thread.unwrap_or(IDLE), Step { time_ns, what });
                 }
+                last_ns = time_ns;
+            }
+            // No record comes any more that would say so.
+            if is_full && !self.is_on {
+                let (time_ns, what) = (last_ns, StepKind::Lost);
+                take(index, IDLE, Step { time_ns, what });
             }
         }
     }
@@ -189,4 +199,37 @@ fn read_points(wanted: Wanted) -> Result<(Points, Vec<u64>), Refusal> {
         }
     }
     Ok((points, ids))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    /// Each is a softirq with a beginning and an end: more than a buffer holds.
+    const PACKETS: usize = 100_000;
+
+    /// The kernel reports a loss with the next record, which never comes here.
+    #[test]
+    fn what_a_full_buffer_lost_at_the_end_is_reported() {
+        let own = sys::affinity().unwrap();
+        let cpus = CpuSet::single(own.first().unwrap());
+        let mut points = match InterruptPoints::open(&cpus, Wanted::Interrupts) {
+            Ok(points) => points,
+            Err(refusal) => return eprintln!("SKIPPED: {}", refusal.reason),
+        };
+        sys::set_affinity(&cpus).unwrap();
+        points.switch(true);
+        let [from, to] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        for _ in 0..PACKETS {
+            from.send_to(&[7], to.local_addr().unwrap()).unwrap();
+            to.recv(&mut [0]).unwrap();
+        }
+        points.switch(false);
+        sys::set_affinity(&own).unwrap();
+        let mut last = None;
+        points.drain(|_, _, step| last = Some(step.what));
+        assert_eq!(last, Some(StepKind::Lost));
+    }
 }

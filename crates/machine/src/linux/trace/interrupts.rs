@@ -4,11 +4,13 @@
 //! learned from its events, which may come a round later.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 
 use super::interrupt_points::{InterruptPoints, Wanted};
 use super::threads;
 use crate::MachineError;
+use pinwise_sched::jitter::{Step, StepKind};
 use pinwise_sched::{Event, EventKind, IDLE, InterruptAccount, InterruptSummary, Tid};
 
 /// Interrupts on their way to sums.
@@ -70,7 +72,7 @@ impl Interrupts {
     /// Opens the tracepoints on all CPUs and begins to record.
     pub(super) fn open() -> Result<Self, MachineError> {
         let cpus = threads::online_cpus();
-        let points = InterruptPoints::open(&cpus, Wanted::Interrupts).map_err(|refusal| {
+        let mut points = InterruptPoints::open(&cpus, Wanted::Interrupts).map_err(|refusal| {
             MachineError::InterruptsUnseen {
                 reason: refusal.reason,
                 remedy: refusal.remedy,
@@ -104,27 +106,42 @@ impl Interrupts {
     /// Takes what the kernel has reported, after the events of the same time were
     /// learned from.
     pub(super) fn drain(&mut self) {
-        self.read(u64::MAX);
+        let Self {
+            points,
+            cpus,
+            account,
+            from_ns,
+            ..
+        } = self;
+        points.drain(counting(cpus, account, *from_ns..=u64::MAX));
         self.account.settle(&|thread| self.own.has(thread));
         self.own.end_round();
     }
 
-    fn read(&mut self, until_ns: u64) {
-        let (cpus, account, from_ns) = (&self.cpus, &mut self.account, self.from_ns);
-        self.points.drain(|place, thread, step| {
-            if (from_ns..=until_ns).contains(&step.time_ns)
-                && let Some(&cpu) = cpus.get(place)
-            {
-                account.take(cpu, thread, &step);
-            }
-        });
-    }
-
     /// Ends it; reports after this moment do not count.
     pub(super) fn finish(mut self, until_ns: u64) -> InterruptSummary {
+        let time = self.from_ns..=until_ns;
         self.points.switch(false);
-        self.read(until_ns);
+        self.points
+            .drain(counting(&self.cpus, &mut self.account, time));
         self.account.finish(&|thread| self.own.has(thread))
+    }
+}
+
+/// Counts what was reported within this time, and all losses: the kernel reports
+/// one with the record that comes next.
+fn counting(
+    cpus: &[usize],
+    account: &mut InterruptAccount,
+    time: RangeInclusive<u64>,
+) -> impl FnMut(usize, Tid, Step) {
+    move |place, thread, step| {
+        let is_loss = step.what == StepKind::Lost && step.time_ns >= *time.start();
+        if (is_loss || time.contains(&step.time_ns))
+            && let Some(&cpu) = cpus.get(place)
+        {
+            account.take(cpu, thread, &step);
+        }
     }
 }
 
@@ -159,6 +176,18 @@ mod tests {
     fn where_none_is_named_all_threads_are() {
         let own = own(&[EventKind::Exit { thread: 5 }]);
         assert!(own.has(5) && !own.has(IDLE));
+    }
+
+    #[test]
+    fn a_loss_counts_whenever_the_kernel_reports_it() {
+        let mut account = InterruptAccount::default();
+        let mut take = counting(&[3], &mut account, 10..=20);
+        for time_ns in [5, 15, 25] {
+            let what = StepKind::Lost;
+            take(0, IDLE, Step { time_ns, what });
+        }
+        drop(take);
+        assert_eq!(account.finish(&|_| true).gaps, 2);
     }
 
     /// Reports of a round are put down to threads at the end of the next.

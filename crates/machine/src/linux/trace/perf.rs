@@ -17,8 +17,8 @@ use super::lane::{Lane, Points, Writing};
 use super::permission::{self, Attempt};
 use super::tracefs::{self, Tracepoints};
 use super::{Source, Target, nanoseconds, threads};
-use pinwise_sched::perf::{Layout, Records};
-use pinwise_sched::{Event, Merger, Refusal};
+use pinwise_sched::perf::{Layout, Record, Records};
+use pinwise_sched::{Event, IDLE, Merger, Refusal};
 use pinwise_topology::CpuSet;
 
 /// Buffer of a CPU where memory is not limited, bytes: at 200,000 switches a
@@ -249,10 +249,21 @@ impl PerfSource {
 
     /// Moves what the kernel has written into the merger.
     pub(super) fn read_rings(&mut self, watch: &mut dyn FnMut(&Event)) {
+        self.read_all(watch, false);
+    }
+
+    fn read_all(&mut self, watch: &mut dyn FnMut(&Event), is_last: bool) {
         for (stream, (ring, lane)) in self.rings.iter_mut().zip(&mut self.lanes).enumerate() {
-            ring.read(&mut self.bytes);
+            let is_full = ring.read(&mut self.bytes);
+            let mut last_ns = 0;
             for (time_ns, record) in Records::new(&self.bytes, self.layout) {
                 lane.take(time_ns, record, &mut self.fresh);
+                last_ns = time_ns;
+            }
+            // No record comes any more that would say how many.
+            if is_full && is_last {
+                let lost = (IDLE, Record::Lost { records: 1 });
+                lane.take(last_ns, lost, &mut self.fresh);
             }
             for event in self.fresh.drain(..) {
                 watch(&event);
@@ -297,7 +308,7 @@ impl Source for PerfSource {
 
     fn finish(&mut self, events: &mut Vec<Event>) {
         self.switch_off();
-        self.read_rings(&mut |_| ());
+        self.read_all(&mut |_| (), true);
         self.merger.finish(events);
     }
 
