@@ -575,6 +575,18 @@ fn looked_at(ms: u64, run_ms: u64, wait_ms: u64, is_last: bool) -> Event {
     at(ms, 0, EventKind::Sample(Box::new(sample)))
 }
 
+#[test]
+fn a_wrong_guess_of_who_was_on_a_cpu_contradicts_nothing() {
+    let mut runnable = looked_at(0, 500, 70, false);
+    if let EventKind::Sample(sample) = &mut runnable.what {
+        sample.is_runnable = true;
+    }
+    let events = vec![follow(1), runnable, switch(0, 0, 7, 8), switch(5, 0, 8, 1)];
+    let result = summary(SMT, Tier::Bpf.scope(), &events, 10);
+    assert_eq!(result.unknown.contradictions, 0);
+    assert_eq!(result.cpu_ns, 5 * MS);
+}
+
 /// Linux 6.18 calls no tracepoint while certain threads are on a CPU.
 #[test]
 fn what_the_kernel_counted_stands_for_events_that_did_not_come() {

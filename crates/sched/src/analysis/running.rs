@@ -96,9 +96,10 @@ impl Analysis {
         seat.occupant = occupant;
     }
 
-    /// What was thought to be on the CPU is not: nothing since then counts.
+    /// What was thought to be on the CPU is not: nothing since then counts. Before
+    /// its first event that was a guess from the list of processes.
     pub(super) fn contradict(&mut self, cpu: u32) {
-        self.counts.contradictions += 1;
+        self.counts.contradictions += u64::from(!self.seat(cpu).is_fresh);
         self.unseat(cpu);
     }
 
