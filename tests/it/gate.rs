@@ -399,6 +399,47 @@ fn a_build_that_failed_is_made_again() {
 }
 
 #[test]
+fn revisions_have_their_submodules() {
+    let test = "gate::revisions_have_their_submodules";
+    if Command::new("git").arg("--version").output().is_err() {
+        skipped(test, "git is not installed");
+        return;
+    }
+    let stage = Stage::new();
+    let [folder, part] = ["project", "part"].map(|name| stage.path().join(name));
+    stage.script("part/say", &says(100));
+    stage.write("project/suite.toml", "[[benchmark]]\nrun = \"part/say\"\n");
+    for folder in [&folder, &part] {
+        git(folder, &["init", "-q"]);
+        git(folder, &["add", "-A"]);
+        git(folder, &["commit", "-qm", "one"]);
+    }
+    let local = ["-c", "protocol.file.allow=always"];
+    let part = part.display().to_string();
+    git(
+        &folder,
+        &[&local[..], &["submodule", "add", "-q", &part]].concat(),
+    );
+    git(&folder, &["commit", "-qm", "two"]);
+    let run = || {
+        let mut command = pinwise(&stage.path().join("store.db"));
+        command
+            .current_dir(&folder)
+            .env("XDG_CACHE_HOME", stage.path().join("cache"))
+            .args(["gate", "HEAD", ".", "--suite", "suite.toml", "-r", "2"]);
+        command.output().unwrap()
+    };
+    git(&folder, &["submodule", "--quiet", "deinit", "-f", "part"]);
+    check(&run(), 2, "BASE 'HEAD': the submodule part is not here: ");
+    git(
+        &folder,
+        &[&local[..], &["submodule", "--quiet", "update", "--init"]].concat(),
+    );
+    let output = run();
+    assert_eq!(output.status.code(), Some(3), "{:?}", texts(&output));
+}
+
+#[test]
 fn the_comment_of_an_earlier_gate_is_replaced() {
     let stage = Stage::new();
     stage.write("comment.md", "<!-- pinwise gate -->\n### PASS\n");

@@ -7,6 +7,8 @@
 //! assert_eq!(pinwise_format::count(12_000, "block"), "12,000 blocks");
 //! ```
 
+pub mod shell;
+
 use std::time::Duration;
 
 /// What stands for a number that is none.

@@ -3,6 +3,7 @@
 //! The only place that quotes arguments for a shell. A list of CPUs or nodes
 //! that is not made of digits, commas and dashes stands in no command.
 
+use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
 
 /// A command to copy.
@@ -51,12 +52,12 @@ impl Placed<'_> {
         }
         let tool = own.filter(|_| !self.is_bound).map(|words| CommandRecord {
             what: format!("with {}", words[0]),
-            line: format!("{} {program}", shell_line(&words)),
+            line: format!("{} {program}", shell::line(&words)),
         });
         let words = ["pinwise", "run", "--place", self.placement, "--"];
         let pinwise = CommandRecord {
             what: "with pinwise".to_owned(),
-            line: format!("{} {program}", shell_line(&words)),
+            line: format!("{} {program}", shell::line(&words)),
         };
         tool.into_iter().chain([pinwise]).collect()
     }
@@ -80,8 +81,8 @@ impl Placed<'_> {
         }
         let input = self
             .input
-            .map_or_else(String::new, |input| format!(" < {}", quoted(input)));
-        format!("{}{input}", shell_line(&words))
+            .map_or_else(String::new, |input| format!(" < {}", shell::word(input)));
+        format!("{}{input}", shell::line(&words))
     }
 
     /// The words of the system's own tool; `None` where it has none for this,
@@ -116,51 +117,6 @@ fn cpu_list(text: &str) -> Option<&str> {
     (!text.is_empty() && text.chars().all(is_list)).then_some(text)
 }
 
-/// Arguments as a shell takes them.
-#[must_use]
-pub fn shell_line<S: AsRef<str>>(words: &[S]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
-    words.join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    if !word.chars().any(is_unprintable) {
-        return format!("'{}'", word.replace('\'', "'\\''"));
-    }
-    // Of a word with a line feed in it a terminal could run the first line
-    // when it is pasted. A substitution loses line feeds at its end: bash and
-    // zsh know another form.
-    let (open, close) = match word.ends_with('\n') {
-        false => ("\"$(printf '", "')\""),
-        true => ("$'", "'"),
-    };
-    let mut text = open.to_owned();
-    for c in word.chars() {
-        match c {
-            '%' if !word.ends_with('\n') => text.push_str("%%"),
-            // At the beginning it would be an option.
-            c if matches!(c, '\'' | '\\' | '-') || is_unprintable(c) => {
-                let mut bytes = [0; 4];
-                for byte in c.encode_utf8(&mut bytes).bytes() {
-                    text.push_str(&format!("\\{byte:03o}"));
-                }
-            }
-            c => text.push(c),
-        }
-    }
-    text.push_str(close);
-    text
-}
-
-/// Would it be shown as an escape?
-fn is_unprintable(c: char) -> bool {
-    !matches!(c, '\'' | '"' | '\\') && c.escape_debug().len() > 1
-}
-
 /// The command that makes a record again: its arguments, with the seed that
 /// was drawn where none was given. `study`: the subcommand.
 #[must_use]
@@ -172,7 +128,7 @@ pub fn again(argv: &[String], study: &str, seed: u64) -> Option<String> {
     if !has_seed {
         words.splice(at + 1..=at, ["--seed".to_owned(), seed.to_string()]);
     }
-    Some(shell_line(&words))
+    Some(shell::line(&words))
 }
 
 #[cfg(test)]
@@ -240,24 +196,6 @@ mod tests {
         check(
             |placed| placed.memory = Some(("of-a-newer-version", &[0])),
             &only,
-        );
-    }
-
-    #[test]
-    fn words_stay_words() {
-        let line = [
-            "a b",
-            "it's",
-            "",
-            "x\ny%",
-            "-\u{202e}\\'",
-            "\n",
-            "plain",
-            "ä",
-        ];
-        assert_eq!(
-            shell_line(&line),
-            r#"'a b' 'it'\''s' '' "$(printf 'x\012y%%')" "$(printf '\055\342\200\256\134\047')" $'\012' plain 'ä'"#
         );
     }
 

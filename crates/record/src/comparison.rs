@@ -1,5 +1,6 @@
 //! A comparison of arms as a record.
 
+use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
 
 use super::command_line::CommandRecord;
@@ -343,7 +344,7 @@ impl Comparison {
             .iter()
             .map(|arm| match &arm.workload.recipe {
                 Some(recipe) => format!("recipe {recipe}"),
-                None => shell_words::join(&arm.command),
+                None => shell::line(&arm.command),
             })
             .collect();
         commands.dedup();

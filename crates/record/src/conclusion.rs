@@ -6,13 +6,13 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::command_line::{CommandRecord, Placed, shell_line};
+use super::command_line::{CommandRecord, Placed};
 use super::metric::HeadlineRecord;
 use super::{
     Arm, Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, PlacementKind,
     PlacementMemory, ServiceRecord, VerdictKind,
 };
-use pinwise_format::round_percent;
+use pinwise_format::{round_percent, shell};
 
 /// How older versions began advice that is a command.
 const OLD_COMMANDS: [&str; 2] = ["Run: ", "Apply it: "];
@@ -175,6 +175,6 @@ fn applied(service: &ServiceRecord, arm: &Arm) -> Option<CommandRecord> {
     ];
     Some(CommandRecord {
         what: "with pinwise".to_owned(),
-        line: shell_line(&words),
+        line: shell::line(&words),
     })
 }

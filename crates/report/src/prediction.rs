@@ -2,6 +2,7 @@
 
 use super::search::{NamedRow, named_table};
 use super::style::{Palette, columns, paragraph, quantity, shortened, visible};
+use pinwise_format::shell;
 use pinwise_format::{count, percent, three_digits};
 use pinwise_record::{Direction, PlacementPrediction, PredictedPlacement};
 
@@ -11,7 +12,7 @@ const SHOWN: usize = 12;
 /// The predictions for a terminal.
 #[must_use]
 pub fn prediction(record: &PlacementPrediction, palette: Palette) -> String {
-    let command = shell_words::join(&record.command);
+    let command = shell::line(&record.command);
     let title = shortened(&format!("predicted: {command}"), columns());
     let machine = match record.is_searched_machine {
         true => format!("{}, the machine that was searched", record.machine),

@@ -131,19 +131,42 @@ fn cloned(repository: &Path, commit: &str) -> anyhow::Result<PathBuf> {
         return Ok(clone);
     }
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    if let Err(error) = check_out(repository, &clone, commit) {
+        // A half of a checkout must not be taken for a whole one.
+        let _ = std::fs::remove_dir_all(&clone);
+        return Err(error);
+    }
+    Ok(clone)
+}
+
+/// Clones a repository with its submodules, from where they lie here: nothing is
+/// fetched.
+fn check_out(repository: &Path, clone: &Path, commit: &str) -> anyhow::Result<()> {
     let from = repository.display().to_string();
     let to = clone.display().to_string();
     git(
         None,
         &["clone", "--quiet", "--shared", "--no-checkout", &from, &to],
     )?;
-    let checkout = ["checkout", "--quiet", "--detach", commit];
-    if let Err(error) = git(Some(&clone), &checkout) {
-        // A half of a checkout must not be taken for a whole one.
-        let _ = std::fs::remove_dir_all(&clone);
-        return Err(error);
+    git(Some(clone), &["checkout", "--quiet", "--detach", commit])?;
+    let entries = git(Some(clone), &["ls-files", "--stage", "-z"])?;
+    for (commit, path) in entries.split('\0').filter_map(submodule) {
+        let source = repository.join(path);
+        if !source.join(".git").exists() {
+            bail!("the submodule {path} is not here: git submodule update --init --recursive");
+        }
+        check_out(&source, &clone.join(path), commit)
+            .with_context(|| format!("the submodule {path}"))?;
     }
-    Ok(clone)
+    Ok(())
+}
+
+/// The commit and the path of an entry that is a submodule.
+fn submodule(entry: &str) -> Option<(&str, &str)> {
+    let (fields, path) = entry.split_once('\t')?;
+    let mut fields = fields.split(' ');
+    let is_it = fields.next() == Some("160000");
+    is_it.then_some((fields.next()?, path))
 }
 
 /// What git prints, without the end of its line.

@@ -197,7 +197,7 @@ fn how_to_go_on(record: &SearchRecord) -> String {
     let id = &record.id;
     let machine = match record.host.machine_spec.as_str() {
         "local" => String::new(),
-        spec => format!(" --machine {}", shell_words::quote(spec)),
+        spec => format!(" --machine {}", pinwise_format::shell::word(spec)),
     };
     let budget = match record.stopped {
         Some(Stopped::Budget) => " --budget TIME",

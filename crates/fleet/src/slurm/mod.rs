@@ -20,6 +20,7 @@ use self::jobs::Listed;
 use super::files::{Folder, How, Readers};
 use super::folder::FolderError;
 use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted};
+use pinwise_format::shell;
 use pinwise_record::FleetJob;
 
 /// Most jobs that one command is asked about: command lines have an end.
@@ -48,8 +49,7 @@ impl Launcher for Slurm {
         let mut on_job = script::script(task)?;
         on_job.push('\n');
         for (_, words) in jobs.iter().take(MOST_SHOWN) {
-            let quoted: Vec<String> = words.iter().map(|word| script::quoted(word)).collect();
-            on_job.push_str(&format!("sbatch {}\n", quoted.join(" ")));
+            on_job.push_str(&format!("sbatch {}\n", shell::line(words)));
         }
         if jobs.len() > MOST_SHOWN {
             let more = jobs.len() - MOST_SHOWN;

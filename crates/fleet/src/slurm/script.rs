@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::hostlist::compress;
 use crate::launcher::{Choice, LaunchError, Task, Wanted};
+use pinwise_format::shell;
 
 /// What the environment of a shell in another job would do to `srun`: sbatch
 /// hands the submitter's whole environment on. From srun(1), INPUT ENVIRONMENT
@@ -27,7 +28,7 @@ pub(super) fn job_name(fleet: &str) -> String {
 
 /// The script of all jobs of a fleet.
 pub(super) fn script(task: &Task) -> Result<String, LaunchError> {
-    let folder = quoted(checked(&task.folder)?);
+    let folder = shell::word(checked(&task.folder)?);
     let fleet = &task.fleet;
     Ok(format!(
         r#"#!/bin/sh
@@ -153,13 +154,4 @@ fn checked(folder: &Path) -> Result<&str, LaunchError> {
             folder.display().to_string().escape_default()
         ))
     })
-}
-
-/// A word as a POSIX shell reads it.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,%+@".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -355,14 +355,4 @@ proptest! {
         }
         prop_assert!(plain(&one_line(&text, "sbatch")));
     }
-
-    #[test]
-    fn a_shell_reads_a_quoted_word_as_it_was(word in "[^\u{0}]{0,40}") {
-        let quoted = script::quoted(&word);
-        let ended = std::process::Command::new("sh")
-            .args(["-c", &format!("printf %s {quoted}")])
-            .output()
-            .unwrap();
-        prop_assert_eq!(String::from_utf8_lossy(&ended.stdout), word);
-    }
 }

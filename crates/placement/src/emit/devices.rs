@@ -5,6 +5,7 @@
 
 use super::{Asked, Tool};
 use crate::Wish;
+use pinwise_format::shell;
 use pinwise_topology::{Device, DeviceKind};
 
 /// Of a placement near a device: how the tool finds the place by itself.
@@ -27,7 +28,7 @@ pub(super) fn note(tool: Tool, asked: &Asked<'_>) -> Option<String> {
         }
         Tool::HwlocBind if is_whole => Some(format!(
             "hwloc-bind {} -- {} finds the CPUs near {name} on any machine.",
-            shell_words::quote(&hwloc_location(device)),
+            shell::word(&hwloc_location(device)),
             asked.line(&[])
         )),
         Tool::Slurm if device.kind == DeviceKind::Gpu => Some(
@@ -121,9 +122,7 @@ mod tests {
         check(
             "near:gpu0",
             Tool::HwlocBind,
-            Some(
-                "hwloc-bind 'pci=0000:41:00.0' -- COMMAND finds the CPUs near gpu0 on any machine.",
-            ),
+            Some("hwloc-bind pci=0000:41:00.0 -- COMMAND finds the CPUs near gpu0 on any machine."),
         );
         check(
             "one-per-core/near:gpu0",

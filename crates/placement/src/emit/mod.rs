@@ -12,7 +12,7 @@ mod runtimes;
 mod system;
 mod tool;
 
-use std::borrow::Cow;
+use pinwise_format::shell;
 
 use super::{Kind, MemoryPolicy, Realised};
 use pinwise_topology::Topology;
@@ -85,7 +85,7 @@ impl Emission {
             match piece {
                 Piece::Command(line) => text.push_str(&format!("{line}\n")),
                 Piece::Variable { name, value } => {
-                    text.push_str(&format!("export {name}={}\n", quoted(value)));
+                    text.push_str(&format!("export {name}={}\n", shell::word(value)));
                 }
                 Piece::File { path, text: inner } => {
                     text.push_str(&format!("# {path}\n{inner}"));
@@ -102,21 +102,13 @@ impl Emission {
         for piece in &self.pieces {
             match piece {
                 Piece::Variable { name, value } => {
-                    line.push_str(&format!("{name}={} ", quoted(value)));
+                    line.push_str(&format!("{name}={} ", shell::word(value)));
                 }
                 Piece::Command(command) => return line + command,
                 Piece::File { .. } => {}
             }
         }
         line
-    }
-}
-
-/// A value for a shell: bash expands braces, which other shells leave alone.
-fn quoted(value: &str) -> Cow<'_, str> {
-    match value.contains('{') && !value.contains('\'') {
-        true => format!("'{value}'").into(),
-        false => shell_words::quote(value),
     }
 }
 
@@ -202,7 +194,7 @@ impl Asked<'_> {
     /// The program behind the words of a tool, quoted for a shell.
     fn line(&self, words: &[&str]) -> String {
         let own = words.iter().map(|word| (*word).to_owned());
-        shell_words::join(own.chain(self.command()))
+        shell::line(own.chain(self.command()))
     }
 
     /// NUMA nodes that memory may come from, where the placement limits them.

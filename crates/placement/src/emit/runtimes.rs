@@ -4,6 +4,7 @@
 //! number of threads must be set so that it fits.
 
 use super::{ALLOWED_OF_PID, Asked, Emission, Piece};
+use pinwise_format::shell;
 
 pub(super) fn jvm(asked: &Asked<'_>) -> Emission {
     let count = format!("-XX:ActiveProcessorCount={}", asked.threads());
@@ -71,7 +72,7 @@ pub(super) fn llama_cpp(asked: &Asked<'_>) -> Emission {
     ];
     let mut words = asked.command();
     words.extend(options.map(str::to_owned));
-    let pieces = vec![Piece::Command(shell_words::join(words))];
+    let pieces = vec![Piece::Command(shell::line(words))];
     let mut emission = asked.without_memory(asked.emission(pieces, ALLOWED_OF_PID.to_owned()));
     let ascending = asked.realised.order.is_sorted();
     if asked.is_bound() && !ascending {

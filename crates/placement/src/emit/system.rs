@@ -2,6 +2,7 @@
 
 use super::{ALLOWED, Asked, Emission, Piece, Tool, node_list};
 use crate::{MemoryPolicy, Realised};
+use pinwise_format::shell;
 
 pub(super) fn taskset(asked: &Asked<'_>) -> Emission {
     let list = asked.list();
@@ -72,7 +73,7 @@ pub(super) fn hwloc_bind(asked: &Asked<'_>) -> Emission {
         Some(_) => "sh -c 'hwloc-bind --get --taskset; hwloc-bind --get --membind'",
         None => "hwloc-bind --get --taskset",
     };
-    let verify = format!("{} {shows}", shell_words::join(&words));
+    let verify = format!("{} {shows}", shell::line(&words));
     let mut emission = asked.one_mask(vec![Piece::Command(asked.line(&options))], verify);
     if asked.has_policy(MemoryPolicy::Local) {
         emission.cannot.push(
@@ -105,7 +106,7 @@ pub(super) fn systemd(asked: &Asked<'_>, unit: Option<&str>) -> Emission {
     for (name, value) in properties(asked, starts_processes) {
         text.push_str(&format!("{name}={value}\n"));
     }
-    let quoted = shell_words::quote(&unit).into_owned();
+    let quoted = shell::word(&unit);
     let pieces = vec![
         Piece::File {
             path: format!("/etc/systemd/system/{unit}.d/50-pinwise.conf"),
@@ -175,11 +176,11 @@ pub(super) fn systemd_run(asked: &Asked<'_>) -> Emission {
         words.extend(["-p".to_owned(), format!("{name}={value}")]);
     }
     words.push("--".to_owned());
-    let options = shell_words::join(&words);
+    let options = shell::line(&words);
     let command = asked.command();
     words.extend(command.iter().map(|word| Tool::SystemdRun.given(word)));
     let mut emission = asked.one_mask(
-        vec![Piece::Command(shell_words::join(words))],
+        vec![Piece::Command(shell::line(words))],
         format!("{options} {}", shown_inside(asked)),
     );
     emission.cannot.extend(numa_policy_lacks(asked));

@@ -3,6 +3,7 @@
 mod answer;
 mod conclusion;
 
+use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
 
 pub use self::answer::{
@@ -379,7 +380,7 @@ impl SearchRecord {
     /// What it is about, in a few words.
     #[must_use]
     pub fn title(&self) -> String {
-        format!("search: {}", shell_words::join(&self.command))
+        format!("search: {}", shell::line(&self.command))
     }
 }
 

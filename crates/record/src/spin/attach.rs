@@ -1,5 +1,6 @@
 //! Where a program spins.
 
+use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
 
 use crate::named::named;
@@ -201,7 +202,7 @@ pub struct SpinThread {
 impl StoredRecord for SpinAttachRecord {
     fn entry(&self) -> Entry {
         let what = match &self.source {
-            TraceSource::Command { command, .. } => shell_words::join(command),
+            TraceSource::Command { command, .. } => shell::line(command),
             TraceSource::Process { pid, name } => format!("--pid {pid} ({name})"),
             _ => String::new(),
         };

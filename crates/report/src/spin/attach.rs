@@ -2,6 +2,7 @@
 
 use crate::comparison::findings;
 use crate::style::{Palette, paragraph, shortened, table, visible};
+use pinwise_format::shell;
 use pinwise_format::{count, count_of, grouped, nanoseconds, seconds};
 use pinwise_record::{
     MatchStrength, SampleEvent, SpinAttachRecord, SpinPlace, SpinShares, TraceSource,
@@ -57,7 +58,7 @@ fn title(record: &SpinAttachRecord) -> String {
             command, placement, ..
         } => format!(
             "{} at {}",
-            visible(&shell_words::join(command)),
+            visible(&shell::line(command)),
             visible(placement)
         ),
         TraceSource::Process { pid, name } => format!("process {pid} ({})", visible(name)),

@@ -1,5 +1,6 @@
 //! Two comparisons: every arm's ratio to the baseline that both share.
 
+use pinwise_format::shell;
 use std::collections::HashMap;
 
 use super::{ChangeError, empty, judged, moved, sentence};
@@ -96,7 +97,7 @@ fn same_question(a: &Comparison, b: &Comparison) -> Result<(), ChangeError> {
         let in_b = find(b, &in_a.name);
         if let Some(in_b) = in_b.filter(|in_b| in_b.command != in_a.command) {
             let what = format!("the command of {}", in_a.name);
-            let words = |arm: &Arm| shell_words::join(&arm.command);
+            let words = |arm: &Arm| shell::line(&arm.command);
             return Err(differ(&what, &words(in_a), &words(in_b)));
         }
     }

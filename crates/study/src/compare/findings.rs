@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::caveats;
 use super::parts;
-use super::plan::ComparePlan;
+use super::plan::{ArmPlan, ComparePlan};
 use super::results::Results;
 use super::steadiness;
 use pinwise_format::three_digits;
-use pinwise_placement::Realised;
+use pinwise_machine::HostSetting;
 use pinwise_record::{Arm, Comparison, ContrastRecord, Finding, RunRecord, Severity, Stopped};
 use pinwise_stats::describe::{median, quantile};
 use pinwise_stats::diagnose;
@@ -63,11 +63,7 @@ pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) ->
     findings.extend(invalid_arms(record));
     findings.extend(record.arms.iter().filter_map(coverage));
     findings.extend(plan.known.iter().cloned());
-    findings.extend(
-        plan.arms
-            .iter()
-            .filter_map(|arm| merged(&arm.name, &arm.same_as, &arm.place)),
-    );
+    findings.extend(plan.arms.iter().filter_map(merged));
     findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
     findings
 }
@@ -92,14 +88,18 @@ fn invalid_arms(record: &Comparison) -> Vec<Finding> {
         .collect()
 }
 
-/// Placements that come to the same CPUs and memory as `place`.
-fn merged(name: &str, same_as: &[String], place: &Realised) -> Option<Finding> {
-    let what = place.stands_for();
+/// Arms asked for that come to the same as this one.
+fn merged(arm: &ArmPlan) -> Option<Finding> {
+    let ArmPlan { name, same_as, .. } = arm;
+    let what = match arm.host {
+        Some(HostSetting::Interrupts(_)) => "interrupts",
+        _ => arm.place.stands_for(),
+    };
     (!same_as.is_empty()).then(|| {
         Finding::new(
             "arms_merged",
             Severity::Note,
-            match same_as {
+            match same_as.as_slice() {
                 [other] => {
                     format!("{other} means the same {what} as {name} here and was merged with it.")
                 }

@@ -1,6 +1,7 @@
 //! The best placement in the words of what starts programs elsewhere: init
 //! systems, batch systems, containers, runtimes.
 
+use pinwise_format::shell;
 use pinwise_placement::emit::{Context, Piece, Target, Tool, emit};
 use pinwise_placement::{Realised, Wish};
 use pinwise_record::CommandRecord;
@@ -57,7 +58,7 @@ fn line(pieces: &[Piece], program: &str) -> Option<String> {
                 let own = line.strip_suffix(PROGRAM)?;
                 let env = match variables.as_slice() {
                     [] => String::new(),
-                    all => format!("env {} ", pinwise_record::shell_line(all)),
+                    all => format!("env {} ", shell::line(all)),
                 };
                 return Some(format!("{env}{own}{program}"));
             }
@@ -88,10 +89,10 @@ mod tests {
         check(
             "one-core",
             &[
-                "systemd-run --wait --pipe --collect --same-dir -p 'AllowedCPUs=0-1' -p \
-                 'CPUAffinity=0-1' -- ./prog '$$a b' < in",
+                "systemd-run --wait --pipe --collect --same-dir -p AllowedCPUs=0-1 -p \
+                 CPUAffinity=0-1 -- ./prog '$$a b' < in",
                 "srun --ntasks=1 --cpus-per-task=2 --cpu-bind=mask_cpu:0x3 ./prog '$a b' < in",
-                "docker run --rm -i '--cpuset-cpus=0-1' IMAGE ./prog '$a b' < in",
+                "docker run --rm -i --cpuset-cpus=0-1 IMAGE ./prog '$a b' < in",
                 "env 'OMP_PLACES={0,1}' OMP_PROC_BIND=close OMP_NUM_THREADS=2 ./prog '$a b' < in",
             ],
         );

@@ -69,10 +69,10 @@ fn sentence(record: &Comparison, plan: &ComparePlan) -> Option<String> {
         ContrastVerdict::Same => "costs the same".to_owned(),
         _ => format!("is not shown to be {}", metric.worse_word),
     };
-    let what = if arm.place.placement == Placement::os_default() {
-        "choose it"
-    } else {
-        "pin it there"
+    let is_pinned = arm.place.placement != Placement::os_default() && arm.host.is_none();
+    let what = match is_pinned {
+        true => "pin it there",
+        false => "choose it",
     };
     Some(format!(
         "{} {cost} and its runs spread {less} less ({}): {what} where repeatability matters.",

@@ -117,7 +117,7 @@ impl Recorder {
                 device: irq.and_then(|number| self.devices.get(&number).cloned()),
                 cpus: cpus.to_string(),
                 gaps: amount.gaps,
-                lost_ms: amount.time_ns as f64 * 1e-6,
+                lost_ms: amount.time_ns as f64 / 1e6,
                 longest_us: microseconds(amount.longest_ns),
             }
         };
@@ -220,7 +220,7 @@ fn counted(all: &[Counted]) -> Vec<CountedRecord> {
 }
 
 fn microseconds(ns: u64) -> f64 {
-    ns as f64 * 1e-3
+    ns as f64 / 1e3
 }
 
 #[cfg(test)]

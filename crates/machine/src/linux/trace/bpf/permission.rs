@@ -67,7 +67,7 @@ impl Standing {
         }
         let verb = if names.len() == 1 { "is" } else { "are" };
         let reason = format!("{} {verb} missing", names.join(" and "));
-        let program = shell_words::quote(&self.program);
+        let program = pinwise_format::shell::word(&self.program);
         let remedy = format!("sudo setcap cap_bpf,cap_perfmon+ep {program}");
         refusal(reason, Some(remedy))
     }
