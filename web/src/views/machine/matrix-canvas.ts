@@ -3,8 +3,8 @@
 
 import { rgbAt } from '../../colour-scale';
 import type { Theme } from '../../theme';
-import type { Cells } from './matrix';
-import { MARGIN, numbered } from './matrix';
+import type { Cells } from './cells';
+import { MARGIN, numbered } from './cells';
 
 /** Colours that cells take. */
 const STEPS = 256;

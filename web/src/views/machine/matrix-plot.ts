@@ -7,8 +7,8 @@ import { colourAt } from '../../colour-scale';
 import { bare } from '../../draw';
 import { COLOURS } from '../../plot';
 import { LIGHT } from '../../theme';
-import type { Cells, Group } from './matrix';
-import { MARGIN, numbered } from './matrix';
+import type { Cells, Group } from './cells';
+import { MARGIN, numbered } from './cells';
 
 /** Narrower cells have no figures, pixels. */
 const ROOM_FOR_FIGURE = 26;

@@ -3,7 +3,8 @@
 
 import type { ColourBy } from './colours';
 import { COLOURINGS } from './colours';
-import type { Rows, Window } from './scene';
+import type { Rows } from './lanes';
+import type { Window } from './scene';
 import { within } from './scene';
 
 /** What a link to the timeline keeps. */

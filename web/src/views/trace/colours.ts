@@ -5,7 +5,8 @@
 import type { Theme } from '../../theme';
 import { CAUSES } from './lanes';
 import { pixel } from './raster';
-import type { Rows, Scene } from './scene';
+import type { Rows } from './lanes';
+import type { Scene } from './scene';
 
 export const COLOURINGS = ['thread', 'cpu', 'llc', 'cause'] as const;
 export type ColourBy = (typeof COLOURINGS)[number];

@@ -2,9 +2,9 @@
 
 import { visible } from '../../dom';
 import { count, percent, seconds } from '../../format';
-import type { Lanes } from './lanes';
+import type { Lanes, Rows } from './lanes';
 import { firstAfter, sliceAt, Summer } from './lanes';
-import type { Rows, Scene, Window } from './scene';
+import type { Scene, Window } from './scene';
 import { moveOf, queuedOn, rowName } from './scene';
 
 /** What a place of the timeline shows, as one sentence. */

@@ -2,7 +2,8 @@
 
 import type { Theme } from '../../theme';
 import type { ColourBy } from './colours';
-import type { Rows, Scene, Window } from './scene';
+import type { Rows } from './lanes';
+import type { Scene, Window } from './scene';
 
 /** Height of the time axis. */
 export const AXIS = 22;

@@ -2,7 +2,9 @@
 // in each pixel column.
 
 import type { Slices } from './decode';
-import type { Rows } from './scene';
+
+/** What rows stand for. */
+export type Rows = 'cpus' | 'threads';
 
 /** Rows one after the other; the slices of a row do not overlap. */
 export interface Lanes {

@@ -6,11 +6,9 @@ import type { Slices, Spans } from './decode';
 import { sharingOf, slicesOf, waitsOf } from './decode';
 import { finite } from '../../numbers';
 import type { CpuSpans, TraceRecord } from '../../records';
-import type { Columns, Keys, Lanes, Ordered } from './lanes';
+import type { Columns, Keys, Lanes, Ordered, Rows } from './lanes';
 import { byCpu, byThread, keysFor, Summer } from './lanes';
 import { causesBefore, previousCpus, timeOrder } from './order';
-
-export type Rows = 'cpus' | 'threads';
 
 /** Everything that the timeline needs, ns since the trace's first moment. */
 export interface Scene {

@@ -6,7 +6,7 @@ import { copyButton } from '../../words';
 import type { ColourBy } from './colours';
 import { COLOURINGS } from './colours';
 import { AXIS } from './frame';
-import type { Rows } from './scene';
+import type { Rows } from './lanes';
 import { panned, threadsNamed, zoomed } from './scene';
 import type { Handle } from './state';
 import { colourOf, nextFound, reveal, zoomToSelection } from './state';

@@ -1,6 +1,6 @@
 import { deflateRawSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { openSource } from './source';
+import { openSource } from './opening';
 
 const entry = { id: 'a', title: 'Größe', host: '', verdict: '', tags: [] };
 const record = { schema: 'pinwise.trace/1', seed: 1 };

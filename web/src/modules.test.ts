@@ -1,0 +1,70 @@
+// The modules of the page form no circles, types included.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+
+const FOLDER = import.meta.dirname;
+
+/** What each module imports of the page, by their names. */
+type Imports = ReadonlyMap<string, readonly string[]>;
+
+function importsOf(): Imports {
+  const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .map((name) => name.replaceAll(path.sep, '/').slice(0, -3));
+  return new Map(
+    names.map((name) => {
+      const text = readFileSync(path.join(FOLDER, `${name}.ts`), 'utf8');
+      const named = [...text.matchAll(/\b(?:from|import) '(\.[^']*)'/g)];
+      const own = named.map(([, one]) =>
+        path.posix.join(path.posix.dirname(name), one!),
+      );
+      return [
+        name,
+        own
+          .flatMap((one) => [one, `${one}/index`])
+          .filter((one) => names.includes(one)),
+      ];
+    }),
+  );
+}
+
+/** Modules that import each other, in a row; null where there are none. */
+function circleOf(imports: Imports): string[] | null {
+  const done = new Set<string>();
+  const follow = (way: readonly string[]): string[] | null => {
+    const last = way.at(-1)!;
+    const before = way.indexOf(last);
+    if (before < way.length - 1) return way.slice(before);
+    if (done.has(last)) return null;
+    for (const next of imports.get(last) ?? []) {
+      const circle = follow([...way, next]);
+      if (circle) return circle;
+    }
+    done.add(last);
+    return null;
+  };
+  for (const name of imports.keys()) {
+    const circle = follow([name]);
+    if (circle) return circle;
+  }
+  return null;
+}
+
+test('a circle is found', () => {
+  const imports = new Map([
+    ['a', ['b']],
+    ['b', ['c', 'd']],
+    ['c', []],
+    ['d', ['b']],
+  ]);
+  expect(circleOf(imports)).toEqual(['b', 'd', 'b']);
+});
+
+test('modules form no circles', () => {
+  const imports = importsOf();
+  expect(imports.get('main')).toContain('source');
+  expect(imports.get('main')).toContain('views/index');
+  expect(circleOf(imports)).toBeNull();
+});

@@ -1,0 +1,193 @@
+// Opens the source that the page was given: records inlined in a report file, or
+// those of the local site.
+
+import { sliceOf } from './json-slice';
+import { watchList, watchRecord } from './live';
+import type { AnyRecord, Entry, Filter, Listing, Source } from './source';
+import { PageError } from './source';
+import { shellWords } from './words';
+
+interface Inlined {
+  from: 'file';
+  pinwise_version: string;
+  records: { entry: Entry; record: AnyRecord }[];
+  diffs?: { a: string; b: string; record: AnyRecord }[];
+}
+
+/** The source that the page was given, as JSON or, where it is long, as base64 of deflated JSON. */
+export async function openSource(text: string, base: string): Promise<Source> {
+  const json = /^[^{]/.test(text) ? await unpacked(text) : text;
+  const data = parsed(json);
+  const given = data as { from?: string } | null;
+  if (given?.from === 'site') return siteSource(base);
+  if (given?.from === 'file') return fileSource(data as Inlined, json);
+  throw new PageError(
+    'The data of this page are damaged.',
+    'Write the report again with pinwise record report.',
+  );
+}
+
+/** The text that was packed; nothing where it is damaged. */
+async function unpacked(text: string): Promise<string> {
+  try {
+    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const packed = new Blob([bytes]).stream();
+    const json = packed.pipeThrough(new DecompressionStream('deflate-raw'));
+    return await new Response(json).text();
+  } catch {
+    return '';
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new PageError(
+      'The data of this page are cut off or damaged.',
+      'Write the report again with pinwise record report.',
+    );
+  }
+}
+
+/** Does an entry pass a filter? */
+export function passes(entry: Entry, filter: Filter): boolean {
+  const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const failure =
+    `${entry.id} ${entry.title} ${entry.host} ${entry.verdict} ${entry.tags.join(' ')}`.toLowerCase();
+  return (
+    (!filter.host || entry.host === filter.host) &&
+    (!filter.schema || entry.schema === filter.schema) &&
+    (!filter.tag || entry.tags.includes(filter.tag)) &&
+    (!filter.subject || entry.subject === filter.subject) &&
+    words.every((word) => failure.includes(word))
+  );
+}
+
+/** A file's data as they should be, whatever stands in them. */
+function fileSource(data: Inlined, json: string): Source {
+  if (
+    !Array.isArray(data.records) ||
+    data.records.some((r) => !r?.entry || !r.record)
+  ) {
+    throw new PageError(
+      'The data of this page are damaged: its records are missing.',
+      'Write the report again with pinwise record report.',
+    );
+  }
+  return inlinedSource(data, data.diffs ?? [], json);
+}
+
+const distinct = (values: string[]): string[] => [...new Set(values)].sort();
+
+function inlinedSource(
+  data: Inlined,
+  diffs: NonNullable<Inlined['diffs']>,
+  json: string,
+): Source {
+  const entries = data.records.map((r) => r.entry);
+  const ids = new Set(entries.map((entry) => entry.id));
+  const placeOf = (id: string): number => {
+    const place = entries.findIndex((entry) => entry.id === id);
+    if (place < 0)
+      throw new PageError(
+        `This report has no record '${id}'.`,
+        'Its records are listed under History.',
+      );
+    return place;
+  };
+  return {
+    kind: 'file',
+    list: async (filter) => {
+      const all = entries.filter((entry) => passes(entry, filter));
+      const offset = filter.offset ?? 0;
+      return {
+        records: all.slice(offset, offset + (filter.limit ?? all.length)),
+        total: all.length,
+        hosts: distinct(entries.map((e) => e.host)),
+        schemas: distinct(entries.map((e) => e.schema)),
+        tags: distinct(entries.flatMap((e) => e.tags)),
+      };
+    },
+    load: async (id) => data.records[placeOf(id)]!.record,
+    text: async (id) => sliceOf(json, ['records', placeOf(id), 'record']) ?? '',
+    has: (id) => ids.has(id),
+    diff: async (a, b) => {
+      const found = diffs.find((diff) => diff.a === a && diff.b === b);
+      if (!found)
+        throw new PageError(
+          `This report does not compare '${a}' with '${b}'.`,
+          `pinwise record diff ${shellWords([a, b])} does, and so does the page of pinwise serve.`,
+        );
+      return found.record;
+    },
+    canDiff: (a, b) => diffs.some((diff) => diff.a === a && diff.b === b),
+    watch: () => () => undefined,
+    watchList: () => () => undefined,
+  };
+}
+
+/** The local site: everything below the page's own address, which holds its secret. */
+function siteSource(base: string): Source {
+  const api = new URL('api/', base);
+  const address = (path: string): string => new URL(path, api).href;
+  return {
+    kind: 'site',
+    list: (filter) => {
+      const query = new URLSearchParams();
+      for (const [key, value] of Object.entries(filter)) {
+        if (value !== undefined && value !== '') query.set(key, String(value));
+      }
+      return ask<Listing>(address(`records?${query}`));
+    },
+    has: () => true,
+    load: (id) => ask<AnyRecord>(address(`records/${encodeURIComponent(id)}`)),
+    text: (id) => answer(address(`records/${encodeURIComponent(id)}`)),
+    diff: (a, b) =>
+      ask<AnyRecord>(address(`diff?${new URLSearchParams({ a, b })}`)),
+    canDiff: () => true,
+    watch: (id, onChange) => {
+      return watchRecord(address(`live/${encodeURIComponent(id)}`), onChange);
+    },
+    watchList: (onChange) => {
+      return watchList(address('live'), onChange);
+    },
+  };
+}
+
+const ask = async <T>(address: string): Promise<T> =>
+  JSON.parse(await answer(address)) as T;
+
+/** The JSON that the site answers with. */
+async function answer(address: string): Promise<string> {
+  let response: Response;
+  try {
+    response = await fetch(address, {
+      headers: { accept: 'application/json' },
+      cache: 'no-store',
+    });
+  } catch {
+    throw new PageError(
+      'pinwise serve does not answer.',
+      'Is it still running? Start it again and open the address that it prints.',
+    );
+  }
+  const text = await response.text();
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new PageError(
+      'The answer of pinwise serve is cut off or damaged.',
+      'Load the page again.',
+    );
+  }
+  if (!response.ok) {
+    const failure = body as { error?: string; hint?: string };
+    throw new PageError(
+      failure.error ?? `pinwise serve answered ${response.status}.`,
+      failure.hint ?? '',
+    );
+  }
+  return text;
+}
