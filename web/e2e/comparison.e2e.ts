@@ -443,6 +443,15 @@ test('a search: its verdict, and candidates narrowed and sorted', async () => {
   expect(await page.locator('p.verdict').textContent()).toBe(
     record.verdict.sentence,
   );
+  const tools = page.locator('.copy-block').first().getByRole('tab');
+  expect(await tools.allTextContents()).toEqual([
+    'taskset',
+    'pinwise',
+    'systemd',
+    'Slurm',
+    'Docker',
+    'OpenMP',
+  ]);
   const rows = page.locator('.sortable tbody tr');
   expect(await rows.count()).toBe(record.predictions.length);
   await page.getByLabel('Narrow: Every candidate').fill('os-default');

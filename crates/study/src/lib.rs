@@ -22,6 +22,7 @@ pub mod fleet;
 pub mod gate;
 mod host;
 pub mod jitter;
+mod launchers;
 pub mod live;
 pub mod noise;
 pub mod probe;

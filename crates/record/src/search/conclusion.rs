@@ -153,8 +153,19 @@ impl SearchRecord {
         if self.command.is_empty() || arm.place_id.is_none() {
             return Vec::new();
         }
+        self.placed(arm, |placed| placed.commands())
+    }
+
+    /// The program of a candidate as a shell takes it, with its environment and
+    /// input, each word as who starts it has to be given it.
+    #[must_use]
+    pub fn program_of(&self, arm: &SearchArm, given: impl Fn(&str) -> String) -> String {
+        self.placed(arm, |placed| placed.program_of(given))
+    }
+
+    fn placed<T>(&self, arm: &SearchArm, made: impl FnOnce(&Placed<'_>) -> T) -> T {
         let (command, environment) = self.started(arm);
-        let placed = Placed {
+        made(&Placed {
             command: Some(&command),
             environment: &environment,
             input: self.workload.input.as_deref(),
@@ -162,7 +173,6 @@ impl SearchRecord {
             is_bound: false,
             cpus: &arm.cpus,
             memory: None,
-        };
-        placed.commands()
+        })
     }
 }

@@ -3,13 +3,13 @@
 
 use super::advice;
 use super::findings;
-use super::launchers;
 use super::outcome::ArmState;
 use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::results::{self, Results};
 use super::steadiness;
 use crate::host::host_record;
+use crate::launchers;
 use pinwise_machine::Host;
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Kind, Placement, Realised, Wish};

@@ -14,7 +14,6 @@ mod budget;
 mod caveats;
 mod engine;
 mod findings;
-mod launchers;
 mod outcome;
 mod parts;
 mod plan;

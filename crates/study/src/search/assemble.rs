@@ -6,12 +6,14 @@ use super::state::{ERROR, Engine, HEAVY_TAILS, TAIL};
 use super::{truth, words};
 use crate::compare::workload_record;
 use crate::host::host_record;
+use crate::launchers;
 use pinwise_machine::Output;
 use pinwise_placement::Placement;
+use pinwise_placement::emit::Tool;
 use pinwise_record::{
-    Estimate, FeatureRecord, MetricRecord, ModelJudgement, PredictedArm, SEARCH_SCHEMA,
-    SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchVerdict,
-    Stopped, again,
+    CommandRecord, Estimate, FeatureRecord, MetricRecord, ModelJudgement, PredictedArm,
+    SEARCH_SCHEMA, SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord,
+    SearchVerdict, Stopped, again,
 };
 use pinwise_stats::describe::{median, median_interval, quantile};
 use pinwise_stats::surrogate::{Belief, interval};
@@ -79,7 +81,32 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
         tags: plan.tags.clone(),
     };
     record.conclude();
+    add_launchers(engine, &mut record);
     record
+}
+
+/// Beside the commands of the best and of the least candidate those of what starts
+/// programs elsewhere.
+fn add_launchers(engine: &Engine<'_>, record: &mut SearchRecord) {
+    let launched = |name: &String| {
+        let at = record.arms.iter().position(|arm| &arm.name == name)?;
+        let arm = &record.arms[at];
+        let program = |tool: Tool| Some(record.program_of(arm, |word| tool.given(word)));
+        let place = &engine.arms[at].place;
+        Some(launchers::commands(place, engine.topology, &program))
+    };
+    let of_best = record.best.as_ref().and_then(launched);
+    let least = record.least.as_ref().map(|least| &least.arm);
+    let of_least = least.and_then(launched);
+    let add = |commands: &mut Vec<CommandRecord>, more: Option<Vec<CommandRecord>>| {
+        if !commands.is_empty() {
+            commands.extend(more.unwrap_or_default());
+        }
+    };
+    add(&mut record.verdict.commands, of_best);
+    if let Some(least) = &mut record.least {
+        add(&mut least.commands, of_least);
+    }
 }
 
 fn plan_record(engine: &Engine<'_>) -> SearchPlanRecord {

@@ -137,6 +137,38 @@ fn an_arm_that_fails_never_wins() {
 }
 
 #[test]
+fn the_best_is_offered_to_launchers_and_os_default_is_not() {
+    let whats = |record: &SearchRecord| -> Vec<String> {
+        let commands = record.verdict.commands.iter();
+        commands.map(|command| command.what.clone()).collect()
+    };
+    let best = search(FAILING, &plan(&[4], 1));
+    assert_eq!(
+        whats(&best),
+        ["taskset", "pinwise", "systemd", "Slurm", "Docker", "OpenMP"]
+            .map(|tool| format!("with {tool}"))
+    );
+    let cpus = &best
+        .arms
+        .iter()
+        .find(|arm| Some(&arm.name) == best.best.as_ref())
+        .unwrap()
+        .cpus;
+    let docker = &best.verdict.commands[4].line;
+    assert_eq!(
+        *docker,
+        format!("docker run --rm -i '--cpuset-cpus={cpus}' IMAGE sim-workload")
+    );
+    let none = worlds(World::Flat, 1..4);
+    let left: Vec<_> = none
+        .iter()
+        .filter(|r| r.best.as_deref() == Some("os-default"))
+        .collect();
+    assert!(!left.is_empty());
+    assert!(left.iter().all(|record| whats(record).is_empty()));
+}
+
+#[test]
 fn a_command_that_fails_everywhere_is_an_error() {
     let text = "topology = \"core:4 pu:2\"\n[workload.default]\nbase_s = 1.0\nexit = 7\n";
     let mut machine = machine(text, 1);

@@ -1,4 +1,4 @@
-//! The best placement in the words of what starts programs elsewhere: init
+//! A placement in the words of what starts programs elsewhere: init
 //! systems, batch systems, containers, runtimes.
 
 use pinwise_format::shell;
@@ -21,7 +21,7 @@ const PROGRAM: &str = "COMMAND";
 /// A line for each that can express all of the placement. None where nothing is
 /// placed. `program` gives it as a shell takes it and a tool has to be given it; `None`
 /// of what is not started.
-pub(super) fn commands(
+pub(crate) fn commands(
     place: &Realised,
     topology: &Topology,
     program: &dyn Fn(Tool) -> Option<String>,
