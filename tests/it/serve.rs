@@ -18,7 +18,7 @@ use crate::support::{pinwise, texts};
 const PAGE: &str = r#"<!doctype html>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; connect-src 'self'">
-<script type="application/json" id="pinwise-data">{"from":"site"}</script>
+<script type="application/json" id="pinwise-data">{"from":"site","packed":"columns"}</script>
 "#;
 
 /// A folder with a store and a page.

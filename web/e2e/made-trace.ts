@@ -229,7 +229,7 @@ export function writeReport(
     records: [{ entry, record }],
   }).replaceAll('<', '\\u003c');
   const place =
-    '<script type="application/json" id="pinwise-data">{"from":"site"}</script>';
+    '<script type="application/json" id="pinwise-data">{"from":"site","packed":"columns"}</script>';
   const [before, after] = readFileSync(page, 'utf8').split(place);
   if (after === undefined) throw new Error(`${page} has no place for data`);
   writeFileSync(

@@ -1,11 +1,23 @@
+import { readFileSync } from 'node:fs';
 import { deflateRawSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { openSource } from './opening';
 
+const history = { benchmark: 'parse', suite: 's.toml', steps: [] };
 const entry = { id: 'a', title: 'Größe', host: '', verdict: '', tags: [] };
 const record = { schema: 'pinwise.trace/1', seed: 1 };
-const json = JSON.stringify({ from: 'file', records: [{ entry, record }] });
-const packed = deflateRawSync(json).toString('base64');
+const json = JSON.stringify({
+  from: 'file',
+  records: [{ entry, record }],
+  histories: [history],
+});
+// Its first case has these data.
+const columns = readFileSync(
+  new URL('../../tests/data/columns.json', import.meta.url),
+  'utf8',
+);
+const [[, inColumns]] = JSON.parse(columns) as [[string, string]];
+const packed = deflateRawSync(inColumns).toString('base64');
 
 test.each([
   ['as they are', json],

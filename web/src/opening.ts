@@ -1,6 +1,7 @@
 // Opens the source that the page was given: records inlined in a report file, or
 // those of the local site.
 
+import { fromColumns } from './columns';
 import { sliceOf } from './json-slice';
 import { watchList, watchRecord } from './live';
 import type { AnyRecord, Entry, Filter, Listing, Source } from './source';
@@ -14,7 +15,7 @@ interface Inlined {
   diffs?: { a: string; b: string; record: AnyRecord }[];
 }
 
-/** The source that the page was given, as JSON or, where it is long, as base64 of deflated JSON. */
+/** The source that the page was given, as JSON or, where it is long, as base64 of deflated columns of it. */
 export async function openSource(text: string, base: string): Promise<Source> {
   const json = /^[^{]/.test(text) ? await unpacked(text) : text;
   const data = parsed(json);
@@ -33,7 +34,7 @@ async function unpacked(text: string): Promise<string> {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     const packed = new Blob([bytes]).stream();
     const json = packed.pipeThrough(new DecompressionStream('deflate-raw'));
-    return await new Response(json).text();
+    return fromColumns(await new Response(json).text());
   } catch {
     return '';
   }

@@ -27,6 +27,7 @@
 
 mod bench;
 mod change;
+mod columns;
 mod comparison;
 mod devices;
 mod diff;

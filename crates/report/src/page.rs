@@ -10,6 +10,7 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::columns::by_columns;
 use crate::face;
 use crate::markup::escape;
 use crate::style::{Palette, in_columns, visible};
@@ -27,7 +28,7 @@ const EMBEDDED: Option<&str> = None;
 pub const WITHOUT_PAGE: &str = "this pinwise was built without its page, which needs Node 20.19 or newer: in pinwise's source run 'cargo xtask web', then 'cargo install --path .', or set PINWISE_PAGE to a page.html that was built elsewhere (text works without it: pinwise record show)";
 
 /// The element that holds the page's data, as the page is built.
-const DATA: &str = r#"<script type="application/json" id="pinwise-data">{"from":"site"}</script>"#;
+const DATA: &str = r#"<script type="application/json" id="pinwise-data">{"from":"site","packed":"columns"}</script>"#;
 
 /// What a browser without JavaScript shows is between these.
 const WITHOUT_SCRIPT: (&str, &str) = ("<noscript>", "</noscript>");
@@ -124,7 +125,7 @@ pub fn page(
     let data = if data.len() < LONG {
         for_script(&data)
     } else {
-        packed(&data).map_err(serde_json::Error::io)?
+        packed(&by_columns(&data)?).map_err(serde_json::Error::io)?
     };
     let (before, after) = page.split_once(DATA).ok_or_else(|| {
         serde::ser::Error::custom("the page was built with another version of pinwise")
@@ -135,9 +136,10 @@ pub fn page(
     ))
 }
 
-/// As the page's `unpacked` reads it: base64 (RFC 4648) of DEFLATE (RFC 1951).
+/// As the page's `unpacked` reads it: base64 (RFC 4648) of DEFLATE (RFC 1951) of
+/// the data by columns.
 fn packed(data: &str) -> std::io::Result<String> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(data.as_bytes())?;
     Ok(STANDARD.encode(encoder.finish()?))
 }
@@ -202,6 +204,7 @@ fn for_script(json: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::io::Read;
 
     fn check(title: &str, body: &str) -> String {
         let entry = Entry {
@@ -231,7 +234,10 @@ mod tests {
             return serde_json::from_str(data).unwrap();
         }
         let bytes = STANDARD.decode(data).unwrap();
-        serde_json::from_reader(flate2::read::DeflateDecoder::new(&bytes[..])).unwrap()
+        let mut columns = String::new();
+        let mut decoder = flate2::read::DeflateDecoder::new(&bytes[..]);
+        decoder.read_to_string(&mut columns).unwrap();
+        serde_json::from_str(&crate::columns::reader::from_columns(&columns)).unwrap()
     }
 
     #[test]

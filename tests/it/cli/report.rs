@@ -1,11 +1,16 @@
 //! `report` and `compare --report`: records as one page.
 
+use std::io::Read;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::DeflateDecoder;
 use serde_json::Value;
 
 use super::Stage;
+
+#[path = "../../../crates/report/src/columns_reader.rs"]
+mod columns_reader;
 
 const LINE: &str =
     "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12";
@@ -19,7 +24,10 @@ fn data_of(page: &str) -> Value {
         serde_json::from_str(data)
     } else {
         let bytes = STANDARD.decode(data).unwrap();
-        serde_json::from_reader(DeflateDecoder::new(&bytes[..]))
+        let mut columns = String::new();
+        let mut decoder = DeflateDecoder::new(&bytes[..]);
+        decoder.read_to_string(&mut columns).unwrap();
+        serde_json::from_str(&columns_reader::from_columns(&columns))
     };
     read.unwrap_or_else(|error| panic!("{error}"))
 }

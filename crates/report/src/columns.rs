@@ -1,0 +1,181 @@
+//! JSON by columns, so that much of it compresses well: what stands at the same
+//! place of many objects stands together, names of fields once, and a value that
+//! was just there is only pointed at. The text comes back with all its digits.
+//!
+//! Columns are apart by an empty line, their entries by lines. The first column
+//! holds shapes: the fields' names of an object. In the others `#3` is an object
+//! of shape 3, `*2` a list of two, `~1` the value before the last one; all else is
+//! JSON as it was. `web/src/columns.ts` reads it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Values that can be pointed at: the last so many.
+const RECENT: usize = 24;
+/// Shorter ones are written again, bytes.
+const SHORT: usize = 3;
+/// Deeper values stay as they are.
+const DEEPEST: usize = 64;
+
+/// A JSON text by columns.
+///
+/// # Errors
+/// Where it is none.
+pub(super) fn by_columns(json: &str) -> Result<String, serde_json::Error> {
+    let mut writer = Writer::default();
+    let mut top = writer.place();
+    writer.write(&mut top, serde_json::from_str(json)?, 0)?;
+    let shapes = writer.shapes.join("\n");
+    let columns = writer.columns.into_iter();
+    Ok([shapes]
+        .into_iter()
+        .chain(columns)
+        .collect::<Vec<_>>()
+        .join("\n\n"))
+}
+
+#[derive(Default)]
+struct Writer {
+    shapes: Vec<String>,
+    numbers: BTreeMap<String, usize>,
+    columns: Vec<String>,
+    recent: VecDeque<String>,
+}
+
+/// Where values stand in the text, whichever object or list they are of.
+struct Place {
+    column: usize,
+    item: Option<Box<Self>>,
+    fields: BTreeMap<String, Self>,
+}
+
+impl Writer {
+    /// The next place, in the order in which they are first needed.
+    fn place(&mut self) -> Place {
+        self.columns.push(String::new());
+        Place {
+            column: self.columns.len() - 1,
+            item: None,
+            fields: BTreeMap::new(),
+        }
+    }
+
+    fn write(
+        &mut self,
+        place: &mut Place,
+        value: &RawValue,
+        depth: usize,
+    ) -> Result<(), serde_json::Error> {
+        let text = value.get();
+        match text.as_bytes().first() {
+            Some(b'{') if depth < DEEPEST => {
+                let Fields(fields) = serde_json::from_str(text)?;
+                let shape = self.shape(&fields)?;
+                self.push(place, &format!("#{shape}"));
+                for (name, value) in fields {
+                    let own = place.fields.entry(name).or_insert_with(|| self.place());
+                    self.write(own, value, depth + 1)?;
+                }
+            }
+            Some(b'[') if depth < DEEPEST => {
+                let items: Vec<&RawValue> = serde_json::from_str(text)?;
+                self.push(place, &format!("*{}", items.len()));
+                for value in items {
+                    let own = place.item.get_or_insert_with(|| Box::new(self.place()));
+                    self.write(own, value, depth + 1)?;
+                }
+            }
+            _ => self.leaf(place, text),
+        }
+        Ok(())
+    }
+
+    /// The number of a shape, which is written where it is new.
+    fn shape(&mut self, fields: &[(String, &RawValue)]) -> Result<usize, serde_json::Error> {
+        let names: Vec<&String> = fields.iter().map(|(name, _)| name).collect();
+        let names = serde_json::to_string(&names)?;
+        let next = self.shapes.len();
+        Ok(*self.numbers.entry(names.clone()).or_insert_with(|| {
+            self.shapes.push(names);
+            next
+        }))
+    }
+
+    fn leaf(&mut self, place: &Place, text: &str) {
+        // In JSON a line's end is space between values.
+        let text = text.replace(['\n', '\r'], " ");
+        let known = self.recent.iter().position(|recent| *recent == text);
+        match known.filter(|_| text.len() > SHORT) {
+            Some(back) => self.push(place, &format!("~{back}")),
+            None => self.push(place, &text),
+        }
+        self.recent.push_front(text);
+        self.recent.truncate(RECENT);
+    }
+
+    fn push(&mut self, place: &Place, entry: &str) {
+        let column = &mut self.columns[place.column];
+        if !column.is_empty() {
+            column.push('\n');
+        }
+        column.push_str(entry);
+    }
+}
+
+/// An object's fields in their order.
+struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[cfg(test)]
+#[path = "columns_reader.rs"]
+pub(super) mod reader;
+
+#[cfg(test)]
+mod tests {
+    use super::reader::from_columns;
+    use super::*;
+
+    /// The page's test reads the same file back.
+    #[test]
+    fn columns_are_those_that_the_page_reads() {
+        let cases = include_str!("../../../tests/data/columns.json");
+        let cases: Vec<[String; 2]> = serde_json::from_str(cases).unwrap();
+        assert!(!cases.is_empty());
+        for [json, columns] in cases {
+            assert_eq!(by_columns(&json).unwrap(), columns, "{json}");
+            assert_eq!(from_columns(&columns), json);
+        }
+    }
+
+    #[test]
+    fn a_line_has_one_entry_however_deep_and_spaced_a_text_is() {
+        let deep = format!("{}\n1\n{}", "[".repeat(9_000), "]".repeat(9_000));
+        let columns = by_columns(&deep).unwrap();
+        let entries: Vec<&str> = columns.split("\n\n").skip(1).collect();
+        assert_eq!(entries.len(), DEEPEST + 1);
+        assert!(entries.iter().all(|entry| !entry.contains('\n')));
+    }
+}

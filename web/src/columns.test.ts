@@ -1,0 +1,17 @@
+// What the program writes by columns is read back with all its digits.
+
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+import { fromColumns } from './columns';
+
+const cases = JSON.parse(
+  readFileSync(
+    new URL('../../tests/data/columns.json', import.meta.url),
+    'utf8',
+  ),
+) as [json: string, columns: string][];
+
+test.each(cases)('%s', (json, columns) => {
+  expect(fromColumns(columns)).toBe(json);
+});

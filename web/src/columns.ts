@@ -1,0 +1,51 @@
+// JSON by columns, as reports hold much of it, back to its text: see
+// crates/report/src/columns.rs, which writes it.
+
+/** Values that can be pointed at: the last so many. */
+const RECENT = 24;
+
+/** Where values stand in the text, whichever object or list they are of. */
+interface Place {
+  column: readonly string[];
+  /** Entries that were read. */
+  read: number;
+  item?: Place;
+  fields: Map<string, Place>;
+}
+
+/** The JSON that stands in columns. */
+export function fromColumns(text: string): string {
+  const [shapes, ...columns] = text
+    .split('\n\n')
+    .map((column) => column.split('\n'));
+  const names = shapes!.map((shape) =>
+    shape
+      ? (JSON.parse(shape) as string[]).map((name) => JSON.stringify(name))
+      : [],
+  );
+  const recent: string[] = [];
+  let used = 0;
+  const next = (): Place => ({
+    column: columns[used++]!,
+    read: 0,
+    fields: new Map(),
+  });
+  const field = (place: Place, name: string): string => {
+    let own = place.fields.get(name);
+    if (!own) place.fields.set(name, (own = next()));
+    return `${name}:${value(own)}`;
+  };
+  const value = (place: Place): string => {
+    const entry = place.column[place.read++]!;
+    const number = Number(entry.slice(1));
+    if (entry[0] === '#')
+      return `{${names[number]!.map((name) => field(place, name)).join()}}`;
+    if (entry[0] === '*')
+      return `[${Array.from({ length: number }, () => value((place.item ??= next()))).join()}]`;
+    const text = entry[0] === '~' ? recent.at(-1 - number)! : entry;
+    recent.push(text);
+    if (recent.length > 64 * RECENT) recent.splice(0, recent.length - RECENT);
+    return text;
+  };
+  return value(next());
+}
