@@ -59,7 +59,7 @@ export function heatMap(
       headOf(heat.columns, chosen.figure, picks),
       ...bodies.filter((body) => body !== null),
     );
-    note.textContent = `Nodes that differ, by figure: blue below their group, vermilion above it, full at ${FULL} robust standard deviations. ▲ ▼ ≠ mark what surely differs, empty cells do not.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} A figure, a cause or a node that is clicked fills the list of nodes.`;
+    note.textContent = `Nodes that differ, by figure: blue below their group, vermilion above it, full at ${FULL} robust standard deviations. ▲ ▼ ≠ mark what surely differs. Of all other cells the record has no distance: they are empty.${heat.more > 0 ? ` ${count(heat.more, 'more figure')} in the tables below.` : ''} A figure, a cause or a node that is clicked fills the list of nodes.`;
     table.querySelector('td.named')?.setAttribute('tabindex', '0');
     more.hidden = total <= most;
     more.textContent = `Show ${Math.min(AT_A_TIME, total - most)} more`;
