@@ -14,7 +14,7 @@ use super::{Exit, export, report};
 use pinwise_format::count;
 use pinwise_record::{GateRecord, Kind, SchemaName, Summary};
 use pinwise_report::{Line, page};
-use pinwise_store::{Filter, Listed};
+use pinwise_store::{Filter, Listed, Store, StoreError};
 use pinwise_study::gate;
 
 /// Benchmarks that are named where one is not known.
@@ -101,12 +101,7 @@ fn over_commits(
         schema: Some(Kind::Gate.name().to_owned()),
         ..filter(&args.narrowing)?
     };
-    let mut gates: Vec<GateRecord> = Vec::new();
-    let mut unreadable = 0;
-    listed_store(global)?.each_body(&narrowed, |_, body| match serde_json::from_str(body) {
-        Ok(gate) => gates.push(gate),
-        Err(_) => unreadable += 1,
-    })?;
+    let (gates, unreadable) = gates(&listed_store(global)?, &narrowed)?;
     if unreadable > 0 {
         terminal.warn(&format!("{} cannot be read", count(unreadable, "gate")));
     }
@@ -124,6 +119,28 @@ fn over_commits(
         }
     }
     Ok(Exit::Done)
+}
+
+/// The gates that a filter lets through, and how many of them cannot be read.
+fn gates(store: &Store, filter: &Filter) -> Result<(Vec<GateRecord>, usize), StoreError> {
+    let mut gates = Vec::new();
+    let mut unreadable = 0;
+    store.each_body(filter, |_, body| match serde_json::from_str(body) {
+        Ok(gate) => gates.push(gate),
+        Err(_) => unreadable += 1,
+    })?;
+    Ok((gates, unreadable))
+}
+
+/// The gates of a benchmark, chained, as JSON for the local site.
+pub(super) fn chained(
+    store: &Store,
+    filter: &Filter,
+    benchmark: &str,
+) -> Result<String, StoreError> {
+    let (gates, _) = gates(store, filter)?;
+    let history = gate::history(&gates, benchmark);
+    Ok(json!(history).to_string())
 }
 
 /// A benchmark that no gate has is a mistake.

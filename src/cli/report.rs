@@ -1,6 +1,7 @@
 //! `report`: records as one page that opens from disk.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -11,8 +12,9 @@ use super::files::{read_file, write_file};
 use super::named::{Reported, reported};
 use super::terminal::Terminal;
 use super::{Exit, diff};
-use pinwise_record::{StoredRecord, Summary};
+use pinwise_record::{GateHistory, GateRecord, Kind, StoredRecord, Summary};
 use pinwise_report::page::{Line, PAGE, Shown, ShownDiff, WITHOUT_PAGE, page};
+use pinwise_study::gate;
 
 pub(super) fn report(
     global: &Global,
@@ -77,7 +79,30 @@ fn written(template: &str, records: &[Reported]) -> anyhow::Result<String> {
         })
         .collect();
     let diffs = differences(records);
-    page(template, &shown, &diffs).context("the report cannot be written")
+    let histories = histories(records);
+    page(template, &shown, &diffs, &histories).context("the report cannot be written")
+}
+
+/// Each benchmark that several of the records gate, from commit to commit.
+fn histories(records: &[Reported]) -> Vec<GateHistory> {
+    let gates: Vec<GateRecord> = records
+        .iter()
+        .filter(|record| Kind::of_text(record.record.get()).ok() == Some(Kind::Gate))
+        .filter_map(|record| serde_json::from_str(record.record.get()).ok())
+        .collect();
+    let mut suites: BTreeMap<&str, Vec<GateRecord>> = BTreeMap::new();
+    for gate in &gates {
+        suites.entry(&gate.suite).or_default().push(gate.clone());
+    }
+    let of_suite = |gates: &Vec<GateRecord>| -> Vec<GateHistory> {
+        let benchmarks = gates.iter().flat_map(|gate| &gate.benchmarks);
+        let names: BTreeSet<&str> = benchmarks.map(|one| one.name.as_str()).collect();
+        let each = names
+            .into_iter()
+            .filter_map(|name| gate::history(gates, name));
+        each.filter(|history| history.steps.len() > 1).collect()
+    };
+    suites.values().flat_map(of_suite).collect()
 }
 
 /// Each record after the first against the first, where that can be.

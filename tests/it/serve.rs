@@ -294,6 +294,42 @@ fn two_records_are_compared_as_diff_does() {
 }
 
 #[test]
+fn gates_are_chained_as_history_does() {
+    let place = Place::new();
+    let suite = "[[benchmark]]\nname = \"parse\"\nrun = \"parse\"\n";
+    std::fs::write(place.path("suite.toml"), suite).unwrap();
+    let machine = "topology = \"core:4 pu:2\"\n[noise]\nsd = 0.02\n";
+    std::fs::write(place.path("noisy.toml"), machine).unwrap();
+    for seed in ["1", "2"] {
+        let line =
+            "--machine sim:noisy.toml gate base head --suite suite.toml --max-pairs 20 --seed";
+        let mut command = place.pinwise(&line.split(' ').collect::<Vec<_>>());
+        let ended = command.arg(seed).current_dir(place.folder.path()).output();
+        let (_, err) = texts(&ended.unwrap());
+        assert!(!err.contains("error"), "{err}");
+    }
+    place.sql(
+        "UPDATE record SET body = json_set(body, '$.base.commit', 'c' || rowid,
+         '$.head.commit', 'c' || (rowid + 1),
+         '$.started', '2026-01-0' || rowid || 'T00:00:00Z')",
+    );
+    let history = ["--format", "json", "record", "history"];
+    let ended = place.run(&[&history[..], &["--question", "parse"]].concat());
+    let printed: Value = serde_json::from_str(&texts(&ended).0).unwrap();
+    assert_eq!(printed["steps"].as_array().map(Vec::len), Some(2));
+    let site = place.serve();
+    let of_suite = "api/gates?benchmark=parse&subject=gate%20%C2%B7%20suite.toml";
+    assert_eq!(site.json(of_suite), printed);
+    assert!(
+        site.json("api/gates?benchmark=parse&subject=other")
+            .is_null()
+    );
+    let (status, error) = site.problem("api/gates?subject=other");
+    assert_eq!(status, 400, "{error}");
+    assert!(error.contains("benchmark is not named"), "{error}");
+}
+
+#[test]
 fn the_address_is_data_and_new_at_each_start() {
     let place = Place::new();
     let first = place.serve();

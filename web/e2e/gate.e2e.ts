@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
+import { wellBehaved } from './conduct';
 import { recordOf, reportOf } from './records';
 
 useBrowser();
@@ -45,6 +46,41 @@ test('a row of the chart opens its benchmark: sentence, command and pairs', asyn
   expect(
     await benchmark.locator('.stage [aria-label="dot"] path').count(),
   ).toBe(encode.pairs.length);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('gates of following commits are a history with its changes', async () => {
+  const gate = recordOf('gate')!;
+  const build = (side: string, at: number): object => ({
+    ...(gate[side] as object),
+    name: `${at}`.repeat(8),
+    commit: `${at}`.repeat(40),
+  });
+  const report = reportOf(
+    [1, 2, 3].map((at) => ({
+      ...gate,
+      id: `gate-${at}`,
+      started: `2026-01-0${at}T00:00:00Z`,
+      base: build('base', at),
+      head: build('head', at + 1),
+    })),
+  );
+  const hash = `#/history?subject=${encodeURIComponent('gate · suite.toml')}`;
+  await wellBehaved(report, hash);
+  const { page, errors, close } = await open(`file://${report}${hash}`);
+  await page.getByLabel('Figure').selectOption('parse');
+  const part = page.locator('section', { hasText: 'from commit to commit' });
+  await part.locator('.stage svg').waitFor();
+  expect(await part.locator('p').first().textContent()).toBe(
+    '1 change is sure.',
+  );
+  expect(await part.locator('.changes li').first().textContent()).toMatch(
+    /^1111111111\.\.4444444444: slower by \+.*, over 3 steps$/,
+  );
+  expect(await page.locator('tbody .muted').first().textContent()).toMatch(
+    /^✗ 1 of 4 benchmarks is slower/,
+  );
   expect(errors).toEqual([]);
   await close();
 });

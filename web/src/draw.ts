@@ -314,6 +314,19 @@ function seriesMarks(series: Series): Markish[] {
           opacity,
         })
       : null,
+    points.some((p) => p.sign)
+      ? text(points, {
+          x: 'x',
+          y: 'y',
+          text: 'sign',
+          textAnchor: 'start',
+          dx: 7,
+          dy: -7,
+          fontSize: 13,
+          fill: COLOURS.text,
+          stroke: COLOURS.background,
+        })
+      : null,
   ];
 }
 

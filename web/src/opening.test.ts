@@ -28,6 +28,8 @@ test.each([
   expect(records[0]!.title).toBe('Größe');
   expect(await source.load('a')).toEqual(record);
   expect(await source.text('a')).toBe(JSON.stringify(record));
+  expect(await source.gates('gate · s.toml', 'parse')).toEqual(history);
+  expect(await source.gates('gate · t.toml', 'parse')).toBeNull();
 });
 
 test.each([

@@ -4,7 +4,14 @@
 import { fromColumns } from './columns';
 import { sliceOf } from './json-slice';
 import { watchList, watchRecord } from './live';
-import type { AnyRecord, Entry, Filter, Listing, Source } from './source';
+import type {
+  AnyRecord,
+  Entry,
+  Filter,
+  GateHistory,
+  Listing,
+  Source,
+} from './source';
 import { PageError } from './source';
 import { shellWords } from './words';
 
@@ -13,6 +20,7 @@ interface Inlined {
   pinwise_version: string;
   records: { entry: Entry; record: AnyRecord }[];
   diffs?: { a: string; b: string; record: AnyRecord }[];
+  histories?: GateHistory[];
 }
 
 /** The source that the page was given, as JSON or, where it is long, as base64 of deflated columns of it. */
@@ -122,6 +130,11 @@ function inlinedSource(
         );
       return found.record;
     },
+    gates: async (subject, benchmark) =>
+      data.histories?.find(
+        (one) =>
+          one.benchmark === benchmark && `gate · ${one.suite}` === subject,
+      ) ?? null,
     canDiff: (a, b) => diffs.some((diff) => diff.a === a && diff.b === b),
     watch: () => () => undefined,
     watchList: () => () => undefined,
@@ -146,6 +159,10 @@ function siteSource(base: string): Source {
     text: (id) => answer(address(`records/${encodeURIComponent(id)}`)),
     diff: (a, b) =>
       ask<AnyRecord>(address(`diff?${new URLSearchParams({ a, b })}`)),
+    gates: (subject, benchmark) =>
+      ask<GateHistory | null>(
+        address(`gates?${new URLSearchParams({ subject, benchmark })}`),
+      ),
     canDiff: () => true,
     watch: (id, onChange) => {
       return watchRecord(address(`live/${encodeURIComponent(id)}`), onChange);

@@ -42,6 +42,8 @@ export interface Point extends Look {
   value?: number;
   /** What a tooltip says; points without it are not stops for the keyboard. */
   tooltip?: string;
+  /** A sign beside its dot. */
+  sign?: string;
   /** What a click or Enter does; the table must offer the same. */
   pick?: () => void;
 }

@@ -1,6 +1,8 @@
 // Where records come from: inlined in a report file, or fetched from the local
 // site. Nothing else in the page knows the difference.
 
+import type { EffectRecord } from './records';
+
 /** A line of the history. */
 export interface Entry {
   id: string;
@@ -16,6 +18,8 @@ export interface Entry {
   subject: string | null;
   /** Machine identity: changes of it are marked over time. */
   machine: string | null;
+  /** What its verdict comes to, in the verdict's own word. */
+  outcome: string | null;
   /** Headline figures, for plots over time. */
   figures: Figure[];
 }
@@ -28,6 +32,37 @@ export interface Figure {
   value: number;
   low: number | null;
   high: number | null;
+}
+
+/** A benchmark from commit to commit, by gates between them. */
+export interface GateHistory {
+  benchmark: string;
+  suite: string;
+  sentence: string;
+  method: string;
+  /** Oldest first. */
+  steps: GateStep[];
+  changes: GateChange[];
+}
+
+/** Two commits of a history. */
+export interface CommitRange {
+  base: string;
+  head: string;
+  effect: EffectRecord;
+}
+
+export interface GateStep extends CommitRange {
+  records: string[];
+  started: string;
+  since_first: EffectRecord;
+}
+
+/** A range of commits over which the figure changed. */
+export interface GateChange extends CommitRange {
+  steps: number;
+  is_worse: boolean;
+  sentence: string;
 }
 
 /** What the history is narrowed to; absent: everything. */
@@ -86,6 +121,8 @@ export interface Source {
   has(id: string): boolean;
   /** What changed from one record to another; the pairs that a file has are inlined. */
   diff(a: string, b: string): Promise<AnyRecord>;
+  /** A benchmark of a question over the gates of many commits; null without any. */
+  gates(subject: string, benchmark: string): Promise<GateHistory | null>;
   /** Can these two be compared here? */
   canDiff(a: string, b: string): boolean;
   /** Calls back whenever the record grows, until the returned function is called. */

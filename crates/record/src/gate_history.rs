@@ -19,6 +19,10 @@ pub struct GateHistory {
     pub steps: Vec<HistoryStep>,
     /// Ranges of commits over which the figure changed.
     pub changes: Vec<HistoryChange>,
+    /// How many changes there are, as a full sentence.
+    pub sentence: String,
+    /// What the figures rest on, and what is left out, in full sentences.
+    pub method: String,
     /// Gates of this benchmark that do not join the newest: of folders, or of
     /// commits that no other gate leads to.
     pub left_out: usize,
@@ -54,4 +58,8 @@ pub struct HistoryChange {
     pub effect: EffectRecord,
     /// In the words of the metric: `slower`.
     pub word: String,
+    /// Is it for the worse?
+    pub is_worse: bool,
+    /// All of it in words: `slower by +4.0 % (+3.1 to +4.9 %), over 2 steps`.
+    pub sentence: String,
 }

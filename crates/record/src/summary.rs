@@ -16,7 +16,7 @@ use pinwise_topology::CpuSet;
 const MOST_FIGURES: usize = 24;
 
 /// Fields of records that summaries are read from.
-const FIELDS: [&str; 27] = [
+const FIELDS: [&str; 28] = [
     "schema",
     "tags",
     "host",
@@ -44,6 +44,7 @@ const FIELDS: [&str; 27] = [
     "work",
     "pause",
     "runs",
+    "verdict",
 ];
 
 /// Figures of a profile's unit of work: elapsed time, CPU time, and of that in
@@ -71,6 +72,10 @@ pub struct Summary {
     /// What the machine was: model, shape, kernel, microcode, hypervisor;
     /// `null` where unknown.
     pub machine: Option<String>,
+    /// What its verdict comes to, in the verdict's own word: `best`, `fail`;
+    /// `null` of records without one.
+    #[serde(default)]
+    pub outcome: Option<String>,
     /// Headline figures.
     #[serde(default)]
     pub figures: Vec<Figure>,
@@ -121,6 +126,8 @@ impl Summary {
             tags: strings(&record["tags"]),
             subject: subject(name, record),
             machine: machine(record),
+            outcome: text(&record["verdict"], "kind")
+                .or_else(|| text(&record["verdict"], "decision")),
             figures,
         }
     }
@@ -514,8 +521,10 @@ mod tests {
         let change = json!({"unit": "%", "value": 3.0, "low": 1.0, "high": 5.0});
         let summary = Summary::read(
             &json!({"schema": "pinwise.gate/1", "suite": "bench.toml", "benchmarks": [
-                {"name": "parse", "effect": change}, {"name": "gone", "effect": null}]}),
+                {"name": "parse", "effect": change}, {"name": "gone", "effect": null}],
+                "verdict": {"decision": "fail", "sentence": "slower"}}),
         );
+        assert_eq!(summary.outcome.as_deref(), Some("fail"));
         assert_eq!(summary.subject.as_deref(), Some("gate · bench.toml"));
         let [parse] = &summary.figures[..] else {
             panic!("{:?}", summary.figures)

@@ -1,7 +1,7 @@
 //! A benchmark over the gates of many commits, as text.
 
 use super::style::{Palette, columns, paragraph, shortened, table, visible};
-use pinwise_format::{count, percent};
+use pinwise_format::count;
 use pinwise_record::{GateHistory, HistoryChange};
 
 /// Digits of a commit that are shown.
@@ -35,30 +35,22 @@ pub fn gate_history(history: &GateHistory, palette: Palette) -> String {
     text.push_str(&format!("\n{}", table(&header, rows.collect())));
     text.push_str(&format!(
         "\n{}\n",
-        palette.faint(&paragraph("", "", &method(history)))
+        palette.faint(&paragraph("", "", &history.method))
     ));
     text
 }
 
 fn found(history: &GateHistory, palette: Palette) -> String {
     if history.changes.is_empty() {
-        return "No change is sure.".to_owned();
+        return history.sentence.clone();
     }
     let line = |change: &HistoryChange| {
-        let steps = match change.steps {
-            1 => String::new(),
-            steps => format!(", over {steps} steps"),
+        let sentence = visible(&change.sentence);
+        let sentence = match change.is_worse {
+            true => palette.bad(&sentence),
+            false => palette.good(&sentence),
         };
-        let word = visible(&change.word);
-        let word = match change.word == history.metric.worse_word {
-            true => palette.bad(&word),
-            false => palette.good(&word),
-        };
-        format!(
-            "{}  {word} by {}{steps}",
-            range(&change.base, &change.head),
-            change.effect.with_interval()
-        )
+        format!("{}  {sentence}", range(&change.base, &change.head))
     };
     let lines: Vec<String> = history.changes.iter().map(line).collect();
     lines.join("\n")
@@ -67,19 +59,4 @@ fn found(history: &GateHistory, palette: Palette) -> String {
 fn range(base: &str, head: &str) -> String {
     let short = |commit: &str| -> String { visible(commit).chars().take(COMMIT_DIGITS).collect() };
     format!("{}..{}", short(base), short(head))
-}
-
-fn method(history: &GateHistory) -> String {
-    let left_out = match history.left_out {
-        0 => String::new(),
-        left_out => format!(
-            " Left out: {} that no chain of commits joins with the newest.",
-            count(left_out, "gate")
-        ),
-    };
-    format!(
-        "Every ratio was measured side by side, so that no change of a machine is in it. Error at most {} over all changes; intervals of steps are at {} each.{left_out}",
-        percent(history.alpha),
-        percent(1.0 - history.alpha)
-    )
 }

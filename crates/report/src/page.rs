@@ -14,7 +14,7 @@ use crate::columns::by_columns;
 use crate::face;
 use crate::markup::escape;
 use crate::style::{Palette, in_columns, visible};
-use pinwise_record::{AnyRecord, Entry, Summary};
+use pinwise_record::{AnyRecord, Entry, GateHistory, Summary};
 
 /// The page as built by `cargo xtask web`; `None` in a binary built without.
 pub const PAGE: Option<&str> = EMBEDDED;
@@ -98,6 +98,7 @@ struct Data<'a> {
     pinwise_version: &'static str,
     records: &'a [Shown<'a>],
     diffs: &'a [ShownDiff<'a>],
+    histories: &'a [GateHistory],
 }
 
 /// Was this page built for this version?
@@ -115,12 +116,14 @@ pub fn page(
     page: &str,
     records: &[Shown<'_>],
     diffs: &[ShownDiff<'_>],
+    histories: &[GateHistory],
 ) -> Result<String, serde_json::Error> {
     let data = serde_json::to_string(&Data {
         from: "file",
         pinwise_version: env!("CARGO_PKG_VERSION"),
         records,
         diffs,
+        histories,
     })?;
     let data = if data.len() < LONG {
         for_script(&data)
@@ -223,7 +226,7 @@ mod tests {
             record: &record,
         };
         let template = format!("<a><noscript>off</noscript>{DATA}<b>");
-        page(&template, &[shown], &[]).unwrap()
+        page(&template, &[shown], &[], &[]).unwrap()
     }
 
     /// What a browser takes for the element's text, unpacked as the page does.
@@ -279,13 +282,13 @@ mod tests {
 
     #[test]
     fn a_page_of_another_version_is_refused() {
-        assert!(page("<a>", &[], &[]).is_err());
+        assert!(page("<a>", &[], &[], &[]).is_err());
     }
 
     #[test]
     fn the_embedded_page_has_a_place_for_data() {
         if let Some(embedded) = PAGE {
-            assert!(page(embedded, &[], &[]).is_ok());
+            assert!(page(embedded, &[], &[], &[]).is_ok());
             assert!(embedded.len() <= 900_000, "{} bytes", embedded.len());
         }
     }

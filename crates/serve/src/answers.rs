@@ -28,6 +28,7 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
         .route(&at("/api/records"), get(records))
         .route(&at("/api/records/{id}"), get(record))
         .route(&at("/api/diff"), get(difference))
+        .route(&at("/api/gates"), get(gates))
         .route(&at("/api/live"), get(live::list))
         .route(&at("/api/live/{id}"), get(live::record))
         .fallback(async || StatusCode::NOT_FOUND)
@@ -141,6 +142,19 @@ async fn difference(
         let hint = "Choose two records of the same kind that have something in common.";
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, sentence(&why), hint)
     })
+}
+
+/// A benchmark over the gates of many commits.
+async fn gates(
+    State(state): State<Arc<AppState>>,
+    RawQuery(asked): RawQuery,
+) -> Result<Response, Problem> {
+    let (benchmark, filter) = query::benchmark(&asked.unwrap_or_default())?;
+    let chain = Arc::clone(&state.chain);
+    let read = state
+        .reader
+        .read(move |store| chain(store, &filter, &benchmark));
+    Ok(json(read.await?))
 }
 
 fn written(answer: &impl Serialize) -> Result<Response, Problem> {

@@ -35,7 +35,7 @@ use std::sync::Arc;
 pub use secret::Secret;
 pub use server::Server;
 
-use pinwise_store::Stored;
+use pinwise_store::{Filter, Store, StoreError, Stored};
 
 /// Why the site is not available.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ pub enum WebError {
     Page,
     /// The store cannot be used.
     #[error(transparent)]
-    Store(#[from] pinwise_store::StoreError),
+    Store(#[from] StoreError),
     /// The system gives no thread, signal or timer.
     #[error("the site cannot be started: {0}")]
     System(#[from] io::Error),
@@ -84,6 +84,8 @@ pub struct Site {
     pub ticket: Option<Secret>,
     /// Says what changed from one record to another.
     pub differ: Box<Differ>,
+    /// Chains the gates of a benchmark.
+    pub chain: Box<Chain>,
     /// The user who is served: of those of this machine nobody else is, but root.
     pub user: u32,
     /// Finds whose a connection from this machine is, by its other end and ours.
@@ -94,6 +96,10 @@ pub struct Site {
 
 /// The user at the first address, connected to the second; `None` for unknown.
 pub type OwnerOfPeer = dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync;
+
+/// A benchmark's history by the gates that a filter lets through, as JSON; `null`
+/// without any.
+pub type Chain = dyn Fn(&Store, &Filter, &str) -> Result<String, StoreError> + Send + Sync;
 
 /// Two records to their difference as JSON, or why there is none.
 pub type Differ = dyn Fn(&Stored, &Stored) -> Result<String, String> + Send + Sync;

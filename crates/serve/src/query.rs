@@ -33,6 +33,24 @@ pub(super) fn filter(query: &str) -> Result<Filter, Problem> {
     Ok(filter)
 }
 
+/// The benchmark of `benchmark=NAME`, and the filter of all else that is asked:
+/// a history takes all records that it lets through.
+pub(super) fn benchmark(query: &str) -> Result<(String, Filter), Problem> {
+    let (named, others): (Vec<_>, Vec<_>) = form_urlencoded::parse(query.as_bytes())
+        .partition(|(name, value)| name == "benchmark" && !value.is_empty());
+    let others = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(others)
+        .finish();
+    let filter = Filter {
+        limit: None,
+        ..filter(&others)?
+    };
+    match named.into_iter().next_back() {
+        Some((_, benchmark)) => Ok((benchmark.into_owned(), filter)),
+        None => Err(refusal("The benchmark is not named.".to_owned())),
+    }
+}
+
 /// The two records of `a=ID&b=ID`.
 pub(super) fn pair(query: &str) -> Result<(String, String), Problem> {
     let of = |wanted: &str| {
@@ -53,7 +71,7 @@ fn number(name: &str, value: &str) -> Result<usize, Problem> {
 }
 
 fn refusal(error: String) -> Problem {
-    let hint = "Filters are host, schema, tag, subject, text, limit and offset; two records are compared by a and b.";
+    let hint = "Filters are host, schema, tag, subject, text, limit and offset; two records are compared by a and b; a history of gates is of one benchmark.";
     Problem::new(StatusCode::BAD_REQUEST, error, hint)
 }
 
@@ -81,6 +99,17 @@ mod tests {
             "offset=99999999999999999999",
         ] {
             assert_eq!(filter(wrong).unwrap_err().status, 400, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_history_of_gates_names_its_benchmark() {
+        let (name, found) = benchmark("benchmark=a+%26b&subject=gate+%C2%B7+s%26t").unwrap();
+        assert_eq!(name, "a &b");
+        assert_eq!(found.subject.as_deref(), Some("gate · s&t"));
+        assert_eq!(found.limit, None);
+        for wrong in ["", "benchmark=", "benchmark=a&hots=b"] {
+            assert_eq!(benchmark(wrong).unwrap_err().status, 400, "{wrong}");
         }
     }
 

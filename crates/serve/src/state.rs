@@ -12,7 +12,7 @@ use super::changes::ChangePoller;
 use super::policy::{Policy, TICKETS, page_policy};
 use super::secret::Secret;
 use super::store_reader::StoreReader;
-use super::{Differ, OwnerOfPeer, Site};
+use super::{Chain, Differ, OwnerOfPeer, Site};
 use pinwise_store::StoreError;
 
 /// Other users who are reported.
@@ -32,6 +32,7 @@ pub(super) struct AppState {
     pub(super) policy: Policy,
     pub(super) reader: Arc<StoreReader>,
     pub(super) differ: Arc<Differ>,
+    pub(super) chain: Arc<Chain>,
     pub(super) changes: Arc<ChangePoller>,
 }
 
@@ -61,6 +62,7 @@ impl AppState {
             )?),
             warn: site.warn,
             differ: site.differ.into(),
+            chain: site.chain.into(),
             changes: Arc::default(),
         })
     }

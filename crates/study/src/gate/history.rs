@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pinwise_format::{count, percent};
 use pinwise_record::{
     EffectRecord, GateBenchmark, GateHistory, GateRecord, HistoryChange, HistoryStep, MetricRecord,
 };
-use pinwise_stats::chain::{Link, changes};
+use pinwise_stats::chain::{Change, Link, changes};
 
 /// Two-sided error over all changes of a history.
 const ALPHA: f64 = 0.05;
@@ -55,24 +56,60 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
             since_first: effect(&metric, Link::sum(&links), ALPHA),
         });
     }
-    let changes = changes(&links, ALPHA)
-        .into_iter()
-        .map(|change| HistoryChange {
-            base: path[change.first].0.to_owned(),
-            head: path[change.last].1.to_owned(),
-            steps: change.last - change.first + 1,
-            effect: effect(&metric, change.whole, change.level),
-            word: metric.word_of(change.whole.estimate.exp()).to_owned(),
-        });
+    let changes = changes(&links, ALPHA);
+    let changes: Vec<HistoryChange> = changes
+        .iter()
+        .map(|change| changed(change, &path, &metric))
+        .collect();
     Some(GateHistory {
         benchmark: benchmark.to_owned(),
         suite,
-        changes: changes.collect(),
+        sentence: match changes.len() {
+            0 => "No change is sure.".to_owned(),
+            1 => "1 change is sure.".to_owned(),
+            many => format!("{many} changes are sure."),
+        },
+        method: method(left_out),
+        changes,
         metric,
         alpha: ALPHA,
         steps,
         left_out,
     })
+}
+
+fn changed(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) -> HistoryChange {
+    let steps = change.last - change.first + 1;
+    let effect = effect(metric, change.whole, change.level);
+    let word = metric.word_of(change.whole.estimate.exp()).to_owned();
+    let over = match steps {
+        1 => String::new(),
+        steps => format!(", over {steps} steps"),
+    };
+    HistoryChange {
+        base: path[change.first].0.to_owned(),
+        head: path[change.last].1.to_owned(),
+        steps,
+        is_worse: word == metric.worse_word,
+        sentence: format!("{word} by {}{over}", effect.with_interval()),
+        effect,
+        word,
+    }
+}
+
+fn method(left_out: usize) -> String {
+    let left_out = match left_out {
+        0 => String::new(),
+        left_out => format!(
+            " Left out: {} that no chain of commits joins with the newest.",
+            count(left_out, "gate")
+        ),
+    };
+    format!(
+        "Every ratio was measured side by side, so that no change of a machine is in it. Error at most {} over all changes; intervals of steps are at {} each.{left_out}",
+        percent(ALPHA),
+        percent(1.0 - ALPHA)
+    )
 }
 
 fn has(gate: &GateRecord, benchmark: &str) -> bool {

@@ -3,20 +3,23 @@
 
 import type { ChartPlan } from '../../chart';
 import { chart } from '../../chart';
-import { h, visible } from '../../dom';
+import { fill, h, visible } from '../../dom';
 import { count, minute, quantity } from '../../format';
 import type { Panel } from '../../plot';
 import { look } from '../../plot';
 import type { Entry, Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { numberColumns } from '../../table';
+import { commitsPart } from './commits';
 import type { Change, OverTime, Point, Stretch } from './shape';
-import { overTime, within } from './shape';
+import { overTime, signOf, verdictWords, within } from './shape';
 
 /** Records asked for at most: the newest of them. */
 export const MOST_POINTS = 2000;
 /** Changes written beside their lines; all stand in the list. */
 const MOST_LABELS = 6;
+/** Points that have room for the signs of their verdicts. */
+const MOST_SIGNS = 60;
 
 /** The plot of a subject's records with a select of its figures. */
 export function overTimePart(
@@ -75,10 +78,13 @@ export function overTimePart(
     ...first.figures.map((name) => h('option', { value: name }, visible(name))),
   );
   const drawn = chart(plan());
+  const commits = commitsSlot(subject, page);
+  commits.show(first.figures[0]!);
   zooms.show(stretch, spanOf(first));
   select.addEventListener('change', () => {
     wanted = select.value;
     drawn.redraw(plan());
+    commits.show(wanted);
   });
   const heading =
     changes.childElementCount > 0 ? h('p', {}, 'The machine changed:') : null;
@@ -94,8 +100,60 @@ export function overTimePart(
     drawn.element,
     heading,
     changes,
+    commits.element,
   );
-  return { element, dispose: drawn.dispose };
+  return {
+    element,
+    dispose: () => {
+      drawn.dispose();
+      commits.dispose();
+    },
+  };
+}
+
+/** What gates of a benchmark say from commit to commit; empty of other questions. */
+function commitsSlot(
+  subject: string,
+  { source }: Page,
+): Part & { show(benchmark: string): void } {
+  const element = h('div');
+  let part: Part | null = null;
+  let turn = 0;
+  const clear = (): number => {
+    part?.dispose();
+    part = null;
+    element.replaceChildren();
+    return (turn += 1);
+  };
+  return {
+    element,
+    dispose: clear,
+    show(benchmark) {
+      const own = clear();
+      if (!subject.startsWith('gate · ')) return;
+      void source.gates(subject, benchmark).then(
+        (history) => {
+          if (own !== turn) return;
+          part =
+            history && history.steps.length > 1 ? commitsPart(history) : null;
+          fill(
+            element,
+            part?.element ??
+              h(
+                'p',
+                { class: 'muted' },
+                visible(
+                  `No two gates with intervals of ${benchmark} follow each other from commit to commit.`,
+                ),
+              ),
+          );
+        },
+        (error: Error) => {
+          if (own === turn) element.textContent = visible(error.message);
+        },
+      );
+    },
+  };
 }
 
 /** Hosts of a site are often changed together: their lines lie side by side. */
@@ -209,6 +267,7 @@ function planOf(
             y: point.figure.value,
             low: point.figure.low,
             high: point.figure.high,
+            sign: all.length <= MOST_SIGNS ? signOf(point.entry) : '',
             tooltip: pointWords(point),
             pick: () =>
               page.go(`#/record/${encodeURIComponent(point.entry.id)}`),
@@ -224,6 +283,7 @@ function planOf(
         { name: 'Host' },
         { name: figure, isNumber: true },
         ...numberColumns('From', 'To'),
+        { name: 'Verdict' },
       ],
       rows: [...all]
         .sort((a, b) => b.time - a.time)
@@ -233,6 +293,7 @@ function planOf(
           quantity(point.figure.value, unit),
           quantity(point.figure.low, unit),
           quantity(point.figure.high, unit),
+          verdictWords(point.entry),
         ]),
     },
   };
@@ -247,5 +308,5 @@ const link = (entry: Entry): HTMLElement =>
 
 const pointWords = (point: Point): string =>
   visible(
-    `${point.entry.host}, ${minute(point.entry.time)}\n${quantity(point.figure.value, point.figure.unit)}${point.figure.low === null || point.figure.high === null ? '' : ` (${quantity(point.figure.low, point.figure.unit)} to ${quantity(point.figure.high, point.figure.unit)})`}`,
+    `${point.entry.host}, ${minute(point.entry.time)}\n${quantity(point.figure.value, point.figure.unit)}${point.figure.low === null || point.figure.high === null ? '' : ` (${quantity(point.figure.low, point.figure.unit)} to ${quantity(point.figure.high, point.figure.unit)})`}\n${verdictWords(point.entry)}`.trim(),
   );

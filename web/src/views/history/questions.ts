@@ -4,7 +4,7 @@ import './history.css';
 
 import { h, svg, visible } from '../../dom';
 import { change, count, minute, quantity } from '../../format';
-import { addressOf, questionsOf } from './shape';
+import { addressOf, questionsOf, signOf, verdictWords } from './shape';
 import type { Question } from './shape';
 import type { Entry } from '../../source';
 
@@ -100,9 +100,11 @@ function rowOf(question: Question): HTMLElement {
         'a',
         {
           href: `#/record/${encodeURIComponent(newest.entry.id)}`,
-          title: minute(newest.entry.time),
+          title: visible(
+            `${minute(newest.entry.time)} ${verdictWords(newest.entry)}`,
+          ),
         },
-        quantity(value, unit),
+        `${signOf(newest.entry)} ${quantity(value, unit)}`.trim(),
       ),
     ),
     h(

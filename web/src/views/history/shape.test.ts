@@ -2,10 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 
-import type { Entry } from '../../source';
+import type { CommitRange, Entry, GateChange, GateStep } from '../../source';
 import {
   addressOf,
   changeWords,
+  changesOfSteps,
   filterOf,
   kindWords,
   machineChanges,
@@ -14,6 +15,7 @@ import {
   questionsOf,
   stretchOf,
   subjectsOf,
+  verdictWords,
   whyNot,
   within,
 } from './shape';
@@ -29,6 +31,7 @@ const entry = (id: string, more: Partial<Entry> = {}): Entry => ({
   tags: [],
   subject: 'comparison · xz',
   machine: 'EPYC, shape ab, kernel 6.1',
+  outcome: null,
   figures: [
     { name: 'os-default', unit: 's', value: Number(id), low: null, high: null },
   ],
@@ -56,6 +59,16 @@ describe('filters', () => {
     expect(kindWords('pinwise.spin-pause/12')).toBe('spin pause');
     expect(kindWords('nonsense')).toBe('nonsense');
   });
+});
+
+test('verdicts stand behind their signs', () => {
+  const shown = (more: Partial<Entry>): string =>
+    verdictWords(entry('1', { verdict: 'Slower.', ...more }));
+  expect(shown({ outcome: 'fail' })).toBe('✗ Slower.');
+  expect(shown({ outcome: 'later word' })).toBe('Slower.');
+  expect(shown({ outcome: 'pass', complete: false })).toBe(
+    '◌ unfinished: running, or cut off',
+  );
 });
 
 describe('over time', () => {
@@ -181,4 +194,33 @@ describe('over time', () => {
     expect(oldestFirst(b, a)).toEqual([a, b]);
     expect(oldestFirst(a, b)).toEqual([a, b]);
   });
+});
+
+const range = (base: string, head: string): CommitRange => ({
+  base,
+  head,
+  effect: { unit: '%' },
+});
+const step = (base: string, head: string): GateStep => ({
+  ...range(base, head),
+  records: [],
+  started: '',
+  since_first: { unit: '%' },
+});
+const change = (base: string, head: string, steps: number): GateChange => ({
+  ...range(base, head),
+  steps,
+  is_worse: true,
+  sentence: '',
+});
+
+test('a change takes the steps up to its head', () => {
+  const steps = [
+    step('a', 'b'),
+    step('b', 'c'),
+    step('c', 'd'),
+    step('d', 'e'),
+  ];
+  const changes = [change('b', 'd', 2), change('gone', 'lost', 1)];
+  expect(changesOfSteps({ steps, changes })).toEqual([null, 0, 0, null]);
 });

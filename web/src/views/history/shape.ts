@@ -1,7 +1,7 @@
 // The history's filters in the address, the kinds of records in words, and a
 // question's figures over time with the machine's changes.
 
-import type { Entry, Figure, Filter } from '../../source';
+import type { Entry, Figure, Filter, GateHistory } from '../../source';
 
 /** Records asked for at a time. */
 export const AT_A_TIME = 100;
@@ -47,6 +47,26 @@ export function kindWords(schema: string): string {
   const name = schema.replace(/^pinwise\./, '').replace(/\/\d+$/, '');
   return KINDS[name] ?? name.replaceAll('-', ' ');
 }
+
+/** Signs of verdicts, beside their words. */
+const SIGNS: Readonly<Record<string, string>> = {
+  best: '★',
+  same: '=',
+  does_not_matter: '=',
+  leave_alone: '✓',
+  pass: '✓',
+  fail: '✗',
+  broken: '‼',
+  undecided: '?',
+};
+
+/** The sign of a record's verdict; empty of records without one. */
+export const signOf = ({ complete, outcome }: Entry): string =>
+  complete ? (SIGNS[outcome ?? ''] ?? '') : '◌';
+
+/** A record's verdict behind its sign. */
+export const verdictWords = (entry: Entry): string =>
+  `${signOf(entry)} ${entry.complete ? entry.verdict : 'unfinished: running, or cut off'}`.trim();
 
 /** A point of a plot over time. */
 export interface Point {
@@ -237,4 +257,18 @@ export function subjectsOf(entries: readonly Entry[]): string[] {
 /** Two chosen records, the older first. */
 export function oldestFirst(a: Entry, b: Entry): [Entry, Entry] {
   return a.time <= b.time ? [a, b] : [b, a];
+}
+
+/** For each step the change that it is part of, by its place. */
+export function changesOfSteps({
+  steps,
+  changes,
+}: Pick<GateHistory, 'steps' | 'changes'>): (number | null)[] {
+  const found = steps.map((): number | null => null);
+  changes.forEach((change, at) => {
+    const last = steps.findIndex(({ head }) => head === change.head);
+    if (last >= 0)
+      found.fill(at, Math.max(0, last + 1 - change.steps), last + 1);
+  });
+  return found;
 }

@@ -17,6 +17,7 @@ import {
   oldestFirst,
   stretchOf,
   subjectsOf,
+  verdictWords,
   whyNot,
 } from './shape';
 
@@ -365,9 +366,6 @@ function rowOf(
   const tags = entry.tags.map((tag) =>
     h('a', { href: addressOf({ tag }), class: 'tag' }, visible(tag)),
   );
-  const verdict = entry.complete
-    ? visible(entry.verdict)
-    : '◌ unfinished: running, or cut off';
   return h(
     'tr',
     { role: 'row', class: entry.complete ? '' : 'unfinished' },
@@ -385,7 +383,7 @@ function rowOf(
         { class: 'title', href: `#/record/${encodeURIComponent(entry.id)}` },
         visible(entry.title || entry.id),
       ),
-      h('div', { class: 'muted' }, verdict),
+      h('div', { class: 'muted' }, visible(verdictWords(entry))),
     ),
     hasTags ? cell(...tags) : null,
   );

@@ -1,0 +1,136 @@
+// A benchmark from commit to commit: what gates between them measured, chained,
+// with the changes that are sure.
+
+import type { ChartPlan } from '../../chart';
+import { chart } from '../../chart';
+import { h, visible } from '../../dom';
+import { minute } from '../../format';
+import { COLOURS } from '../../plot';
+import { wholeTicks } from '../../scales';
+import type { CommitRange, GateHistory, GateStep } from '../../source';
+import type { Part } from '../../view';
+import { stack } from '../../view';
+import { changesOfSteps } from './shape';
+
+/** Digits of a commit that are shown. */
+const DIGITS = 10;
+/** Changes written beside their lines; all stand in the list. */
+const MOST_LABELS = 6;
+
+const CAPTION =
+  'A diamond with ▲ is a commit of a change for the worse, with ▼ of one for the better.';
+
+const short = (commit: string): string => commit.slice(0, DIGITS);
+const rangeOf = ({ base, head }: CommitRange): string =>
+  `${short(base)}..${short(head)}`;
+
+/** The history as a chart, with its changes listed. */
+export function commitsPart(history: GateHistory): Part {
+  const { benchmark, changes, sentence, method } = history;
+  return stack('section', '', [
+    h('h2', {}, visible(`${benchmark} from commit to commit`)),
+    h('p', {}, sentence),
+    h(
+      'ul',
+      { class: 'changes' },
+      ...changes.map((change) =>
+        h('li', {}, visible(`${rangeOf(change)}: ${change.sentence}`)),
+      ),
+    ),
+    chart(planOf(history)),
+    h('p', { class: 'muted' }, visible(method)),
+  ]);
+}
+
+function planOf(history: GateHistory): ChartPlan {
+  const { benchmark, steps, changes, sentence } = history;
+  const partOf = changesOfSteps(history);
+  const first = steps[0]?.base ?? '';
+  const commits = [first, ...steps.map(({ head }) => head)];
+  const look = (at: number) => {
+    const change = changes[partOf[at] ?? -1];
+    return change
+      ? {
+          colour: change.is_worse ? COLOURS.worse : COLOURS.better,
+          shape: 'diamond' as const,
+          sign: change.is_worse ? '▲' : '▼',
+        }
+      : {};
+  };
+  return {
+    name: visible(`${benchmark} since ${short(first)}`),
+    summary: `${sentence} ${CAPTION}`,
+    caption: CAPTION,
+    panels: () => [
+      {
+        height: 220,
+        x: {
+          title: 'commit',
+          ticks: wholeTicks,
+          label: (at) => short(commits[at] ?? ''),
+        },
+        y: {
+          title: `change since ${short(first)}`,
+          label: (percent) => `${percent} %`,
+        },
+        rules: changes.flatMap((change, at) => {
+          const x = partOf.lastIndexOf(at) + 1;
+          const label = changes.length <= MOST_LABELS ? change.effect.text : '';
+          return x > 0 ? [{ x, dash: '4 3', label: label ?? '' }] : [];
+        }),
+        series: [
+          {
+            line: 'straight',
+            width: 1,
+            interval: 'y',
+            thickness: 1.5,
+            points: [
+              { x: 0, y: 0 },
+              ...steps.map((step, at) => ({
+                x: at + 1,
+                y: step.since_first.value ?? null,
+                low: step.since_first.low ?? null,
+                high: step.since_first.high ?? null,
+                tooltip: stepWords(step, changes[partOf[at] ?? -1]?.sentence),
+                ...look(at),
+              })),
+            ],
+          },
+        ],
+      },
+    ],
+    table: {
+      caption: 'Steps, oldest first',
+      columns: [
+        { name: 'Commits' },
+        { name: 'Measured' },
+        { name: 'Change' },
+        { name: 'Interval' },
+        { name: 'Since the first' },
+        { name: 'Sure change' },
+        { name: 'Gates' },
+      ],
+      rows: steps.map((step, at) => [
+        rangeOf(step),
+        minute(step.started),
+        step.effect.text,
+        step.effect.interval,
+        step.since_first.text,
+        changes[partOf[at] ?? -1]?.sentence,
+        h(
+          'span',
+          {},
+          ...step.records.flatMap((id) => [
+            h('a', { href: `#/record/${encodeURIComponent(id)}` }, visible(id)),
+            ' ',
+          ]),
+        ),
+      ]),
+    },
+  };
+}
+
+const stepWords = (step: GateStep, change: string | undefined): string =>
+  visible(
+    `${rangeOf(step)}\n${step.effect.text} (${step.effect.interval})${change ? `\npart of a change: ${change}` : ''}`,
+  );
