@@ -4690,6 +4690,8 @@ export interface WorkloadRecord {
   input?: string | null;
   /** Run before every run. */
   prepare?: string | null;
+  /** Hash of the command's file (FNV-1a, 64 bits, hexadecimal), which changes where the program was built anew; `null` where it is unknown, as on a simulated machine. */
+  program?: string | null;
   /** The recipe it was made from. */
   recipe?: string | null;
   /** Time-out, seconds. */

@@ -16,6 +16,7 @@ const entry: Entry = {
   tags: [],
   subject: null,
   machine: null,
+  program: null,
   outcome: null,
   figures: [],
 };

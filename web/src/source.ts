@@ -18,6 +18,8 @@ export interface Entry {
   subject: string | null;
   /** Machine identity: changes of it are marked over time. */
   machine: string | null;
+  /** Hashes of the programs' files: changes of them are marked, too. */
+  program: string | null;
   /** What its verdict comes to, in the verdict's own word. */
   outcome: string | null;
   /** Headline figures, for plots over time. */

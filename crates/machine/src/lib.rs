@@ -71,6 +71,12 @@ pub trait Host {
     /// Time since some fixed moment; only differences mean something.
     fn now(&self) -> Duration;
 
+    /// Which file a workload's command is, as a word that is equal for equal
+    /// contents; `None` where that is unknown, as on a simulated machine.
+    fn program(&self, _workload: &Workload) -> Option<String> {
+        None
+    }
+
     /// CPU time used on the whole machine so far; `None` where unknown.
     fn usage(&mut self) -> Option<Usage>;
 

@@ -352,6 +352,7 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
             recipe: None,
             verify: None,
             expect: None,
+            program: None,
         },
         argv: Vec::new(),
         again: None,

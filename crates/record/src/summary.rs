@@ -16,7 +16,7 @@ use pinwise_topology::CpuSet;
 const MOST_FIGURES: usize = 24;
 
 /// Fields of records that summaries are read from.
-const FIELDS: [&str; 28] = [
+const FIELDS: [&str; 29] = [
     "schema",
     "tags",
     "host",
@@ -45,6 +45,7 @@ const FIELDS: [&str; 28] = [
     "pause",
     "runs",
     "verdict",
+    "workload",
 ];
 
 /// Figures of a profile's unit of work: elapsed time, CPU time, and of that in
@@ -72,6 +73,9 @@ pub struct Summary {
     /// What the machine was: model, shape, kernel, microcode, hypervisor;
     /// `null` where unknown.
     pub machine: Option<String>,
+    /// Hashes of the programs' files, as the record has them; `null` where unknown.
+    #[serde(default)]
+    pub program: Option<String>,
     /// What its verdict comes to, in the verdict's own word: `best`, `fail`;
     /// `null` of records without one.
     #[serde(default)]
@@ -126,6 +130,7 @@ impl Summary {
             tags: strings(&record["tags"]),
             subject: subject(name, record),
             machine: machine(record),
+            program: program(record),
             outcome: text(&record["verdict"], "kind")
                 .or_else(|| text(&record["verdict"], "decision")),
             figures,
@@ -197,6 +202,17 @@ fn machine(record: &Value) -> Option<String> {
         .filter_map(|(word, value)| Some(format!("{word}{}", value?)))
         .collect();
     (!said.is_empty()).then(|| said.join(", "))
+}
+
+/// Those of the arms, each once, in their order.
+fn program(record: &Value) -> Option<String> {
+    let arms = list(&record["arms"]).iter();
+    let each = arms
+        .chain([record])
+        .filter_map(|one| text(&one["workload"], "program"));
+    let mut found: Vec<String> = each.collect();
+    found.dedup();
+    (!found.is_empty()).then(|| found.join(", "))
 }
 
 fn figures(name: &str, record: &Value) -> Vec<Figure> {
@@ -514,6 +530,19 @@ mod tests {
         let summary = Summary::read(&node);
         assert!(summary.figures.is_empty());
         assert_eq!(summary.machine.as_deref(), Some("EPYC"));
+    }
+
+    #[test]
+    fn programs_are_those_of_the_arms_each_once() {
+        let arm = |program: &str| json!({"name": program, "workload": {"program": program}});
+        let summary = Summary::read(&json!({"schema": "pinwise.comparison/1",
+            "arms": [arm("ab"), arm("ab"), arm("cd"), {"workload": {"program": null}}]}));
+        assert_eq!(summary.program.as_deref(), Some("ab, cd"));
+        let summary = Summary::read(&json!({"schema": "pinwise.search/1", "arms": [{}],
+            "workload": {"program": "ef"}}));
+        assert_eq!(summary.program.as_deref(), Some("ef"));
+        let unknown = Summary::read(&json!({"schema": "pinwise.search/1", "workload": {}}));
+        assert_eq!(unknown.program, None);
     }
 
     #[test]

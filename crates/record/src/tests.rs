@@ -27,6 +27,7 @@ fn any_arm() -> impl Strategy<Value = Arm> {
                 recipe: texts.first().cloned(),
                 verify: None,
                 expect: texts.get(1).cloned(),
+                program: texts.first().cloned(),
             },
             placement: PlacementRecord {
                 name: name.clone(),

@@ -25,4 +25,9 @@ pub struct WorkloadRecord {
     /// Regular expression that the output had to hold.
     #[serde(default)]
     pub expect: Option<String>,
+    /// Hash of the command's file (FNV-1a, 64 bits, hexadecimal), which changes where
+    /// the program was built anew; `null` where it is unknown, as on a simulated
+    /// machine.
+    #[serde(default)]
+    pub program: Option<String>,
 }

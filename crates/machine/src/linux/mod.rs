@@ -275,6 +275,10 @@ impl Host for LinuxMachine {
         sys::monotonic()
     }
 
+    fn program(&self, workload: &Workload) -> Option<String> {
+        self.programs.contents(workload)
+    }
+
     fn usage(&mut self) -> Option<Usage> {
         self.meter.usage()
     }

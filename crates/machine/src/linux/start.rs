@@ -2,8 +2,9 @@
 //! refuses to an error that a user understands.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::bind::refusal;
@@ -11,8 +12,11 @@ use super::spawn::{self, FindError, Step};
 use super::{search_path, sys, whole_environment};
 use crate::MachineError;
 use pinwise_placement::{MemoryBinding, MemoryPolicy};
-use pinwise_topology::CpuSet;
-use pinwise_workload::Command;
+use pinwise_topology::{CpuSet, fnv1a};
+use pinwise_workload::{Command, Workload};
+
+/// Larger programs are not read, bytes: some archives start themselves.
+const MOST_BYTES: u64 = 512 << 20;
 
 /// Replaces this process by a command on `cpus` with `variables` in its environment
 /// beside those of this process: what it prints, how it ends
@@ -99,6 +103,20 @@ impl Programs {
         let path = locate(folder, command, &self.search_path)?;
         self.found.insert(from, path.clone());
         Ok(path)
+    }
+}
+
+impl Programs {
+    /// The contents of a workload's program as a word.
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads programs")]
+    pub(super) fn contents(&self, workload: &Workload) -> Option<String> {
+        let folder = workload.folder.as_deref();
+        let path = locate(folder, &workload.command, &self.search_path).ok()?;
+        let path = Path::new(OsStr::from_bytes(path.as_bytes()));
+        let path = folder.map_or_else(|| path.to_owned(), |folder| folder.join(path));
+        let length = std::fs::metadata(&path).ok()?.len();
+        let contents = (length <= MOST_BYTES).then(|| std::fs::read(path))?.ok()?;
+        Some(format!("{:016x}", fnv1a(contents)))
     }
 }
 
@@ -231,5 +249,35 @@ pub(super) fn start_error(
             action: format!("starting '{command}'"),
             reason,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_equal_contents_are_equal_and_others_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&path, mode).unwrap();
+        };
+        written("a", "#!/bin/sh\n");
+        written("b", "#!/bin/sh\n");
+        written("c", "#!/bin/sh\nexit 1\n");
+        let contents = |name: &str| {
+            let mut workload = Workload::new(Command::from_line(name).unwrap());
+            workload.folder = Some(folder.path().to_owned());
+            Programs::new().contents(&workload)
+        };
+        let first = contents("./a");
+        assert!(first.is_some());
+        assert_eq!(first, contents("./b"));
+        assert_ne!(first, contents("./c"));
+        assert_eq!(contents("./missing"), None);
+        assert!(contents("sh").is_some());
     }
 }

@@ -42,7 +42,11 @@ pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topolog
         metric: MetricRecord::new(&plan.metric, &plan.unit),
         plan: plan_record(plan),
         baseline: plan.arms[plan.baseline].name.clone(),
-        arms: plan.arms.iter().map(arm_record).collect(),
+        arms: plan
+            .arms
+            .iter()
+            .map(|arm| arm_record(arm, machine))
+            .collect(),
         contrasts: Vec::new(),
         best: None,
         verdict: VerdictRecord {
@@ -80,13 +84,16 @@ fn plan_record(plan: &ComparePlan) -> PlanRecord {
     }
 }
 
-fn arm_record(arm: &ArmPlan) -> Arm {
+fn arm_record(arm: &ArmPlan, machine: &dyn Host) -> Arm {
     let place = &arm.place;
     let memory = place.memory.as_ref();
     Arm {
         name: arm.name.clone(),
         command: arm.workload.command.argv().to_vec(),
-        workload: workload_record(&arm.workload),
+        workload: WorkloadRecord {
+            program: machine.program(&arm.workload),
+            ..workload_record(&arm.workload)
+        },
         placement: PlacementRecord {
             name: place.placement.to_string(),
             kind: kind(&place.placement),
@@ -129,6 +136,7 @@ pub(crate) fn workload_record(workload: &Workload) -> WorkloadRecord {
         recipe: workload.recipe.clone(),
         verify: workload.verify.as_ref().map(ToString::to_string),
         expect: workload.expect.as_ref().map(ToString::to_string),
+        program: None,
     }
 }
 

@@ -13,7 +13,7 @@ use pinwise_placement::emit::Tool;
 use pinwise_record::{
     CommandRecord, Estimate, FeatureRecord, MetricRecord, ModelJudgement, PredictedArm,
     SEARCH_SCHEMA, SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord,
-    SearchVerdict, Stopped, again,
+    SearchVerdict, Stopped, WorkloadRecord, again,
 };
 use pinwise_stats::describe::{median, median_interval, quantile};
 use pinwise_stats::surrogate::{Belief, interval};
@@ -45,7 +45,11 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
         started: plan.started.clone(),
         host: host_record(&*engine.machine, engine.topology),
         command: plan.workload.command.argv().to_vec(),
-        workload: workload_record(&plan.workload),
+        workload: WorkloadRecord {
+            // Not while it runs: reading the file would disturb the runs.
+            program: stopped.and_then(|_| engine.machine.program(&plan.workload)),
+            ..workload_record(&plan.workload)
+        },
         metric: MetricRecord::new(&plan.metric, &plan.unit),
         seed: plan.seed,
         plan: plan_record(engine),

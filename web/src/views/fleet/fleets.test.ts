@@ -16,6 +16,7 @@ const entry = (id: string, kind: string, time: string): Entry => ({
   tags: [],
   subject: null,
   machine: null,
+  program: null,
   outcome: null,
   figures: [],
 });

@@ -28,6 +28,7 @@ const node = (
   tags: [],
   subject: 'topology',
   machine: 'EPYC, shape ab, kernel 6.1',
+  program: null,
   outcome: null,
   figures: [
     { name: 'memory latency', unit: 'ns', value, low: null, high: null },

@@ -87,7 +87,9 @@ export function overTimePart(
     commits.show(wanted);
   });
   const heading =
-    changes.childElementCount > 0 ? h('p', {}, 'The machine changed:') : null;
+    changes.childElementCount > 0
+      ? h('p', {}, 'The machine or the program changed:')
+      : null;
   const element = h(
     'div',
     {},
@@ -223,7 +225,7 @@ function summaryOf(data: OverTime, total: number): string {
     total > MOST_POINTS
       ? ` The newest ${MOST_POINTS} of ${total} records.`
       : '';
-  return `${count(points.length, 'record')} of ${count(data.hosts.length, 'host')}, from ${quantity(low, unit)} to ${quantity(high, unit)}; ${count(data.changes.length, 'change')} of the machine.${cut}`;
+  return `${count(points.length, 'record')} of ${count(data.hosts.length, 'host')}, from ${quantity(low, unit)} to ${quantity(high, unit)}; ${count(data.changes.length, 'change')} of machine or program.${cut}`;
 }
 
 function planOf(

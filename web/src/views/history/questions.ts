@@ -49,7 +49,7 @@ export function questionTable(entries: readonly Entry[]): HTMLElement | null {
         h(
           'caption',
           {},
-          `Asked more than once in the newest ${count(entries.length, 'record')}. A tick below the line: the machine changed (CPU, shape, kernel, microcode or hypervisor).`,
+          `Asked more than once in the newest ${count(entries.length, 'record')}. A tick below the line: the machine (CPU, shape, kernel, microcode or hypervisor) or the program changed.`,
         ),
         h(
           'thead',
@@ -154,7 +154,7 @@ function sparkline({ points, changes }: Question): SVGElement {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       class: 'sparkline',
       role: 'img',
-      'aria-label': `${points.length} values from ${quantity(Math.min(...all.map((p) => p.value)), unit)} to ${quantity(Math.max(...all.map((p) => p.value)), unit)}; ${count(changes.length, 'change')} of the machine`,
+      'aria-label': `${points.length} values from ${quantity(Math.min(...all.map((p) => p.value)), unit)} to ${quantity(Math.max(...all.map((p) => p.value)), unit)}; ${count(changes.length, 'change')} of machine or program`,
     },
     svg('polygon', {
       points: [

@@ -6,10 +6,10 @@ import type { CommitRange, Entry, GateChange, GateStep } from '../../source';
 import {
   addressOf,
   changeWords,
+  changesOf,
   changesOfSteps,
   filterOf,
   kindWords,
-  machineChanges,
   oldestFirst,
   overTime,
   questionsOf,
@@ -31,6 +31,7 @@ const entry = (id: string, more: Partial<Entry> = {}): Entry => ({
   tags: [],
   subject: 'comparison · xz',
   machine: 'EPYC, shape ab, kernel 6.1',
+  program: null,
   outcome: null,
   figures: [
     { name: 'os-default', unit: 's', value: Number(id), low: null, high: null },
@@ -95,7 +96,7 @@ describe('over time', () => {
   });
 
   test('a machine change is shown once, in words, and for its host alone', () => {
-    const changes = machineChanges([
+    const changes = changesOf([
       entry('1'),
       entry('2', { host: 'b', machine: 'EPYC, shape cd, kernel 6.9' }),
       entry('3', { machine: null }),
@@ -108,6 +109,21 @@ describe('over time', () => {
         time: Date.parse('2026-01-04T00:00:00Z'),
         words: 'kernel 6.1 → 6.2, hypervisor unknown → kvm',
       },
+    ]);
+  });
+
+  test('a program that was built anew is a change of its question alone', () => {
+    const built = (id: string, program: string | null, subject = 'a'): Entry =>
+      entry(id, { program, subject });
+    const changes = changesOf([
+      built('1', '0123456789abcdef'),
+      built('2', 'fedcba9876543210', 'b'),
+      built('3', null),
+      built('4', '0123456789abcdef'),
+      built('5', '0123456789abcdef, 89abcdef01234567'),
+    ]);
+    expect(changes.map(({ words }) => words)).toEqual([
+      'program 01234567 → 01234567, 89abcdef',
     ]);
   });
 

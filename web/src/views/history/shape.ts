@@ -76,7 +76,7 @@ export interface Point {
   figure: Figure;
 }
 
-/** A machine that was not what it had been. */
+/** A machine or program that was not what it had been. */
 export interface Change {
   host: string;
   time: number;
@@ -120,28 +120,41 @@ export function overTime(
   return {
     figures,
     hosts: [...hosts].map(([host, points]) => ({ host, points })),
-    changes: machineChanges(dated),
+    changes: changesOf(dated),
   };
 }
 
-/** Where a host's machine differs from its record before; what is unknown is no change. */
-export function machineChanges(oldestFirst: readonly Entry[]): Change[] {
+/** Where a host's machine, or the program of a question, differs from the record before; what is unknown is no change. */
+export function changesOf(oldestFirst: readonly Entry[]): Change[] {
   const last = new Map<string, string>();
   const changes: Change[] = [];
   for (const entry of oldestFirst) {
-    if (entry.machine === null) continue;
-    const before = last.get(entry.host);
-    if (before !== undefined && before !== entry.machine) {
-      changes.push({
-        host: entry.host,
-        time: timeOf(entry),
-        words: changeWords(before, entry.machine),
-      });
-    }
-    last.set(entry.host, entry.machine);
+    const { host, machine, program, subject } = entry;
+    /** What was known before, which this replaces. */
+    const before = (what: string, now: string | null): string | null => {
+      const known = last.get(`${what}\n${host}`) ?? now;
+      if (now !== null) last.set(`${what}\n${host}`, now);
+      return known === now ? null : known;
+    };
+    const other = before('machine', machine);
+    const built = before(`program of ${subject}`, program);
+    const words = [
+      ...(other !== null && machine !== null
+        ? [changeWords(other, machine)]
+        : []),
+      ...(built !== null && program !== null
+        ? [`program ${shortened(built)} → ${shortened(program)}`]
+        : []),
+    ];
+    if (words.length > 0)
+      changes.push({ host, time: timeOf(entry), words: words.join(', ') });
   }
   return changes;
 }
+
+/** Hashes with so many digits that they differ. */
+const shortened = (program: string): string =>
+  program.replace(/\w{8}\w+/g, (hash) => hash.slice(0, 8));
 
 const PARTS = [
   ['shape ', 'shape'],
