@@ -5,6 +5,18 @@
 //! writes there what it finds, and whoever submitted reads it. Nothing here
 //! measures, nothing of a node is believed before it was checked, and nothing
 //! is run of a folder that others could have written ([`trust`]).
+//!
+//! ```
+//! use pinwise_fleet::{hostlist, record_id};
+//!
+//! // Nodes as Slurm writes them: zeros stay, doubles count once.
+//! let nodes = hostlist::expand("rack[1-2]n[08-10],rack1n08")?;
+//! assert_eq!(nodes.len(), 6);
+//! assert_eq!(hostlist::compress(&nodes[..3]), "rack1n[08-10]");
+//! // A node that runs a step twice writes the same record twice.
+//! assert_eq!(record_id("nightly", &nodes[0], "topology"), "nightly.rack1n08~topology");
+//! # Ok::<(), hostlist::HostlistError>(())
+//! ```
 
 #![cfg_attr(
     test,

@@ -12,6 +12,27 @@
 //! machine (`pinwise-sim`) alike; the method is tested on known truth through the
 //! same code that users run. A service that runs already ([`linux::live`]) is a
 //! [`CommandRunner`] only, whose runs are samples of it.
+//!
+//! ```no_run
+//! use pinwise_machine::linux::LinuxMachine;
+//! use pinwise_machine::{CommandRunner, Host, MachineError, Output, Request};
+//! use pinwise_workload::{Command, Workload};
+//!
+//! let mut machine = LinuxMachine::open(false)?;
+//! let (topology, _) = machine.topology()?;
+//! let run = machine.run(&Request {
+//!     workload: &Workload::new(Command::from_line("make -j4").expect("a command")),
+//!     cpus: &topology.allowed,
+//!     memory: None,
+//!     output: Output::Discard,
+//!     environment_padding: 0,
+//!     count_threads_closely: false,
+//!     bound: None,
+//!     host: None,
+//! })?;
+//! println!("{:?}, by CPU time {:?}", run.wall, run.user);
+//! # Ok::<(), MachineError>(())
+//! ```
 
 #![cfg_attr(
     test,

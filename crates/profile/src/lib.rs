@@ -4,6 +4,25 @@
 //! A machine makes [`Samples`]; everything that is made of them (functions, hot
 //! instructions, differences, flame graphs, spinning) is computed from this
 //! value alone. Nothing here touches a process.
+//!
+//! ```
+//! use pinwise_code::{Arch, Code};
+//! use pinwise_profile::{Amount, waits_in_hint};
+//!
+//! // A wait for a lock: `mov eax,[rdi]; test eax,eax; je +4; pause; jmp -10; ret`.
+//! let bytes = vec![0x8b, 0x07, 0x85, 0xc0, 0x74, 0x04, 0xf3, 0x90, 0xeb, 0xf6, 0xc3];
+//! let code = Code { arch: Arch::X86_64, start: 0x1000, bytes };
+//! // Samples by address: most are right after the PAUSE that they wait for.
+//! let (mut all, mut waits) = (Amount::default(), Amount::default());
+//! for (address, samples) in [(0x1000, 2), (0x1002, 1), (0x1008, 97)] {
+//!     let amount = Amount { samples, cpu_ns: samples * 1_000_000 };
+//!     all += amount;
+//!     if waits_in_hint(&code, address) {
+//!         waits += amount;
+//!     }
+//! }
+//! assert_eq!(waits.share_of(all), Some(0.97));
+//! ```
 
 mod accesses;
 mod amount;

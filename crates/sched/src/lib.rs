@@ -12,6 +12,25 @@
 //! no clock, and keeps memory for threads and CPUs, not for events. It refuses
 //! to guess: what a source does not report is absent, and what was lost poisons
 //! the time in which it was lost.
+//!
+//! ```
+//! use pinwise_sched::{Analysis, Event, EventKind, IDLE, Left, Tier};
+//! use pinwise_topology::Topology;
+//!
+//! let machine = Topology::from_synthetic("core:2 pu:2").unwrap();
+//! let mut analysis = Analysis::new(&machine, Tier::Bpf.scope());
+//! let left = Left::Blocked;
+//! for (time_ns, cpu, what) in [
+//!     (0, 0, EventKind::Follow { thread: 7 }),
+//!     (10, 0, EventKind::Switch { prev: IDLE, left, next: 7 }),
+//!     (40, 0, EventKind::Switch { prev: 7, left, next: IDLE }),
+//!     (50, 2, EventKind::Switch { prev: IDLE, left, next: 7 }),
+//! ] {
+//!     analysis.take(&Event { time_ns, cpu, what });
+//! }
+//! let summary = analysis.finish(Some((0, 100)));
+//! assert_eq!(summary.cpu_ns, 30 + 50);
+//! ```
 
 mod analysis;
 mod bytes;

@@ -7,6 +7,18 @@
 //!
 //! Everything stands on one thread; the store is read on others, so that a
 //! slow disk or a slow reader keeps nobody waiting.
+//!
+//! ```
+//! use pinwise_serve::Secret;
+//!
+//! // 24 random bytes, which only the address holds.
+//! let secret = Secret::new(&[0xa5; 24]);
+//! assert_eq!(secret.word().len(), 48);
+//! assert!(secret.is(secret.word()));
+//! assert!(!secret.is(&secret.word()[..47]));
+//! // No log shows it by accident.
+//! assert_eq!(format!("{secret:?}"), "Secret(…)");
+//! ```
 
 #![cfg_attr(
     test,

@@ -4,6 +4,18 @@
 //! finishes, the whole at the end. Killed at any instant, the store opens and
 //! every finished run is in it. It knows records only as text and an index of
 //! them; what they mean is the record's affair.
+//!
+//! ```
+//! use pinwise_store::{Filter, Store};
+//!
+//! let folder = tempfile::tempdir().unwrap();
+//! let mut store = Store::open(&folder.path().join("pinwise.db"))?;
+//! let found = store.find(&Filter { text: Some("nginx".to_owned()), ..Filter::default() })?;
+//! assert_eq!(found.total, 0);
+//! // What is not a record of a known kind is not kept.
+//! assert!(store.keep_json(r#"{"schema":"pinwise.unknown/1"}"#).is_err());
+//! # Ok::<(), pinwise_store::StoreError>(())
+//! ```
 
 #![cfg_attr(
     test,

@@ -4,6 +4,23 @@
 //! record says it all: sentences, findings, and the commands that apply the answer.
 //! Nothing is printed here, no file opened, and no clock read but the machine's: a
 //! simulated machine is measured by the same code as a real one.
+//!
+//! ```
+//! use pinwise_machine::Host;
+//! use pinwise_sim::SimulatedMachine;
+//! use pinwise_study::compare::{ComparePlan, Unwatched, run};
+//! use pinwise_workload::Command;
+//!
+//! let mut machine = SimulatedMachine::open("core:2 pu:2", 1)?;
+//! let (topology, _) = machine.topology()?;
+//! let placements = ["os-default".parse()?, "one-per-core".parse()?];
+//! let command = Command::from_line("prog")?;
+//! let plan = ComparePlan::of_placements(command, &topology, &placements)?;
+//! let record = run(&plan, &mut machine, &mut Unwatched)?;
+//! assert_eq!(record.contrasts[0].baseline, "os-default");
+//! println!("{}", record.contrasts[0].sentence);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(
     test,

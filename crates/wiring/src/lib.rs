@@ -8,6 +8,26 @@
 //!
 //! Nothing that the system reports enters here: a verdict on the report must
 //! not rest on it.
+//!
+//! ```
+//! use pinwise_wiring::{Evidence, LevelKind, PairMatrix, infer};
+//!
+//! // ns between eight CPUs, the lower triangle: two caches of four cores each.
+//! let matrix = "\
+//! 0
+//! 25,0
+//! 24,25,0
+//! 25,24,26,0
+//! 98,99,97,99,0
+//! 99,98,99,98,25,0
+//! 97,99,98,97,24,25,0
+//! 98,97,99,99,25,26,24,0";
+//! let latency_ns = PairMatrix::from_csv(matrix)?;
+//! let wiring = infer(&Evidence { latency_ns, contention: None });
+//! let caches = wiring.level(LevelKind::Llc).unwrap();
+//! assert_eq!(caches.groups[1].to_string(), "4-7");
+//! # Ok::<(), pinwise_wiring::MatrixError>(())
+//! ```
 
 mod clock;
 mod clusters;
