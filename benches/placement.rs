@@ -1,5 +1,5 @@
-//! How long it takes to list the shapes of a machine, to count its placements
-//! and to draw some.
+//! How long it takes to list the shapes of a machine and to count its
+//! placements.
 //!
 //! `cargo bench --bench placement` prints a Markdown table. The best of several
 //! rounds counts: others use this machine, too.
@@ -14,15 +14,12 @@ use std::time::Instant;
 
 use pinwise_placement::space::Space;
 use pinwise_topology::Topology;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 
 const ROUNDS: usize = 5;
-const DRAWS: usize = 1000;
 
 fn main() {
-    println!("| machine | CPUs | threads | shapes | list, ms | count, ms | 1,000 draws, ms |");
-    println!("|---|---|---|---|---|---|---|");
+    println!("| machine | CPUs | threads | shapes | list, ms | count, ms |");
+    println!("|---|---|---|---|---|---|");
     for machine in [
         "core:8 pu:2",
         "package:2 l3:4 core:8 pu:2",
@@ -41,16 +38,7 @@ fn main() {
             let space = Space::of(&topology);
             (1..=cpus).map(|n| space.count(n).bits()).sum::<u64>()
         });
-        let draws = best_ms(|| {
-            let space = Space::of(&topology);
-            let mut chance = ChaCha8Rng::seed_from_u64(1);
-            (0..DRAWS)
-                .filter_map(|_| space.draw(cpus / 2, &mut chance))
-                .count()
-        });
-        println!(
-            "| `{machine}` | {cpus} | {threads} | {shapes} | {list:.2} | {count:.1} | {draws:.1} |"
-        );
+        println!("| `{machine}` | {cpus} | {threads} | {shapes} | {list:.2} | {count:.1} |");
     }
 }
 

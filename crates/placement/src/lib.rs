@@ -35,7 +35,8 @@ mod locality;
 mod memory;
 mod parse;
 mod ranks;
-pub mod read;
+#[cfg(test)]
+mod read;
 mod realise;
 pub mod space;
 

@@ -2,8 +2,7 @@
 //! cannot express, and a command that verifies.
 //!
 //! Pure text: nothing is run and no file is written here. Each emitter returns
-//! the nearest that its tool has, and says in full sentences what is missing;
-//! [`super::read`] reads the same syntaxes back.
+//! the nearest that its tool has, and says in full sentences what is missing.
 
 mod containers;
 mod devices;

@@ -33,7 +33,7 @@ fn pieces<'a>(text: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub fn taskset_list(text: &str) -> Result<CpuSet, ReadError> {
+pub(crate) fn taskset_list(text: &str) -> Result<CpuSet, ReadError> {
     let mut set = CpuSet::new();
     for piece in pieces(text, &[',']) {
         range(piece, true)?
@@ -48,7 +48,7 @@ pub fn taskset_list(text: &str) -> Result<CpuSet, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece; `+0-3`, relative to a cpuset, is refused.
-pub fn numactl_list(text: &str, all: &CpuSet) -> Result<CpuSet, ReadError> {
+pub(crate) fn numactl_list(text: &str, all: &CpuSet) -> Result<CpuSet, ReadError> {
     if text.contains('+') {
         return Err(wrong(text, "numbers relative to a cpuset are not read"));
     }
@@ -78,7 +78,7 @@ pub fn numactl_list(text: &str, all: &CpuSet) -> Result<CpuSet, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub fn systemd_list(text: &str) -> Result<CpuSet, ReadError> {
+pub(crate) fn systemd_list(text: &str) -> Result<CpuSet, ReadError> {
     let mut set = CpuSet::new();
     for piece in pieces(text, &[',', ' ', '\t']) {
         range(piece, false)?
@@ -92,7 +92,7 @@ pub fn systemd_list(text: &str) -> Result<CpuSet, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub fn libvirt_cpuset(text: &str) -> Result<CpuSet, ReadError> {
+pub(crate) fn libvirt_cpuset(text: &str) -> Result<CpuSet, ReadError> {
     let mut set = CpuSet::new();
     for piece in pieces(text, &[',']) {
         if let Some(out) = piece.strip_prefix('^') {
@@ -110,7 +110,7 @@ pub fn libvirt_cpuset(text: &str) -> Result<CpuSet, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub fn gomp_list(text: &str) -> Result<Vec<usize>, ReadError> {
+pub(crate) fn gomp_list(text: &str) -> Result<Vec<usize>, ReadError> {
     let mut order = Vec::new();
     for piece in pieces(text, &[',', ' ', '\t']) {
         order.extend(range(piece, true)?);
@@ -126,7 +126,7 @@ pub fn gomp_list(text: &str) -> Result<Vec<usize>, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub fn kmp_proclist(text: &str) -> Result<Vec<CpuSet>, ReadError> {
+pub(crate) fn kmp_proclist(text: &str) -> Result<Vec<CpuSet>, ReadError> {
     let inner = text.trim().strip_prefix('[');
     let mut rest = inner
         .and_then(|inner| inner.strip_suffix(']'))
@@ -162,7 +162,7 @@ pub fn kmp_proclist(text: &str) -> Result<Vec<CpuSet>, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub fn slurm_binding(text: &str) -> Result<Vec<CpuSet>, ReadError> {
+pub(crate) fn slurm_binding(text: &str) -> Result<Vec<CpuSet>, ReadError> {
     let reason = "map_cpu:LIST, mask_cpu:MASKS, map_mem:LIST or mask_mem:MASKS is needed";
     let (kind, list) = text.split_once(':').ok_or_else(|| wrong(text, reason))?;
     let read = |piece: &str| match kind {
@@ -182,7 +182,7 @@ fn mask(piece: &str) -> Result<CpuSet, ReadError> {
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub fn hwloc_location(text: &str, topology: &Topology) -> Result<CpuSet, ReadError> {
+pub(crate) fn hwloc_location(text: &str, topology: &Topology) -> Result<CpuSet, ReadError> {
     let Some((kind, numbers)) = text.split_once(':') else {
         return mask(text);
     };

@@ -1,4 +1,4 @@
-//! Settings of other tools, read back: CPUs, places and nodes.
+//! Settings of other tools, read back by the tests of what writes them.
 //!
 //! The syntaxes are those that [`super::emit`] writes, as far as the tools
 //! document them. Words only: no machine is asked, but for names that stand for
@@ -7,20 +7,20 @@
 mod lists;
 mod openmp;
 
-pub use lists::{
+pub(crate) use lists::{
     gomp_list, hwloc_location, kmp_proclist, libvirt_cpuset, numactl_list, slurm_binding,
     systemd_list, taskset_list,
 };
-pub use openmp::omp_places;
+pub(crate) use openmp::omp_places;
 
 /// Why a tool's words could not be read: the piece, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{piece}': {reason}")]
-pub struct ReadError {
+pub(crate) struct ReadError {
     /// What was written.
-    pub piece: String,
+    pub(crate) piece: String,
     /// What is wrong with it.
-    pub reason: &'static str,
+    pub(crate) reason: &'static str,
 }
 
 fn wrong(piece: &str, reason: &'static str) -> ReadError {

@@ -8,7 +8,7 @@ use pinwise_topology::{CpuSet, Level, Topology};
 ///
 /// # Errors
 /// [`ReadError`] names the piece.
-pub fn omp_places(text: &str, topology: &Topology) -> Result<Vec<CpuSet>, ReadError> {
+pub(crate) fn omp_places(text: &str, topology: &Topology) -> Result<Vec<CpuSet>, ReadError> {
     let text = text.trim();
     if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return abstract_places(text, topology);

@@ -1,5 +1,5 @@
 //! All placements of T threads on a machine, one CPU each, up to the exchange
-//! of equal units: counted, enumerated, drawn, and narrowed to *shapes*.
+//! of equal units: counted, and narrowed to *shapes*.
 //!
 //! The machine is a tree of its allowed CPUs whose nodes have classes: two
 //! nodes are of one class exactly when their subtrees are equal, kinds of cores
@@ -17,13 +17,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use num_bigint::BigUint;
-use rand::Rng;
 
 pub(crate) use names::Lacking;
 
 use super::Placement;
 use classes::{Classes, Unit};
-use count::{Counts, Ranks};
+use count::Counts;
 use pinwise_topology::{CpuSet, Level, Topology, fnv1a};
 
 /// Placements of a machine's allowed CPUs.
@@ -32,12 +31,12 @@ pub struct Space {
     classes: Classes,
     /// Counted when first asked for.
     counts: OnceLock<Arc<Counts>>,
-    ranks: OnceLock<Arc<Ranks>>,
 }
 
 /// How the CPUs of a placement lie in the tree: the canonical form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Occupancy {
+    /// CPUs used.
     threads: usize,
     /// By class, then the fullest first; unused units are not mentioned. A
     /// used CPU has none.
@@ -53,12 +52,6 @@ struct Part {
 }
 
 impl Occupancy {
-    /// CPUs used.
-    #[must_use]
-    pub const fn threads(&self) -> usize {
-        self.threads
-    }
-
     const fn used_cpu() -> Self {
         Self {
             threads: 1,
@@ -123,7 +116,6 @@ pub struct Shaped {
 /// only placements in which hardly two units are used alike have more.
 const MOST_NEIGHBOURS: usize = 1000;
 
-/// How many there are, and any one of them.
 impl Space {
     /// Placements of this many threads, one CPU each; 0 beyond the CPUs.
     #[must_use]
@@ -131,54 +123,17 @@ impl Space {
         self.counts().count(self.classes.root.class, threads)
     }
 
-    /// All placements of this many threads, each class once, lazily.
-    pub fn all(&self, threads: usize) -> impl Iterator<Item = Occupancy> + '_ {
-        let count = self.count(threads);
-        let ranks = std::iter::successors(Some(BigUint::default()), |rank| Some(rank + 1u8));
-        ranks
-            .take_while(move |rank| *rank < count)
-            .map(move |rank| self.unrank(threads, rank))
-    }
-
-    /// One of them, all alike; `None` beyond the CPUs.
-    pub fn draw(&self, threads: usize, chance: &mut impl Rng) -> Option<Occupancy> {
-        let count = self.count(threads);
-        let bits = count.bits();
-        if bits == 0 {
-            return None;
-        }
-        // Numbers of as many bits as the count are drawn until one is below it:
-        // twice on average at worst.
-        loop {
-            let words = (0..bits.div_ceil(32)).map(|_| chance.next_u32()).collect();
-            let rank = BigUint::new(words) >> ((32 - bits % 32) % 32);
-            if rank < count {
-                return Some(self.unrank(threads, rank));
-            }
-        }
-    }
-
-    fn unrank(&self, threads: usize, rank: BigUint) -> Occupancy {
-        let ranks = self
-            .ranks
-            .get_or_init(|| Arc::new(Ranks::of(&self.classes)));
-        ranks.unrank(self.classes.root.class, threads, rank)
-    }
-
     fn counts(&self) -> &Counts {
         self.counts
             .get_or_init(|| Arc::new(Counts::of(&self.classes)))
     }
-}
 
-impl Space {
     /// The placements of this machine's allowed CPUs.
     #[must_use]
     pub fn of(topology: &Topology) -> Self {
         Self {
             classes: Classes::of(topology),
             counts: OnceLock::new(),
-            ranks: OnceLock::new(),
         }
     }
 
