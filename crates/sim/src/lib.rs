@@ -40,6 +40,7 @@ mod trace;
 mod truth;
 mod wiring;
 mod workload;
+#[cfg(any(test, feature = "examples"))]
 pub mod world;
 
 use std::path::Path;
@@ -155,6 +156,7 @@ impl SimulatedMachine {
     ///
     /// # Errors
     /// [`DescriptionError`] names the line and key.
+    #[cfg(any(test, feature = "examples"))]
     pub fn from_text_in(
         label: &str,
         text: &str,
