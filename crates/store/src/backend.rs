@@ -1,7 +1,7 @@
 //! One store, whatever keeps its records.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::postgres::Postgres;
 use super::sqlite::Sqlite;
@@ -348,14 +348,5 @@ impl Store {
     #[must_use]
     pub fn growth(&self, id: &str) -> Growth {
         each!(&self.backend, store => store.growth(id))
-    }
-
-    /// The time of day by the clock of the store: a server's, or this host's
-    /// for a file.
-    ///
-    /// # Errors
-    /// [`StoreError`] where the store does not answer.
-    pub fn now(&self) -> Result<SystemTime, StoreError> {
-        each!(&self.backend, store => store.now())
     }
 }

@@ -207,14 +207,6 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// What kind of record this is.
-    ///
-    /// # Errors
-    /// [`StoreError::Record`] where its schema is newer or unknown.
-    pub fn kind(&self) -> Result<Kind, StoreError> {
-        Kind::of_schema(&self.entry.schema).map_err(|reason| self.refused(reason))
-    }
-
     /// The record, of whatever kind. Of a comparison that was killed, with the
     /// runs that are there.
     ///

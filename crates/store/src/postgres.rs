@@ -23,7 +23,7 @@ mod upkeep;
 mod writing;
 
 use std::cell::Cell;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio_postgres::types::Type;
 
@@ -126,15 +126,5 @@ impl Postgres {
             (false, false) => Growth::CutOff,
             (true, false) => Growth::Unknown,
         }
-    }
-
-    /// The clock of the server.
-    pub(super) fn now(&self) -> Result<SystemTime, StoreError> {
-        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
-        let micros: i64 = self
-            .link
-            .one(sql, &[])
-            .map_err(|trouble| self.explain(trouble))?;
-        Ok(SystemTime::UNIX_EPOCH + Duration::from_micros(micros.unsigned_abs()))
     }
 }

@@ -1,6 +1,6 @@
 //! What every store does, asked of each in the same words.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use pinwise_record::Stopped;
 use pinwise_store::{Filter, Growth, Store, StoreError};
@@ -441,17 +441,5 @@ fn a_record_is_adopted_with_its_runs() {
             assert_eq!(store.growth(&cut), Growth::CutOff);
             assert_eq!(store.load(&cut).unwrap().runs.len(), 5);
         }
-    });
-}
-
-#[test]
-fn a_store_has_a_clock() {
-    check("store::a_store_has_a_clock", |place| {
-        let store = place.open();
-        let before = SystemTime::now();
-        let now = store.now().unwrap();
-        let after = SystemTime::now();
-        let slack = Duration::from_millis(1);
-        assert!(before - slack <= now && now <= after + slack, "{now:?}");
     });
 }

@@ -1,7 +1,5 @@
 //! Many records at once, and records that must not be there yet.
 
-use std::time::SystemTime;
-
 use rusqlite::{Row, Transaction, TransactionBehavior, params, params_from_iter};
 
 use super::Sqlite;
@@ -110,14 +108,5 @@ impl Sqlite {
             each(entry(row)?, &String::from_utf8_lossy(body));
         }
         Ok(())
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "a server may not answer")]
-    pub(crate) fn now(&self) -> Result<SystemTime, StoreError> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the clock of a store is the host's"
-        )]
-        Ok(SystemTime::now())
     }
 }
