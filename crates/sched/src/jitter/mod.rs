@@ -113,13 +113,3 @@ pub struct ExplainedGap {
     /// What took how much of it, ns, most first; all of it together.
     pub parts: Vec<(Cause, u64)>,
 }
-
-impl ExplainedGap {
-    /// What took most of it.
-    #[must_use]
-    pub fn cause(&self) -> &Cause {
-        self.parts
-            .first()
-            .map_or(&Cause::Unknown, |(cause, _)| cause)
-    }
-}
