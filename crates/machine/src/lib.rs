@@ -154,19 +154,6 @@ pub enum Output {
     Inherit,
 }
 
-impl Output {
-    /// `discard`, `keep`, `inherit`, or the folder.
-    #[must_use]
-    pub fn name(&self) -> String {
-        match self {
-            Self::Discard => "discard".to_owned(),
-            Self::Keep => "keep".to_owned(),
-            Self::Inherit => "inherit".to_owned(),
-            Self::Files(folder) => folder.display().to_string(),
-        }
-    }
-}
-
 /// One run to be done.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {

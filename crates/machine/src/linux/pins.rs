@@ -153,19 +153,6 @@ impl Pins {
         self.ledger.undo_these(&set)
     }
 
-    /// Takes the pins of a thread off the list, such as of one that ended; its
-    /// mask stays as it is.
-    pub fn forget(&mut self, thread: i32) {
-        let ledger = &mut self.ledger;
-        self.made.retain(|(pinned, id)| {
-            let is_other = *pinned != thread;
-            if !is_other {
-                ledger.forget(*id);
-            }
-            is_other
-        });
-    }
-
     /// Sends the guardian something that concerns no pin.
     pub(super) fn send_to_guardian(&mut self, line: &str) {
         self.ledger.send_to_guardian(line);

@@ -88,17 +88,3 @@ fn what_someone_else_changed_and_who_ended_is_left_alone() {
     ));
     assert!(matches!(pins.pin(-1, &before), Err(PinError::Gone(-1))));
 }
-
-#[test]
-fn threads_that_ended_are_forgotten() {
-    let sleeper = Sleeper::start();
-    let before = sys::affinity_of(sleeper.2).unwrap();
-    let first = CpuSet::single(before.first().unwrap());
-    let (mut pins, _folder) = pins();
-    pins.pin(sleeper.2, &first).unwrap();
-    pins.pin(sleeper.2, &first).unwrap();
-    pins.forget(sleeper.2);
-    assert_eq!((pins.count(), pins.undo()), (0, None));
-    drop(pins);
-    assert_eq!(sys::affinity_of(sleeper.2).unwrap(), first);
-}

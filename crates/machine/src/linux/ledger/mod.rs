@@ -303,8 +303,8 @@ impl Ledger {
     }
 
     /// How many changes are in force.
-    #[must_use]
-    pub fn count(&self) -> usize {
+    #[cfg(test)]
+    fn count(&self) -> usize {
         self.writer.journal.entries.len()
     }
 
@@ -346,7 +346,7 @@ impl Ledger {
     }
 
     /// Takes a change off the list and leaves the system as it is.
-    pub fn forget(&mut self, id: Id) {
+    fn forget(&mut self, id: Id) {
         self.writer.forget(id.0);
     }
 

@@ -33,9 +33,6 @@ pub enum LiveError {
     /// No process has this id.
     #[error("no such process: {0}")]
     NoProcess(i32),
-    /// It ended meanwhile.
-    #[error("{0} ended")]
-    Ended(String),
     /// The id is that of a thread.
     #[error("{thread} is a thread of process {process} ({name}): give that one, --pid {process}")]
     Thread {

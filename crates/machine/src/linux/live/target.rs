@@ -178,18 +178,6 @@ impl Target {
         &self.name
     }
 
-    /// The option that names it, for commands that are printed.
-    #[must_use]
-    pub fn option(&self) -> String {
-        match &self.what {
-            TargetKind::Process { pid, .. } => format!("--pid {pid}"),
-            TargetKind::Cgroup {
-                unit: Some(unit), ..
-            } => format!("--unit {unit}"),
-            TargetKind::Cgroup { path, .. } => format!("--cgroup {path}"),
-        }
-    }
-
     /// What is known of it.
     #[must_use]
     pub fn facts(&self) -> TargetFacts {
