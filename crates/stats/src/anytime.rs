@@ -81,12 +81,6 @@ impl Sequence {
         }
     }
 
-    /// Probability that the interval ever misses the centre, at most.
-    #[must_use]
-    pub const fn alpha(&self) -> f64 {
-        self.alpha
-    }
-
     /// All centres that the differences do not reject, or `None` where they
     /// are too few to reject even the farthest (5 % takes 7 pairs, or 6 where
     /// few were planned). Differences that are no numbers are left out.

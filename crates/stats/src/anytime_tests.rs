@@ -160,7 +160,7 @@ fn differences(noise: Noise, count: usize, chance: &mut ChaCha8Rng) -> Vec<f64> 
 
 /// Pairs until the evidence against 0 suffices; `None` within all of them.
 fn pairs_needed(sequence: &Sequence, differences: &[f64]) -> Option<usize> {
-    let enough = 1.0 / sequence.alpha();
+    let enough = 1.0 / sequence.alpha;
     (1..=differences.len()).find(|&n| sequence.evidence(&differences[..n], 0.0) >= enough)
 }
 

@@ -5,7 +5,7 @@
 //! under all of these; they only make it wider, and the user should know why.
 
 use super::Responses;
-use super::describe::{count, describe, mean, quantile, robust_sd, sd};
+use super::describe::{count, describe, mean, quantile, robust_sd};
 
 /// `ln` of how much slower the last third of the blocks ran than the first.
 #[must_use]
@@ -59,26 +59,6 @@ pub fn outliers(values: &[f64]) -> usize {
         .iter()
         .filter(|v| (*v - centre).abs() > limit)
         .count()
-}
-
-/// Standard deviation of within-block differences, robust and plain: what a
-/// comparison on this machine has to see through.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PairNoise {
-    /// Robust standard deviation of `ln(ratio)`.
-    pub robust_sd: f64,
-    /// Plain standard deviation; much larger where load comes and goes.
-    pub sd: f64,
-}
-
-/// Noise of the differences between two arms.
-#[must_use]
-pub fn pair_noise(data: &Responses, arm: usize, baseline: usize) -> PairNoise {
-    let differences = data.differences(arm, baseline);
-    PairNoise {
-        robust_sd: robust_sd(&differences),
-        sd: sd(&differences),
-    }
 }
 
 /// Ratios of the plain mean and of the 90th percentile of two cost samples:
