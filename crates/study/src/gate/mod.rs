@@ -130,11 +130,5 @@ pub trait Observer {
     fn round(&mut self, _record: &GateRecord) {}
 }
 
-/// Nobody watches.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Unwatched;
-
-impl Observer for Unwatched {}
-
 #[cfg(test)]
 mod tests;

@@ -78,14 +78,6 @@ pub trait Observer {
     fn progress(&mut self, step: &Step);
 }
 
-/// An observer that looks away.
-#[derive(Debug, Clone, Copy)]
-pub struct Unobserved;
-
-impl Observer for Unobserved {
-    fn progress(&mut self, _step: &Step) {}
-}
-
 /// A measurement and how it ended.
 #[derive(Debug)]
 pub struct ProbeOutcome {
