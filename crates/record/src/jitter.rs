@@ -211,14 +211,6 @@ impl JitterCauseRecord {
     }
 }
 
-impl GapPartRecord {
-    /// What it is called.
-    #[must_use]
-    pub fn label(&self) -> String {
-        called(&self.kind, &self.name, self.irq)
-    }
-}
-
 impl StoredRecord for JitterRecord {
     fn entry(&self) -> Entry {
         let worst = self.cpus.iter().filter_map(|cpu| cpu.longest_us);

@@ -308,6 +308,7 @@ fn pack(spans: impl Iterator<Item = PackedSpan>) -> String {
 }
 
 /// Packed spans again; `None` where they are damaged.
+#[cfg(test)]
 fn unpack(count: u64, bytes: &str) -> Option<Vec<PackedSpan>> {
     let bytes = STANDARD.decode(bytes).ok()?;
     let mut rest = &bytes[..];
@@ -354,8 +355,8 @@ impl PackedWaitsRecord {
     }
 
     /// The waits again; `None` where they are damaged.
-    #[must_use]
-    pub fn waits(&self) -> Option<Vec<PackedSpan>> {
+    #[cfg(test)]
+    fn waits(&self) -> Option<Vec<PackedSpan>> {
         unpack(self.count, &self.bytes).filter(|_| self.form == FORM)
     }
 }
@@ -379,8 +380,8 @@ impl PackedSharingRecord {
     }
 
     /// The spans again; `None` where they are damaged.
-    #[must_use]
-    pub fn spans(&self) -> Option<Vec<PackedSpan>> {
+    #[cfg(test)]
+    fn spans(&self) -> Option<Vec<PackedSpan>> {
         unpack(self.count, &self.bytes).filter(|_| self.form == FORM)
     }
 }

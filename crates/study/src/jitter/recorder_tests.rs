@@ -108,7 +108,7 @@ fn the_longest_gaps_are_kept_longest_first() {
             .all(|two| two[0].length_us >= two[1].length_us)
     );
     assert!(longest[0].length_us > 5.98, "{}", longest[0].length_us);
-    assert_eq!(longest[0].parts[0].label(), "local_timer");
+    assert_eq!(longest[0].parts[0].name, "local_timer");
 }
 
 #[test]
