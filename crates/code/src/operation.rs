@@ -40,12 +40,6 @@ impl Registers {
         Self(self.0 & !other.0)
     }
 
-    /// Is there none?
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     /// Their numbers.
     pub fn numbers(self) -> impl Iterator<Item = u8> {
         (0..64).filter(move |&number| self.holds(number))
