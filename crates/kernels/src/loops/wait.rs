@@ -146,12 +146,6 @@ impl Hints {
         self.made
     }
 
-    /// What a hint should take, ns.
-    #[must_use]
-    pub const fn wanted_ns(&self) -> f64 {
-        self.wanted_ns
-    }
-
     /// Measures how long a hint takes now, ns, with no interrupt in it: the
     /// median of some bursts.
     pub fn measure_ns(&mut self, clock: &Clock) -> f64 {

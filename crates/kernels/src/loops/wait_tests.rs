@@ -70,7 +70,7 @@ fn is_had(wanted_ns: f64, made: Made, clock: &Clock) -> bool {
 fn hints_are_stretched_and_shortened_to_the_length_asked_for() {
     let clock = Clock::calibrate();
     let own_ns = (0..TRIES)
-        .map(|_| Hints::own(&clock).wanted_ns())
+        .map(|_| Hints::own(&clock).wanted_ns)
         .min_by(f64::total_cmp)
         .unwrap();
     for factor in [3.0, 30.0] {
