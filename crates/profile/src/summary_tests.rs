@@ -54,8 +54,6 @@ fn time_after_a_pause_belongs_to_it() {
     let scene = Scene::new("/bin/prog")
         .waiting(&["main", "spin"], 90)
         .stack(&["main", "work"], 10);
-    let samples = scene.samples.clone();
-    assert_eq!(samples.waiting().samples, 90);
     let profile = profile(scene);
     assert_eq!(profile.waits.samples, 90);
     assert!((profile.waiting_share().unwrap() - 0.9).abs() < 1e-12);

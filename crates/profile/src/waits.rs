@@ -7,7 +7,7 @@
 //! alike (measured on AMD Zen 3; docs/field-reports.md). Precise modes name the
 //! hint itself, which counts too.
 
-use super::{Amount, Samples, Stack, is_at_access};
+use super::{Samples, Stack, is_at_access};
 use pinwise_code::{Arch, Code, Instruction, decode_one};
 
 /// Hints have 2 (PAUSE) to 6 bytes (UMWAIT with its prefixes).
@@ -48,12 +48,5 @@ impl Samples {
     pub(super) fn is_at_access(&self, frame: usize) -> Option<bool> {
         let frame = self.frames.get(frame).filter(|frame| !frame.is_kernel)?;
         is_at_access(self.code_at(frame.pid, frame.address)?, frame)
-    }
-
-    /// How much of it stands right after a spin hint, or on one.
-    #[must_use]
-    pub fn waiting(&self) -> Amount {
-        let waiting = self.stacks.iter().filter(|stack| self.is_waiting(stack));
-        waiting.map(Stack::amount).sum()
     }
 }
