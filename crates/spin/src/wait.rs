@@ -270,7 +270,8 @@ impl Wait {
 
     /// The moments at which it looks, as hints since it began to wait; the
     /// first look, before any hint, is not among them.
-    pub fn looks(&self) -> impl Iterator<Item = u64> + '_ {
+    #[cfg(test)]
+    pub(crate) fn looks(&self) -> impl Iterator<Item = u64> + '_ {
         let last = self.runs.last().filter(|_| self.is_endless);
         let on = last
             .into_iter()
