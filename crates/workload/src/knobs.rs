@@ -181,12 +181,6 @@ pub fn find(signs: &Signs<'_>) -> Option<&'static Knob> {
         .find(|knob| knob.by.iter().any(|sign| sign.is_shown(signs)))
 }
 
-/// All knobs that are known.
-#[must_use]
-pub const fn all() -> &'static [Knob] {
-    &KNOBS
-}
-
 impl Sign {
     fn is_shown(self, signs: &Signs<'_>) -> bool {
         match self {
@@ -265,10 +259,10 @@ mod tests {
 
     #[test]
     fn every_knob_has_its_own_setting_and_a_sign() {
-        for (at, knob) in all().iter().enumerate() {
+        for (at, knob) in KNOBS.iter().enumerate() {
             assert!(!knob.by.is_empty(), "{}", knob.owner);
             assert!(!knob.source.is_empty(), "{}", knob.owner);
-            let others = &all()[..at];
+            let others = &KNOBS[..at];
             assert!(others.iter().all(|other| other.owner != knob.owner));
             assert!(others.iter().all(|other| other.by != knob.by));
         }
@@ -291,7 +285,7 @@ mod tests {
                 mappings: &mappings,
             };
             let found = find(&signs);
-            assert!(found.is_none_or(|knob| all().contains(knob)));
+            assert!(found.is_none_or(|knob| KNOBS.contains(knob)));
             assert!(find(&Signs { program: "nginx", ..signs }).is_some_and(|knob| knob.owner == "nginx"));
         }
     }
