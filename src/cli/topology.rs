@@ -47,15 +47,17 @@ pub(super) fn topology(
         Some(path) => read_from(path)?,
         None => of_machine(global)?,
     };
-    linux::name_models(&mut topology);
     if let Some(name) = &args.explain {
         return explain(name, &topology, terminal);
     }
     if let Some(threads) = args.placements {
         return placements::placements(threads, &topology, terminal);
     }
+    linux::name_models(&mut topology);
     if args.from.is_none() && global.machine == "local" {
-        linux::read_interrupts(&mut topology);
+        if !matches!(terminal.format(), Format::Svg | Format::Xml) {
+            linux::read_interrupts(&mut topology);
+        }
         warnings.extend(linux::read_links(&mut topology));
     }
     let record = TopologyRecord::new(&topology, &warnings);

@@ -15,7 +15,7 @@ pub struct InterruptWish {
     pub device: String,
     /// By which CPUs.
     pub place: InterruptPlace,
-    /// Shall these CPUs send on its queues, too (`+xps`)?
+    /// Should these CPUs send on its queues, too (`+xps`)?
     pub with_xps: bool,
 }
 
@@ -107,7 +107,7 @@ pub enum InterruptError {
         /// All CPUs but one.
         spare: CpuSet,
     },
-    /// A CPU that is not there or offline.
+    /// A CPU that does not exist or is offline.
     #[error("{wish}: CPU {cpus} is not online")]
     NotOnline {
         /// The wish.
@@ -335,7 +335,7 @@ mod tests {
             })
             .collect();
         let quiet = Device::new("0000:02:00.0", 0x0108, None, None).unwrap();
-        topology.devices = vec![card, quiet];
+        topology.devices = vec![card, quiet].into();
         topology
     }
 
@@ -356,7 +356,9 @@ mod tests {
         let mut queue = |name: &str, cpus: &[usize]| {
             let queue = Queue::named("eth0", name).unwrap();
             let cpus = cpus.iter().copied().collect();
-            topology.devices[0].queues.insert(queue, cpus);
+            topology.devices.update(|all| {
+                all[0].queues.insert(queue, cpus);
+            });
         };
         queue("rx-0", &[0]);
         queue("rx-1", &[]);
@@ -411,10 +413,14 @@ mod tests {
             let found = wish.realise(topology, &topology.online);
             found.map(|found| found.interrupts.into_keys().collect::<Vec<_>>())
         };
-        topology.devices[0].interrupts[2].is_managed = true;
+        topology
+            .devices
+            .update(|all| all[0].interrupts[2].is_managed = true);
         assert_eq!(interrupts(&topology).unwrap(), [30, 31, 33]);
         // What is left was raised once, the others five times.
-        topology.devices[0].interrupts[3].is_managed = true;
+        topology
+            .devices
+            .update(|all| all[0].interrupts[3].is_managed = true);
         let error = interrupts(&topology).unwrap_err().to_string();
         assert!(error.contains("32-33"), "{error}");
     }

@@ -106,7 +106,7 @@ mod tests {
             let address = format!("0000:{number:02x}:00.0");
             let mut device = Device::new(&address, 0x0302, Some(0x10de), None).unwrap();
             device.cpus = cpus.map(|list| CpuSet::parse_list(list).unwrap());
-            topology.devices.push(device);
+            topology.devices.update(|all| all.push(device));
         }
         topology
     }

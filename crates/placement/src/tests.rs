@@ -212,7 +212,7 @@ fn equivalent_arms_are_merged() {
     let merged = merge_equivalent(arms.to_vec());
     let names: Vec<(String, Vec<String>)> = merged
         .into_iter()
-        .map(|(arm, twins)| (arm.placement.to_string(), twins))
+        .map(|(arm, others)| (arm.placement.to_string(), others))
         .collect();
     assert_eq!(
         names,
@@ -364,7 +364,8 @@ fn with_devices() -> Topology {
     topology.devices = vec![
         device("0000:01:00.0", 0x0200, "eth0", None),
         device("0000:41:00.0", 0x0302, "gpu0", Some("4-7")),
-    ];
+    ]
+    .into();
     topology
 }
 

@@ -239,7 +239,7 @@ impl TopologyRecord {
             shape_hash: format!("{:016x}", topology.shape_hash()),
             measured: None,
             contradictions: Vec::new(),
-            warnings: warnings.to_vec(),
+            warnings: [warnings, topology.devices.warnings()].concat(),
         }
     }
 }

@@ -105,7 +105,7 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
         allowed,
         quota: facts.quota,
         restrictions: facts.restrictions,
-        devices,
+        devices: devices.into(),
         links: Vec::new(),
     };
     let homes = [&topology.cores, &topology.llcs, &topology.packages].map(|units| homes(units));

@@ -7,14 +7,17 @@
 //! that nobody knows: [`Device::cpus`] is `None` then, not all of them.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
 
 use super::interrupts::{Interrupt, Queue};
-use super::{Capture, CpuSet, NumaNode, Warning};
+use super::{Capture, CpuSet, NumaNode, Topology, Warning};
 
 /// Where Linux lists PCI devices; each is a link to its folder.
 pub const PCI_DIR: &str = "sys/bus/pci/devices";
 /// Where NVIDIA's driver describes its GPUs, by PCI address.
-const NVIDIA_DIR: &str = "proc/driver/nvidia/gpus";
+pub const NVIDIA_DIR: &str = "proc/driver/nvidia/gpus";
 
 /// Folders of links to devices of one class, by the names that users know.
 pub const CLASS_DIRS: [&str; 7] = [
@@ -211,6 +214,99 @@ fn hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
+/// The devices of a machine, by address. A server has hundreds, whose files take
+/// long to read: those of a running system are read when they are first looked
+/// at, which is noticed by nobody but who waits.
+#[derive(Clone)]
+pub struct Devices(Arc<LazyLock<Found, Box<dyn FnOnce() -> Found + Send>>>);
+
+/// Devices, and what is odd about them.
+#[derive(Debug, Clone, Default)]
+struct Found {
+    devices: Vec<Device>,
+    warnings: Vec<Warning>,
+}
+
+impl Devices {
+    /// The devices of this machine, as `capture` will have them.
+    pub fn read_later(
+        topology: &Topology,
+        capture: impl FnOnce() -> Capture + Send + 'static,
+    ) -> Self {
+        let (online, nodes) = (topology.online.clone(), topology.numa_nodes.clone());
+        Self::found_by(move || {
+            let mut warnings = Vec::new();
+            let devices = complete(read(&capture()), &online, &nodes, &mut warnings);
+            Found { devices, warnings }
+        })
+    }
+
+    /// What was odd about devices that were read later than their machine.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.0.warnings
+    }
+
+    /// Changes what is known of them.
+    pub fn update(&mut self, change: impl FnOnce(&mut Vec<Device>)) {
+        let mut found = Found::clone(&self.0);
+        change(&mut found.devices);
+        *self = Self::found_by(move || found);
+    }
+
+    fn found_by(find: impl FnOnce() -> Found + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(find))))
+    }
+}
+
+impl Deref for Devices {
+    type Target = [Device];
+
+    fn deref(&self) -> &[Device] {
+        &self.0.devices
+    }
+}
+
+impl From<Vec<Device>> for Devices {
+    fn from(devices: Vec<Device>) -> Self {
+        let warnings = Vec::new();
+        Self::found_by(move || Found { devices, warnings })
+    }
+}
+
+impl FromIterator<Device> for Devices {
+    fn from_iter<I: IntoIterator<Item = Device>>(devices: I) -> Self {
+        Vec::from_iter(devices).into()
+    }
+}
+
+impl<'a> IntoIterator for &'a Devices {
+    type Item = &'a Device;
+    type IntoIter = std::slice::Iter<'a, Device>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl Default for Devices {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl PartialEq for Devices {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
 /// Devices as a capture has them.
 pub(super) fn read(capture: &Capture) -> Vec<Device> {
     let mut devices: Vec<Device> = capture
@@ -386,7 +482,6 @@ fn locate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Topology;
 
     /// Two nodes of two CPUs, with what a device's files say.
     fn machine(files: &[(&str, &str)]) -> (Topology, Vec<Warning>) {
@@ -406,6 +501,30 @@ mod tests {
     }
 
     const GPU: &str = "sys/bus/pci/devices/0000:41:00.0";
+
+    #[test]
+    fn devices_are_read_once_and_not_before_they_are_looked_at() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let reads = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&reads);
+        let mut topology = Topology::from_synthetic("numa:2 core:2 pu:1").unwrap();
+        topology.devices = Devices::read_later(&topology, move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            let mut capture = Capture::new();
+            capture.insert(format!("{GPU}/class"), "0x030200");
+            capture.insert(format!("{GPU}/vendor"), "0x10de");
+            capture
+        });
+        let copy = topology.clone();
+        assert_eq!(reads.load(Ordering::Relaxed), 0);
+        assert_eq!(topology.devices[0].name(), "gpu0");
+        assert_eq!(copy.devices, topology.devices);
+        assert_eq!(copy.devices.warnings().len(), 1);
+        topology.devices.update(Vec::clear);
+        assert_eq!((copy.devices.len(), topology.devices.len()), (1, 0));
+        assert_eq!(topology.devices.warnings(), copy.devices.warnings());
+        assert_eq!(reads.load(Ordering::Relaxed), 1);
+    }
 
     fn gpu(node: &'static str, cpus: &'static str) -> Vec<(String, &'static str)> {
         vec![

@@ -41,7 +41,7 @@ pub use build::{CpuFacts, Facts, KindFacts, NodeFacts};
 pub use capture::{Capture, CaptureError};
 pub use cgroup::{Mount, mounts, wanted_files as wanted_cgroup_files};
 pub use cpuset::{CpuSet, CpuSetError};
-pub use devices::{Device, DeviceKind};
+pub use devices::{Device, DeviceKind, Devices};
 pub use synthetic::SyntheticError;
 pub use tree::{Node, NodeKind, fnv1a};
 pub use units::Files;
@@ -221,8 +221,8 @@ pub struct Topology {
     pub quota: Option<Quota>,
     /// Why `allowed` is smaller than `online`.
     pub restrictions: Vec<Restriction>,
-    /// Devices on the PCI bus by address; empty where they were not read.
-    pub devices: Vec<Device>,
+    /// Devices on the PCI bus by address; empty where nothing says them.
+    pub devices: Devices,
     /// Links between devices beside the bus; empty where they were not read.
     pub links: Vec<links::Link>,
 }
@@ -311,7 +311,8 @@ impl Topology {
     /// Names the models of devices that have none, from the text of `pci.ids`
     /// (<https://pci-ids.ucw.cz>).
     pub fn name_models(&mut self, ids: &str) {
-        devices::name_models(&mut self.devices, ids);
+        self.devices
+            .update(|devices| devices::name_models(devices, ids));
     }
 
     /// The units of a level as sets of online CPUs, by lowest CPU.

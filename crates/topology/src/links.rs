@@ -266,7 +266,7 @@ mod tests {
             ]
             .map(Some)
         );
-        topology.devices[5].numa_node = None;
+        topology.devices.update(|all| all[5].numa_node = None);
         assert_eq!(paths(&topology)[4], None);
     }
 

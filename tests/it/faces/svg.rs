@@ -193,7 +193,7 @@ fn devices_are_drawn_by_the_cpus_near_them() {
         let mut device = Device::new(&address, 0x0200, None, None).unwrap();
         device.names.push(name.to_owned());
         device.cpus = CpuSet::parse_list(cpus).ok();
-        topology.devices.push(device);
+        topology.devices.update(|all| all.push(device));
     }
     let svg = drawn(&topology);
     check_drawing(&topology, &svg);

@@ -33,11 +33,13 @@ fn comparable(topology: &Topology) -> Topology {
     let mut plain = topology.clone();
     plain.restrictions.clear();
     plain.quota = None;
-    plain.devices.retain(|d| d.address.find(':') == Some(4));
-    for device in &mut plain.devices {
-        device.names.clear();
-        device.numa_node = None;
-    }
+    plain.devices.update(|devices| {
+        devices.retain(|d| d.address.find(':') == Some(4));
+        for device in devices {
+            device.names.clear();
+            device.numa_node = None;
+        }
+    });
     plain
 }
 

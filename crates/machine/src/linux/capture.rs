@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{hypervisor, sys};
-use pinwise_topology::devices::{self, CLASS_DIRS, DEVICE_FILES, PCI_DIR};
+use pinwise_topology::devices::{self, CLASS_DIRS, DEVICE_FILES, NVIDIA_DIR, PCI_DIR};
 use pinwise_topology::{Capture, Mount, Topology, wanted_cgroup_files};
 
 /// How many folders may stand around a captured system.
@@ -77,24 +77,21 @@ pub struct CaptureReadError {
 /// # Errors
 /// [`CaptureReadError`] where not even the affinity mask can be read.
 pub fn capture_host() -> Result<Capture, CaptureReadError> {
-    let mut reader = Reader {
-        root: PathBuf::from("/"),
-        capture: Capture::new(),
-    };
-    let affinity = sys::affinity().map_err(|error| CaptureReadError {
-        path: "sched_getaffinity".to_owned(),
-        reason: error.to_string(),
-    })?;
-    reader.read_all();
-    let mut capture = reader.capture;
-    capture.insert("pinwise/affinity", affinity.to_string());
-    if let Some(arch) = sys::architecture() {
-        capture.insert("pinwise/arch", arch);
-    }
-    if let Some(name) = hypervisor::signature() {
-        capture.insert("pinwise/hypervisor", name);
-    }
-    Ok(capture)
+    let mut reader = Reader::of_host();
+    reader.read_devices();
+    reader.finish()
+}
+
+/// The same without devices.
+pub(super) fn capture_cpus() -> Result<Capture, CaptureReadError> {
+    Reader::of_host().finish()
+}
+
+/// Captures the devices of the system at hand, and nothing else.
+pub(super) fn capture_devices() -> Capture {
+    let mut reader = Reader::of_host();
+    reader.read_devices();
+    reader.capture
 }
 
 /// Where distributions keep the list of PCI ids.
@@ -133,7 +130,8 @@ pub fn capture_folder(folder: &Path) -> Result<Capture, CaptureReadError> {
         root,
         capture: Capture::new(),
     };
-    reader.read_all();
+    reader.read_machine();
+    reader.read_devices();
     Ok(reader.capture)
 }
 
@@ -163,23 +161,49 @@ struct Reader {
 }
 
 impl Reader {
-    fn read_all(&mut self) {
+    fn of_host() -> Self {
+        Self {
+            root: PathBuf::from("/"),
+            capture: Capture::new(),
+        }
+    }
+
+    /// Reads the rest of the system at hand.
+    fn finish(mut self) -> Result<Capture, CaptureReadError> {
+        let affinity = sys::affinity().map_err(|error| CaptureReadError {
+            path: "sched_getaffinity".to_owned(),
+            reason: error.to_string(),
+        })?;
+        self.read_machine();
+        let mut capture = self.capture;
+        capture.insert("pinwise/affinity", affinity.to_string());
+        if let Some(arch) = sys::architecture() {
+            capture.insert("pinwise/arch", arch);
+        }
+        if let Some(name) = hypervisor::signature() {
+            capture.insert("pinwise/hypervisor", name);
+        }
+        Ok(capture)
+    }
+
+    /// Everything but devices.
+    fn read_machine(&mut self) {
         for file in FILES {
             self.read(file);
         }
         self.read_cpus();
         self.read_nodes();
         self.read_folders("sys/devices/system/cpu/types", &["cpumap", "cpulist"]);
-        self.read_folders("proc/driver/nvidia/gpus", &["numa_status", "information"]);
+        self.read_folders(NVIDIA_DIR, &["numa_status"]);
         for file in wanted_cgroup_files(&self.capture) {
             self.read(&file);
         }
-        self.read_devices();
     }
 
     /// Folders of devices are reached by links, which say where a device is: they
     /// are kept as they stand.
     fn read_devices(&mut self) {
+        self.read_folders(NVIDIA_DIR, &["information"]);
         for address in names(&self.root.join(PCI_DIR)) {
             let dir = format!("{PCI_DIR}/{address}");
             self.read(&format!("{dir}/class"));

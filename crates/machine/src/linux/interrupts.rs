@@ -17,7 +17,8 @@ pub fn read_interrupts(topology: &mut Topology) {
 fn read_below(root: &Path, topology: &mut Topology) {
     let text = |path: String| read_text(&root.join(path));
     let counts = text("proc/interrupts".to_owned()).map(|text| totals(&text));
-    for device in &mut topology.devices {
+    let mut devices = topology.devices.to_vec();
+    for device in &mut devices {
         let dir = format!("{PCI_DIR}/{}", device.address);
         let mut numbers: Vec<u32> = names(&root.join(&dir).join("msi_irqs"))
             .iter()
@@ -60,6 +61,7 @@ fn read_below(root: &Path, topology: &mut Topology) {
         });
         device.queues = queues.collect();
     }
+    topology.devices.update(|all| *all = devices);
 }
 
 #[cfg(test)]
@@ -98,9 +100,10 @@ mod tests {
         let mut topology = Topology::default();
         for address in ["0000:01:00.0", "0000:02:00.0", "0000:03:00.0"] {
             let device = Device::new(address, 0x0200, None, None).unwrap();
-            topology.devices.push(device);
+            topology.devices.update(|all| all.push(device));
         }
-        topology.devices[1].names = vec!["eth0".to_owned(), "mlx5_0".to_owned()];
+        let names = vec!["eth0".to_owned(), "mlx5_0".to_owned()];
+        topology.devices.update(|all| all[1].names = names);
         read_below(folder.path(), &mut topology);
         let read = |at: usize| -> Vec<String> {
             let interrupts = topology.devices[at].interrupts.iter();

@@ -91,7 +91,7 @@ use usage::{Meter, OwnPeak, Throttle};
 
 use super::{Binding, CommandRunner, End, Host, MachineError, Output, Request, Run, Usage};
 use pinwise_placement::MemoryBinding;
-use pinwise_topology::{CpuSet, Topology, Warning};
+use pinwise_topology::{CpuSet, Devices, Topology, Warning};
 use pinwise_workload::{Command, Workload};
 
 /// Environment variable whose length varies from run to run.
@@ -353,16 +353,18 @@ impl Drop for LinuxMachine {
     }
 }
 
-/// Reads the topology of the host.
+/// Reads the topology of the host; its devices when they are first looked at.
 ///
 /// # Errors
 /// [`MachineError::System`] where not even the affinity mask can be read.
 pub fn discover() -> Result<(Topology, Vec<Warning>), MachineError> {
-    let capture = capture_host().map_err(|error| MachineError::System {
+    let capture = capture::capture_cpus().map_err(|error| MachineError::System {
         action: error.path,
         reason: error.reason,
     })?;
-    Ok(Topology::from_capture(&capture))
+    let (mut topology, warnings) = Topology::from_capture(&capture);
+    topology.devices = Devices::read_later(&topology, capture::capture_devices);
+    Ok((topology, warnings))
 }
 
 /// Time of day, RFC 3339 in UTC, to the second.

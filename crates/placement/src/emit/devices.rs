@@ -84,7 +84,8 @@ mod tests {
             device("0000:41:00.0", 0x0302, "gpu0"),
             device("0000:42:00.0", 0x0200, "eth0"),
             device("0000:43:00.0", 0x0108, "nvme0n1"),
-        ];
+        ]
+        .into();
         let placement: Placement = placement.parse().unwrap();
         let place = placement.realise(&topology).unwrap();
         emit(&Target::new(tool), &place, &topology, &Context::default())

@@ -18,7 +18,7 @@ fn machine() -> Topology {
         count: Some(9),
         is_managed: false,
     }];
-    topology.devices.push(card);
+    topology.devices = vec![card].into();
     topology
 }
 
