@@ -1,6 +1,7 @@
 //! What a placement means, and what common tools call it.
 
 use super::emit::{Context, Emission, Target, Tool, emit};
+use super::parse::Plain;
 use super::{Locality, Placement, Realised, Wish};
 use pinwise_topology::Topology;
 
@@ -11,15 +12,6 @@ pub fn meaning(placement: &Placement) -> String {
         Wish::Compact if placement.locality.is_some() && placement.count.is_none() => {
             "All allowed CPUs".to_owned()
         }
-        Wish::OsDefault => "All allowed CPUs, left to the scheduler".to_owned(),
-        Wish::Compact => "CPUs side by side: the siblings of a core first".to_owned(),
-        Wish::OnePerCore => "One CPU of each core".to_owned(),
-        Wish::OnePerLlc => "One CPU of each last-level cache".to_owned(),
-        Wish::OnePerNuma => "One CPU of each NUMA node".to_owned(),
-        Wish::Spread => "CPUs as far apart as possible".to_owned(),
-        Wish::Balanced => "Neighbouring cores, each used once before any second sibling".to_owned(),
-        Wish::PCores => "All CPUs of the fastest kind of core".to_owned(),
-        Wish::ECores => "All CPUs of the slowest kind of core".to_owned(),
         Wish::One(level, index) if placement.locality.is_some() => {
             format!("All CPUs of one {}, number {index}", level.noun())
         }
@@ -29,10 +21,13 @@ pub fn meaning(placement: &Placement) -> String {
         Wish::Cpus(_) => "The CPUs listed".to_owned(),
         Wish::Mask(_) => "The CPUs of the mask".to_owned(),
         Wish::Shape(shape) if shape.cpus.is_some() => {
-            "So many CPUs, spread evenly over so many units of each level".to_owned()
+            "The given number of CPUs, spread evenly over the given units of each level".to_owned()
         }
-        Wish::Shape(_) => "So many units of each level, spread over the machine".to_owned(),
-        Wish::Tree(_) => "So many units of each level in each unit around them".to_owned(),
+        Wish::Shape(_) => "The given units of each level, spread over the machine".to_owned(),
+        Wish::Tree(_) => "The given units of each level in each unit around them".to_owned(),
+        plain => Plain::of(plain)
+            .map_or("", |plain| plain.meaning)
+            .to_owned(),
     };
     let text = match &placement.locality {
         None => text,

@@ -42,6 +42,7 @@ pub mod space;
 
 use std::fmt;
 
+use parse::Plain;
 use pinwise_topology::{CpuSet, Level};
 
 pub use branches::{Branch, Branches};
@@ -173,15 +174,6 @@ impl fmt::Display for Placement {
         };
         let mut text = match &self.wish {
             _ if own.is_some() => own.map(ToString::to_string).unwrap_or_default(),
-            Wish::OsDefault => "os-default".to_owned(),
-            Wish::Compact => "compact".to_owned(),
-            Wish::OnePerCore => "one-per-core".to_owned(),
-            Wish::OnePerLlc => "one-per-llc".to_owned(),
-            Wish::OnePerNuma => "one-per-numa".to_owned(),
-            Wish::Spread => "spread".to_owned(),
-            Wish::Balanced => "balanced".to_owned(),
-            Wish::PCores => "p-cores".to_owned(),
-            Wish::ECores => "e-cores".to_owned(),
             Wish::One(level, index) => {
                 let name = one_name(*level);
                 if *index == 0 {
@@ -194,6 +186,7 @@ impl fmt::Display for Placement {
             Wish::Mask(set) => format!("mask:{}", set.to_mask()),
             Wish::Shape(shape) => format!("shape:{shape}"),
             Wish::Tree(branches) => format!("tree:{branches}"),
+            plain => Plain::of(plain).map_or("", |plain| plain.name).to_owned(),
         };
         if let Some(count) = self.count {
             text.push_str(&format!("*{count}"));

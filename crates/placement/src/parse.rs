@@ -8,17 +8,67 @@ use std::str::FromStr;
 use super::{Branches, Kind, Locality, MemoryWish, Placement, Shape, Wish};
 use pinwise_topology::{CpuSet, CpuSetError, Level};
 
-/// Names that take no argument.
-const PLAIN: [(&str, Wish); 9] = [
-    ("os-default", Wish::OsDefault),
-    ("compact", Wish::Compact),
-    ("one-per-core", Wish::OnePerCore),
-    ("one-per-llc", Wish::OnePerLlc),
-    ("one-per-numa", Wish::OnePerNuma),
-    ("spread", Wish::Spread),
-    ("balanced", Wish::Balanced),
-    ("p-cores", Wish::PCores),
-    ("e-cores", Wish::ECores),
+/// A placement whose name takes no argument.
+pub(super) struct Plain {
+    pub(super) name: &'static str,
+    wish: Wish,
+    /// What it asks for, in words.
+    pub(super) meaning: &'static str,
+}
+
+impl Plain {
+    const fn new(name: &'static str, wish: Wish, meaning: &'static str) -> Self {
+        Self {
+            name,
+            wish,
+            meaning,
+        }
+    }
+
+    /// That of a wish; `None` where its name takes an argument.
+    pub(super) fn of(wish: &Wish) -> Option<&'static Self> {
+        PLAIN.iter().find(|plain| plain.wish == *wish)
+    }
+}
+
+static PLAIN: [Plain; 9] = [
+    Plain::new(
+        "os-default",
+        Wish::OsDefault,
+        "All allowed CPUs, left to the scheduler",
+    ),
+    Plain::new(
+        "compact",
+        Wish::Compact,
+        "CPUs side by side: the siblings of a core first",
+    ),
+    Plain::new("one-per-core", Wish::OnePerCore, "One CPU of each core"),
+    Plain::new(
+        "one-per-llc",
+        Wish::OnePerLlc,
+        "One CPU of each last-level cache",
+    ),
+    Plain::new(
+        "one-per-numa",
+        Wish::OnePerNuma,
+        "One CPU of each NUMA node",
+    ),
+    Plain::new("spread", Wish::Spread, "CPUs as far apart as possible"),
+    Plain::new(
+        "balanced",
+        Wish::Balanced,
+        "Neighbouring cores, each used once before any second sibling",
+    ),
+    Plain::new(
+        "p-cores",
+        Wish::PCores,
+        "All CPUs of the fastest kind of core",
+    ),
+    Plain::new(
+        "e-cores",
+        Wish::ECores,
+        "All CPUs of the slowest kind of core",
+    ),
 ];
 
 /// Names that may carry the index of a unit.
@@ -69,7 +119,7 @@ fn suggest(nearest: &Option<&'static str>) -> String {
 }
 
 fn known_names() -> Vec<&'static str> {
-    let plain = PLAIN.iter().map(|(name, _)| *name);
+    let plain = PLAIN.iter().map(|plain| plain.name);
     let one = ONE.iter().map(|(name, _)| *name);
     plain
         .chain(one)
@@ -245,15 +295,15 @@ fn parse_named(text: &str, name: &str, value: Option<&str>) -> Result<Wish, Pars
         };
         return Ok(Wish::One(*level, index));
     }
-    if let Some((_, wish)) = PLAIN.iter().find(|(known, _)| *known == name) {
+    if let Some(plain) = PLAIN.iter().find(|plain| plain.name == name) {
         return match value {
-            None => Ok(wish.clone()),
+            None => Ok(plain.wish.clone()),
             Some(_) => Err(argument(text, &format!("{name} takes no argument"))),
         };
     }
     let nearest = PLAIN
         .iter()
-        .map(|(known, _)| *known)
+        .map(|plain| plain.name)
         .chain(ONE.iter().map(|(known, _)| *known))
         .chain(["cpu", "mask", "near", "far", "shape", "tree"])
         .map(|known| (strsim::jaro_winkler(name, known), known))
