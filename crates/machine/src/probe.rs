@@ -203,6 +203,41 @@ pub enum Probe {
     },
 }
 
+impl Probe {
+    /// The CPUs that it has threads on.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<usize> {
+        match self {
+            Self::Transfer { a, b, .. } | Self::Contention { a, b, .. } => vec![*a, *b],
+            Self::FutexWake { waker, sleeper } => vec![*waker, *sleeper],
+            Self::Bandwidth { cpus, .. } => cpus.iter().collect(),
+            Self::LoadedLatency { cpu, loaders, .. } => {
+                std::iter::once(*cpu).chain(loaders.iter()).collect()
+            }
+            Self::Pause { cpu }
+            | Self::PauseCycles { cpu }
+            | Self::PauseCounted { cpu }
+            | Self::Hint { cpu, .. }
+            | Self::Cycle { cpu }
+            | Self::Tick { cpu }
+            | Self::TimerStep { cpu }
+            | Self::Chase { cpu, .. }
+            | Self::ContextSwitch { cpu } => vec![*cpu],
+        }
+    }
+
+    /// The NUMA node that its memory is asked for on.
+    #[must_use]
+    pub const fn node(&self) -> Option<usize> {
+        match self {
+            Self::Transfer { home: node, .. }
+            | Self::Chase { node, .. }
+            | Self::Bandwidth { node, .. } => *node,
+            _ => None,
+        }
+    }
+}
+
 /// What a probe gave.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batches {

@@ -270,7 +270,7 @@ impl Call<'_> {
         if let Probe::Hint { hint, .. } = probe {
             return Some(format!("A simulated machine has no {}.", hint.name()));
         }
-        let (cpus, node) = operands(probe);
+        let (cpus, node) = (probe.cpus(), probe.node());
         let truth = &self.wiring.states[0].truth;
         if let Some(cpu) = cpus.iter().find(|&&cpu| !truth.has(cpu)) {
             return Some(format!("There is no CPU {cpu}."));
@@ -459,28 +459,6 @@ const fn name_of(probe: &Probe) -> &'static str {
         Probe::PauseCounted { .. } => 12,
         Probe::Hint { .. } => 13,
     }]
-}
-
-/// The CPUs and the node that a probe names.
-fn operands(probe: &Probe) -> (Vec<usize>, Option<usize>) {
-    match probe {
-        Probe::Transfer { a, b, home } => (vec![*a, *b], *home),
-        Probe::Contention { a, b, .. } => (vec![*a, *b], None),
-        Probe::Pause { cpu }
-        | Probe::PauseCycles { cpu }
-        | Probe::PauseCounted { cpu }
-        | Probe::Hint { cpu, .. }
-        | Probe::Cycle { cpu }
-        | Probe::Tick { cpu }
-        | Probe::TimerStep { cpu }
-        | Probe::ContextSwitch { cpu } => (vec![*cpu], None),
-        Probe::Chase { cpu, node, .. } => (vec![*cpu], *node),
-        Probe::Bandwidth { cpus, node, .. } => (cpus.iter().collect(), *node),
-        Probe::LoadedLatency { cpu, loaders, .. } => {
-            (std::iter::once(*cpu).chain(loaders.iter()).collect(), None)
-        }
-        Probe::FutexWake { waker, sleeper } => (vec![*waker, *sleeper], None),
-    }
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ use pinwise_topology::CpuSet;
 
 /// How often the main thread looks for the user's wish to stop.
 const WATCH: Duration = Duration::from_millis(20);
-/// Threads may end this much later than the limit before they are told to stop,
+/// Threads may end this much later than the limit before they are asked to stop,
 /// and again before they are given up.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -112,7 +112,7 @@ impl ProbeSession {
         let found = collect(&course, &answers, probes.len(), &mut is_interrupted)?;
         let made = found.into_iter().zip(probes).map(|(batches, probe)| {
             batches.unwrap_or_else(|| {
-                let cpus = cpus_of(probe);
+                let cpus = probe.cpus();
                 cpus.iter().for_each(|&cpu| self.pool.abandon(cpu));
                 Batches::unavailable(format!(
                     "CPU {} did not run the probe's threads within {:.1} s.",
@@ -295,27 +295,6 @@ const fn pattern(stream: Stream) -> Pattern {
         Stream::Write => Pattern::Fill,
         Stream::Copy => Pattern::Copy,
         Stream::Triad => Pattern::Triad,
-    }
-}
-
-/// The CPUs that a probe has threads on.
-fn cpus_of(probe: &Probe) -> Vec<usize> {
-    match probe {
-        Probe::Transfer { a, b, .. } | Probe::Contention { a, b, .. } => vec![*a, *b],
-        Probe::FutexWake { waker, sleeper } => vec![*waker, *sleeper],
-        Probe::Bandwidth { cpus, .. } => cpus.iter().collect(),
-        Probe::LoadedLatency { cpu, loaders, .. } => {
-            std::iter::once(*cpu).chain(loaders.iter()).collect()
-        }
-        Probe::Pause { cpu }
-        | Probe::PauseCycles { cpu }
-        | Probe::PauseCounted { cpu }
-        | Probe::Hint { cpu, .. }
-        | Probe::Cycle { cpu }
-        | Probe::Tick { cpu }
-        | Probe::TimerStep { cpu }
-        | Probe::Chase { cpu, .. }
-        | Probe::ContextSwitch { cpu } => vec![*cpu],
     }
 }
 
