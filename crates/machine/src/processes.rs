@@ -98,7 +98,7 @@ impl Held {
 }
 
 /// Where it is written down who has what from here, before it is given.
-pub trait Ledger {
+pub trait HeldJournal {
     /// Writes an entry down, in place of an older one of the process.
     ///
     /// # Errors

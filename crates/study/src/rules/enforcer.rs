@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{RulesPlan, Wanted};
 use pinwise_machine::processes::{
-    Held, Identity, Ledger, Processes, Refused, every_cpu, for_each_thread, give_back, release,
+    Held, HeldJournal, Identity, Processes, Refused, every_cpu, for_each_thread, give_back, release,
 };
 use pinwise_record::{RULE_CHANGE_SCHEMA, RuleChange, RuleChangeKind};
 use pinwise_topology::CpuSet;
@@ -56,7 +56,7 @@ struct Changed {
     refused: Option<Refused>,
 }
 
-impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
+impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     /// With what is in force from before. Without a ledger nothing is changed.
     pub fn new(host: P, ledger: Option<L>, plan: RulesPlan, before: Vec<Held>, own: i32) -> Self {
         let mut enforcer = Self {

@@ -1,9 +1,9 @@
 //! Rules kept: processes put where a file says, for as long as it lasts.
 //!
 //! ```text
-//! file ──Plan::read──► Plan ─┐
+//! file ──► RulesPlan ───────┐
 //! Watch ──Heard──► keep ──► RuleEnforcer ──► Processes (masks, nice values)
-//!                             └──────► Ledger (written down before)
+//!                             └──────► HeldJournal (written down before)
 //! ```
 //!
 //! A process keeps what its first matching rule says. Its children and threads
@@ -16,14 +16,14 @@ mod plan;
 pub use enforcer::{RuleEnforcer, RuleEvent};
 pub use plan::{RulesPlan, Wanted};
 
-use pinwise_machine::processes::{Ledger, Processes, Watch};
+use pinwise_machine::processes::{HeldJournal, Processes, Watch};
 use pinwise_record::{RULES_SCHEMA, RuleProcess, RuleRecord, RulesRecord};
 
-/// Enforces the rules until it is told to stop. `load` reads the file again.
+/// Enforces the rules until it is asked to stop. `load` reads the file again.
 ///
 /// # Errors
 /// Where nothing more will be heard of processes.
-pub fn keep<P: Processes, L: Ledger>(
+pub fn keep<P: Processes, L: HeldJournal>(
     enforcer: &mut RuleEnforcer<P, L>,
     watch: &mut dyn Watch,
     load: &mut dyn FnMut() -> Result<RulesPlan, String>,

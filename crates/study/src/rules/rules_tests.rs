@@ -141,7 +141,7 @@ impl Processes for Host {
     }
 }
 
-impl Ledger for Host {
+impl HeldJournal for Host {
     fn note(&mut self, held: &Held) -> io::Result<()> {
         let mut world = self.0.borrow_mut();
         if world.is_disk_full {

@@ -108,7 +108,7 @@ impl RulesJournal {
     }
 }
 
-impl processes::Ledger for RulesJournal {
+impl processes::HeldJournal for RulesJournal {
     fn note(&mut self, held: &Held) -> io::Result<()> {
         self.keep_lock()?;
         let word = Word::Made(number(held.process), Entry::Held(held.clone()));
@@ -161,7 +161,7 @@ fn read(path: &Path) -> io::Result<Option<ChangeJournal>> {
 mod tests {
     use super::super::{LeftoverState, leftovers};
     use super::*;
-    use crate::processes::Ledger;
+    use crate::processes::HeldJournal;
     use pinwise_topology::CpuSet;
 
     /// One whose guardian never reads: unit tests have many threads, and such a

@@ -2,9 +2,9 @@
 //! what they do not.
 
 use super::{RuleEnforcer, RuleEvent};
-use pinwise_machine::processes::{Held, Identity, Ledger, Processes};
+use pinwise_machine::processes::{Held, HeldJournal, Identity, Processes};
 
-impl<P: Processes, L: Ledger> RuleEnforcer<P, L> {
+impl<P: Processes, L: HeldJournal> RuleEnforcer<P, L> {
     /// A process without a rule keeps what its parent has, CPUs and a lowered
     /// priority, and is given it back with it. What it got for a program that it
     /// has left, and a raised priority, goes now: the program may be anybody's.
