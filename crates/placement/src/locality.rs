@@ -69,7 +69,7 @@ impl Locality {
     }
 }
 
-/// What to write instead of a device that is not there.
+/// What to write instead of a device that does not exist.
 fn hint(topology: &Topology, wanted: &str) -> String {
     const MOST: usize = 8;
     let named = topology

@@ -384,7 +384,7 @@ impl UsedUnits {
 pub fn merge_equivalent(arms: Vec<Realised>) -> Vec<(Realised, Vec<String>)> {
     let mut merged: Vec<(Realised, Vec<String>)> = Vec::new();
     for arm in arms {
-        let twin = merged.iter_mut().find(|(first, _)| {
+        let same = merged.iter_mut().find(|(first, _)| {
             let is_as_bound = match (first.placement.kind, arm.placement.kind) {
                 (Kind::Confined, Kind::Confined) => first.cpus == arm.cpus,
                 (Kind::Bound, Kind::Bound) => first.order == arm.order,
@@ -392,7 +392,7 @@ pub fn merge_equivalent(arms: Vec<Realised>) -> Vec<(Realised, Vec<String>)> {
             };
             is_as_bound && first.memory == arm.memory
         });
-        match twin {
+        match same {
             Some((_, names)) => names.push(arm.placement.to_string()),
             None => merged.push((arm, Vec::new())),
         }

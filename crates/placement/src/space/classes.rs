@@ -137,8 +137,8 @@ impl Unit {
 fn kind_names(topology: &Topology) -> Vec<String> {
     let names: Vec<&str> = topology.kinds.iter().map(|k| k.name.as_str()).collect();
     let named = |(index, name): (usize, &&str)| {
-        let twins = names.iter().filter(|other| *other == name).count();
-        if twins > 1 {
+        let others = names.iter().filter(|other| *other == name).count();
+        if others > 1 {
             format!("{name}{index}")
         } else {
             (*name).to_owned()
