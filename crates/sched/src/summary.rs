@@ -171,8 +171,8 @@ pub struct Unknown {
     /// What events lack of theirs, ns.
     pub hidden_cpu_ns: u64,
     /// CPU time by events beyond the kernel's account of threads that were there before
-    /// the trace, ns: they ran before they were first looked at, or the event of a
-    /// departure did not come.
+    /// the trace, ns: they ran before they were first looked at, or the event of
+    /// their leaving a CPU did not come.
     pub doubtful_cpu_ns: u64,
 }
 

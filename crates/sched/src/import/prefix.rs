@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn filtered_traces_are_told_from_whole_ones() {
+    fn filtered_traces_are_distinguished_from_whole_ones() {
         let whole = [(0, 1, 0), (1, 5, 6), (0, 0, 1), (1, 6, 5), (0, 1, 2)];
         assert!(scope(&whole, false).has_all_cpus);
         assert!(!scope(&whole, true).has_all_cpus);

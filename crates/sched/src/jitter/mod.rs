@@ -75,7 +75,7 @@ pub enum StepKind {
     Enter(Cause),
     /// It is done with this.
     Leave(Cause),
-    /// It was at this until now, for so long, ns.
+    /// It was at this until now, for this long, ns.
     Was(Cause, u64),
     /// This thread runs from now on.
     Run {
