@@ -37,7 +37,7 @@ impl Drift {
     }
 
     /// The index of the state at this time, which must not be before one that
-    /// was told to be forgotten.
+    /// was forgotten.
     pub(super) fn at(&mut self, now_s: f64, states: &[State]) -> usize {
         for _ in 0..MOST_MOVES {
             if now_s < self.until_s {
