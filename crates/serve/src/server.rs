@@ -70,8 +70,8 @@ impl std::fmt::Debug for Server {
 
 impl Server {
     /// Opens the store and takes the address; port 0 is any that is free. From
-    /// now on SIGINT and SIGTERM end the site and not the process: whoever is
-    /// told the address can end it properly.
+    /// now on SIGINT and SIGTERM end the site and not the process: whoever
+    /// learns the address can end it properly.
     ///
     /// # Errors
     /// [`WebError`] where one of them is not available.
@@ -112,7 +112,7 @@ impl Server {
         self.address
     }
 
-    /// Answers until the process is told to end by SIGINT or SIGTERM.
+    /// Answers until SIGINT or SIGTERM ends the process.
     ///
     /// # Errors
     /// [`WebError::System`] where the system gives no thread or signal.
