@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_ratios_are_rarely_told_apart() {
+    fn equal_ratios_rarely_count_as_different() {
         for (blocks, correlation) in [(8, 0.0), (12, 0.3), (40, 0.6), (100, 0.8)] {
             let found = claims(QUESTION, blocks, 0.0, correlation);
             assert!(found <= 0.05, "{blocks} {correlation}: {found}");

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_spreads_are_seldom_told_apart_whatever_the_shift_and_the_drift() {
+    fn equal_spreads_seldom_count_as_different_whatever_the_shift_and_the_drift() {
         let claims = (0..400)
             .filter(|&seed| {
                 let found = against_baseline(&blocks(40, [0.02, 0.02], seed), 0, 0.05)[0];
