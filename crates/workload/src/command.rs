@@ -300,8 +300,8 @@ mod tests {
             ["p -t 1 -s 5", "p -t 1 -s 6", "p -t 2 -s 5", "p -t 2 -s 6"]
         );
         assert!(Sweep::expand(&sweeps, "p {t}").is_err());
-        let twins = [sweeps[0].clone(), sweeps[0].clone()];
-        assert!(Sweep::expand(&twins, "p {t}").is_err());
+        let both = [sweeps[0].clone(), sweeps[0].clone()];
+        assert!(Sweep::expand(&both, "p {t}").is_err());
         for bad in ["", "t", "t=", "=1", "t=1,,2", "t=9..1", "t=a..b", "t t=1"] {
             assert!(bad.parse::<Sweep>().is_err(), "{bad}");
         }

@@ -17,7 +17,7 @@ const VARIABLES: [&str; 6] = [
     "MKL_NUM_THREADS",
 ];
 
-/// Variables that tell the usual runtimes how many threads to start.
+/// Variables that set for the usual runtimes how many threads to start.
 #[must_use]
 pub fn thread_variables(threads: usize) -> Vec<(String, String)> {
     let names = VARIABLES.iter();
@@ -32,7 +32,7 @@ pub fn thread_variables(threads: usize) -> Vec<(String, String)> {
 }
 
 /// Those of [`thread_variables`] that are not set already. A program whose first
-/// thread is bound counts one CPU, and must be told how many it has.
+/// thread is bound counts one CPU, and must learn how many it has.
 #[must_use]
 pub fn missing_thread_variables(
     threads: usize,

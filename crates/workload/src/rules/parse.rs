@@ -123,11 +123,11 @@ pub(super) fn parse(text: &str) -> Result<Rules, RulesError> {
     let mut warnings = Vec::new();
     for value in &raw.rule {
         let rule = rule(&source, value)?;
-        let twin = rules
+        let other = rules
             .iter()
             .find(|other| other.name.value == rule.name.value);
-        if let Some(twin) = twin {
-            let line = twin.name.position.line;
+        if let Some(other) = other {
+            let line = other.name.position.line;
             let reason = format!("name: line {line} has a rule of this name already");
             return Err(source.error(&value.get_ref().name, &reason));
         }
