@@ -262,7 +262,7 @@ pub(super) const fn cpu_noun(count: usize) -> &'static str {
     if count == 1 { "CPU" } else { "CPUs" }
 }
 
-/// At most so many columns, with an ellipsis where it was longer.
+/// At most this many columns, with an ellipsis where it was longer.
 pub(super) fn shortened(text: &str, columns: usize) -> String {
     truncated(&visible(text), columns, '…')
 }

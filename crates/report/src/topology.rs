@@ -9,7 +9,7 @@ use pinwise_record::TopologyRecord;
 use pinwise_topology::{Cache, CpuSet, Level, Node, NodeKind, Topology};
 
 /// More children than this of one shape are folded into a line.
-const SHOWN_TWINS: usize = 2;
+const SHOWN_ALIKE: usize = 2;
 /// A longer list of CPUs may be folded over several lines.
 const LONGEST_LIST: usize = 40;
 
@@ -122,25 +122,25 @@ fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
     let hashes: Vec<u64> = node.children.iter().map(Node::hash).collect();
     let mut shown: Vec<(u64, usize)> = Vec::new();
     for (child, &hash) in node.children.iter().zip(&hashes) {
-        let twins = hashes.iter().filter(|&&other| other == hash).count();
+        let alike = hashes.iter().filter(|&&other| other == hash).count();
         let position = shown.iter().position(|(seen, _)| *seen == hash);
         let count = position.map_or(0, |at| shown[at].1);
         match position {
             Some(at) => shown[at].1 += 1,
             None => shown.push((hash, 1)),
         }
-        let is_folded = twins > SHOWN_TWINS + 1 && count >= SHOWN_TWINS;
+        let is_folded = alike > SHOWN_ALIKE + 1 && count >= SHOWN_ALIKE;
         if !is_folded {
             draw_unit(child, topology, indent, text);
-        } else if count == SHOWN_TWINS {
-            let twins_of = node.children.iter().zip(&hashes);
-            let rest = twins_of.filter(|(_, other)| **other == hash).skip(count);
+        } else if count == SHOWN_ALIKE {
+            let alike_of = node.children.iter().zip(&hashes);
+            let rest = alike_of.filter(|(_, other)| **other == hash).skip(count);
             let cpus: CpuSet = rest
-                .flat_map(|(twin, _)| twin.cpus.iter().collect::<Vec<usize>>())
+                .flat_map(|(same, _)| same.cpus.iter().collect::<Vec<usize>>())
                 .collect();
             let line = format!(
                 "… and {} more such {}s, CPUs {}",
-                twins - SHOWN_TWINS,
+                alike - SHOWN_ALIKE,
                 noun(child.kind),
                 spaced(&cpus)
             );

@@ -63,8 +63,8 @@ struct Alike<'a> {
     records: Vec<&'a PauseRecord>,
 }
 
-/// CPUs with nearly the same cost are reported together; one with two costs is
-/// told alone.
+/// CPUs with nearly the same cost are reported together; one with two costs
+/// is reported alone.
 fn pause(records: &[PauseRecord], palette: Palette) -> String {
     if records.is_empty() {
         return String::new();
