@@ -149,6 +149,6 @@ pub struct TierCost {
     pub low_ns: f64,
     /// See `low_ns`.
     pub high_ns: f64,
-    /// What a switch takes untraced, ns.
+    /// Time of an untraced context switch, ns.
     pub untraced_ns: f64,
 }

@@ -164,7 +164,7 @@ impl Pins {
         self.ledger.are_kept()
     }
 
-    /// Shall pins stay when pinwise leaves? Where that cannot be written down
+    /// Should pins stay when pinwise leaves? Where that cannot be written down
     /// they are undone, as [`Self::are_kept`] then says.
     pub fn keep(&mut self, are_kept: bool) {
         let _ = self.ledger.keep(are_kept);

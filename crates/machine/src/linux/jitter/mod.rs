@@ -57,7 +57,7 @@ struct Post {
 struct Watcher {
     post: Arc<Post>,
     thread: Tid,
-    /// Tells it when to begin and when to end, ns.
+    /// When it begins and when it ends, ns.
     begin: Sender<(u64, u64)>,
     result: Receiver<(gaps::Watched, Option<Duration>)>,
     handle: JoinHandle<()>,

@@ -361,7 +361,7 @@ impl Ledger {
         self.writer.journal.are_kept
     }
 
-    /// Shall changes stay when pinwise leaves?
+    /// Should changes stay when pinwise leaves?
     ///
     /// # Errors
     /// [`LedgerError`] where it cannot be written down; then they are undone.

@@ -155,7 +155,7 @@ struct Pair {
 
 /// What the first thread says to the second.
 const PASS: u8 = 1;
-const TELL: u8 = 2;
+const REPORT: u8 = 2;
 
 impl Pair {
     fn start() -> io::Result<Self> {
@@ -235,14 +235,14 @@ fn play(ping: &mut File, pong: &mut File, used: &AtomicU64) -> io::Result<Durati
         ping.write_all(&[message])?;
         pong.read_exact(&mut byte)
     };
-    pass(TELL)?;
+    pass(REPORT)?;
     let other = used.load(Ordering::Acquire);
     let own = sys::thread_cpu_time();
     for _ in 0..ROUND_TRIPS {
         pass(PASS)?;
     }
     let own = sys::thread_cpu_time().saturating_sub(own);
-    pass(TELL)?;
+    pass(REPORT)?;
     let other = used.load(Ordering::Acquire).saturating_sub(other);
     Ok(own + Duration::from_nanos(other))
 }
@@ -254,7 +254,7 @@ fn answer(cpu: usize, mut ping: File, mut pong: File, used_ns: &AtomicU64) {
     }
     let mut byte = [0];
     while ping.read_exact(&mut byte).is_ok() {
-        if byte == [TELL] {
+        if byte == [REPORT] {
             used_ns.store(nanoseconds(sys::thread_cpu_time()), Ordering::Release);
         }
         if pong.write_all(&byte).is_err() {
