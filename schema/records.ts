@@ -805,7 +805,7 @@ export interface SpinReplayRecord {
   conclusions?: string[] | null;
   /** CPUs of the threads: holder and waiter, or all that contended. */
   cpus?: number[] | null;
-  /** CPUs that the algorithms were told to expect. */
+  /** Number of CPUs that the algorithms assumed. */
   cpus_assumed?: number | null;
   /** What was replayed. */
   experiment?: ReplayExperiment | null;
@@ -855,7 +855,7 @@ export interface SpinScan {
 
 /** Threads and CPUs at one moment, with rates over the interval before it. What the source does not report is `null`, never 0. */
 export interface TopRecord {
-  /** CPU time that a switch takes more while it is watched, ns; `null` where it was not measured. */
+  /** Overhead per context switch while it is watched, ns of CPU time; `null` where it was not measured. */
   cost_ns_per_switch?: number | null;
   /** CPUs, by number. */
   cpus?: TopCpu[] | null;

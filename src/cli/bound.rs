@@ -1,4 +1,4 @@
-//! What commands with bound placements have in common: the variables that tell
+//! What commands with bound placements have in common: the variables that give
 //! runtimes how many CPUs they have, and the words for what became of threads.
 
 use super::terminal::Terminal;

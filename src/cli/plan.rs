@@ -394,11 +394,11 @@ fn realised(
         .map(|placement| placement.realise(topology).context("--place"))
         .collect::<anyhow::Result<_>>()?;
     let merged = merge_equivalent(realised);
-    for (first, twins) in merged.iter().filter(|(_, twins)| !twins.is_empty()) {
+    for (first, others) in merged.iter().filter(|(_, others)| !others.is_empty()) {
         terminal.note(&format!(
             "{} {} for the same {} as {} here: merged.",
-            twins.join(", "),
-            if twins.len() == 1 { "stands" } else { "stand" },
+            others.join(", "),
+            if others.len() == 1 { "stands" } else { "stand" },
             first.stands_for(),
             first.placement
         ));

@@ -12,7 +12,7 @@ use pinwise_placement::{MemoryBinding, MemoryPolicy, Placement, Rank, Realised, 
 use pinwise_topology::{Device, DeviceKind, Topology};
 use pinwise_workload::Command;
 
-/// Variables by which launchers tell a process its rank on this host and how many
+/// Variables by which launchers give a process its rank on this host and how many
 /// there are: torchrun, Open MPI, Intel MPI and MPICH, Slurm.
 const LAUNCHERS: [[&str; 2]; 4] = [
     ["LOCAL_RANK", "LOCAL_WORLD_SIZE"],
@@ -67,7 +67,7 @@ pub(super) fn start(
     }
 }
 
-/// The place of the rank that this process is, and the variables that tell its
+/// The place of the rank that this process is, and the variables that give its
 /// program so.
 pub(super) fn place(
     per: Per,

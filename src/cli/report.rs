@@ -122,7 +122,7 @@ fn differences(records: &[Reported]) -> Vec<ShownDiff<'_>> {
         .collect()
 }
 
-/// A report never replaces a file that it was not told to.
+/// A report never replaces a file that it was not asked to replace.
 fn unused_name(id: &str) -> anyhow::Result<PathBuf> {
     let stem: String = id
         .chars()

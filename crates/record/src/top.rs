@@ -26,7 +26,7 @@ pub struct TopRecord {
     pub simulated: bool,
     /// How it is watched.
     pub tier: TraceTier,
-    /// CPU time that a switch takes more while it is watched, ns; `null` where
+    /// Overhead per context switch while it is watched, ns of CPU time; `null` where
     /// it was not measured.
     pub cost_ns_per_switch: Option<f64>,
     /// The process that is watched; `null`: everything.

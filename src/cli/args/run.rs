@@ -44,7 +44,7 @@ pub struct RunArgs {
     /// node, and sees no other GPU
     #[arg(long, value_name = "TYPE")]
     pub per: Option<Per>,
-    /// Start so many ranks here [default: this process is one, as the
+    /// Start N ranks here [default: this process is one, as the
     /// launcher's environment says]
     #[arg(long, value_name = "N", requires = "per", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub ranks: Option<u16>,

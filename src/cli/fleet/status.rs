@@ -1,4 +1,4 @@
-//! `fleet status`: what each node is at.
+//! `fleet status`: the state of each node.
 
 use super::found::{self, Found};
 use crate::cli::Exit;

@@ -98,7 +98,7 @@ pub(super) fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
     check_names(&args.names, commands.len())?;
     if let ([name], [line], true) = (args.names.as_slice(), commands, sweeps.is_empty()) {
         bail!(
-            "--name {name}: names tell commands apart, and '{line}' is the only one; its arms are named by their placements"
+            "--name {name}: names distinguish commands, and '{line}' is the only one; its arms are named by their placements"
         );
     }
     let mut lines: Vec<(Option<String>, String)> = commands

@@ -35,8 +35,8 @@ pub(super) fn smaller(args: &WhatIfArgs, topology: &Topology) -> anyhow::Result<
                 topology.allowed
             );
         }
-        if let Some(twin) = found.iter().find(|other| other.place.cpus == place.cpus) {
-            bail!("--what-if {text}: the same CPUs as {}", twin.name);
+        if let Some(same) = found.iter().find(|other| other.place.cpus == place.cpus) {
+            bail!("--what-if {text}: the same CPUs as {}", same.name);
         }
         found.push(Smaller {
             name: match args.real {

@@ -205,7 +205,7 @@ fn watch<L: Listener>(
     }
 }
 
-/// What a switch takes more, ns; a short look, so not a precise one.
+/// Overhead per context switch, ns; a short look, so not a precise one.
 fn cost(machine: &mut dyn Tracer, tier: Option<Tier>) -> Option<f64> {
     let costs = machine.tracing_cost(&[tier?], CALIBRATION).ok()?;
     let cost = costs.iter().find(|cost| Some(cost.tier) == tier)?;

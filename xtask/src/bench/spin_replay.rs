@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Setting;
 use super::process::median;
 
-/// Algorithms that spin for milliseconds, with CPUs that they are told to expect.
+/// Algorithms that spin for milliseconds, with the number of CPUs that they assume.
 const ALGORITHMS: [(&str, &str); 3] = [
     ("netfx_awarelock", "8"),
     ("netfx_awarelock", "24"),

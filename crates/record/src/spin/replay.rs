@@ -39,7 +39,7 @@ pub struct SpinReplayRecord {
     pub experiment: ReplayExperiment,
     /// The chip whose hint was imitated; `null`: by a figure, or none was.
     pub chip: Option<String>,
-    /// CPUs that the algorithms were told to expect.
+    /// Number of CPUs that the algorithms assumed.
     pub cpus_assumed: u64,
     /// The spin-wait hint.
     pub hint: ReplayHint,

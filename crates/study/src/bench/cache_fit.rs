@@ -30,11 +30,11 @@ pub fn caches(topology: &Topology, known: Option<&TopologyRecord>) -> (Vec<Cache
         .iter()
         .filter_map(|plateau| {
             let level = plateau.level?;
-            let twin = reported.iter().find(|cache| cache.level == level);
+            let same = reported.iter().find(|cache| cache.level == level);
             Some(CacheSize {
                 level,
                 bytes: plateau.effective_bytes?,
-                shared_by: twin.map_or(1, |cache| cache.shared_by),
+                shared_by: same.map_or(1, |cache| cache.shared_by),
             })
         })
         .collect();

@@ -334,14 +334,14 @@ fn group_scores(kernels: &[&BenchKernel]) -> Vec<GroupScore> {
         return Vec::new();
     };
     let score = |cell: &BenchCell| {
-        let twins: Option<Vec<f64>> = kernels
+        let others: Option<Vec<f64>> = kernels
             .iter()
             .map(|kernel| {
-                let twin = kernel.cells.iter().find(|other| key(other) == key(cell))?;
-                Some(twin.speed_up?.value.ln())
+                let other = kernel.cells.iter().find(|one| key(one) == key(cell))?;
+                Some(other.speed_up?.value.ln())
             })
             .collect();
-        let logs = twins?;
+        let logs = others?;
         Some(GroupScore {
             group: first.group.clone(),
             question: first.question,

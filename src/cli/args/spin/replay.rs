@@ -43,7 +43,7 @@ pub struct SpinReplayArgs {
     /// Give spin-wait hints this length, in nanoseconds
     #[arg(long, value_name = "NS", value_parser = parse_ns, allow_negative_numbers = true)]
     pub pause_ns: Option<f64>,
-    /// CPUs that algorithms are to expect [default: those allowed here]
+    /// Number of CPUs that algorithms assume [default: those allowed here]
     #[arg(long, value_name = "N", value_parser = parse_cpus)]
     pub cpus_assumed: Option<u64>,
     /// When the waiter comes, or of a hand-off when the lock is released: times such as

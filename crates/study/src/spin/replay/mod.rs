@@ -61,7 +61,7 @@ pub struct ReplayPlan {
     pub hint_ns: Option<f64>,
     /// The chip that this is of.
     pub chip: Option<String>,
-    /// CPUs that the algorithms are told to expect; `None`: those allowed here.
+    /// Number of CPUs that the algorithms assume; `None`: those allowed here.
     pub cpus_assumed: Option<u64>,
     /// How long the lock is held for an item.
     pub hold: Duration,
