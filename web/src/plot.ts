@@ -73,7 +73,7 @@ export interface Axis {
   ends?: readonly [number, number];
   /** Whether zero must be on it. */
   hasZero?: boolean;
-  /** Values to label between two, at most so many. */
+  /** Values to label between two, at most this many. */
   ticks?: (low: number, high: number, most: number) => number[];
   label?: (value: number) => string;
 }

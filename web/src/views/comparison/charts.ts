@@ -87,7 +87,7 @@ export function ratioPlan(
   };
 }
 
-/** All that contrasts tell, beyond what the ratio plot shows. */
+/** All that contrasts say, beyond what the ratio plot shows. */
 export const contrastTable = (
   lines: readonly ArmLine[],
 ): NonNullable<ChartPlan['table']> => ({

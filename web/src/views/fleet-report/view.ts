@@ -76,7 +76,7 @@ function missing(report: Report): HTMLElement | null {
   if (!missingWords(report) || !report.fleet) return null;
   return commandList([
     [
-      'what each node is at',
+      'state of each node',
       `pinwise fleet status ${shellWords([report.fleet])}`,
     ],
     [

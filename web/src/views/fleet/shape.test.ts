@@ -77,15 +77,15 @@ describe('a fleet', () => {
     ).toEqual([3]);
   });
 
-  test('figures of one node alone are no column, and twins of a name are kept apart', () => {
-    const twin = {
+  test('figures of one node alone are no column, and figures of the same name are kept apart', () => {
+    const same = {
       name: 'read',
       unit: 'GB/s',
       value: 1,
       low: null,
       high: null,
     };
-    const pair = { figures: [twin, { ...twin, value: 2 }] };
+    const pair = { figures: [same, { ...same, value: 2 }] };
     const fleet = fleetOf([
       node('a', 1, pair),
       node('b', 1, pair),

@@ -166,7 +166,11 @@ function countChoice(
   return h(
     'p',
     {},
-    h('label', { htmlFor: 'cpu-count' }, 'Every algorithm with so many CPUs: '),
+    h(
+      'label',
+      { htmlFor: 'cpu-count' },
+      'Every algorithm with this many CPUs: ',
+    ),
     select,
   );
 }

@@ -112,7 +112,7 @@ function latenessSummary(
   const error =
     typeof of.median_error_percent === 'number'
       ? `The prediction is off by ${of.median_error_percent.toFixed(1)} % (median over ${of.stable_cells ?? points.length - unstable} stable delays).`
-      : 'There is no stable delay away from cliffs to tell an error of.';
+      : 'There is no stable delay away from cliffs to state an error of.';
   return `${of.name ?? of.algorithm}. ${error}${unstable > 0 ? ` ${unstable} unstable, drawn hollow: a look falls close to the release.` : ''}`;
 }
 

@@ -13,7 +13,7 @@ import { pixel } from './raster';
 
 /** A row has single slices where it has at most one for so many pixels. */
 const PIXELS_PER_SLICE = 3;
-/** Columns of the whole trace serve where at least so many fall on a pixel. */
+/** Columns of the whole trace serve where at least this many fall on a pixel. */
 const BINS_PER_PIXEL = 2;
 /** Narrower slices have no border. */
 const LEAST_BORDERED = 4;

@@ -273,7 +273,7 @@ export const THREAD_COLUMNS: readonly SortableColumn[] = [
     text: (row) => wholeNumber(row.switches),
   },
   {
-    name: 'Pushed aside',
+    name: 'Preempted',
     isNumber: true,
     value: (row) => row.preemptions,
     text: (row) => wholeNumber(row.preemptions),

@@ -23,7 +23,7 @@ import type { Toolbar } from './toolbar';
 import { selectionTools, toolbar } from './toolbar';
 import { totalsTable } from './totals';
 
-/** The address follows when nothing has moved for so long, ms: browsers limit how often it may change. */
+/** The address follows when nothing has moved for this long, ms: browsers limit how often it may change. */
 const ADDRESS_DELAY = 300;
 /** The first frames come first, ms. */
 const PREPARE_DELAY = 150;
