@@ -332,7 +332,7 @@ fn print_judges(noises: &[(String, String)], replays: usize, filter: &str) {
 /// Arms that differ in more than a factor.
 fn print_unlike(replays: usize, filter: &str) {
     println!(
-        "\n| the second arm | noise | runs/arm | replays | faster | slower | same | by order | by time | by load | told to run it |"
+        "\n| the second arm | noise | runs/arm | replays | faster | slower | same | by order | by time | by load | advised to run it |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for (what, noise, behaviour, effect, max_runs) in UNLIKE {

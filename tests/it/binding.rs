@@ -11,7 +11,7 @@ use crate::support::{has_program, pinwise, root, skipped, texts};
 /// Threads of a test that counts them.
 const MANY: usize = 24;
 
-/// A folder with a program for a test, or the reason why it is not there.
+/// A folder with a program for a test, or the reason why it is missing.
 struct Bench {
     folder: tempfile::TempDir,
     cpus: Vec<usize>,
@@ -203,7 +203,7 @@ fn threads_in_java_are_bound() {
     knows_its_cpus(&printed, bench.cpus.len());
 }
 
-/// The runtime was told how many CPUs there are: its own first thread has one.
+/// The runtime was given the number of CPUs: its own first thread has one.
 #[track_caller]
 fn knows_its_cpus(printed: &str, cpus: usize) {
     let line = format!("processors {cpus}");

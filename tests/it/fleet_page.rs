@@ -25,7 +25,7 @@ fn reported(folder: &Path) -> String {
         folder,
         &["fleet", "simulate", "--nodes", "200", "--seed", "4"],
     );
-    run(folder, &["fleet", "report", FLEET, "-o", "told.html"])
+    run(folder, &["fleet", "report", FLEET, "-o", "first.html"])
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn a_page_holds_the_report_that_the_store_has() {
         &["record", "report", &id, "-o", "again.html"],
     );
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
-    assert!(read("told.html") == read("again.html"));
-    assert!(read("told.html").contains("pinwise.fleet-report/1"));
+    assert!(read("first.html") == read("again.html"));
+    assert!(read("first.html").contains("pinwise.fleet-report/1"));
     let history = run(
         folder.path(),
         &["--format", "json", "record", "history", "--limit", "3"],

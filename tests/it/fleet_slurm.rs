@@ -264,14 +264,14 @@ fn node(status: &Value, name: &str) -> Value {
 /// each is reported, and what was done before counts.
 #[test]
 fn what_befalls_a_job_is_reported() {
-    let Some(cluster) = Cluster::start("fleet_slurm: told", QUICK) else {
+    let Some(cluster) = Cluster::start("fleet_slurm: asked to end", QUICK) else {
         return;
     };
     let study = slow_study(&cluster);
     cluster.set_node("n4", "DRAIN", "bad DIMM \u{1b}[31m");
     let fleet = cluster.path("fleet");
     let folder = fleet.display().to_string();
-    let words = ["fleet", "submit", "--nodelist", "n[2-4]", "--id", "told"];
+    let words = ["fleet", "submit", "--nodelist", "n[2-4]", "--id", "asked"];
     let output = cluster.run(&[&words[..], &["--dir", &folder, &study]].concat());
     let (out, err) = crate::support::texts(&output);
     assert!(output.status.success(), "{out}{err}");
@@ -295,7 +295,7 @@ fn what_befalls_a_job_is_reported() {
     assert_eq!(done, now, "a step that was done is done again");
     cluster.pinwise(&["fleet", "cancel", &folder]);
     cluster.until("the jobs are cancelled", || {
-        cluster.queue("told").is_empty()
+        cluster.queue("asked").is_empty()
     });
     let status = cluster.status(&folder);
     for name in ["n2", "n3"] {
@@ -322,7 +322,7 @@ fn lose_a_node(cluster: &Cluster, fleet: &Path) {
     });
     let resumed = cluster.pinwise(&["fleet", "resume", &folder]);
     assert_eq!(
-        cluster.queue("told").len(),
+        cluster.queue("asked").len(),
         2,
         "a job that waits is not submitted again: {resumed}"
     );
@@ -340,7 +340,7 @@ fn requeue_half_way(cluster: &Cluster, fleet: &Path) {
     cluster.until("n3 begins anew", || attempts(fleet, "n3") == 2);
     assert!(
         has(fleet, "n3", "ended-1.json"),
-        "the first attempt was told to end"
+        "the first attempt was asked to end"
     );
 }
 
@@ -381,7 +381,7 @@ fn a_time_limit_is_reported_and_what_was_done_counts() {
         why.contains("TIMEOUT") || why.contains("time limit"),
         "{why}"
     );
-    assert!(has(&fleet, "n1", "ended-1.json"), "it was told to end");
+    assert!(has(&fleet, "n1", "ended-1.json"), "it was asked to end");
 }
 
 /// One job over four nodes, one of which is lost; an array, and an array of

@@ -147,7 +147,7 @@ fn footprints_are_what_is_allocated() {
         ] {
             let message = (kernel.footprint_bytes)(size, threads);
             let found = peak_bytes(kernel, size, threads, isa);
-            let case = format!("{name} {size} {threads} {isa}: told {message}, found {found}");
+            let case = format!("{name} {size} {threads} {isa}: stated {message}, found {found}");
             assert!(found <= message + SMALL, "{case}");
             // A bound for the worst of lengths is loose for others.
             assert!(message <= 3 * found + (1 << 20) + SMALL, "{case}");

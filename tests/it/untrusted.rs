@@ -236,7 +236,7 @@ fn a_second_signal_ends_pinwise_wherever_it_is() {
     if system_call(std::process::id()).is_none() && !Path::new("/proc/self/syscall").exists() {
         return skipped(
             test,
-            "the kernel does not tell system calls (/proc/PID/syscall)",
+            "the kernel does not show system calls (/proc/PID/syscall)",
         );
     }
     for signal in [libc::SIGINT, libc::SIGTERM] {

@@ -21,7 +21,7 @@ fn colour_only_where_it_is_wanted() {
         (has_escape(&output.stdout), has_escape(&output.stderr))
     };
     let compare = |option: &str| format!("{LINE} {option} -- prog");
-    // Output is no terminal here.
+    // Output is not a terminal here.
     assert_eq!(is_coloured(&compare(""), None), (false, false));
     assert!(is_coloured(&compare("--color always"), None).0);
     assert!(!is_coloured(&compare("--color never"), None).0);

@@ -57,7 +57,7 @@ fn programs_that_cannot_be_started() {
 #[test]
 fn a_command_that_always_fails() {
     let trial = Trial::new();
-    let line = "echo told on stdout; echo first >&2; echo second >&2; exit 3";
+    let line = "echo said on stdout; echo first >&2; echo second >&2; exit 3";
     let ended = trial.compare(&["--shell", "--", line]);
     ended.fails_with(&["exit status 3", "--ignore-failure", "\nfirst\nsecond\n"]);
     let counted = trial.run(&["compare", "--quiet", "--shell", "--", line]);

@@ -133,9 +133,9 @@ fn helpers_run_around_every_run() {
 fn helpers_that_fail_end_the_experiment() {
     let trial = Trial::new();
     for option in ["--prepare", "--cleanup"] {
-        let line = "echo told >&2; exit 4";
+        let line = "echo said >&2; exit 4";
         let ended = trial.compare(&["--shell", option, line, "--", "true"]);
-        ended.is_refused(&[option, "exit status 4", "told"]);
+        ended.is_refused(&[option, "exit status 4", "said"]);
         let ended = trial.compare(&["--shell", option, "kill -9 $$", "--", "true"]);
         ended.is_refused(&[option, "signal 9"]);
         let ended = trial.compare(&[option, "no-such-program", "--", "true"]);

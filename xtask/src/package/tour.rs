@@ -224,7 +224,7 @@ fn foreign(made: &Made) -> Result<()> {
     Ok(())
 }
 
-/// A C program, built with what pkg-config tells of the packages.
+/// A C program, built with what pkg-config says of the packages.
 fn c_program(made: &Made) -> Result<()> {
     if made.libraries.is_empty() {
         eprintln!("SKIPPED: a C program: no library was packed for this machine");

@@ -36,7 +36,7 @@ fn wait_for(path: &Path, lines: usize) -> String {
 /// runs; what pinwise printed, after each of them went on.
 fn left_behind(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> Option<String> {
     let (number, gate, note) = (folder.join("pid"), folder.join("gate"), folder.join("note"));
-    // They go on when told to, and not before pinwise has ended; what they
+    // They go on when asked to, and not before pinwise has ended; what they
     // then say on standard error must not end them.
     let line = format!(
         "(until [ -e {} ]; do sleep 0.05; done; echo words >&2; echo on >> {}; exec sleep 1000) & echo $! >> {}; exit {status}",
