@@ -119,10 +119,19 @@ fn has(gate: &GateRecord, benchmark: &str) -> bool {
 fn measured<'a>(gate: &'a GateRecord, name: &str) -> Option<Measured<'a>> {
     let commits = (gate.base.commit.as_deref()?, gate.head.commit.as_deref()?);
     let benchmark = gate.benchmarks.iter().find(|b| b.name == name)?;
-    let ends = (benchmark.low?.ln(), benchmark.high?.ln());
-    // Its interval holds for the suite and all looks together.
-    let level = gate.plan.alpha / gate.benchmarks.len().max(1) as f64;
-    let link = Link::of_interval(benchmark.ratio?.ln(), ends, level);
+    let estimate = benchmark.ratio?.ln();
+    let link = match benchmark.low.zip(benchmark.high) {
+        Some((low, high)) => {
+            // Its interval holds for the suite and all looks together.
+            let level = gate.plan.alpha / gate.benchmarks.len().max(1) as f64;
+            Link::of_interval(estimate, (low.ln(), high.ln()), level)
+        }
+        // What passed after few pairs has the end that it passed by, and no other.
+        None => {
+            let high = benchmark.high_alone?.ln();
+            Link::of_interval(estimate, (estimate, high), gate.plan.alpha)
+        }
+    };
     let is_known = link.error.is_finite() && link.estimate.is_finite();
     (is_known && commits.0 != commits.1).then_some(Measured {
         gate,

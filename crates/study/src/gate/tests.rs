@@ -249,6 +249,26 @@ fn gates_are_chained_from_commit_to_commit() {
 }
 
 #[test]
+fn a_gate_that_passed_after_few_pairs_keeps_the_chain_together() {
+    let mut few = between("b", "c", "same", 2);
+    let parse = &mut few.benchmarks[0];
+    (parse.low, parse.high) = (None, None);
+    assert!(parse.high_alone.is_some());
+    let gates = [
+        between("a", "b", "same", 1),
+        few,
+        between("c", "d", "same", 3),
+    ];
+    let history = history(&gates, "parse").unwrap();
+    assert_eq!((history.steps.len(), history.left_out), (3, 0));
+    let middle = &history.steps[1].effect;
+    assert!(
+        middle.low < Some(middle.value) && middle.high > Some(middle.value),
+        "{middle:?}"
+    );
+}
+
+#[test]
 fn a_history_ends_where_commits_come_round_again() {
     let gates = [between("a", "b", "same", 1), between("b", "a", "same", 2)];
     let steps = history(&gates, "parse").unwrap().steps;
