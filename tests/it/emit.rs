@@ -267,7 +267,7 @@ fn records_are_applied() {
     assert!(out.contains("# taskset\ntaskset -c 0 prog\n"), "{out}");
     let (out, err, status) = pinwise(&["apply", "last", "--as", "docker", "--machine", &machine]);
     assert_eq!(status, Some(0), "{err}");
-    assert!(out.contains("--cpuset-cpus=0' IMAGE prog"), "{out}");
+    assert!(out.contains("--cpuset-cpus=0 IMAGE prog"), "{out}");
     assert_eq!(err, "");
     let other = [
         "apply",

@@ -430,7 +430,13 @@ fn revisions_have_their_submodules() {
         command.output().unwrap()
     };
     git(&folder, &["submodule", "--quiet", "deinit", "-f", "part"]);
-    check(&run(), 2, "BASE 'HEAD': the submodule part is not here: ");
+    let refused = run();
+    let (_, err) = texts(&refused);
+    assert_eq!(refused.status.code(), Some(2), "{err}");
+    assert!(
+        err.contains("BASE 'HEAD': the submodule part is not here: "),
+        "{err}"
+    );
     git(
         &folder,
         &[&local[..], &["submodule", "--quiet", "update", "--init"]].concat(),

@@ -36,7 +36,10 @@ fn a_stored_search_is_listed_shown_drawn_and_exported() {
     let id = stage.keep(|_| ());
     let listed = stage.json("record history");
     assert_eq!(listed["records"][0]["schema"], "pinwise.search/1");
-    assert_eq!(listed["records"][0]["title"], "search: ./prog -t {threads}");
+    assert_eq!(
+        listed["records"][0]["title"],
+        "search: ./prog -t '{threads}'"
+    );
     assert_eq!(listed["records"][0]["complete"], true);
     let text = stage.print(&format!("record show {id}"));
     assert!(text.starts_with("search: ./prog"), "{text}");

@@ -157,7 +157,7 @@ fn the_best_is_offered_to_launchers_and_os_default_is_not() {
     let docker = &best.verdict.commands[4].line;
     assert_eq!(
         *docker,
-        format!("docker run --rm -i '--cpuset-cpus={cpus}' IMAGE sim-workload")
+        format!("docker run --rm -i --cpuset-cpus={cpus} IMAGE sim-workload")
     );
     let none = worlds(World::Flat, 1..4);
     let left: Vec<_> = none
