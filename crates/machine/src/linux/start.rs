@@ -15,8 +15,8 @@ use pinwise_placement::{MemoryBinding, MemoryPolicy};
 use pinwise_topology::{CpuSet, fnv1a};
 use pinwise_workload::{Command, Workload};
 
-/// Larger programs are not read, bytes: some archives start themselves.
-const MOST_BYTES: u64 = 512 << 20;
+/// Larger programs are not read, bytes: an experiment begins at once.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Replaces this process by a command on `cpus` with `variables` in its environment
 /// beside those of this process: what it prints, how it ends
@@ -114,8 +114,9 @@ impl Programs {
         let path = locate(folder, &workload.command, &self.search_path).ok()?;
         let path = Path::new(OsStr::from_bytes(path.as_bytes()));
         let path = folder.map_or_else(|| path.to_owned(), |folder| folder.join(path));
-        let length = std::fs::metadata(&path).ok()?.len();
-        let contents = (length <= MOST_BYTES).then(|| std::fs::read(path))?.ok()?;
+        let file = std::fs::metadata(&path).ok()?;
+        let is_read = file.is_file() && file.len() <= MOST_BYTES;
+        let contents = is_read.then(|| std::fs::read(path))?.ok()?;
         Some(format!("{:016x}", fnv1a(contents)))
     }
 }
