@@ -428,23 +428,25 @@ impl Attendant for Session<'_> {
 /// began: who was on each CPU, and who was there at all.
 fn cut_beginning(events: &mut Vec<Event>, from_ns: u64) {
     let early = events.partition_point(|event| event.time_ns < from_ns);
-    let mut on_cpu: BTreeMap<u32, Event> = BTreeMap::new();
+    let mut on_cpu: BTreeMap<u32, (usize, Event)> = BTreeMap::new();
     let mut kept = Vec::new();
-    for mut event in events.drain(..early) {
+    for (index, mut event) in events.drain(..early).enumerate() {
         event.time_ns = from_ns;
         match event.what {
             EventKind::Switch { .. } | EventKind::In { .. } => {
-                on_cpu.insert(event.cpu, event);
+                on_cpu.insert(event.cpu, (index, event));
             }
             EventKind::Out { .. } => {
                 on_cpu.remove(&event.cpu);
             }
             EventKind::Wake { .. } | EventKind::Lost { .. } => {}
-            _ => kept.push(event),
+            _ => kept.push((index, event)),
         }
     }
+    // A thread has left one CPU before it came on another.
     kept.extend(on_cpu.into_values());
-    events.splice(0..0, kept);
+    kept.sort_by_key(|(index, _)| *index);
+    events.splice(0..0, kept.into_iter().map(|(_, event)| event));
 }
 
 #[cfg(test)]

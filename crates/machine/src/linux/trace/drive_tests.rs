@@ -44,9 +44,9 @@ fn only_how_things_stood_is_kept() {
         at(11, 0, wake.clone()),
     ];
     let expected = [
+        at(10, 1, switch(0, 6)),
         at(10, 0, fork),
         at(10, 0, switch(5, 7)),
-        at(10, 1, switch(0, 6)),
         at(10, 0, switch(7, 0)),
         at(11, 0, wake),
     ];
