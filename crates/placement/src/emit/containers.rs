@@ -1,6 +1,6 @@
 //! Containers, pods and virtual machines.
 
-use super::{Asked, Emission, Piece, node_list};
+use super::{Asked, Emission, Piece, Tool, node_list};
 use crate::MemoryPolicy;
 use pinwise_format::count;
 use pinwise_topology::{CpuSet, Level};
@@ -100,7 +100,9 @@ fn pod(asked: &Asked<'_>) -> String {
     let mut text = String::new();
     if !asked.context.command.is_empty() {
         // JSON's strings and lists are YAML's.
-        let words = serde_json::Value::from(asked.command());
+        let command = asked.command();
+        let words = command.iter().map(|word| Tool::Kubernetes.given(word));
+        let words = serde_json::Value::from_iter(words);
         text.push_str(&format!("command: {words}\n"));
     }
     let amounts = format!("    cpu: \"{cpus}\"\n    memory: MEMORY\n");

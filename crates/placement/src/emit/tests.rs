@@ -231,7 +231,7 @@ fn hostile_words_stay_words() {
     let run = expected(Tool::SystemdRun).text();
     assert!(run.contains("'$$(reboot)'"), "{run}");
     let pod = expected(Tool::Kubernetes).text();
-    assert!(pod.contains(r#""$(reboot)","'","\n","%n""#), "{pod}");
+    assert!(pod.contains(r#""$$(reboot)","'","\n","%n""#), "{pod}");
 }
 
 #[test]

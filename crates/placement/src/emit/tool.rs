@@ -50,12 +50,13 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// A word of the program as the tool has to be given it: the arguments of a
-    /// systemd service are searched for variables, and `$$` is a dollar.
+    /// A word of the program as the tool has to be given it: arguments of systemd's
+    /// services and of Kubernetes' containers are searched for variables, and `$$`
+    /// is a dollar.
     #[must_use]
     pub fn given(self, word: &str) -> String {
         match self {
-            Self::SystemdRun => word.replace('$', "$$"),
+            Self::SystemdRun | Self::Kubernetes => word.replace('$', "$$"),
             _ => word.to_owned(),
         }
     }
