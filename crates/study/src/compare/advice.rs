@@ -19,7 +19,7 @@ pub(super) fn of(
     withheld(record, best)
         .or_else(|| caveat(outcome, look, setting))
         .or_else(|| {
-            let prices = verdict::prices(look, setting, plan.effort());
+            let prices = verdict::prices(look, setting, plan.effort(record.stopped.as_ref()));
             to_do(record, plan, outcome, best, prices)
         })
 }
@@ -111,7 +111,7 @@ fn to_do(
                     Some(Stopped::Precision) if plan.tuning.precision.is_some() => {
                         "a smaller --precision"
                     }
-                    _ => plan.more_effort(),
+                    ref stopped => plan.more_effort(stopped.as_ref()),
                 };
                 format!("Give it {more}: {}{tail}.", prices.text)
             }

@@ -148,7 +148,10 @@ fn too_few_blocks(record: &Comparison, plan: &ComparePlan, results: &Results) ->
                 results.columns.len(),
                 record.blocks
             ),
-            format!("Give {}, or name fewer arms.", plan.more_effort()),
+            format!(
+                "Give {}, or name fewer arms.",
+                plan.more_effort(record.stopped.as_ref())
+            ),
         )
         .with("blocks", record.blocks)
         .with("least_blocks", least)

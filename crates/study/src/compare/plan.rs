@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pinwise_machine::{Binding, HostSetting, Output};
 use pinwise_placement::{Placement, RealiseError, Realised, merge_equivalent};
-use pinwise_record::{ComparisonStudy, Finding, ServiceRecord};
+use pinwise_record::{ComparisonStudy, Finding, ServiceRecord, Stopped};
 use pinwise_stats::confirm::{Question, Score};
 use pinwise_stats::judge::Judge;
 use pinwise_stats::verdict::Effort;
@@ -231,26 +231,24 @@ impl ComparePlan {
         self.question().least_blocks(arms.saturating_sub(1))
     }
 
-    /// The option that gives the experiment more to work with.
+    /// The option that gives the experiment more to work with, after what stopped it.
     #[must_use]
-    pub const fn more_effort(&self) -> &'static str {
-        match (self.effort(), self.tuning.budget) {
+    pub fn more_effort(&self, stopped: Option<&Stopped>) -> &'static str {
+        match (self.effort(stopped), self.tuning.budget) {
             (Effort::Runs, _) => "more runs",
             (Effort::Time, Some(_)) => "a longer --budget",
             (Effort::Time, None) => "more time",
         }
     }
 
-    /// What there is more of: time, unless runs alone were limited.
+    /// What more is needed of: time, unless runs ended it or they alone are limited.
     #[must_use]
-    pub const fn effort(&self) -> Effort {
-        match self.tuning {
-            Tuning {
-                budget: None,
-                max_runs: Some(_),
-                ..
-            } => Effort::Runs,
-            _ => Effort::Time,
+    pub fn effort(&self, stopped: Option<&Stopped>) -> Effort {
+        let by_runs = stopped == Some(&Stopped::Runs);
+        let has_runs_only = self.tuning.budget.is_none() && self.tuning.max_runs.is_some();
+        match by_runs || has_runs_only {
+            true => Effort::Runs,
+            false => Effort::Time,
         }
     }
 }

@@ -244,7 +244,7 @@ impl Engine<'_> {
             .confirmation_ended
             .saturating_sub(self.confirmation_started);
         let needed = spent.mul_f64((factor * n_max as f64 / n as f64).min(1e9));
-        let runs = match self.plan.effort() {
+        let runs = match self.plan.effort(None) {
             Effort::Runs => format!("--max-runs {:.0}, ", (factor * n_max as f64).ceil()),
             Effort::Time => String::new(),
         };
@@ -253,7 +253,7 @@ impl Engine<'_> {
             100.0 * at_end.exp_m1(),
             100.0 * wanted,
             duration(needed),
-            self.plan.more_effort()
+            self.plan.more_effort(None)
         ));
     }
 
