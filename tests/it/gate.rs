@@ -259,7 +259,7 @@ fn has_a_history(stage: &Stage, folder: &Path) {
         ];
         command.args(arguments).output().unwrap()
     };
-    check(&history("say", "text"), 0, "  worse by +");
+    check(&history("say", "text"), 0, "  worse: +");
     let (found, _) = texts(&history("say", "json"));
     let found: Value = serde_json::from_str(&found).unwrap();
     let [step] = found["steps"].as_array().unwrap().as_slice() else {

@@ -22,6 +22,16 @@ struct Measured<'a> {
     link: Link,
 }
 
+impl Measured<'_> {
+    /// As its gate says it.
+    fn effect(&self, metric: &MetricRecord) -> EffectRecord {
+        let said = self.benchmark.effect.clone();
+        let is_whole = |effect: &EffectRecord| effect.low.is_some() && effect.high.is_some();
+        said.filter(is_whole)
+            .unwrap_or_else(|| effect(metric, self.link, ALPHA))
+    }
+}
+
 /// The history of a benchmark that ends with the newest gate of two commits, by
 /// gates in any order; `None` without any.
 #[must_use]
@@ -52,7 +62,10 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
             head: commits.1.to_owned(),
             records: of_step.iter().map(|one| one.gate.id.clone()).collect(),
             started: of_step.last()?.gate.started.clone(),
-            effect: effect(&metric, link, ALPHA),
+            effect: match of_step.as_slice() {
+                [only] => only.effect(&metric),
+                _ => effect(&metric, link, ALPHA),
+            },
             since_first: effect(&metric, Link::sum(&links), ALPHA),
         });
     }
@@ -91,7 +104,7 @@ fn changed(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) -> His
         head: path[change.last].1.to_owned(),
         steps,
         is_worse: word == metric.worse_word,
-        sentence: format!("{word} by {}{over}", effect.with_interval()),
+        sentence: format!("{word}: {}{over}", effect.with_interval()),
         effect,
         word,
     }
@@ -101,12 +114,12 @@ fn method(left_out: usize) -> String {
     let left_out = match left_out {
         0 => String::new(),
         left_out => format!(
-            " Left out: {} that no chain of commits joins with the newest.",
+            " Left out: {} of folders, or of commits that this chain does not go through.",
             count(left_out, "gate")
         ),
     };
     format!(
-        "Every ratio was measured side by side, so that no change of a machine is in it. Error at most {} over all changes; intervals of steps are at {} each.{left_out}",
+        "Every ratio was measured side by side, so that no change of a machine is in it. Error at most {} over all changes; intervals of steps are at {} each, or those of their gate.{left_out}",
         percent(ALPHA),
         percent(1.0 - ALPHA)
     )
