@@ -170,6 +170,10 @@ fn unavoidable(figures: &TraceFigures) -> Option<Finding> {
 fn idle_waiting(figures: &TraceFigures) -> Option<Finding> {
     let idle = &figures.idle_while_waiting;
     let scheduler_s = idle.scheduler_s?;
+    // Which CPUs idled is not known then.
+    if !figures.lost.idle_task_unseen.is_empty() {
+        return None;
+    }
     // Held back by a quota, not left by the scheduler.
     let throttled_s = figures.waits.because.map_or(0.0, |by| by.throttled_s);
     (of_cpu(figures, scheduler_s - throttled_s) >= WORTH_PERCENT).then(|| {
