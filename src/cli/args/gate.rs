@@ -27,11 +27,12 @@ A suite is a file:
 Exit status: 0 nothing is slower; 1 a benchmark is slower; 2 error, or one could
 not be judged; 3 undecided; 130 interrupted, with what was measured kept.")]
 pub struct GateArgs {
-    /// The build to compare with: a folder with one, or a revision of the git
-    /// repository here, which is built in the user's cache folder
+    /// The build to compare with (a folder with one, or a revision of the git
+    /// repository here: it is built in the user's cache folder)
     #[arg(value_name = "BASE")]
     pub base: String,
-    /// The build that is judged, likewise; `.` is this folder as it stands
+    /// The build that is judged (a folder or a revision); `.` is this folder as
+    /// it stands
     #[arg(value_name = "HEAD")]
     pub head: String,
     /// The benchmarks: a file in TOML
@@ -51,8 +52,8 @@ pub struct GateArgs {
     /// Run no build command: both folders hold builds already
     #[arg(long, help_heading = "What is compared")]
     pub no_build: bool,
-    /// Time for the runs, without building [default: 10m, unless --max-pairs or
-    /// --open-ended is given]
+    /// Time for the runs [default: 10m, else --max-pairs]; building is not in it;
+    /// none with --open-ended
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Effort")]
     pub budget: Option<Duration>,
     /// Most pairs of runs per benchmark

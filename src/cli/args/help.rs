@@ -183,6 +183,7 @@ fn in_one_line(arg: clap::Arg, room: usize) -> clap::Arg {
         .iter()
         .map(|value| format!(" [default: {}]", value.to_string_lossy()))
         .collect();
+    let hides_default = arg.is_hide_default_value_set();
     let has_room = text.chars().count() + default.chars().count() <= room;
     match arg.get_action().takes_values() {
         false => arg.help(text),
@@ -190,7 +191,7 @@ fn in_one_line(arg: clap::Arg, room: usize) -> clap::Arg {
             .help(text)
             .hide_possible_values(true)
             .hide_env(true)
-            .hide_default_value(!has_room),
+            .hide_default_value(hides_default || !has_room),
     }
 }
 

@@ -61,11 +61,11 @@ pub struct SearchArgs {
     /// Exit with status 3 if there is no verdict
     #[arg(long, help_heading = "What is searched")]
     pub require_verdict: bool,
-    /// Time for everything, such as 90s, or runs of the search, such as 40
-    /// [default: 200 runs; with a time, no limit of runs]
+    /// Time for everything or runs of the search: 90s or 40 [default: 200 runs; with
+    /// a time, no limit of runs]
     #[arg(long, value_name = "TIME|RUNS", value_parser = parse_budget, help_heading = "How long")]
     pub budget: Option<BudgetChoice>,
-    /// Most runs of profiling and search, beside a time
+    /// Most runs of profiling and search, where --budget is a time
     #[arg(long, value_name = "N", value_parser = parse_count, help_heading = "How long")]
     pub max_runs: Option<usize>,
     /// Most pairs of runs that confirm the best against os-default; 0 for none

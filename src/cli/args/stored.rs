@@ -89,7 +89,7 @@ pub struct HistoryArgs {
 Tags stand in the record itself and go with it where it is exported. Lists and
 pages find records by them: pinwise record history --tag nightly.")]
 pub struct TagArgs {
-    /// Records: ids, their beginnings, `last`, or `last~1` for the one before
+    /// Records by id, its beginning, `last`, or `last~1`; that is the one before
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
     /// Add a tag
@@ -178,7 +178,7 @@ pub struct ShowArgs {
 The page opens from disk, needs no network, and contains the records
 in full: `pinwise record show --format json` prints one.")]
 pub struct ReportArgs {
-    /// Records: ids, their beginnings, `last`, or files of exported JSON
+    /// Records by id, its beginning, or `last`; or files of exported JSON
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
     /// The file; `-` for standard output [default: pinwise-ID.html]
@@ -198,7 +198,7 @@ of the store, and nobody else; of this machine's users only you can, and root.
 Nothing can be changed there. Experiments that run meanwhile are shown as they
 grow. Ctrl-C ends it.")]
 pub struct ServeArgs {
-    /// The port [default: any that is free]
+    /// The port [default: one that is free]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub port: u16,
     /// Open the page in a browser
