@@ -81,7 +81,11 @@ function rowOf(question: Question): HTMLElement {
     (typeof points)[0],
   ];
   const { unit, value } = newest.figure;
-  const ratio = before.figure.value === 0 ? null : value / before.figure.value;
+  // Of a change, how much larger it is than the one before says nothing.
+  const isChange = unit === '%';
+  const shown = (figure: number): string =>
+    isChange ? change(1 + figure / 100) : quantity(figure, unit);
+  const hasRatio = !isChange && before.figure.value !== 0;
   return h(
     'tr',
     {},
@@ -104,14 +108,14 @@ function rowOf(question: Question): HTMLElement {
             `${minute(newest.entry.time)} ${verdictWords(newest.entry)}`,
           ),
         },
-        `${signOf(newest.entry)} ${quantity(value, unit)}`.trim(),
+        `${signOf(newest.entry)} ${shown(value)}`.trim(),
       ),
     ),
     h(
       'td',
       { class: 'number' },
-      quantity(before.figure.value, unit),
-      ratio === null ? null : ` (${change(ratio)})`,
+      shown(before.figure.value),
+      hasRatio ? ` (${change(value / before.figure.value)})` : null,
     ),
     h('td', { class: 'number' }, points.length),
   );
