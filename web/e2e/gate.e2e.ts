@@ -76,7 +76,7 @@ test('gates of following commits are a history with its changes', async () => {
     '1 change is sure.',
   );
   expect(await part.locator('.changes li').first().textContent()).toMatch(
-    /^1111111111\.\.4444444444: slower by \+.*, over 3 steps$/,
+    /^1111111111\.\.4444444444: slower: \+.*, over 3 steps$/,
   );
   expect(await page.locator('tbody .muted').first().textContent()).toMatch(
     /^✗ 1 of 4 benchmarks is slower/,
