@@ -254,6 +254,13 @@ fn what_is_lost_counts_for_nobody() {
 }
 
 #[test]
+fn more_lost_records_than_can_be_counted_are_the_most() {
+    let lost = |ms| at(ms, 0, EventKind::Lost { records: u64::MAX });
+    let result = on_smt(vec![follow(1), lost(10), lost(20)], 100);
+    assert_eq!(result.unknown.records, u64::MAX);
+}
+
+#[test]
 fn a_cpu_whose_idle_task_is_not_seen_is_named() {
     let leaves = |ms| switch(ms, 0, 1, IDLE);
     let comes = |ms| switch(ms, 0, IDLE, 1);

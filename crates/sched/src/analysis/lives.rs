@@ -223,9 +223,12 @@ impl Analysis {
     pub(super) fn lost(&mut self, cpu: u32, records: u64) {
         let now_ns = self.now_ns;
         let last_ns = self.seat(cpu).last_event_ns;
-        self.counts.lost_records += records;
-        self.counts.lost_windows += 1;
-        self.counts.lost_ns += now_ns.saturating_sub(last_ns);
+        let counts = &mut self.counts;
+        // How many is what a file says.
+        counts.lost_records = counts.lost_records.saturating_add(records);
+        counts.lost_windows += 1;
+        let lost_ns = now_ns.saturating_sub(last_ns);
+        counts.lost_ns = counts.lost_ns.saturating_add(lost_ns);
         self.unseat(cpu);
         for slot in self.threads.living() {
             let is_there = match self.state_of(slot) {
