@@ -184,10 +184,15 @@ pub(super) fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// How much help is asked for.
 pub(super) fn extent_of(arguments: &[OsString]) -> HelpExtent {
-    let mut own = arguments.iter().take_while(|word| *word != "--");
-    match own.any(|word| word == "--help") {
-        true => HelpExtent::Full,
-        false => HelpExtent::Brief,
+    let own = || arguments.iter().take_while(|word| *word != "--");
+    // Short options may stand together.
+    let is_short = |word: &[u8]| word.starts_with(b"-") && word.contains(&b'h');
+    if own().any(|word| word == "--help") {
+        HelpExtent::Full
+    } else if own().any(|word| is_short(word.as_encoded_bytes())) {
+        HelpExtent::Brief
+    } else {
+        HelpExtent::Unseen
     }
 }
 
@@ -197,7 +202,11 @@ pub(super) fn help_of(arguments: &[OsString]) -> String {
 }
 
 fn command_of(arguments: &[OsString]) -> Command {
-    let mut command = args::command(extent_of(arguments));
+    let extent = match extent_of(arguments) {
+        HelpExtent::Unseen => HelpExtent::Brief,
+        extent => extent,
+    };
+    let mut command = args::command(extent);
     command.build();
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
         let inner = command.find_subcommand(word).cloned();

@@ -215,6 +215,8 @@ fn clause_ends(help: &str) -> impl Iterator<Item = usize> {
 /// How much the help of a command holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum HelpExtent {
+    /// None is printed: nothing is laid out for it.
+    Unseen,
     /// What is used every day.
     Brief,
     /// Everything.
@@ -224,6 +226,7 @@ pub(in crate::cli) enum HelpExtent {
 /// The whole command line, its commands in groups.
 pub(in crate::cli) fn command(extent: HelpExtent) -> clap::Command {
     let command = match extent {
+        HelpExtent::Unseen => Cli::command(),
         HelpExtent::Brief => brief(Cli::command()),
         HelpExtent::Full => full(Cli::command()),
     };
