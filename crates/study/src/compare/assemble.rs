@@ -1,6 +1,8 @@
 //! Puts the record together: at the start from the plan, at the end from what
 //! the engine found.
 
+use std::collections::BTreeMap;
+
 use super::advice;
 use super::findings;
 use super::outcome::ArmState;
@@ -42,11 +44,7 @@ pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topolog
         metric: MetricRecord::new(&plan.metric, &plan.unit),
         plan: plan_record(plan),
         baseline: plan.arms[plan.baseline].name.clone(),
-        arms: plan
-            .arms
-            .iter()
-            .map(|arm| arm_record(arm, machine))
-            .collect(),
+        arms: arm_records(&plan.arms, machine),
         contrasts: Vec::new(),
         best: None,
         verdict: VerdictRecord {
@@ -84,14 +82,28 @@ fn plan_record(plan: &ComparePlan) -> PlanRecord {
     }
 }
 
-fn arm_record(arm: &ArmPlan, machine: &dyn Host) -> Arm {
+/// Each program's file is read once, whatever arms it has.
+fn arm_records(arms: &[ArmPlan], machine: &dyn Host) -> Vec<Arm> {
+    let mut programs = BTreeMap::new();
+    let each = arms.iter().map(|arm| {
+        let workload = &arm.workload;
+        let file = (&workload.folder, workload.command.program());
+        let program = programs
+            .entry(file)
+            .or_insert_with(|| machine.program(workload));
+        arm_record(arm, program.clone())
+    });
+    each.collect()
+}
+
+fn arm_record(arm: &ArmPlan, program: Option<String>) -> Arm {
     let place = &arm.place;
     let memory = place.memory.as_ref();
     Arm {
         name: arm.name.clone(),
         command: arm.workload.command.argv().to_vec(),
         workload: WorkloadRecord {
-            program: machine.program(&arm.workload),
+            program,
             ..workload_record(&arm.workload)
         },
         placement: PlacementRecord {
