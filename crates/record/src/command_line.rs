@@ -1,6 +1,6 @@
 //! Commands to copy: what applies an answer, and what makes a record again.
 //!
-//! The only place that quotes arguments for a shell. A list of CPUs or nodes
+//! Arguments are quoted by [`pinwise_format::shell`]. A list of CPUs or nodes
 //! that is not made of digits, commas and dashes stands in no command.
 
 use pinwise_format::shell;

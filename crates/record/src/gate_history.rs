@@ -60,6 +60,6 @@ pub struct HistoryChange {
     pub word: String,
     /// Is it for the worse?
     pub is_worse: bool,
-    /// All of it in words: `slower by +4.0 % (+3.1 to +4.9 %), over 2 steps`.
+    /// All of it in words: `slower: +4.0 % (+3.1 to +4.9 %), over 2 steps`.
     pub sentence: String,
 }

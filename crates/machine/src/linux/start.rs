@@ -104,9 +104,7 @@ impl Programs {
         self.found.insert(from, path.clone());
         Ok(path)
     }
-}
 
-impl Programs {
     /// The contents of a workload's program as a word.
     #[expect(clippy::disallowed_methods, reason = "the Edge reads programs")]
     pub(super) fn contents(&self, workload: &Workload) -> Option<String> {
