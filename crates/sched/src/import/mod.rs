@@ -69,6 +69,30 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
+/// Longest trace that is read, ns: 13 days. Sums over 16,384 threads that wait
+/// all the while fit 64 bits.
+const LONGEST_TRACE_NS: u64 = 1 << 50;
+
+/// The time of the first event, from which no other may be far away.
+#[derive(Debug, Default)]
+struct FirstTime(Option<u64>);
+
+impl FirstTime {
+    /// The error is a clause about the time.
+    fn check(&mut self, time_ns: u64) -> Result<(), String> {
+        let first_ns = *self.0.get_or_insert(time_ns);
+        if time_ns.abs_diff(first_ns) <= LONGEST_TRACE_NS {
+            return Ok(());
+        }
+        let seconds = |ns: u64| ns / 1_000_000_000;
+        Err(format!(
+            "its time, {} s, is more than 13 days from that of the first event, {} s",
+            seconds(time_ns),
+            seconds(first_ns)
+        ))
+    }
+}
+
 /// Bytes that are looked at to recognise a format.
 const RECOGNISED: u64 = 4096;
 

@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use super::event_builder::{EventBuilder, NO_SWITCHES, Reading};
 use super::prefix::Prefix;
 use super::raw_event::{RawEvent, RawKind};
-use super::{Facts, ImportError, Imported, Whom};
+use super::{Facts, FirstTime, ImportError, Imported, Whom};
 use crate::Event;
 
 use columns::Columns;
@@ -117,6 +117,7 @@ struct Lines<R> {
     odd: u64,
     first_odd: u64,
     is_cut: bool,
+    first_time: FirstTime,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -130,6 +131,7 @@ impl<R: BufRead> Lines<R> {
             odd: 0,
             first_odd: 0,
             is_cut: false,
+            first_time: FirstTime::default(),
         }
     }
 
@@ -148,6 +150,8 @@ impl<R: BufRead> Lines<R> {
             }
             match event(line) {
                 Ok(Some(reported)) => {
+                    let checked = self.first_time.check(reported.time_ns);
+                    checked.map_err(|what| ImportError::line(self.number, what))?;
                     self.events += 1;
                     return Ok(Some(reported));
                 }

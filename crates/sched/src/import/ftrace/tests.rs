@@ -296,3 +296,22 @@ proptest::proptest! {
         let _ = import(text.as_bytes(), Whom::Default);
     }
 }
+
+#[test]
+fn a_trace_of_centuries_is_refused_by_its_line() {
+    let switches = |time: &str| {
+        let line = |cpu: u32, prev: u32| {
+            format!(
+                "            a-{prev}     [00{cpu}] d..2. {time}: sched_switch: prev_comm=a prev_pid={prev} prev_prio=120 prev_state=R ==> next_comm=b next_pid={} next_prio=120\n",
+                11 - prev
+            )
+        };
+        line(0, 1) + &line(1, 2) + &line(2, 3)
+    };
+    let text = switches("0.000001") + &switches("18446744073.000001");
+    let error = import(text.as_bytes(), Whom::Default).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 4: its time, 18446744073 s, is more than 13 days from that of the first event, 0 s"
+    );
+}

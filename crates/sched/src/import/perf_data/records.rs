@@ -6,8 +6,8 @@ use std::io::{self, BufRead, ErrorKind, Read};
 use super::attributes::LEAST_ATTRIBUTE;
 use super::decode::Decoder;
 use super::header::Header;
-use crate::import::ImportError;
 use crate::import::raw_event::RawEvent;
+use crate::import::{FirstTime, ImportError};
 use crate::perf::Bytes;
 
 /// Records from this number on are perf's own.
@@ -41,6 +41,7 @@ pub(super) struct Records<R> {
     is_big_endian: bool,
     body: Vec<u8>,
     is_cut: bool,
+    first_time: FirstTime,
 }
 
 struct Head {
@@ -58,6 +59,7 @@ impl<R: BufRead> Records<R> {
             is_big_endian: header.is_big_endian,
             body: Vec::new(),
             is_cut: false,
+            first_time: FirstTime::default(),
         }
     }
 
@@ -108,6 +110,12 @@ impl<R: BufRead> Records<R> {
             kind => {
                 let body = Bytes::new(&self.body, self.is_big_endian);
                 let reported = decoder.decode(kind, head.misc, body);
+                let reported = reported.and_then(|reported| {
+                    // What perf says of threads that were there has no time.
+                    let timed = reported.as_ref().filter(|reported| reported.time_ns > 0);
+                    let checked = timed.map(|reported| self.first_time.check(reported.time_ns));
+                    checked.transpose().map(|_| reported)
+                });
                 let reported = reported.map_err(|what| ImportError::damaged(begin, what))?;
                 return Ok(reported.map_or(Next::Passed, Next::RawEvent));
             }

@@ -283,3 +283,24 @@ fn contradictions_are_reported_with_their_place() {
     far.extend([0xff; 32]);
     assert!(read(&far).is_ok());
 }
+
+#[test]
+fn a_trace_of_centuries_is_refused_by_its_byte() {
+    let mut file = File::new(false);
+    let mut comm = file.part();
+    comm.halves(&[7, 7]);
+    comm.bytes.extend(b"prog\0\0\0\0");
+    file.record(3, 0, &comm, (7, 7), 0, 0);
+    let month_ns = 30 * 86_400 * 1_000_000_000;
+    file.switch(month_ns, 2, 7, OUT, None);
+    file.switch(month_ns + 5, 3, 7, 0, None);
+    assert_eq!(whats(&file.whole()).len(), 4);
+    file.switch(3 * month_ns, 3, 7, OUT, None);
+    let error = read(&file.whole()).unwrap_err().to_string();
+    let expected =
+        "its time, 7776000 s, is more than 13 days from that of the first event, 2592000 s";
+    assert!(
+        error.starts_with("byte ") && error.ends_with(expected),
+        "{error}"
+    );
+}
