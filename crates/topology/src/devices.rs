@@ -6,10 +6,14 @@
 //! nothing the kernel lists all CPUs, which on a machine of several nodes means
 //! that nobody knows: [`Device::cpus`] is `None` then, not all of them.
 
+mod models;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
+
+pub(super) use models::name_models;
 
 use super::interrupts::{Interrupt, Queue};
 use super::{Capture, CpuSet, NumaNode, Topology, Warning};
@@ -408,38 +412,6 @@ pub(super) fn complete(
     devices
 }
 
-/// Vendors stand at the left edge of `pci.ids`, their devices below them after a
-/// tab. It has 40,000 lines: only those of the vendors that there are get read, once.
-pub(super) fn name_models(devices: &mut [Device], ids: &str) {
-    let mut sections: BTreeMap<u16, &str> = BTreeMap::new();
-    for device in devices.iter_mut().filter(|device| device.model.is_none()) {
-        let (Some(vendor), Some(id)) = (device.vendor, device.device) else {
-            continue;
-        };
-        let section = sections
-            .entry(vendor)
-            .or_insert_with(|| section(ids, vendor));
-        let entry = format!("\n\t{id:04x}  ");
-        let model = section.split_once(&entry).map(|(_, rest)| rest);
-        let model = model.and_then(|rest| rest.lines().next());
-        device.model = model.map(|model| model.trim().to_owned());
-    }
-}
-
-/// What stands below a vendor, up to the next.
-fn section(ids: &str, vendor: u16) -> &str {
-    let heading = format!("\n{vendor:04x}  ");
-    let Some((_, rest)) = ids.split_once(&heading) else {
-        return "";
-    };
-    let is_inside = |line: &&str| line.starts_with(['\t', '#']);
-    let mut lines = rest.split_inclusive('\n');
-    let first = lines.next().map_or(0, str::len);
-    let length = first + lines.take_while(is_inside).map(str::len).sum::<usize>();
-    // The end of the vendor's own line begins the first device's.
-    &rest[first.saturating_sub(1)..length]
-}
-
 fn locate(
     device: &mut Device,
     online: &CpuSet,
@@ -630,17 +602,6 @@ mod tests {
             Some(DeviceKind::Gpu)
         );
         assert_eq!(DeviceKind::of(0x0604, Some(INTEL), None), None);
-    }
-
-    #[test]
-    fn models_are_named_by_the_list_of_ids() {
-        let (mut topology, _) = with(&gpu("1", "2-3"));
-        topology.name_models(
-            "# list\n1002  AMD\n\t20b0  Wrong\n10de  NVIDIA Corporation\n\t20af  Other\n\
-             \t20b0  GA100 [A100 SXM4 40GB]\n\t\t10de 144e  Subsystem\nffff  End\n",
-        );
-        let model = topology.devices[0].model.as_deref();
-        assert_eq!(model, Some("GA100 [A100 SXM4 40GB]"));
     }
 
     #[test]

@@ -37,6 +37,8 @@ mod tree;
 mod units;
 mod xml;
 
+use std::io::{self, Read, Seek};
+
 pub use build::{CpuFacts, Facts, KindFacts, NodeFacts};
 pub use capture::{Capture, CaptureError};
 pub use cgroup::{Mount, mounts, wanted_files as wanted_cgroup_files};
@@ -308,11 +310,16 @@ impl Topology {
         self.devices.iter().find(|device| device.is_called(name))
     }
 
-    /// Names the models of devices that have none, from the text of `pci.ids`
-    /// (<https://pci-ids.ucw.cz>).
-    pub fn name_models(&mut self, ids: &str) {
+    /// Names the models of devices that have none, from `pci.ids`
+    /// (<https://pci-ids.ucw.cz>); those that it lacks stay without.
+    ///
+    /// # Errors
+    /// Where it cannot be read; some may have got their names.
+    pub fn name_models<R: Read + Seek>(&mut self, ids: R) -> io::Result<()> {
+        let mut result = Ok(());
         self.devices
-            .update(|devices| devices::name_models(devices, ids));
+            .update(|devices| result = devices::name_models(devices, ids));
+        result
     }
 
     /// The units of a level as sets of online CPUs, by lowest CPU.

@@ -5,7 +5,7 @@
 //! loop, pipes and devices in a folder given by the user are passed over. No
 //! file is read beyond 64 KiB.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -96,19 +96,15 @@ pub(super) fn capture_devices() -> Capture {
 
 /// Where distributions keep the list of PCI ids.
 const PCI_IDS: [&str; 2] = ["/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids"];
-/// The list has 1.6 MB.
-const LONGEST_IDS: u64 = 16 << 20;
 
 /// Names the models of a machine's devices where this system has a list of them.
 pub fn name_models(topology: &mut Topology) {
     if topology.devices.is_empty() {
         return;
     }
-    let lists = PCI_IDS
-        .iter()
-        .map(|path| read_at_most(Path::new(path), LONGEST_IDS));
-    if let Some(ids) = lists.flatten().next() {
-        topology.name_models(&String::from_utf8_lossy(&ids));
+    if let Some(list) = PCI_IDS.iter().find_map(|path| open_file(Path::new(path))) {
+        // What cannot be read stays a number.
+        let _ = topology.name_models(list);
     }
 }
 
@@ -343,15 +339,18 @@ pub(super) fn read_text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&content).trim().to_owned())
 }
 
-fn read_at_most(path: &Path, longest: u64) -> Option<Vec<u8>> {
+/// A regular file, opened without waiting for what is none.
+fn open_file(path: &Path) -> Option<File> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
         .open(path)
         .ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
+    file.metadata().ok()?.is_file().then_some(file)
+}
+
+fn read_at_most(path: &Path, longest: u64) -> Option<Vec<u8>> {
+    let file = open_file(path)?;
     let mut content = Vec::new();
     file.take(longest).read_to_end(&mut content).ok()?;
     Some(content)
