@@ -1,31 +1,28 @@
 // How fast a trace of a million slices is drawn; `npm run bench`, by `cargo xtask
 // bench page`. It prints figures and judges none of them.
 
-import { statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
 import { tell } from './figures';
-import { madeTrace, writeReport } from './made-trace';
-import { OUTPUT } from './pinwise';
+import { madeTrace } from './made-trace';
+import { OUTPUT, PINWISE } from './pinwise';
 
 useBrowser();
 
 const SLICES = Number(process.env['SLICES'] ?? 1_000_000);
-const PAGE = path.join(
-  path.dirname(fileURLToPath(import.meta.url)),
-  '../dist/page.html',
-);
-
 test('a million slices', { timeout: 600_000 }, async () => {
   const report = path.join(OUTPUT, 'million.html');
-  writeReport(
-    PAGE,
-    report,
-    madeTrace({ slices: SLICES, cpus: 32, threads: 96 }),
+  const record = path.join(OUTPUT, 'million.json');
+  writeFileSync(
+    record,
+    JSON.stringify(madeTrace({ slices: SLICES, cpus: 32, threads: 96 })),
   );
+  const words = ['--store', 'none', 'record', 'report', record, '-o', report];
+  execFileSync(PINWISE, words, { stdio: 'ignore' });
   console.log(`report: ${(statSync(report).size / 1e6).toFixed(1)} MB`);
   const firsts: number[] = [];
   for (let round = 0; round < 3; round += 1) {

@@ -33,18 +33,25 @@ export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
     : null;
 
 const STOPPED: Readonly<Record<string, string>> = {
-  precision: 'the answer was clear, or the precision reached',
+  precision: 'the answer was clear',
   budget: 'the time was over',
   runs: 'the runs were used up',
   interrupted: 'it was interrupted',
   failed: 'a command failed',
 };
 
-/** Why an experiment ended. */
-export const endFact = (stopped: Maybe<Stopped>): [string, string] => [
-  'Ended',
-  stopped ? (STOPPED[stopped] ?? stopped) : 'not yet, or cut off',
-];
+/** Why an experiment ended; `precision`: what was asked for, if anything. */
+export function endFact(
+  stopped: Maybe<Stopped>,
+  precision?: Maybe<number>,
+): [string, string] {
+  const isAsked = number(precision) !== null;
+  const words =
+    stopped === 'precision' && isAsked
+      ? 'the precision asked for was reached'
+      : STOPPED[stopped ?? ''];
+  return ['Ended', words ?? stopped ?? 'not yet, or cut off'];
+}
 
 /** How long an experiment may go on: so many of something, so much time. */
 export const limitFact = (

@@ -1,6 +1,7 @@
 // Opens the source that the page was given: records inlined in a report file, or
 // those of the local site.
 
+import { fromBase64 } from './base64';
 import { fromColumns } from './columns';
 import { sliceOf } from './json-slice';
 import { watchList, watchRecord } from './live';
@@ -39,8 +40,7 @@ export async function openSource(text: string, base: string): Promise<Source> {
 /** The text that was packed; nothing where it is damaged. */
 async function unpacked(text: string): Promise<string> {
   try {
-    const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    const packed = new Blob([bytes]).stream();
+    const packed = new Blob([fromBase64(text)]).stream();
     const json = packed.pipeThrough(new DecompressionStream('deflate-raw'));
     return fromColumns(await new Response(json).text());
   } catch {

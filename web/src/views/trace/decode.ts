@@ -1,6 +1,7 @@
 // Packed numbers of a timeline, into typed arrays. All times are ns since the
 // trace's first moment.
 
+import { fromBase64 } from '../../base64';
 import { finite } from '../../numbers';
 import type {
   Having,
@@ -43,14 +44,6 @@ const FORM = 'varint/1';
 
 function damaged(what: string): Error {
   return new Error(`its ${what} are damaged or of a newer layout`);
-}
-
-/** The bytes of a base64 text. */
-function fromBase64(text: string): Uint8Array {
-  const raw = atob(text);
-  const bytes = new Uint8Array(raw.length);
-  for (let at = 0; at < raw.length; at += 1) bytes[at] = raw.charCodeAt(at);
-  return bytes;
 }
 
 /** Reads numbers one after the other; beyond the end it gives NaN. */
