@@ -117,14 +117,42 @@ fn cpu_list(text: &str) -> Option<&str> {
     (!text.is_empty() && text.chars().all(is_list)).then_some(text)
 }
 
+/// Options that name files to write: doing an experiment again is no reason to
+/// write over those of the first time.
+const WRITTEN: [&str; 6] = [
+    "--export-csv",
+    "--export-hyperfine",
+    "--export-json",
+    "--export-markdown",
+    "--export",
+    "--report",
+];
+
 /// The command that makes a record again: its arguments, with the seed that
-/// was drawn where none was given. `study`: the subcommand.
+/// was drawn where none was given, and without files that it wrote. `study`: the
+/// subcommand.
 #[must_use]
 pub fn again(argv: &[String], study: &str, seed: u64) -> Option<String> {
-    let own = argv.iter().take_while(|word| *word != "--");
-    let has_seed = own.clone().any(|word| word.starts_with("--seed"));
-    let at = own.skip(1).position(|word| word == study)? + 1;
-    let mut words = argv.to_vec();
+    let (own, command) = argv.split_at(
+        argv.iter()
+            .position(|word| word == "--")
+            .unwrap_or(argv.len()),
+    );
+    let has_seed = own.iter().any(|word| word.starts_with("--seed"));
+    let mut words: Vec<String> = Vec::new();
+    let mut is_file = false;
+    for word in own {
+        let (option, value) = word
+            .split_once('=')
+            .map_or((&**word, None), |(o, v)| (o, Some(v)));
+        let is_written = WRITTEN.contains(&option);
+        if !is_file && !is_written {
+            words.push(word.clone());
+        }
+        is_file = !is_file && is_written && value.is_none();
+    }
+    let at = words.iter().skip(1).position(|word| word == study)? + 1;
+    words.extend_from_slice(command);
     if !has_seed {
         words.splice(at + 1..=at, ["--seed".to_owned(), seed.to_string()]);
     }
@@ -212,5 +240,10 @@ mod tests {
         let seeded = "pinwise compare --seed=3 -- p";
         assert_eq!(again(seeded).unwrap(), seeded);
         assert_eq!(again("pinwise fleet node -- compare"), None);
+        let written = "pinwise compare --seed 3 --report a.html --export-json=b.json -p c";
+        assert_eq!(
+            again(&format!("{written} -- p --report d")).unwrap(),
+            "pinwise compare --seed 3 -p c -- p --report d"
+        );
     }
 }

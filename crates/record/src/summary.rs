@@ -154,7 +154,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The question: kind of record, command, metric.
+/// The question: kind of record, command, and metric or tier.
 fn subject(name: &str, record: &Value) -> Option<String> {
     let kind = name.strip_prefix("pinwise.")?;
     let command = match kind {
@@ -177,8 +177,10 @@ fn subject(name: &str, record: &Value) -> Option<String> {
         "search" => strings(&record["command"]).join(" "),
         _ => String::new(),
     };
-    let metric = text(&record["metric"], "name").unwrap_or_default();
-    let words = [kind, &command, &metric];
+    // Tiers of traces do not have the same figures.
+    let figure = text(&record["metric"], "name").or_else(|| text(record, "tier"));
+    let figure = figure.unwrap_or_default();
+    let words = [kind, &command, &figure];
     let said: Vec<&str> = words.into_iter().filter(|w| !w.is_empty()).collect();
     Some(said.join(" · "))
 }
@@ -543,6 +545,17 @@ mod tests {
         assert_eq!(summary.program.as_deref(), Some("ef"));
         let unknown = Summary::read(&json!({"schema": "pinwise.search/1", "workload": {}}));
         assert_eq!(unknown.program, None);
+    }
+
+    #[test]
+    fn traces_of_different_tiers_are_different_questions() {
+        let of = |tier: &str| {
+            let record = json!({"schema": "pinwise.trace/1", "tier": tier,
+                                "source": {"command": ["make", "-j2"]}});
+            Summary::read(&record).subject
+        };
+        assert_eq!(of("proc").as_deref(), Some("trace · make -j2 · proc"));
+        assert_ne!(of("proc"), of("bpf"));
     }
 
     #[test]
