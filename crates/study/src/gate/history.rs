@@ -40,7 +40,15 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
         .iter()
         .filter_map(|gate| measured(gate, benchmark))
         .collect();
-    measured.sort_by(|a, b| a.gate.started.cmp(&b.gate.started));
+    // Of gates in one second, the one from whose commit another went on came before it.
+    let bases: BTreeSet<(&str, &str)> = measured
+        .iter()
+        .map(|one| (one.gate.started.as_str(), one.commits.0))
+        .collect();
+    measured.sort_by_key(|one| {
+        let started = one.gate.started.as_str();
+        (started, !bases.contains(&(started, one.commits.1)))
+    });
     let newest = measured.last()?;
     let (suite, metric) = (newest.gate.suite.clone(), newest.benchmark.metric.clone());
     measured.retain(|one| one.gate.suite == suite && one.benchmark.metric.name == metric.name);

@@ -249,6 +249,13 @@ fn gates_are_chained_from_commit_to_commit() {
 }
 
 #[test]
+fn gates_of_one_second_are_chained_by_their_commits() {
+    let newest_first = [between("b", "c", "same", 1), between("a", "b", "same", 1)];
+    let steps = history(&newest_first, "parse").unwrap().steps;
+    assert_eq!(steps.len(), 2);
+}
+
+#[test]
 fn a_gate_that_passed_after_few_pairs_keeps_the_chain_together() {
     let mut few = between("b", "c", "same", 2);
     let parse = &mut few.benchmarks[0];

@@ -2,7 +2,7 @@
 
 use super::choice::{DEFAULT, Matters, RARE, Standing, matters};
 use super::state::{ERROR, Engine};
-use pinwise_format::percent;
+use pinwise_format::{count, percent};
 use pinwise_record::{
     ConfirmationRecord, Finding, PairsVerdict, SearchAnswer, SearchStep, SearchVerdict, Severity,
     Stopped,
@@ -334,11 +334,13 @@ fn threads_differ(engine: &Engine<'_>) -> Option<Finding> {
         "threads_differ",
         Severity::Warning,
         format!(
-            "{} ran {seen} threads at most where {} were meant: its result mixes placement and \
-             number of threads.",
-            arm.name, arm.threads
+            "{} ran {} at most where {} were meant: its result mixes placement and number of \
+             threads.",
+            arm.name,
+            count(seen, "thread"),
+            arm.threads
         ),
-        "Say how many threads the command starts with --threads, or put {threads} into its \
+        "Give --threads the number that the command starts, or put {threads} into its \
          arguments.",
     ))
 }
