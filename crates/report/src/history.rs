@@ -28,18 +28,41 @@ pub fn history(lines: &[Line<'_>]) -> String {
 
 fn entry(line: &Line<'_>) -> String {
     let mut text = format!(
-        "{}  {:<10}  {}\n{}\n",
+        "{}  {:<10}  {}\n",
         visible(line.id),
         shortened(line.host, 10),
         shortened(
             line.title,
             columns().saturating_sub(line.id.len().min(30) + 14)
-        ),
-        paragraph("    ", "    ", line.verdict)
+        )
     );
+    // Traces without findings have none.
+    if !line.verdict.is_empty() {
+        let verdict = paragraph("    ", "    ", line.verdict);
+        text.push_str(&format!("{verdict}\n"));
+    }
     if !line.tags.is_empty() {
         let tags = paragraph("    tags: ", "          ", &line.tags.join(", "));
         text.push_str(&format!("{tags}\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_without_a_verdict_takes_one_line() {
+        let line = |verdict| Line {
+            id: "20261124-054801-9605c291",
+            host: "local",
+            title: "trace of make",
+            verdict,
+            tags: &[],
+        };
+        assert_eq!(history(&[line("")]).lines().count(), 1);
+        let two = history(&[line("No placement is faster.")]);
+        assert_eq!(two.lines().nth(1), Some("    No placement is faster."));
+    }
 }
