@@ -46,12 +46,13 @@ const PROGRAMS: [(&str, &str, &str); 12] = [
     ),
     ("500 threads", "cc", "./threads 500"),
     ("2,000 threads", "cc", "./threads 2000"),
-    ("PostgreSQL", "postgres", "./postgres.sh"),
-    ("nginx", "nginx", "./nginx.sh"),
+    ("PostgreSQL", "postgres pgbench", "./postgres.sh"),
+    ("nginx", "nginx ab", "./nginx.sh"),
 ];
 
 /// Debian's packages, where it is not called like the program.
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 7] = [
+    ("ab", "apache2-utils"),
     ("hackbench", "rt-tests"),
     ("java", "default-jdk-headless"),
     ("go", "golang-go"),
@@ -186,7 +187,9 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     let mut rows = String::new();
     let mut beyond = 0;
     for (name, needed, line) in PROGRAMS {
-        find_or_install(needed, package(needed))?;
+        for needed in needed.split(' ') {
+            find_or_install(needed, package(needed))?;
+        }
         for tier in TIERS {
             let figures = measured(setting, &folder, &script, tier, line)?;
             let cells: Vec<String> = figures.iter().map(|f| cell(f, &mut beyond)).collect();

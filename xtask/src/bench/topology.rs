@@ -14,11 +14,18 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     let lstopo = find_or_install("lstopo-no-graphics", "hwloc-nox")?;
     let mut tools: Vec<(&str, Command)> = vec![
         ("an empty process (true)", Command::new("true")),
-        ("pinwise topology", Command::new(&setting.pinwise)),
-        ("lstopo", Command::new(lstopo)),
+        ("pinwise --version", Command::new(&setting.pinwise)),
+        (
+            "pinwise topology, with devices",
+            Command::new(&setting.pinwise),
+        ),
+        ("lstopo, with devices", Command::new(&lstopo)),
+        ("lstopo --no-io", Command::new(lstopo)),
     ];
-    tools[1].1.arg("topology");
-    tools[2].1.arg("--no-io");
+    tools[1].1.arg("--version");
+    tools[2].1.arg("topology");
+    tools[3].1.arg("--whole-io");
+    tools[4].1.arg("--no-io");
     if let Some(lscpu) = find("lscpu") {
         tools.push(("lscpu", Command::new(lscpu)));
     }
