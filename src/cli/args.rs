@@ -119,7 +119,7 @@ pub struct Global {
         help_heading = "Global options"
     )]
     pub store: Option<String>,
-    /// What to print on standard output: text for people, or the record
+    /// Format of standard output
     #[arg(
         long,
         global = true,
@@ -129,7 +129,7 @@ pub struct Global {
         help_heading = "Global options"
     )]
     pub format: Format,
-    /// Colour; `auto`: on a terminal without `NO_COLOR`
+    /// Colour; auto: on a terminal without `NO_COLOR`
     #[arg(
         long,
         global = true,
@@ -239,7 +239,7 @@ is changed.")]
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How long and how precise")]
 pub struct EffortArgs {
-    /// Time for everything [default: 60s or --max-runs], such as 500ms, 30s, 2m
+    /// Time for everything, such as 500ms, 30s, 2m [default: 60s or --max-runs]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
     /// Runs per arm; when many arms are screened, an average over the arms
@@ -289,7 +289,7 @@ pub struct ResultArgs {
     /// Write a table
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
-    /// Write the runs as hyperfine's --export-json does
+    /// Write runs in hyperfine's form; as its --export-json does
     #[arg(long, value_name = "FILE")]
     pub export_hyperfine: Option<PathBuf>,
     /// Write an HTML page to open or to send

@@ -188,7 +188,7 @@ pub(super) fn extent_of(arguments: &[OsString]) -> HelpExtent {
     // Short options may stand together.
     let is_short = |word: &[u8]| word.starts_with(b"-") && word.contains(&b'h');
     if own().any(|word| word == "--help") {
-        HelpExtent::Full
+        HelpExtent::Long
     } else if own().any(|word| is_short(word.as_encoded_bytes())) {
         HelpExtent::Brief
     } else {
@@ -265,6 +265,12 @@ pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
                 let mut known = command.get_arguments().filter_map(Arg::get_long);
                 known.any(|long| long == option)
             };
+            if !word.starts_with('-') && command.get_arguments().any(Arg::is_last_set) {
+                let name = command.get_bin_name().unwrap_or("pinwise");
+                return Some(format!(
+                    "unexpected argument '{word}'; a program stands after --: {name} -- {word}"
+                ));
+            }
             let mut meant = OPTIONS.iter().filter(|row| row.0.contains(&word));
             let (_, _, instead) = meant.find(|(_, option, _)| has(option))?;
             Some(format!("no such option: {word}; {instead}"))

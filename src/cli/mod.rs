@@ -157,7 +157,13 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     use clap::error::ErrorKind;
     let kind = error.kind();
     if !error.use_stderr() {
-        let _ = error.print();
+        // Help and version, the first with headings in bold where they can be shown;
+        // a reader that has gone away is no error.
+        let terminal = Terminal::plain();
+        let _ = match terminal.stdout_is_ascii() {
+            true => terminal.print(&error.to_string()),
+            false => error.print().map_err(Into::into),
+        };
         return Exit::Done;
     }
     // One and the same, but for an option that is set in the environment.

@@ -27,7 +27,6 @@ impl Terminal {
             ColorChoice::Auto if is_set("NO_COLOR") => false,
             ColorChoice::Auto => is_forced || (is_terminal && !no_color),
         };
-        let knows_unicode = is_unicode();
         let palette = Palette::new(is_colored(io::stdout().is_terminal()));
         Self {
             format: global.format,
@@ -37,20 +36,20 @@ impl Terminal {
             },
             error_palette: Palette::new(is_colored(io::stderr().is_terminal())),
             is_quiet: global.quiet,
-            out_is_ascii: !knows_unicode && io::stdout().is_terminal(),
-            error_is_ascii: !knows_unicode && io::stderr().is_terminal(),
+            ..Self::plain()
         }
     }
 
     /// Without knowledge of the options, which could not be read.
-    pub(super) const fn plain() -> Self {
+    pub(super) fn plain() -> Self {
+        let knows_unicode = is_unicode();
         Self {
             format: Format::Text,
             palette: Palette::new(false),
             error_palette: Palette::new(false),
             is_quiet: false,
-            out_is_ascii: false,
-            error_is_ascii: false,
+            out_is_ascii: !knows_unicode && io::stdout().is_terminal(),
+            error_is_ascii: !knows_unicode && io::stderr().is_terminal(),
         }
     }
 
@@ -152,6 +151,11 @@ impl Terminal {
             true => ascii(text),
             false => text.to_owned(),
         }
+    }
+
+    /// Is standard output a terminal that shows nothing but ASCII?
+    pub(super) const fn stdout_is_ascii(self) -> bool {
+        self.out_is_ascii
     }
 
     /// Is standard error a terminal that shows nothing but ASCII?

@@ -176,26 +176,26 @@ pub struct LiveArgs {
     /// The service's systemd unit
     #[arg(long, value_name = "UNIT", conflicts_with_all = ["cgroup", "commands", "recipe", "kernel", "lines", "argv"])]
     pub unit: Option<String>,
-    /// The service's cgroup, by its path below the cgroup mount
+    /// The service's cgroup; its path below the cgroup mount
     #[arg(long, value_name = "PATH", conflicts_with_all = ["commands", "recipe", "kernel", "lines", "argv"])]
     pub cgroup: Option<String>,
-    /// A command that prints the service's figure, read by --metric
+    /// A command that prints the service's figure; --metric says how it is read
     #[arg(long, value_name = "COMMAND", conflicts_with = "metric_url")]
     pub metric_command: Option<String>,
     /// A page with the service's figure, such as Prometheus' text
     #[arg(long, value_name = "URL")]
     pub metric_url: Option<String>,
-    /// How long each placement is measured at a time; a metric command that
-    /// takes half of it or more measures for itself, for as long as it takes
+    /// How long a placement is measured at once; a metric command that takes half
+    /// of it or more measures for itself, for as long as it takes
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub sample: Duration,
-    /// How long the service settles after a change; with /bound placements of
-    /// a command: how long its new threads are bound [default: 500ms; to the
+    /// Time to settle after a change; with /bound placements of a command: how
+    /// long its new threads are bound [default: 500ms; to the
     /// end]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
-    /// Roll a placement back at once, and drop it, where its figure is worse
-    /// than the baseline's running median by more than this share
+    /// Drop a placement that is worse by more; it is rolled back at once where its
+    /// figure is so much worse than the baseline's running median
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub abort_if_worse: Option<f64>,
 }
@@ -204,8 +204,8 @@ pub struct LiveArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The whole host")]
 pub struct InterruptArgs {
-    /// Move a device's interrupts during an arm: local, far, away (from the
-    /// program), spread, or to CPUs; +xps: and who sends on its queues
+    /// Interrupts during an arm: local, far, away, spread; also CPUs. away: from
+    /// the program; with +xps who sends on its queues goes along
     #[arg(
         long = "irq",
         value_name = "DEVICE=PLACE",

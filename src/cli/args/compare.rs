@@ -23,19 +23,14 @@ use pinwise_workload::Sweep;
   pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
   pinwise compare --kernel 'fft --threads 2' --isa v1,native
   pinwise compare --metric 'regex:([0-9.]+) req/s higher' -- ./bench
-  pinwise compare --recipe redis --parameter places=together,split
   pinwise compare --self --budget 2m -- ./prog
-  pinwise compare --machine sim:machine.toml --seed 1 -- prog
 
-Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
-spread, balanced, p-cores, e-cores, one-core, one-llc, one-numa, one-package
-(these four with :INDEX), cpu:LIST, mask:HEX, shape:pkg=1,llc=2,core=8,smt=1,
-shape:llc=2,core=8,cpu=12 (12 CPUs, spread evenly), tree:2l.4c.1t (2 LLCs, in
-each 4 cores, of each 1 CPU; a unit with nothing inside is used whole),
-near:DEVICE and far:DEVICE (gpu0, eth0, nvme0n1, pci:0000:41:00.0; after another
-name as /near:DEVICE); each may carry *N (use N CPUs), /bound (one CPU for each
-thread) and /mem=POLICY (local; bind, interleave, weighted, preferred, also with
-nodes: bind:0). `pinwise topology --explain PLACEMENT` says what one is."
+Placements: os-default, compact, one-per-core, spread, one-llc, cpu:0-3,
+near:gpu0 …; `pinwise topology --help` has them all.
+Metrics: wall (or time), user, system, cpu, max-rss, cycles, instructions, or
+the program's: '… higher|lower' with regex:… or json:.path, of a service also
+prometheus:NAME, rate(NAME), p99(NAME).
+All about each option: man pinwise-compare, or docs/cli.md."
 )]
 pub struct CompareArgs {
     /// Where the command runs; repeat for each arm [default: a few that fit
@@ -46,7 +41,7 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub places: Vec<String>,
-    /// A memory policy as one more arm of each placement; repeat for each
+    /// A memory policy as arms; one more of each placement; repeat for each
     #[arg(
         long = "memory",
         value_name = "POLICY",
@@ -66,7 +61,7 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub recipe: Option<String>,
-    /// Name of the command given at the same position
+    /// Name of a command; of that given at the same position
     #[arg(
         long = "name",
         short = 'n',
@@ -106,16 +101,14 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub parameter_lists: Vec<String>,
-    /// The figure to compare: wall (or time), user, system, cpu, max-rss,
-    /// cycles, instructions, or the program's: '… higher|lower' with regex:…,
-    /// json:.path, of a service prometheus:NAME (also rate(NAME), p99(NAME))
-    /// [default: the recipe's; of a kernel its own seconds; else wall]
+    /// The figure to compare; see Metrics below
+    /// [default: wall, or the recipe's; of a kernel its own seconds]
     #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
     pub metric: Option<String>,
     /// Compare the others with this arm [default: os-default, else the first]
     #[arg(long, value_name = "ARM", help_heading = "What is compared")]
     pub baseline: Option<String>,
-    /// Compare the command with itself: whatever differs is this machine's
+    /// Compare the command with itself; whatever differs is this machine's
     /// noise, and a verdict of faster or slower is a false alarm
     #[arg(
         long = "self",
@@ -144,10 +137,10 @@ pub struct CompareArgs {
     /// narrow; --budget, --max-runs and Ctrl-C may end it before
     #[arg(long, help_heading = "How long and how precise")]
     pub open_ended: bool,
-    /// Exit with status 3 if there is no verdict, or --fail-if-slower is open
+    /// Exit with 3 if there is no verdict; also where --fail-if-slower is open
     #[arg(long, help_heading = "What is compared")]
     pub require_verdict: bool,
-    /// Then print the best arm for this tool, as `pinwise apply --as` does
+    /// Then print the best arm for this tool; as `pinwise apply --as` does
     #[arg(long, value_name = "TOOL", help_heading = "What is compared")]
     pub emit: Option<String>,
     /// Options on services.

@@ -66,6 +66,13 @@ const RARE: [&str; 42] = [
     "units",
 ];
 
+/// Commands with so many options that `--help` has a line for each; their texts
+/// stand in man pages and in the reference.
+const MANY_OPTIONS: [&str; 1] = ["compare"];
+
+/// Options that are another's in other tools' words.
+const OTHER_WORDS: [&str; 2] = ["parameter_lists", "show_output"];
+
 /// The same with every option and example in its help, laid out as closely as
 /// in the short one.
 fn full(command: clap::Command) -> clap::Command {
@@ -84,6 +91,18 @@ fn full(command: clap::Command) -> clap::Command {
         None => command,
     };
     command.mut_subcommands(full)
+}
+
+/// The same on two screens at most.
+fn long(command: clap::Command) -> clap::Command {
+    let has_many = |command: &clap::Command| MANY_OPTIONS.contains(&command.get_name());
+    full(command).mut_subcommands(|command| match has_many(&command) {
+        true => one_line_each(command.mut_args(|arg| {
+            let is_other_word = OTHER_WORDS.contains(&arg.get_id().as_str());
+            arg.hide_short_help(is_other_word)
+        })),
+        false => command,
+    })
 }
 
 /// Both spellings of the help option print what is there: what that is has been
@@ -113,17 +132,22 @@ fn brief(command: clap::Command) -> clap::Command {
             false => arg,
         }
     });
-    let columns = columns_of_groups(&command);
-    let command = command.mut_args(|arg| {
-        let column = columns.get(&heading_of(&arg)).copied().unwrap_or_default();
-        in_one_line(arg, WIDTH.saturating_sub(column))
-    });
+    let command = one_line_each(command);
     let examples = command.get_after_help().map(ToString::to_string);
     let command = match examples.as_deref().and_then(|text| text.split_once("\n\n")) {
         Some((examples, _)) => command.after_help(examples.to_owned()),
         None => command,
     };
     command.mut_subcommands(brief)
+}
+
+/// The same with as much of each option's text as fits into a line.
+fn one_line_each(command: clap::Command) -> clap::Command {
+    let columns = columns_of_groups(&command);
+    command.mut_args(|arg| {
+        let column = columns.get(&heading_of(&arg)).copied().unwrap_or_default();
+        in_one_line(arg, WIDTH.saturating_sub(column))
+    })
 }
 
 /// Columns of a help on a terminal of the usual width.
@@ -167,31 +191,76 @@ fn written_width(arg: &clap::Arg) -> usize {
         .sum::<usize>()
 }
 
-/// The same with as much of its help as fits into a line: whole clauses, then
-/// its default. The first clause stays whatever it takes.
+/// The same with as much of its help as fits into a line: whole clauses, with the
+/// values it can have or its default where there is room for either. The first clause
+/// stays whatever it takes.
 fn in_one_line(arg: clap::Arg, room: usize) -> clap::Arg {
     let Some(help) = arg.get_help().map(ToString::to_string) else {
         return arg;
     };
-    let mut cuts: Vec<usize> = clause_ends(&help).collect();
-    cuts.push(help.len());
-    let fits = |&&at: &&usize| help[..at].chars().count() <= room;
-    let at = cuts.iter().rfind(fits).or(cuts.first());
-    let text = help[..at.copied().unwrap_or(help.len())].to_owned();
-    let default: String = arg
-        .get_default_values()
-        .iter()
-        .map(|value| format!(" [default: {}]", value.to_string_lossy()))
-        .collect();
-    let hides_default = arg.is_hide_default_value_set();
-    let has_room = text.chars().count() + default.chars().count() <= room;
-    match arg.get_action().takes_values() {
-        false => arg.help(text),
-        true => arg
+    let (body, default) = match help.find(" [default: ") {
+        Some(at) => (&help[..at], &help[at..]),
+        None => (&*help, ""),
+    };
+    let default = match default.is_empty() {
+        true => default_of(&arg),
+        false => default.to_owned(),
+    };
+    let cuts = || clause_ends(body).chain([body.len()]);
+    let room = room.saturating_sub(aliases_width(&arg));
+    let longest = |room: usize| {
+        let fits = |at: &usize| body[..*at].chars().count() <= room;
+        cuts().filter(fits).last()
+    };
+    let endings = match arg.get_action().takes_values() {
+        true => vec![values_of(&arg), default],
+        false => Vec::new(),
+    };
+    let whole = endings.iter().filter(|ending| !ending.is_empty());
+    let whole = whole.filter_map(|ending| {
+        let at = longest(room.checked_sub(ending.chars().count())?)?;
+        Some(format!("{}{ending}", &body[..at]))
+    });
+    let text = whole.into_iter().next().unwrap_or_else(|| {
+        let at = longest(room).or_else(|| cuts().next());
+        body[..at.unwrap_or_default()].to_owned()
+    });
+    match endings.is_empty() {
+        true => arg.help(text),
+        false => arg
             .help(text)
             .hide_possible_values(true)
             .hide_env(true)
-            .hide_default_value(hides_default || !has_room),
+            .hide_default_value(true),
+    }
+}
+
+/// Columns that clap writes other names of an option in, behind its text.
+fn aliases_width(arg: &clap::Arg) -> usize {
+    let aliases = arg.get_visible_aliases().unwrap_or_default();
+    aliases
+        .iter()
+        .map(|alias| " [alias: --]".len() + alias.len())
+        .sum()
+}
+
+/// ` [default: 1%]`; empty where there is none to be shown.
+fn default_of(arg: &clap::Arg) -> String {
+    let values = arg.get_default_values().iter();
+    let shown = values.filter(|_| !arg.is_hide_default_value_set());
+    shown
+        .map(|value| format!(" [default: {}]", value.to_string_lossy()))
+        .collect()
+}
+
+/// ` [text, json, csv]`; empty where any value is possible.
+fn values_of(arg: &clap::Arg) -> String {
+    let values = arg.get_possible_values();
+    let shown = values.iter().filter(|value| !value.is_hide_set());
+    let names: Vec<&str> = shown.map(clap::builder::PossibleValue::get_name).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(" [{}]", names.join(", ")),
     }
 }
 
@@ -219,7 +288,9 @@ pub(in crate::cli) enum HelpExtent {
     Unseen,
     /// What is used every day.
     Brief,
-    /// Everything.
+    /// Every option, on two screens at most.
+    Long,
+    /// Every option and all that is said of it.
     Full,
 }
 
@@ -228,6 +299,7 @@ pub(in crate::cli) fn command(extent: HelpExtent) -> clap::Command {
     let command = match extent {
         HelpExtent::Unseen => Cli::command(),
         HelpExtent::Brief => brief(Cli::command()),
+        HelpExtent::Long => long(Cli::command()),
         HelpExtent::Full => full(Cli::command()),
     };
     let command = with_help(command, None);
@@ -267,7 +339,7 @@ mod tests {
             }
             command.get_subcommands().for_each(check);
         }
-        for extent in [HelpExtent::Brief, HelpExtent::Full] {
+        for extent in [HelpExtent::Brief, HelpExtent::Long, HelpExtent::Full] {
             check(&command(extent));
         }
     }

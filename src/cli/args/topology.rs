@@ -20,7 +20,17 @@ use crate::cli::values::{parse_duration, parse_whole};
   pinwise topology --machine sim:node.toml --explain near:gpu1
   pinwise topology --placements
   pinwise topology --from machine.xml --format json
-  pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology"
+  pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology
+
+Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
+spread, balanced, p-cores, e-cores, one-core, one-llc, one-numa, one-package
+(these four with :INDEX), cpu:LIST, mask:HEX, shape:pkg=1,llc=2,core=8,smt=1,
+shape:llc=2,core=8,cpu=12 (12 CPUs, spread evenly), tree:2l.4c.1t (2 LLCs, in
+each 4 cores, of each 1 CPU; a unit with nothing inside is used whole),
+near:DEVICE and far:DEVICE (gpu0, eth0, nvme0n1, pci:0000:41:00.0; after another
+name as /near:DEVICE); each may carry *N (use N CPUs), /bound (one CPU for each
+thread) and /mem=POLICY (local; bind, interleave, weighted, preferred, also with
+nodes: bind:0)."
 )]
 pub struct TopologyArgs {
     /// Other uses.

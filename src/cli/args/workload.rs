@@ -48,8 +48,8 @@ pub struct WorkloadArgs {
     /// Add to the environment of every run
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub environment: Vec<String>,
-    /// Fix the number of threads of OpenMP, Go, Rayon, Tokio, Java and BLAS
-    /// programs, whatever CPUs they see
+    /// Fix the number of threads, whatever CPUs are seen; of OpenMP, Go, Rayon,
+    /// Tokio, Java and BLAS programs
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub threads_env: Option<usize>,
 }
