@@ -84,6 +84,18 @@ pub fn seconds(value: f64) -> String {
     format!("{} {unit}", three_digits(scaled))
 }
 
+/// A time with its sign: `+1.20 ms`, `−40.0 µs`, `±0 s`.
+#[must_use]
+pub fn signed_seconds(value: f64) -> String {
+    let sign = match value {
+        value if !value.is_finite() => return NONE.to_owned(),
+        0.0 => '±',
+        value if value < 0.0 => '−',
+        _ => '+',
+    };
+    format!("{sign}{}", seconds(value.abs()))
+}
+
 /// A time of the machine's own, in nanoseconds as long as they have four
 /// digits: `14.2 ns`, `1793 ns`, `25.3 µs`.
 #[must_use]
@@ -274,6 +286,18 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn differences_of_times_have_a_sign() {
+        for (value, text) in [
+            (1.2e-3, "+1.20 ms"),
+            (-4e-5, "−40.0 µs"),
+            (0.0, "±0 s"),
+            (f64::NAN, NONE),
+        ] {
+            assert_eq!(signed_seconds(value), text);
+        }
+    }
 
     /// `[function, value, …, text]`.
     fn said(case: &[Value]) -> String {

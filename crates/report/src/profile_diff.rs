@@ -2,7 +2,7 @@
 
 use super::profile::function_name;
 use super::style::{Palette, paragraph, shortened, table, visible};
-use pinwise_format::{seconds, trimmed};
+use pinwise_format::{scaled, seconds, signed_seconds, trimmed};
 use pinwise_record::{
     AccountRecord, AttributedTime, AttributionRecord, ChangeRecord, DiffSide, FunctionChangeRecord,
     PartRecord, ProfileDiff, SeenIn,
@@ -18,7 +18,7 @@ pub fn profile_diff(record: &ProfileDiff, most: usize, palette: Palette) -> Stri
     let total = &record.total;
     let heading = format!(
         "{} of CPU time per {unit}: {}",
-        signed(total.delta_s),
+        signed_seconds(total.delta_s),
         from_to(total)
     );
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &heading)));
@@ -49,8 +49,12 @@ pub(super) fn attributions(all: &[AttributionRecord]) -> String {
     };
     let row = |part: &PartRecord| {
         let time = |time: AccountRecord| {
-            let interval = format!("{} to {}", signed(time.low), signed(time.high));
-            (signed(time.value), interval)
+            let interval = format!(
+                "{} to {}",
+                signed_seconds(time.low),
+                signed_seconds(time.high)
+            );
+            (signed_seconds(time.value), interval)
         };
         let (value, interval) = part
             .delta_s
@@ -95,15 +99,6 @@ fn of_side(side: &DiffSide, unit: &str) -> String {
     )
 }
 
-/// `+1.2 ms`, `−40 µs`, `±0 s`.
-fn signed(value: f64) -> String {
-    if value == 0.0 {
-        return "±0 s".to_owned();
-    }
-    let sign = if value < 0.0 { '−' } else { '+' };
-    format!("{sign}{}", seconds(value.abs()))
-}
-
 fn from_to(change: &ChangeRecord) -> String {
     let noise = if change.is_noise {
         ", which may be chance"
@@ -134,29 +129,21 @@ fn pausing(record: &ProfileDiff, unit: &str) -> String {
     }
     let line = format!(
         "In spin hints: {} per {unit}: {}",
-        signed(waits.delta_s),
+        signed_seconds(waits.delta_s),
         from_to(waits)
     );
     out += &format!("{}\n", paragraph("", "  ", &line));
     if let Some(pausing) = &record.pausing {
         let line = format!(
             "Of the change, {} by more PAUSEs and {} by longer ones ({} and {} PAUSEs per {unit}; divided by the logarithmic mean).",
-            signed(pausing.by_more_s),
-            signed(pausing.by_longer_s),
-            whole(pausing.before_pauses),
-            whole(pausing.after_pauses)
+            signed_seconds(pausing.by_more_s),
+            signed_seconds(pausing.by_longer_s),
+            scaled(pausing.before_pauses),
+            scaled(pausing.after_pauses)
         );
         out += &format!("{}\n", paragraph("", "  ", &line));
     }
     out
-}
-
-fn whole(value: f64) -> String {
-    if value >= 1e6 {
-        format!("{:.2} million", value * 1e-6)
-    } else {
-        format!("{value:.0}")
-    }
 }
 
 fn functions(record: &ProfileDiff, most: usize, unit: &str) -> String {
@@ -180,7 +167,7 @@ fn functions(record: &ProfileDiff, most: usize, unit: &str) -> String {
                 "",
                 NAME,
             ),
-            signed(own.delta_s),
+            signed_seconds(own.delta_s),
             format!("±{}", seconds(own.interval_s())),
             seconds(own.before_s),
             seconds(own.after_s),
@@ -204,7 +191,7 @@ fn functions(record: &ProfileDiff, most: usize, unit: &str) -> String {
         let rest_s: f64 = rest.map(|change| change.own.delta_s).sum();
         out += &format!(
             "  and {more} more: {} per {} in all\n",
-            signed(rest_s),
+            signed_seconds(rest_s),
             visible(unit)
         );
     }
