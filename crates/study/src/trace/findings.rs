@@ -287,9 +287,12 @@ fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
     if used.scope().has_all_cpus {
         return None;
     }
-    let sentence = format!(
-        "Tier {used} sees only the program's own threads: who else ran, and which CPUs idled, is unknown."
-    );
+    // The kernel's sums per CPU, where they were polled, do not say who it was or when.
+    let rest = match record.figures.totals.foreign_cpu_s {
+        Some(_) => "of what else ran, and of idling, it has each CPU's sum alone",
+        None => "who else ran, and which CPUs idled, is unknown",
+    };
+    let sentence = format!("Tier {used} sees only the program's own threads: {rest}.");
     let richer = tiers
         .iter()
         .find(|tier| tier.tier > used && tier.tier.scope().has_all_cpus);
