@@ -427,7 +427,7 @@ test.each([
   },
 );
 
-test('a flame graph is searched and walked by keyboard', async () => {
+test('a flame graph is searched, inverted and walked by keyboard', async () => {
   const bench = new Bench();
   const report = path.join(bench.folder, 'profile.html');
   const shown = bench.run(
@@ -456,6 +456,17 @@ test('a flame graph is searched and walked by keyboard', async () => {
   await expect
     .poll(() => figure.locator('.tools .status').innerText())
     .toMatch(/\d call.*% of all time/);
+  const invert = figure.getByRole('checkbox', { name: /^Invert/ });
+  await invert.focus();
+  await page.keyboard.press('Space');
+  expect(await line.innerText()).toBe(before);
+  await canvas.focus();
+  await page.keyboard.press('ArrowDown');
+  expect(await line.innerText()).toContain('in its own code.');
+  await page.keyboard.press('ArrowDown');
+  expect(await line.innerText()).toContain('in calls from here.');
+  await invert.click();
+  expect(await line.innerText()).toBe(before);
   expect(
     await page.evaluate(() => document.documentElement.scrollWidth),
   ).toBeLessThanOrEqual(360);

@@ -1,5 +1,6 @@
 // A flame graph on a canvas: callers above, what they called below, as wide as
-// their time. A click or Enter goes into a call.
+// their time. A click or Enter goes into a call. Inverted, functions stand above
+// and their callers below.
 
 import { h, visible } from '../../dom';
 import { count, percent } from '../../format';
@@ -28,6 +29,8 @@ interface Handle {
   canvas: HTMLCanvasElement;
   refresh(): void;
 }
+
+type Invert = (tree: Flame) => Flame;
 
 /** Colours by kind, light and dark; words distinguish them, too. */
 function colourOf(kind: string, colours: Theme): string {
@@ -67,7 +70,13 @@ const SIGNS: Readonly<Record<string, string>> = {
   broken: '✂ ',
 };
 
-export function flameGraph(tree: Flame, name: string, summary: string): Part {
+/** `invert` turns the tree around, callers below, where that makes sense. */
+export function flameGraph(
+  tree: Flame,
+  name: string,
+  summary: string,
+  invert?: Invert,
+): Part {
   const canvas = h('canvas', {
     tabIndex: 0,
     role: 'img',
@@ -94,7 +103,7 @@ export function flameGraph(tree: Flame, name: string, summary: string): Part {
     request = requestAnimationFrame(() => paint(handle));
   };
   const refresh = (): void => {
-    place.textContent = visible(words(tree, state));
+    place.textContent = visible(words(handle));
     draw();
   };
   const handle: Handle = { tree, state, canvas, refresh };
@@ -113,7 +122,7 @@ export function flameGraph(tree: Flame, name: string, summary: string): Part {
       ' ',
       h('span', { class: 'muted' }, summary),
     ),
-    tools(handle),
+    tools(handle, invert),
     box,
     place,
     key(tree),
@@ -133,7 +142,7 @@ export function flameGraph(tree: Flame, name: string, summary: string): Part {
   };
 }
 
-function words(tree: Flame, state: State): string {
+function words({ tree, state }: Handle): string {
   const frame = tree.frames[state.cursor]!;
   const where = frame.module ? ` in ${fileName(frame.module)}` : '';
   if (frame.kind === 'all' || state.cursor === 0)
@@ -141,34 +150,55 @@ function words(tree: Flame, state: State): string {
   return `${visible(frame.name)}${visible(where)} (${KIND_WORDS[frame.kind] ?? frame.kind}): ${frame.words}.`;
 }
 
-function tools({ tree, state, refresh }: Handle): HTMLElement {
+function tools(handle: Handle, invert?: Invert): HTMLElement {
+  const { tree, state, refresh } = handle;
   const input = h('input', {
     type: 'search',
     aria: { label: 'Search calls' },
     placeholder: 'Search calls',
   });
   const status = h('span', { class: 'status', role: 'status' });
-  input.addEventListener('input', () => {
-    const { found, share } = search(tree, input.value);
+  const look = (): void => {
+    const { found, share } = search(handle.tree, input.value);
     state.found = found;
     status.textContent = input.value.trim()
       ? `${count(found.size, 'call')}, ${percent(share)} of all time`
       : '';
     refresh();
-  });
+  };
+  input.addEventListener('input', look);
   const back = h(
     'button',
     {
       type: 'button',
       onclick: () => {
-        state.focus = 0;
-        state.cursor = 0;
+        toAll(state);
         refresh();
       },
     },
     'All calls',
   );
-  return h('div', { class: 'tools' }, input, back, status);
+  const turn = h('input', { type: 'checkbox' });
+  turn.addEventListener('change', () => {
+    handle.tree = turn.checked && invert ? invert(tree) : tree;
+    toAll(state);
+    state.boxes = [];
+    look();
+  });
+  const turned = h('label', {}, turn, ' Invert: callers below each function');
+  return h(
+    'div',
+    { class: 'tools' },
+    input,
+    back,
+    invert ? turned : null,
+    status,
+  );
+}
+
+function toAll(state: State): void {
+  state.focus = 0;
+  state.cursor = 0;
 }
 
 function key(tree: Flame): HTMLElement {
@@ -313,10 +343,7 @@ function press({ tree, state }: Handle, pressed: string): boolean {
     ArrowRight: () => beside(1),
     Enter: () => (state.focus = state.cursor),
     Escape: () => (state.focus = 0),
-    Home: () => {
-      state.focus = 0;
-      state.cursor = 0;
-    },
+    Home: () => toAll(state),
   };
   const act = acts[pressed];
   if (!act) return false;

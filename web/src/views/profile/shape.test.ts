@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import type { ChangeRecord, ProfileDiff, ProfileRecord } from '../../records';
 import {
   boxes,
+  callersFirst,
   changeTable,
   flameOf,
   flameOfDiff,
@@ -86,6 +87,41 @@ test('a tree whose parents lead nowhere is still drawn', () => {
     -1, 0, 1,
   ]);
   expect(flameOf({})).toBeNull();
+});
+
+test('inverted, a function adds up its own time over all its callers', () => {
+  // main (1 s) calls lock (2 s); work (0.5 s), called by main, calls it, too (4 s).
+  const calls = {
+    functions: ['main', 'lock', 'work'].map((name) => ({ name, kind: 'user' })),
+    nodes: [node(0, null, 1), node(1, 0, 2), node(2, 0, 0.5), node(1, 2, 4)],
+  };
+  const { frames, deepest } = callersFirst(flameOf({ calls })!);
+  const below = (at: number): [string, number][] =>
+    frames[at]!.children.map((child) => [
+      frames[child]!.name,
+      frames[child]!.time,
+    ]);
+  expect(below(0)).toEqual([
+    ['lock', 6],
+    ['main', 1],
+    ['work', 0.5],
+  ]);
+  const lock = frames.findIndex(({ name }) => name === 'lock');
+  expect(below(lock)).toEqual([
+    ['work', 4],
+    ['main', 2],
+  ]);
+  expect(frames[lock]!.words).toBe('6.00 s, 80.0 % of all, in its own code');
+  expect(frames[0]!.time).toBe(7.5);
+  expect(deepest).toBe(3);
+});
+
+test('inverted, waiting in a spin hint is led to who waits', () => {
+  const { frames } = callersFirst(flameOf(RECORD)!);
+  const path: string[] = [];
+  for (let at = frames[0]!.children[0]; at; at = frames[at]!.children[0])
+    path.push(`${frames[at]!.name} ${frames[at]!.time}`);
+  expect(path).toEqual(['pause 4', 'work 4', 'main 4']);
 });
 
 const change = (

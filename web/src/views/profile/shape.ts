@@ -117,6 +117,48 @@ export function flameOf(record: ProfileRecord): Flame | null {
   });
 }
 
+/**
+ * The same calls from the other end: below `all` each function, as wide as the
+ * time in its own code wherever it was called; below it its callers. The
+ * longest stands first.
+ */
+export function callersFirst(tree: Flame): Flame {
+  const whole = Math.max(tree.frames[0]!.time, 1e-18);
+  const calls: Call[] = [];
+  const listed = new Map<string, number>();
+  tree.frames.forEach((frame, at) => {
+    const inside = frame.children.reduce(
+      (sum, child) => sum + tree.frames[child]!.time,
+      0,
+    );
+    const own = frame.time - inside;
+    if (at === 0 || own <= 1e-9 * whole) return;
+    let parent = -1;
+    for (let up = at; up > 0; up = tree.frames[up]!.parent) {
+      const { name, module, kind } = tree.frames[up]!;
+      const key = JSON.stringify([parent, name, module, kind]);
+      let index = listed.get(key);
+      if (index === undefined) {
+        index = calls.push({ name, module, kind, parent, time: 0, words: '' });
+        listed.set(key, --index);
+      }
+      calls[index]!.time += own;
+      parent = index;
+    }
+  });
+  for (const call of calls) {
+    const share = `${seconds(call.time)}, ${percent(call.time / whole)} of all`;
+    const way = call.parent < 0 ? 'in its own code' : 'in calls from here';
+    call.words = `${share}, ${way}`;
+  }
+  const inverted = flame(calls, tree.frames[0]!);
+  for (const { children } of inverted.frames)
+    children.sort(
+      (a, b) => inverted.frames[b]!.time - inverted.frames[a]!.time || a - b,
+    );
+  return inverted;
+}
+
 /** The flame graph of a difference: as wide as the longer side, coloured by the change. */
 export function flameOfDiff(diff: ProfileDiff): Flame | null {
   const calls = diff.calls ?? [];

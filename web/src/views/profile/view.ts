@@ -40,6 +40,7 @@ export function profileView(any: AnyRecord): View {
       tree,
       'Flame graph',
       `${seconds(whole)} of CPU time, ${count(record.total?.samples ?? 0, 'sample')}; a call is as wide as the time in it and in what it called.`,
+      shape.callersFirst,
     );
   const threads = shape.threadTable(record);
   const element = h(
