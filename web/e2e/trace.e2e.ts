@@ -121,7 +121,7 @@ test('the timeline is directly below the headline and takes 70 % of the height',
     await canvas.waitFor();
     const box = (await canvas.boundingBox())!;
     expect(box.height / height).toBeCloseTo(0.7, 1);
-    expect(box.y).toBeLessThan(420);
+    expect(box.y).toBeLessThan(450);
     const before = await page.evaluate(() =>
       [...document.querySelectorAll('main h2')].map((h2) => h2.textContent),
     );
@@ -309,6 +309,7 @@ test('the strip of the whole trace moves what is seen, by pointer and keyboard',
 
 test.each([
   ['cause', 'another allowed CPU idled'],
+  ['thread', 'and 18 more'],
   ['cpu', null],
 ] as const)('colours by %s are kept and explained', async (by, words) => {
   const { page, errors, close } = await open(packedPage());
@@ -356,10 +357,13 @@ test('thread rows tell where a thread came from, and the table of threads sorts'
   const { page, errors, close } = await open(tracePage());
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
+  const legend = page.locator('.timeline .legend');
+  expect(await legend.innerText()).toContain('alpha 11');
   await page
     .getByLabel('Rows', { exact: false })
     .first()
     .selectOption('threads');
+  expect(await legend.innerText()).toMatch(/^\s*CPU 0\s+CPU 1/);
   await canvas.focus();
   await page.keyboard.press('Home');
   await page.keyboard.press('.');

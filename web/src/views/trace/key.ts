@@ -3,14 +3,15 @@
 import { h, svg, visible } from '../../dom';
 import { count, seconds } from '../../format';
 import type { Theme } from '../../theme';
-import { causeColour } from './colours';
+import { causeColour, Palette } from './colours';
 import { CAUSE_WORDS } from './describe';
 import type { Scene } from './scene';
 import type { State } from './state';
 import { colourOf } from './state';
 
-/** Last-level caches named at most. */
+/** CPUs and caches named at most, and threads, whose names are longer. */
 const MOST_NAMED = 16;
+const MOST_THREADS = 6;
 
 const swatch = (colour: string, name: string): HTMLElement =>
   h(
@@ -24,37 +25,54 @@ const swatch = (colour: string, name: string): HTMLElement =>
     ` ${visible(name)}`,
   );
 
-/** The colours' legend; for threads and CPUs their names are the cue. */
+/** A colour and what it stands for. */
+type Entry = readonly [colour: string, name: string];
+
+/** What colours stand for; nothing where rows or their names say it already. */
+export function legendEntries(
+  scene: Scene,
+  state: Pick<State, 'rows' | 'colourBy'>,
+  colours: Theme,
+): Entry[] {
+  if (!scene.slices) return [];
+  const by = colourOf(state);
+  if (by === 'cause')
+    return [
+      ...(scene.waits?.causes ?? []).map((cause, at): Entry => [
+        causeColour(colours, at),
+        CAUSE_WORDS[cause] ?? cause,
+      ]),
+      [causeColour(colours, -1), 'no wait before it is kept'],
+    ];
+  if (by === 'llc')
+    return [...new Set(scene.llcOf.values())]
+      .sort((a, b) => a - b)
+      .map((llc) => [
+        colours.series[llc % colours.series.length]!,
+        `last-level cache ${llc}`,
+      ]);
+  if ((by === 'cpu') === (state.rows === 'cpus')) return [];
+  const palette = new Palette(scene, state.rows, by, colours, null);
+  return by === 'cpu'
+    ? scene.cpus.map((cpu) => [palette.css(0, cpu), `CPU ${cpu}`])
+    : scene.threads.map((at) => [palette.css(0, at), scene.threadName(at)]);
+}
+
+/** The colours' legend; the busiest threads come first. */
 export function legend(
   scene: Scene,
   state: State,
   colours: Theme,
 ): HTMLElement | null {
-  const by = scene.slices ? colourOf(state) : null;
-  if (by === 'cause' && scene.waits)
-    return h(
-      'p',
-      { class: 'legend' },
-      ...scene.waits.causes.map((cause, at) =>
-        swatch(causeColour(colours, at), CAUSE_WORDS[cause] ?? cause),
-      ),
-      swatch(causeColour(colours, -1), 'no wait before it is kept'),
-    );
-  if (by !== 'llc') return null;
-  const caches = [...new Set(scene.llcOf.values())].sort((a, b) => a - b);
+  const entries = legendEntries(scene, state, colours);
+  if (entries.length === 0) return null;
+  const most = colourOf(state) === 'thread' ? MOST_THREADS : MOST_NAMED;
   return h(
     'p',
     { class: 'legend' },
-    ...caches
-      .slice(0, MOST_NAMED)
-      .map((llc) =>
-        swatch(
-          colours.series[llc % colours.series.length]!,
-          `last-level cache ${llc}`,
-        ),
-      ),
-    caches.length > MOST_NAMED
-      ? h('span', { class: 'muted' }, `and ${caches.length - MOST_NAMED} more`)
+    ...entries.slice(0, most).map((entry) => swatch(...entry)),
+    entries.length > most
+      ? h('span', { class: 'muted' }, `and ${entries.length - most} more`)
       : null,
   );
 }

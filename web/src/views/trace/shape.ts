@@ -15,7 +15,7 @@ import { numberColumns } from '../../table';
 import { causeName } from '../../words';
 import { finite } from '../../numbers';
 import type { Spans } from './decode';
-import { CAUSE_WORDS, moment } from './describe';
+import { CAUSE_WORDS } from './describe';
 
 const CROSSINGS: readonly [keyof MigrationCounts, string][] = [
   ['smt', 'to an SMT sibling'],
@@ -405,7 +405,7 @@ export function timelineSummary(record: TraceRecord): string {
   const waits = timeline?.waits;
   const out = waits?.left_out;
   const left = out?.count
-    ? ` ${count(out.count, 'wait')} of ${moment(out.ns ?? 0)} in all ${out.count === 1 ? 'is' : 'are'} not drawn: shorter than ${seconds((waits?.shortest_ns ?? 0) * 1e-9)}, or not among the longest.`
+    ? ` ${count(out.count, 'wait')} of ${seconds((out.ns ?? 0) * 1e-9)} in all ${out.count === 1 ? 'is' : 'are'} not drawn: shorter than ${seconds((waits?.shortest_ns ?? 0) * 1e-9)}, or not among the longest.`
     : '';
   return `${count(slices, 'slice')} of ${count(record.totals?.threads ?? 0, 'thread')} on ${cpus} within ${span}.${left}`;
 }

@@ -34,7 +34,7 @@ export interface Handle {
 }
 
 /** What colours: what was chosen, else what rows do not show already. */
-export const colourOf = (state: State): ColourBy =>
+export const colourOf = (state: Pick<State, 'rows' | 'colourBy'>): ColourBy =>
   state.colourBy ?? (state.rows === 'cpus' ? 'thread' : 'cpu');
 
 /** Threads that stand out, by place: the followed one, and those found; null where all do. */

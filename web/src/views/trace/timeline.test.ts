@@ -9,9 +9,11 @@ import { DARK, LIGHT } from '../../theme';
 import type { Shown } from './address';
 import { fromParams, toParams } from './address';
 import { arrowsOf } from './arrows';
+import type { ColourBy } from './colours';
 import { hashedColour, mixed, Palette } from './colours';
 import { Depth, sumWaits } from './depth';
 import { AXIS, rowHeight } from './frame';
+import { legendEntries } from './key';
 import { Summer } from './lanes';
 import { overview } from './minimap';
 import { causesBefore, previousCpus, timeOrder } from './order';
@@ -321,6 +323,23 @@ group('threads that stand out', () => {
     expect(palette.pixel(0, seven)).toBe(pixel(hashedColour(7, false)));
     expect(palette.pixel(0, nine)).toBe(
       pixel(mixed(hashedColour(9, false), LIGHT.background, 0.82)),
+    );
+  });
+
+  test('are named in the legend, the busiest first, where rows do not name them', () => {
+    const legend = (rows: 'cpus' | 'threads', by: ColourBy | null) =>
+      legendEntries(scene, { rows, colourBy: by }, LIGHT);
+    expect(legend('cpus', null)).toEqual([
+      [hashedColour(9, false), 'render 9'],
+      [hashedColour(7, false), 'worker seven 7'],
+    ]);
+    expect(legend('threads', null)).toEqual(
+      [0, 1, 2].map((cpu) => [hashedColour(cpu, false), `CPU ${cpu}`]),
+    );
+    expect(legend('threads', 'thread')).toEqual([]);
+    expect(legend('cpus', 'cpu')).toEqual([]);
+    expect(legend('cpus', 'cause').map(([, name]) => name)).toContain(
+      'no wait before it is kept',
     );
   });
 

@@ -39,7 +39,7 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
     state.rows = next;
     state.cursor.row = 0;
     handle.scroller.scrollTop = 0;
-    sync();
+    handle.sync();
     handle.layout();
     handle.refresh();
   };
