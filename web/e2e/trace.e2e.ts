@@ -290,6 +290,40 @@ test('a thread is followed, and pixels tell it from the others', async () => {
   await close();
 });
 
+test('other programs are hatched where no traced thread ran', async () => {
+  /** Pixels of the rows in the colour of the hatching, #6b7178. */
+  const hatched = async (foreign: number[]): Promise<number> => {
+    const record = madeTrace({ slices: 20, cpus: 2, threads: 2 });
+    const timeline = record['timeline'] as Record<string, unknown>;
+    timeline['span_s'] = record['elapsed_s'];
+    timeline['spans'] = [0, 1].map((cpu) => ({ cpu, own: [0], foreign }));
+    const report = path.join(new Bench().folder, 'others.html');
+    writeReport(PAGE, report, record);
+    const { page, errors, close } = await open(report);
+    const canvas = page.locator('canvas[data-frames]');
+    await canvas.waitFor();
+    const legend = await page.locator('.timeline .legend').innerText();
+    expect(legend.includes('other programs')).toBe(foreign.length > 0);
+    const many = await canvas.evaluate((element) => {
+      const drawn = element as HTMLCanvasElement;
+      const brush = drawn.getContext('2d')!;
+      const { data } = brush.getImageData(160, 24, drawn.width, drawn.height);
+      let count = 0;
+      for (let at = 0; at < data.length; at += 4)
+        if (data[at] === 0x6b && data[at + 1] === 0x71 && data[at + 2] === 0x78)
+          count += 1;
+      return count;
+    });
+    expect(errors).toEqual([]);
+    await close();
+    return many;
+  };
+  const [whole, half] = [await hatched([1]), await hatched([0.5])];
+  expect(await hatched([])).toBe(0);
+  expect(half).toBeGreaterThan(500);
+  expect(half / whole).toBeCloseTo(0.5, 1);
+});
+
 test('the strip of the whole trace moves what is seen, by pointer and keyboard', async () => {
   const { page, errors, close } = await open(packedPage());
   await page.locator('canvas[data-frames]').waitFor();

@@ -4,6 +4,7 @@ import { visible } from '../../dom';
 import { count, percent, seconds } from '../../format';
 import type { Lanes, Rows } from './lanes';
 import { firstAfter, sliceAt, Summer } from './lanes';
+import { sharesAt, spansOfRow } from './others';
 import type { Scene, Window } from './scene';
 import { moveOf, queuedOn, rowName } from './scene';
 
@@ -71,7 +72,12 @@ function emptyWords(
   row: number,
   time: number,
 ): string {
-  if (rows === 'cpus') return 'no traced thread';
+  if (rows === 'cpus') {
+    const shares = sharesAt(scene, spansOfRow(scene, row), time);
+    return shares
+      ? `no traced thread; of the ${seconds(scene.spans!.lengthNs * 1e-9)} around, other programs had ${percent(shares.others)}`
+      : 'no traced thread';
+  }
   const wait = waitAt(scene, scene.slices!.threads[scene.threads[row]!]!, time);
   if (wait !== null) {
     const waits = scene.waits!;
@@ -119,7 +125,7 @@ function waitAt(scene: Scene, thread: number, time: number): number | null {
 
 function spanWords(scene: Scene, row: number, time: number): string {
   const spans = scene.spans;
-  const cpu = spans?.cpus.find((shown) => shown.cpu === scene.cpus[row]);
+  const cpu = spansOfRow(scene, row);
   if (!spans || !cpu) return 'unknown';
   const at = Math.floor(time / spans.lengthNs);
   const foreign = cpu.foreign?.[at];

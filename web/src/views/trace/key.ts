@@ -5,6 +5,7 @@ import { count, seconds } from '../../format';
 import type { Theme } from '../../theme';
 import { causeColour, Palette } from './colours';
 import { CAUSE_WORDS } from './describe';
+import { knowsOthers } from './others';
 import type { Scene } from './scene';
 import type { State } from './state';
 import { colourOf } from './state';
@@ -65,7 +66,8 @@ export function legend(
   colours: Theme,
 ): HTMLElement | null {
   const entries = legendEntries(scene, state, colours);
-  if (entries.length === 0) return null;
+  const hasOthers = state.rows === 'cpus' && knowsOthers(scene);
+  if (entries.length === 0 && !hasOthers) return null;
   const most = colourOf(state) === 'thread' ? MOST_THREADS : MOST_NAMED;
   return h(
     'p',
@@ -74,6 +76,7 @@ export function legend(
     entries.length > most
       ? h('span', { class: 'muted' }, `and ${entries.length - most} more`)
       : null,
+    hasOthers ? h('span', {}, 'hatched: other programs') : null,
   );
 }
 
@@ -91,6 +94,11 @@ export function marksKey(scene: Scene): HTMLElement {
   return list(
     `${count(scene.slices.count, 'slice')}; of many in one pixel: height is the share of time, colour who had most of it.`,
     'CPU rows: colours and names are threads; the strip above is threads queued for the CPU, full at two and more; the strip below is the share of slices that came from another CPU; a hatched band marks SMT sharing that an idle core could have spared.',
+    ...(knowsOthers(scene)
+      ? [
+          `CPU rows: hatched above is what other programs had of the time that traced threads left, known for spans of ${seconds(scene.spans!.lengthNs * 1e-9)}.`,
+        ]
+      : []),
     'Thread rows: colours and names are CPUs; thin hatching is waiting in a run queue; a short tick is a move within the core, a long one with a bar to another core.',
     ...(scene.waits
       ? [

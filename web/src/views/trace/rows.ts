@@ -8,6 +8,7 @@ import { CAUSES, firstAfter, firstFrom, Summer } from './lanes';
 import type { Palette } from './colours';
 import { causeColour, mixed } from './colours';
 import { Depth, sumWaits } from './depth';
+import { shareOfRest, sharesAt, spansOfRow } from './others';
 import type { Raster } from './raster';
 import { pixel } from './raster';
 
@@ -67,6 +68,7 @@ export class RowPainter {
       }
       const columns = this.columns(frame, row, raster.width);
       bars(raster, columns, palette, row, y, at);
+      if (frame.rows === 'cpus') others(raster, columns, frame, row, y, at);
       arrivals(raster, columns, frame, y + at.bottom, y + at.end);
     }
     if (lanes && frame.rows === 'cpus')
@@ -153,6 +155,29 @@ function bars(
     const high = Math.max(1, share[x]! * most);
     raster.fill(x, end, bottom - high, bottom, palette.pixel(row, colour[x]!));
     x = end;
+  }
+}
+
+/** Other programs: hatched above the bars, as their share of what these leave. */
+function others(
+  raster: Raster,
+  { share }: Columns,
+  { scene, window, theme }: Frame,
+  row: number,
+  y: number,
+  at: Band,
+): void {
+  const spans = spansOfRow(scene, row);
+  if (!spans?.foreign?.length) return;
+  const colour = pixel(theme.neutral);
+  const most = at.bottom - at.top;
+  const step = (window.to - window.from) / raster.width;
+  for (let x = 0; x < raster.width; x += 1) {
+    const shares = sharesAt(scene, spans, window.from + (x + 0.5) * step);
+    if (!shares) continue;
+    const bottom = y + at.bottom - share[x]! * most;
+    const high = (1 - share[x]!) * shareOfRest(shares) * most;
+    raster.hatch(x, x + 1, bottom - high, bottom, colour);
   }
 }
 
@@ -292,9 +317,7 @@ function spansOf(
   bottom: number,
 ): void {
   const { scene, window, theme } = frame;
-  const shown = scene.spans?.cpus.find(
-    (spans) => spans.cpu === scene.cpus[row],
-  );
+  const shown = spansOfRow(scene, row);
   if (!scene.spans || !shown) return;
   const scale = raster.width / (window.to - window.from);
   const most = bottom - top;

@@ -4,7 +4,7 @@
 import { describe as group, expect, test, vi } from 'vitest';
 
 import { Bytes, madeTrace } from '../../../e2e/made-trace';
-import type { SliceRecord, TraceRecord } from '../../records';
+import type { CpuSpans, SliceRecord, TraceRecord } from '../../records';
 import { DARK, LIGHT } from '../../theme';
 import type { Shown } from './address';
 import { fromParams, toParams } from './address';
@@ -12,13 +12,16 @@ import { arrowsOf } from './arrows';
 import type { ColourBy } from './colours';
 import { hashedColour, mixed, Palette } from './colours';
 import { Depth, sumWaits } from './depth';
+import { describe } from './describe';
 import { AXIS, rowHeight } from './frame';
 import { legendEntries } from './key';
 import { Summer } from './lanes';
 import { overview } from './minimap';
 import { causesBefore, previousCpus, timeOrder } from './order';
+import { knowsOthers, shareOfRest } from './others';
 import { rowAt, timeOf } from './pointer';
 import { pixel } from './raster';
+import type { Scene } from './scene';
 import { sceneOf, threadsNamed } from './scene';
 import type { Handle, State } from './state';
 import { markedOf, nextFound, press, selectionOf } from './state';
@@ -298,6 +301,36 @@ group('arrows of a thread', () => {
     expect(
       arrowsOf(made, 0, { from: 0, to: span / 50 })!.length,
     ).toBeGreaterThan(5);
+  });
+});
+
+group('other programs', () => {
+  const shared = (spans: CpuSpans[]): Scene =>
+    sceneOf({
+      ...TRACE,
+      timeline: { ...TRACE.timeline, span_s: 50e-6, spans },
+    });
+
+  test('have their share of what traced threads leave', () => {
+    expect(shareOfRest({ own: 0.5, others: 0.25 })).toBe(0.5);
+    expect(shareOfRest({ own: 0, others: 0 })).toBe(0);
+    // Rounded shares can add up to more than the span.
+    expect(shareOfRest({ own: 0.999, others: 0.002 })).toBe(1);
+    expect(shareOfRest({ own: 1, others: 0 })).toBe(0);
+  });
+
+  test('are named where no traced thread ran, if they are known', () => {
+    const known = shared([{ cpu: 0, own: [0.4, 0], foreign: [0.6, 0.25] }]);
+    expect(describe(known, 'cpus', 0, 70_000)).toBe(
+      'CPU 0 · core 0 at 70.0000 µs: no traced thread; of the 50.0 µs around, other programs had 25.0 %.',
+    );
+    expect(describe(known, 'cpus', 1, 39_000)).toMatch(/: no traced thread\.$/);
+    expect(knowsOthers(known)).toBe(true);
+    const unknown = shared([{ cpu: 0, own: [0.4, 0], foreign: [] }]);
+    expect(describe(unknown, 'cpus', 0, 70_000)).toMatch(
+      /: no traced thread\.$/,
+    );
+    expect(knowsOthers(unknown)).toBe(false);
   });
 });
 

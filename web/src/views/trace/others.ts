@@ -1,0 +1,37 @@
+// What other programs had of a CPU while no traced thread ran on it.
+
+import type { CpuSpans } from '../../records';
+import type { Scene } from './scene';
+
+/** Shares of a CPU within one of the record's spans. */
+export interface SpanShares {
+  own: number;
+  others: number;
+}
+
+/** The shares of the span at a time; null where what others had is unknown. */
+export function sharesAt(
+  { spans }: Pick<Scene, 'spans'>,
+  cpu: CpuSpans | undefined,
+  time: number,
+): SpanShares | null {
+  const at = spans ? Math.floor(time / spans.lengthNs) : -1;
+  const others = cpu?.foreign?.[at];
+  if (others === undefined) return null;
+  return { own: cpu?.own?.[at] ?? 0, others };
+}
+
+/** Others' part of the time that traced threads left, 0 to 1. */
+export function shareOfRest({ own, others }: SpanShares): number {
+  return others > 0 ? Math.min(1, others / Math.max(1 - own, others)) : 0;
+}
+
+/** The spans of the CPU in a row. */
+export const spansOfRow = (
+  { spans, cpus }: Pick<Scene, 'spans' | 'cpus'>,
+  row: number,
+): CpuSpans | undefined => spans?.cpus.find(({ cpu }) => cpu === cpus[row]);
+
+/** Is it known of any CPU what others had of it? */
+export const knowsOthers = ({ spans }: Pick<Scene, 'spans'>): boolean =>
+  spans?.cpus.some(({ foreign }) => (foreign?.length ?? 0) > 0) ?? false;
