@@ -1,5 +1,4 @@
-//! The page: how long a report takes to be written and to be seen, beside what
-//! peers show.
+//! The page: how long a report takes to be written and to be seen.
 
 use std::path::Path;
 use std::process::Command;
@@ -56,7 +55,8 @@ In headless Chromium, without a GPU; the page is a file on disk:
 | what a reader waits for | median, ms | 95 of 100 | worst | of |
 |---|---|---|---|---|
 {rows}
-{PEERS}",
+What the page shows beside other tools, and they beside it: [page.md](page.md#beside-other-tools).
+",
         median(times.0),
         bytes("r.json")?,
         median(times.1),
@@ -116,16 +116,3 @@ fn seen(setting: &Setting) -> Result<String> {
     }
     Ok(rows)
 }
-
-/// Looked at, not measured: scripts of hyperfine 1.20's repository, lstopo of
-/// hwloc 2.9, Perfetto's and k6's documentation of 2026.
-const PEERS: &str = "\
-What peers show, and what the page shows:
-
-| | peer | here |
-|---|---|---|
-| hyperfine's scripts | one PNG each from an exported file: box plots, histograms, runs in order of time, bars of means with standard deviations; percentiles as text; Welch's t-test of exactly two commands. Python with NumPy, Matplotlib, SciPy | one page: verdict and what to do, ratio to the baseline with the interval that the verdict rests on, every run as a dot, order of time over all arms (runs are interleaved, so drift hits all alike), distributions, findings, design and seed; live while it runs |
-| lstopo | the machine as reported: packages, caches, cores, PUs, devices; PNG, SVG, XML | the same tree without I/O devices, coloured by what was measured; reported against measured groups and contradictions, latency between all CPUs, cache ladder, bandwidth, drift |
-| Perfetto | any trace, all CPUs and threads, queries in SQL, many data sources; slices, states, wake-ups; a site or a local server | one trace of the scheduler as a file that opens without either: CPUs and threads, waits with their cause, migrations by boundary, avoidable SMT sharing marked; no queries, no other sources (`pinwise trace --export perfetto:FILE` writes for Perfetto) |
-| k6's report | one HTML file; load over time, trends, thresholds, live by server-sent events | the same two ways (a file, a live site); experiments with intervals and verdicts instead of trends and thresholds |
-";
