@@ -82,9 +82,9 @@ pub(super) fn history(
     terminal.print(&pinwise_report::history(&lines))?;
     if found.total > lines.len() {
         terminal.note(&format!(
-            "These are the newest {} of {} records; --limit shows more.",
+            "Shown: the newest {} of {}; --limit shows more.",
             lines.len(),
-            found.total
+            count(found.total, "record")
         ));
     }
     Ok(Exit::Done)

@@ -297,12 +297,13 @@ impl<'a> SchemaName<'a> {
     }
 }
 
-/// Why a record could not be read.
+/// Why a record could not be read. Its words hold those of its cause, so that it
+/// has none to be printed once more.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Not JSON, or fields missing or of the wrong type.
     #[error("the record is damaged: {0}")]
-    Damaged(#[from] serde_json::Error),
+    Damaged(serde_json::Error),
     /// Another kind of record.
     #[error("the record is a {found}, not a {wanted}")]
     OtherKind {
@@ -333,6 +334,12 @@ pub enum RecordError {
         /// The newest known.
         known: &'static str,
     },
+}
+
+impl From<serde_json::Error> for RecordError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Damaged(error)
+    }
 }
 
 #[cfg(any(test, feature = "examples"))]

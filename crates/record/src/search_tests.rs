@@ -24,3 +24,14 @@ fn one_that_was_cut_off_has_no_verdict_in_the_history() {
     assert!(!record.entry().is_complete);
     assert_eq!(record.entry().verdict, "");
 }
+
+#[test]
+fn who_leads_is_no_recommendation() {
+    let mut record = search(3, false);
+    record.verdict.kind = SearchAnswer::Best;
+    record.conclude();
+    assert!(!record.verdict.commands.is_empty());
+    record.verdict.kind = SearchAnswer::Undecided;
+    record.conclude();
+    assert!(record.verdict.commands.is_empty());
+}

@@ -155,7 +155,7 @@ fn a_command_of_commands_alone_prints_its_own_help() {
 }
 
 /// What users of other tools type first, and a part of the answer.
-const WORDS: [(&str, &str); 59] = [
+const WORDS: [(&str, &str); 62] = [
     ("lstopo", "pinwise topology"),
     ("lscpu", "pinwise topology"),
     ("likwid-topology -g", "pinwise topology"),
@@ -218,6 +218,9 @@ const WORDS: [(&str, &str); 59] = [
     ("topolgy", "try pinwise topology"),
     ("trace sleep", "pinwise trace -- sleep"),
     ("profile ./prog", "pinwise profile -- ./prog"),
+    ("trace -p 1", "--pid PID"),
+    ("trace -a", "--all"),
+    ("topology --svg", "--format svg"),
 ];
 
 #[test]

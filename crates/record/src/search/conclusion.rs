@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{SearchArm, SearchRecord};
+use super::{SearchAnswer, SearchArm, SearchRecord};
 use crate::command_line::{CommandRecord, Placed};
 use crate::metric::{EffectRecord, HeadlineRecord};
 use pinwise_format::{count, round_percent};
@@ -51,7 +51,9 @@ impl SearchRecord {
             arm.filter(|_| self.stopped.is_some())
                 .map_or_else(Vec::new, |arm| self.commands_of(arm))
         };
-        let of_best = commands(self.best.as_ref());
+        // Who leads is no recommendation.
+        let is_decided = self.verdict.kind != SearchAnswer::Undecided;
+        let of_best = commands(self.best.as_ref().filter(|_| is_decided));
         let least = self.least.as_ref().map(|least| &least.arm);
         let of_least = commands(least.filter(|&least| Some(least) != self.best.as_ref()));
         if let Some(least) = &mut self.least {
