@@ -47,7 +47,11 @@ pub fn gate(record: &GateRecord, palette: Palette) -> String {
     text.push_str(&findings(&record.findings, palette));
     text.push_str(&format!(
         "\n{}\n",
-        palette.faint(&paragraph("", "", &method(record)))
+        palette.faint(&paragraph(
+            "",
+            "",
+            &format!("{}. {}", method(record), palette.record(&record.id))
+        ))
     ));
     text
 }

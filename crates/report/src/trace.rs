@@ -254,7 +254,10 @@ fn waits(record: &TraceRecord) -> Option<String> {
                 Bound::Exact => "",
                 Bound::Upper => " (waits are short beside the delay of events)",
                 Bound::Rough => " (switches are missing)",
-                Bound::Lower => " (threads ended before the kernel could be asked)",
+                Bound::Lower => match record.source {
+                    TraceSource::Import { .. } => " (ends of waits are missing in the file)",
+                    _ => " (threads ended before the kernel could be asked)",
+                },
             };
             format!("{}{}{why}", bound.words(), seconds(total))
         }
