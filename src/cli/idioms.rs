@@ -66,7 +66,7 @@ const COMMANDS: [(&[&str], &str); 9] = [
 
 /// Options of other tools: the option here that does it, and how. It is said
 /// where the command has that option.
-const OPTIONS: [(&[&str], &str, &str); 15] = [
+const OPTIONS: [(&[&str], &str, &str); 18] = [
     (
         &["-m", "-M", "--min-runs"],
         "max-runs",
@@ -76,6 +76,21 @@ const OPTIONS: [(&[&str], &str, &str); 15] = [
         &["-s", "--setup"],
         "prepare",
         "arms take turns: run it once before pinwise, or before every run with -p",
+    ),
+    (
+        &["-p"],
+        "pid",
+        "--pid PID looks at a process that runs already",
+    ),
+    (
+        &["-a", "--all-cpus"],
+        "all",
+        "--all traces everything on the machine",
+    ),
+    (
+        &["--svg", "--png"],
+        "explain",
+        "--format svg draws the machine",
     ),
     (&["-S"], "shell", "--shell=SHELL passes commands to a shell"),
     (
