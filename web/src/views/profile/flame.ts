@@ -207,17 +207,17 @@ function key(tree: Flame): HTMLElement {
   ].sort();
   const names: Readonly<Record<string, string>> = {
     user: 'Blue: the program',
-    kernel: 'Purple: the kernel',
+    kernel: 'Mauve: the kernel',
     pause: 'Orange, ‖: waiting in a spin hint',
     left_out: 'Grey: left out',
-    broken: 'Pink, ✂: callers missing (broken stacks)',
+    broken: 'Pale pink, ✂: callers missing (broken stacks)',
     up: 'Vermilion, +: more than before',
     down: 'Blue, −: less than before',
     flat: 'Grey: may be chance, or too small to speak of',
   };
   return h(
     'ul',
-    { class: 'key' },
+    { class: 'marks' },
     ...kinds.map((kind) => h('li', {}, `${names[kind] ?? kind}.`)),
   );
 }

@@ -39,7 +39,7 @@ export function profileView(any: AnyRecord): View {
     flameGraph(
       tree,
       'Flame graph',
-      `${seconds(whole)} of CPU time, ${count(record.total?.samples ?? 0, 'sample')}; a call is as wide as the time in it and in what it called.`,
+      `${seconds(whole)} of CPU time, ${count(record.total?.samples ?? 0, 'sample')}; a call is as wide as the time in it and in what it called; inverted, a caller as the time that it spent in what stands above it.`,
       shape.callersFirst,
     );
   const threads = shape.threadTable(record);

@@ -83,7 +83,7 @@ export function legend(
 /** What the marks mean. */
 export function marksKey(scene: Scene): HTMLElement {
   const list = (...lines: string[]): HTMLElement =>
-    h('ul', { class: 'key' }, ...lines.map((line) => h('li', {}, line)));
+    h('ul', { class: 'marks' }, ...lines.map((line) => h('li', {}, line)));
   if (!scene.slices)
     return list(
       'Solid: share of time with traced threads.',
