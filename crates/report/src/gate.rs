@@ -1,7 +1,7 @@
 //! A gate as text, as Markdown for a pull request, and as rows.
 
 use super::comparison::{findings, place};
-use super::style::{Palette, columns, paragraph, quantity, shortened, table, visible};
+use super::style::{Palette, columns, paragraph, quantity, shortened, table, visible, width};
 use super::table::{Cell, Holds, Table};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{GateBenchmark, GateDecision, GateOutcome, GateRecord};
@@ -82,7 +82,7 @@ fn row(benchmark: &GateBenchmark) -> Vec<String> {
     };
     let [change, interval] = effect(benchmark);
     vec![
-        shortened(&benchmark.name, NAME_WIDTH),
+        name(&benchmark.name),
         figure(benchmark.base),
         figure(benchmark.head),
         change,
@@ -90,6 +90,18 @@ fn row(benchmark: &GateBenchmark) -> Vec<String> {
         benchmark.pairs.len().to_string(),
         visible(&benchmark.standing),
     ]
+}
+
+/// Benchmarks of a framework share how their names begin, such as
+/// `tests/test_codec.py::`: a long one keeps its end.
+fn name(text: &str) -> String {
+    let text = visible(text);
+    if width(&text) <= NAME_WIDTH {
+        return text;
+    }
+    let mut ends = text.char_indices().map(|(start, _)| &text[start..]);
+    let end = ends.find(|end| width(end) < NAME_WIDTH);
+    format!("…{}", end.unwrap_or_default())
 }
 
 fn effect(benchmark: &GateBenchmark) -> [String; 2] {
@@ -232,6 +244,17 @@ pub fn gate_rows(record: &GateRecord) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_keep_their_end() {
+        let of = |value| name(&format!("tests/test_codec.py::test_decode[{value}]"));
+        assert_eq!(of(0), "…test_codec.py::test_decode[0]");
+        assert_ne!(of(0), of(1));
+        assert_eq!(width(&of(0)), NAME_WIDTH);
+        assert_eq!(name("BenchmarkParse/size=8"), "BenchmarkParse/size=8");
+        let wide = name(&"字".repeat(40));
+        assert!(wide.ends_with('字') && width(&wide) <= NAME_WIDTH, "{wide}");
+    }
 
     #[test]
     fn names_stay_text_in_markdown() {
