@@ -16,7 +16,8 @@ use crate::programs::find_or_install;
 const COMPARISONS: usize = 100;
 /// Runs per arm.
 const RUN_COUNTS: [usize; 2] = [10, 20];
-const LEVEL: f64 = 0.05;
+/// Of Welch's test.
+pub(super) const LEVEL: f64 = 0.05;
 
 #[derive(Default)]
 struct Alarms {
@@ -92,19 +93,20 @@ fn theirs(setting: &Setting, command: &str, runs: usize, alarms: &mut Alarms) ->
             .arg(&file)
             .args([command, command]),
     )?;
-    let results = read(&file)?;
-    let times = |index: usize| -> Vec<f64> {
-        let times = results["results"][index]["times"].as_array();
-        times
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_f64)
-            .collect()
-    };
-    let (a, b) = (Moments::of(&times(0)), Moments::of(&times(1)));
+    let [a, b] = moments(&file)?;
     alarms.welch += usize::from(a.welch_p(b) < LEVEL);
     alarms.printed += usize::from(a.prints_a_difference(b));
     Ok(())
+}
+
+/// Of the first two commands in a file that hyperfine exported.
+pub(super) fn moments(file: &Path) -> Result<[Moments; 2]> {
+    let results = read(file)?;
+    Ok([0, 1].map(|index| {
+        let times = results["results"][index]["times"].as_array();
+        let times = times.into_iter().flatten().filter_map(Value::as_f64);
+        Moments::of(&times.collect::<Vec<f64>>())
+    }))
 }
 
 fn read(file: &Path) -> Result<Value> {
@@ -112,8 +114,8 @@ fn read(file: &Path) -> Result<Value> {
 }
 
 #[derive(Clone, Copy)]
-struct Moments {
-    mean: f64,
+pub(super) struct Moments {
+    pub(super) mean: f64,
     variance: f64,
     count: f64,
 }
@@ -131,7 +133,7 @@ impl Moments {
     }
 
     /// Two-sided p-value of Welch's test (Welch 1947).
-    fn welch_p(self, other: Self) -> f64 {
+    pub(super) fn welch_p(self, other: Self) -> f64 {
         let (a, b) = (self.variance / self.count, other.variance / other.count);
         let t = (self.mean - other.mean).abs() / (a + b).sqrt();
         let freedom = (a + b).powi(2) / (a * a / (self.count - 1.0) + b * b / (other.count - 1.0));

@@ -1,5 +1,6 @@
 //! Gates: false alarms and found slow-downs, replayed and on the live machine.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -31,7 +32,8 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
         for planted in [false, true] {
             let mut cell = Cell::default();
             for seed in 0..REPLAYS {
-                cell.add(&replay(setting, series, planted, seed)?);
+                let record = replay(setting, series, planted, seed)?;
+                cell.add(&record, |name| planted && name == "planted");
             }
             replayed.push_str(&cell.row(&format!("{name} (`{series}`)"), planted));
         }
@@ -40,7 +42,8 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     for planted in [false, true] {
         let mut cell = Cell::default();
         for seed in 0..LIVE {
-            cell.add(&on_this_machine(setting, planted, seed)?);
+            let record = on_this_machine(setting, planted, seed)?;
+            cell.add(&record, |name| planted && name == "planted");
         }
         live.push_str(&cell.row("this machine", planted));
     }
@@ -72,23 +75,25 @@ const HEADER: &str = "\
 
 /// What became of gates.
 #[derive(Default)]
-struct Cell {
-    gates: usize,
-    alarms: usize,
-    found: usize,
-    missed: usize,
-    undecided: usize,
-    minutes: Vec<f64>,
+pub(super) struct Cell {
+    pub(super) gates: usize,
+    /// Failed for a benchmark without a planted slow-down.
+    pub(super) alarms: usize,
+    pub(super) found: usize,
+    /// Passed.
+    pub(super) missed: usize,
+    pub(super) undecided: usize,
+    pub(super) minutes: Vec<f64>,
     pairs: Vec<f64>,
 }
 
 impl Cell {
-    fn add(&mut self, record: &Value) {
+    pub(super) fn add(&mut self, record: &Value, is_planted: impl Fn(&str) -> bool) {
         let benchmarks = record["benchmarks"].as_array();
-        let of = |benchmark: &Value, outcome: &str| benchmark["outcome"] == outcome;
-        let slower = |is_planted: bool| {
+        let slower = |planted: bool| {
             benchmarks.into_iter().flatten().any(|benchmark| {
-                of(benchmark, "slower") && (benchmark["name"] == "planted") == is_planted
+                let name = benchmark["name"].as_str().unwrap_or_default();
+                benchmark["outcome"] == "slower" && is_planted(name) == planted
             })
         };
         self.gates += 1;
@@ -105,20 +110,10 @@ impl Cell {
 
     fn row(self, name: &str, planted: bool) -> String {
         let share = |count: usize| format!("{:.0} %", 100.0 * count as f64 / self.gates as f64);
-        // Without a slow-down, one that is called slower is an alarm whoever it is.
-        let (alarms, found, missed, word) = match planted {
-            true => (
-                share(self.alarms),
-                share(self.found),
-                share(self.missed),
-                "+3 %",
-            ),
-            false => (
-                share(self.alarms.max(self.found)),
-                "–".to_owned(),
-                "–".to_owned(),
-                "no",
-            ),
+        let alarms = share(self.alarms);
+        let (found, missed, word) = match planted {
+            true => (share(self.found), share(self.missed), "+3 %"),
+            false => ("–".to_owned(), "–".to_owned(), "no"),
         };
         let undecided = share(self.undecided);
         format!(
@@ -149,7 +144,9 @@ fn replay(setting: &Setting, series: &str, planted: bool, seed: u64) -> Result<V
         BENCHMARKS.map(|name| format!("[[benchmark]]\nname = \"{name}\"\nrun = \"{name}\"\n"));
     std::fs::write(folder.join("gate.suite.toml"), suite.concat())?;
     let machine = format!("sim:{}", path.display());
-    gate(setting, &["--machine", &machine, "--budget", "10m"], seed)
+    let folder = setting.folder.path();
+    let arguments = ["--machine", &machine, "--budget", "10m"];
+    gate(setting, folder, "head", &arguments, seed)
 }
 
 /// Bytes of the files that the live benchmarks read.
@@ -195,14 +192,21 @@ fn on_this_machine(setting: &Setting, planted: bool, seed: u64) -> Result<Value>
     let suite =
         suite.map(|(name, run)| format!("[[benchmark]]\nname = \"{name}\"\nrun = '''{run}'''\n"));
     std::fs::write(folder.join("gate.suite.toml"), suite.concat())?;
-    gate(setting, &["--budget", "60s"], seed)
+    gate(setting, folder, "head", &["--budget", "60s"], seed)
 }
 
-fn gate(setting: &Setting, arguments: &[&str], seed: u64) -> Result<Value> {
+/// The record of a gate of `base` in this folder.
+pub(super) fn gate(
+    setting: &Setting,
+    folder: &Path,
+    head: &str,
+    arguments: &[&str],
+    seed: u64,
+) -> Result<Value> {
     let output = Command::new(&setting.pinwise)
-        .current_dir(setting.folder.path())
+        .current_dir(folder)
         .args(["--store", "none", "--quiet", "--format", "json"])
-        .args(["gate", "base", "head", "--suite", "gate.suite.toml"])
+        .args(["gate", "base", head, "--suite", "gate.suite.toml"])
         .args(["--seed", &seed.to_string()])
         .args(arguments)
         .output()?;

@@ -26,6 +26,7 @@ mod pages;
 mod pairs;
 mod placement;
 mod process;
+mod projects;
 mod record;
 mod rules;
 mod sampling;
@@ -57,10 +58,11 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 30] = [
+const BENCHMARKS: [(&str, Benchmark); 31] = [
     ("method", method::run),
     ("aa", aa::run),
     ("gates", gates::run),
+    ("projects", projects::run),
     ("noise", noise::run),
     ("answers", answers::run),
     ("harness", harness::run),

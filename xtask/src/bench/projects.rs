@@ -1,0 +1,285 @@
+//! Gates over the benchmarks of six open-source projects, beside what their
+//! own tools say of the same builds.
+//!
+//! Each script of `projects/` makes two builds, `base` and `head`, from the
+//! published source of a project, `head` with a planted slow-down of one
+//! benchmark, and a suite of few benchmarks. A third build, `same`, is a copy
+//! of `base`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::Setting;
+use super::aa::{LEVEL, moments};
+use super::gates::{Cell, gate};
+use crate::programs::{find_or_install, output};
+
+/// Gates of each kind and project.
+const GATES: u64 = 1;
+/// Series of each build, alternating, for the size of what is planted.
+const SERIES: usize = 5;
+/// What is less is nothing to find: the smallest effect.
+const LEAST_SIZE: f64 = 0.01;
+const BUDGET: &str = "90s";
+const SOURCES: &str = include_str!("projects/sources.sh");
+
+struct Project {
+    name: &'static str,
+    benchmarks: &'static str,
+    script: &'static str,
+    /// Part of the name of the benchmark that is slower in `head`.
+    planted: &'static str,
+    /// Programs and their Debian packages.
+    needs: &'static [(&'static str, &'static str)],
+    /// A tool that compares two builds, run by `peer.sh BASE HEAD`: it prints the
+    /// benchmarks that it calls slower; hyperfine leaves their times.
+    peer: Option<&'static str>,
+}
+
+const PROJECTS: [Project; 6] = [
+    Project {
+        name: "fancy-regex 0.14.0",
+        benchmarks: "Rust, criterion",
+        script: include_str!("projects/rust.sh"),
+        planted: "run_tricky",
+        needs: &[("python3", "python3")],
+        peer: Some("criterion"),
+    },
+    Project {
+        name: "snappy 1.1.9",
+        benchmarks: "C++, Google Benchmark",
+        script: include_str!("projects/cpp.sh"),
+        planted: "BM_ZFlat",
+        needs: &[
+            ("g++", "g++ libbenchmark-dev"),
+            ("cmake", "cmake"),
+            ("python3", "python3"),
+        ],
+        peer: None,
+    },
+    Project {
+        name: "regexp2 1.11.5",
+        benchmarks: "Go",
+        script: include_str!("projects/go.sh"),
+        planted: "MatchHard",
+        needs: &[("go", "golang-go"), ("python3", "python3")],
+        peer: Some("benchstat"),
+    },
+    Project {
+        name: "commons-csv 1.10.0",
+        benchmarks: "Java, JMH",
+        script: include_str!("projects/java.sh"),
+        planted: "parseCommonsCSV",
+        needs: &[
+            ("javac", "default-jdk-headless"),
+            ("mvn", "maven"),
+            ("unzip", "unzip"),
+            ("python3", "python3"),
+        ],
+        peer: None,
+    },
+    Project {
+        name: "fastjsonschema 2.22.3",
+        benchmarks: "Python, pytest-benchmark",
+        script: include_str!("projects/python.sh"),
+        planted: "ok_values",
+        needs: &[("python3", "python3 python3-venv")],
+        peer: None,
+    },
+    Project {
+        name: "lz4 1.9.4",
+        benchmarks: "C, the tool itself",
+        script: include_str!("projects/tool.sh"),
+        planted: "slow",
+        needs: &[
+            ("make", "make"),
+            ("cc", "gcc"),
+            ("python3", "python3"),
+            ("hyperfine", "hyperfine"),
+        ],
+        peer: Some("hyperfine"),
+    },
+];
+
+pub(super) fn run(setting: &Setting) -> Result<String> {
+    let mut rows = String::new();
+    let mut skipped = String::new();
+    let (mut unchanged, mut planted) = (Cell::default(), Cell::default());
+    for project in &PROJECTS {
+        let result = prepared(setting, project)
+            .and_then(|folder| row(setting, project, &folder, &mut unchanged, &mut planted));
+        match result {
+            Ok(row) => {
+                eprint!("xtask: {row}");
+                rows.push_str(&row);
+            }
+            Err(why) => {
+                eprintln!("xtask: SKIPPED {}: {why:#}", project.name);
+                skipped.push_str(&format!("SKIPPED {}: {why}.\n", project.name));
+            }
+        }
+    }
+    if rows.is_empty() {
+        bail!("none of the projects could be measured\n{skipped}");
+    }
+    Ok(format!(
+        "{}{rows}\n{}{skipped}",
+        introduction(),
+        sum(&unchanged, &planted)
+    ))
+}
+
+fn introduction() -> String {
+    format!(
+        "## A verdict for every change
+
+`pinwise gate --budget {BUDGET}`, smallest effect 1 %, over two or three benchmarks of each of six
+published projects. Gates per project: {GATES} of a build against a copy of itself (*same*) and
+{GATES} against a build in whose source one benchmark is made about 3 % slower. *Planted*: how much
+slower it is, as the ratio of the least times of {SERIES} alternating series of each build; where
+less than 1 % is left of it, as that build is laid out otherwise, there is nothing to find.
+*Alarm*: gates that failed for a benchmark that is not slower. *Found*, *missed*, *undecided*: as
+under Gates. *Minutes*: median time of runs. *Beside*: benchmarks that the project's own tool calls
+slower right after each gate: criterion's `--baseline` (1 s of warm-up, 5 s of runs), benchstat (ten
+runs of 0.3 s), Welch's test at 5 % on hyperfine's times at its defaults. Compilers and browsers of
+others kept the machine busy.
+
+| project | benchmarks | planted | alarm: same | alarm: planted | found | missed | undecided: same, planted | minutes | beside: alarms | beside: found |
+|:---|:---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
+"
+    )
+}
+
+fn sum(unchanged: &Cell, planted: &Cell) -> String {
+    format!(
+        "In all: {} false alarms in {} gates; {} of {} planted slow-downs found, {} missed.\n",
+        unchanged.alarms + planted.alarms,
+        unchanged.gates + planted.gates,
+        planted.found,
+        planted.gates,
+        planted.missed,
+    )
+}
+
+/// A folder with the builds of a project, its suite, and what its peer needs.
+fn prepared(setting: &Setting, project: &Project) -> Result<PathBuf> {
+    for (program, package) in project.needs {
+        find_or_install(program, package)?;
+    }
+    let word = project.name.split(' ').next().unwrap_or_default();
+    let folder = setting.folder.path().join(word);
+    std::fs::create_dir_all(&folder)?;
+    let script = format!("{SOURCES}{}cp -a base same\n", project.script);
+    std::fs::write(folder.join("make.sh"), script)?;
+    eprintln!("xtask: building {}", project.name);
+    output(shell(&folder).arg("make.sh"))?;
+    Ok(folder)
+}
+
+fn shell(folder: &Path) -> Command {
+    let mut command = Command::new("sh");
+    // Cargo's variables for xtask are not for the projects.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_") && text != "CARGO_HOME" {
+            command.env_remove(&name);
+        }
+    }
+    command.arg("-eu").current_dir(folder);
+    command
+}
+
+fn row(
+    setting: &Setting,
+    project: &Project,
+    folder: &Path,
+    all_unchanged: &mut Cell,
+    all_planted: &mut Cell,
+) -> Result<String> {
+    let size = size(folder)?;
+    let is_there = size >= LEAST_SIZE;
+    let (mut unchanged, mut planted) = (Cell::default(), Cell::default());
+    let (mut alarms, mut found) = (0, 0);
+    for seed in 0..GATES {
+        for (head, cell) in [("same", &mut unchanged), ("head", &mut planted)] {
+            let is_changed = head == "head" && is_there;
+            let is_slower = |name: &str| is_changed && name.contains(project.planted);
+            let record = gate(setting, folder, head, &["--budget", BUDGET], seed)?;
+            cell.add(&record, is_slower);
+            match is_changed {
+                true => all_planted.add(&record, is_slower),
+                false => all_unchanged.add(&record, is_slower),
+            }
+            for slower in beside(project, folder, head)? {
+                match is_slower(&slower) {
+                    true => found += 1,
+                    false => alarms += 1,
+                }
+            }
+            let decision = &record["verdict"]["sentence"];
+            eprintln!("xtask: {} {head} {seed}: {decision}", project.name);
+        }
+    }
+    let of_gates = |count: usize| match is_there {
+        true => format!("{count} of {GATES}"),
+        false => "–".to_owned(),
+    };
+    let beside = project.peer.map_or_else(
+        || "– | –".to_owned(),
+        |name| format!("{name} {alarms} | {}", of_gates(found)),
+    );
+    Ok(format!(
+        "| {} | {} | {:+.1} % | {} of {GATES} | {} of {GATES} | {} | {} | {}, {} | {:.1} | {beside} |\n",
+        project.name,
+        project.benchmarks,
+        100.0 * size,
+        unchanged.alarms,
+        planted.alarms,
+        of_gates(planted.found),
+        of_gates(planted.missed),
+        unchanged.undecided,
+        planted.undecided,
+        super::process::median([unchanged.minutes, planted.minutes].concat()),
+    ))
+}
+
+/// How much slower the planted benchmark is, as a share: `size.sh BUILD` prints
+/// the least time of a series, which neighbours disturb least.
+fn size(folder: &Path) -> Result<f64> {
+    let mut least = [f64::INFINITY; 2];
+    for _ in 0..SERIES {
+        for (least, build) in least.iter_mut().zip(["base", "head"]) {
+            let text = output(shell(folder).args(["size.sh", build]))?;
+            *least = least.min(text.trim().parse().context("size.sh prints a time")?);
+        }
+    }
+    Ok(least[1] / least[0] - 1.0)
+}
+
+/// Benchmarks that the project's own tool calls slower.
+fn beside(project: &Project, folder: &Path, head: &str) -> Result<Vec<String>> {
+    let Some(peer) = project.peer else {
+        return Ok(Vec::new());
+    };
+    let text = output(shell(folder).args(["peer.sh", "base", head]))?;
+    match peer {
+        "hyperfine" => hyperfine(folder),
+        _ => Ok(text.lines().map(str::to_owned).collect()),
+    }
+}
+
+/// Each file of its names one benchmark.
+fn hyperfine(folder: &Path) -> Result<Vec<String>> {
+    let mut slower = Vec::new();
+    for entry in std::fs::read_dir(folder.join("times"))? {
+        let path = entry?.path();
+        let [base, head] = moments(&path)?;
+        if head.mean > base.mean && base.welch_p(head) < LEVEL {
+            let name = path.file_stem().context("a name")?;
+            slower.push(name.to_string_lossy().into_owned());
+        }
+    }
+    Ok(slower)
+}
