@@ -1,7 +1,14 @@
 // Bytes that stand in text.
 
+/** What browsers of 2025 and later have. */
+interface Native {
+  fromBase64?(text: string): Uint8Array<ArrayBuffer>;
+}
+
 /** The bytes of a base64 text; throws where it is damaged. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  const native = Uint8Array as Native;
+  if (native.fromBase64) return native.fromBase64(text);
   const raw = atob(text);
   const bytes = new Uint8Array(raw.length);
   // Over a million letters, `Uint8Array.from` takes ten times as long.

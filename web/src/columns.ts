@@ -37,12 +37,13 @@ export function fromColumns(text: string): string {
   };
   const value = (place: Place): string => {
     const entry = place.column[place.read++]!;
-    const number = Number(entry.slice(1));
+    // Only of marks: other entries may be millions of letters.
+    const number = (): number => Number(entry.slice(1));
     if (entry[0] === '#')
-      return `{${names[number]!.map((name) => field(place, name)).join()}}`;
+      return `{${names[number()]!.map((name) => field(place, name)).join()}}`;
     if (entry[0] === '*')
-      return `[${Array.from({ length: number }, () => value((place.item ??= next()))).join()}]`;
-    const text = entry[0] === '~' ? recent.at(-1 - number)! : entry;
+      return `[${Array.from({ length: number() }, () => value((place.item ??= next()))).join()}]`;
+    const text = entry[0] === '~' ? recent.at(-1 - number())! : entry;
     recent.push(text);
     if (recent.length > 64 * RECENT) recent.splice(0, recent.length - RECENT);
     return text;
