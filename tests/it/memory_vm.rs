@@ -35,7 +35,7 @@ fn script() -> String {
          pages() { awk '/anon=/{for(i=1;i<=NF;i++){if($i~/^N0=/)a+=substr($i,4);if($i~/^N1=/)b+=substr($i,4)}}END{print a+0, b+0}' /proc/$p/numa_maps; }\n\
          show() { echo \"@@ $1\"; pages; }\n\
          node() { pages | cut -d' ' -f$1; }\n\
-         apply() { \"$0\" apply --pid $p --place one-numa:0 --memory --for $1 >/tmp/out 2>&1 & a=$!; until grep -q node /tmp/out; do sleep 0.1; done; }\n\
+         apply() { rm -f /tmp/out; \"$0\" apply --pid $p --place one-numa:0 --memory --for $1 >/tmp/out 2>&1 & a=$!; until grep -q node /tmp/out 2>/dev/null; do sleep 0.1; done; }\n\
          start a bind:1; show before\n\
          apply 2s; show moved; wait $a; echo \"status $?\"; cat /tmp/out; show back\n\
          apply 900s; kill -9 $(pidof pinwise-ledger) $a; wait $a; show unguarded\n\

@@ -190,8 +190,7 @@ pub struct LiveArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
     pub sample: Duration,
     /// Time to settle after a change; with /bound placements of a command: how
-    /// long its new threads are bound [default: 500ms; to the
-    /// end]
+    /// long its new threads are bound [default: 500ms; to the end]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
     /// Drop a placement that is worse by more; it is rolled back at once where its

@@ -41,7 +41,7 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub places: Vec<String>,
-    /// A memory policy as arms; one more of each placement; repeat for each
+    /// A memory policy as one more arm; of each placement; repeat for each
     #[arg(
         long = "memory",
         value_name = "POLICY",
@@ -61,7 +61,7 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub recipe: Option<String>,
-    /// Name of a command; of that given at the same position
+    /// Name of a command: of the one at the same position
     #[arg(
         long = "name",
         short = 'n',
