@@ -1,9 +1,14 @@
-# The source of a Debian package as a folder; this machine's own list of
-# packages stays as it is.
+# The source of a Debian package as a folder, from where this machine has its
+# packages; its own lists stay as they are.
 debian_source() {
-  mkdir -p lists/partial
-  echo "deb-src http://deb.debian.org/debian bookworm main" >sources.list
-  apt="-qq -o Dir::Etc::SourceList=$PWD/sources.list -o Dir::Etc::SourceParts=/dev/null \
+  mkdir -p lists/partial parts
+  for list in /etc/apt/sources.list.d/*.sources; do
+    sed 's/^Types:.*/Types: deb-src/' "$list"
+    echo
+  done >parts/all.sources 2>/dev/null
+  cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
+    sed -n 's/^deb /deb-src /p' >parts/all.list
+  apt="-qq -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=$PWD/parts \
     -o Dir::State::Lists=$PWD/lists -o APT::Sandbox::User=root"
   apt-get $apt update >&2
   apt-get $apt source --download-only "$1" >&2
