@@ -136,19 +136,7 @@ fn argv(arguments: Vec<OsString>) -> Vec<String> {
     if let Some(program) = words.first_mut() {
         *program = "pinwise".to_owned();
     }
-    let end = words
-        .iter()
-        .position(|word| word == "--")
-        .unwrap_or(words.len());
-    let command = words.split_off(end);
-    let mut is_value = false;
-    words.retain(|word| {
-        let is_option = word == "--store";
-        let was_value = std::mem::replace(&mut is_value, is_option);
-        !(was_value || is_option || word.starts_with("--store="))
-    });
-    words.extend(command);
-    words
+    pinwise_record::without_options(&words, &["--store"])
 }
 
 /// Help and version are data; any other answer of the parser is an error, reported

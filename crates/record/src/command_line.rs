@@ -117,6 +117,23 @@ fn cpu_list(text: &str) -> Option<&str> {
     (!text.is_empty() && text.chars().all(is_list)).then_some(text)
 }
 
+/// A command line without these options of pinwise and their values; what stands
+/// behind `--` is another program's.
+#[must_use]
+pub fn without_options(argv: &[String], options: &[&str]) -> Vec<String> {
+    let end = argv.iter().position(|word| word == "--");
+    let (own, command) = argv.split_at(end.unwrap_or(argv.len()));
+    let mut is_value = false;
+    let kept = own.iter().filter(|word| {
+        let was_value = std::mem::take(&mut is_value);
+        let option = word.split_once('=').map_or(&***word, |(option, _)| option);
+        let is_left_out = options.contains(&option);
+        is_value = !was_value && is_left_out && option == word.as_str();
+        !was_value && !is_left_out
+    });
+    kept.chain(command).cloned().collect()
+}
+
 /// Options that name files to write: doing an experiment again is no reason to
 /// write over those of the first time.
 const WRITTEN: [&str; 6] = [
@@ -133,26 +150,10 @@ const WRITTEN: [&str; 6] = [
 /// subcommand.
 #[must_use]
 pub fn again(argv: &[String], study: &str, seed: u64) -> Option<String> {
-    let (own, command) = argv.split_at(
-        argv.iter()
-            .position(|word| word == "--")
-            .unwrap_or(argv.len()),
-    );
-    let has_seed = own.iter().any(|word| word.starts_with("--seed"));
-    let mut words: Vec<String> = Vec::new();
-    let mut is_file = false;
-    for word in own {
-        let (option, value) = word
-            .split_once('=')
-            .map_or((&**word, None), |(o, v)| (o, Some(v)));
-        let is_written = WRITTEN.contains(&option);
-        if !is_file && !is_written {
-            words.push(word.clone());
-        }
-        is_file = !is_file && is_written && value.is_none();
-    }
-    let at = words.iter().skip(1).position(|word| word == study)? + 1;
-    words.extend_from_slice(command);
+    let mut words = without_options(argv, &WRITTEN);
+    let own = words.iter().take_while(|word| *word != "--");
+    let has_seed = own.clone().any(|word| word.starts_with("--seed"));
+    let at = own.skip(1).position(|word| word == study)? + 1;
     if !has_seed {
         words.splice(at + 1..=at, ["--seed".to_owned(), seed.to_string()]);
     }

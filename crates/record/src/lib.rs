@@ -84,7 +84,7 @@ pub use change::{
     ChangeVerdict, ComparedRecord, DIFF_SCHEMA, DiffRecord, FigureChange, MachineChange,
     MachineFact,
 };
-pub use command_line::{CommandRecord, again};
+pub use command_line::{CommandRecord, again, without_options};
 pub use comparison::{
     Arm, ArmTrace, BlockScore, COMPARISON_SCHEMA, Comparison, ComparisonStudy, Estimate,
     PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, VerdictKind,
