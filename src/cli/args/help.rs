@@ -198,13 +198,11 @@ fn in_one_line(arg: clap::Arg, room: usize) -> clap::Arg {
     let Some(help) = arg.get_help().map(ToString::to_string) else {
         return arg;
     };
-    let (body, default) = match help.find(" [default: ") {
-        Some(at) => (&help[..at], &help[at..]),
-        None => (&*help, ""),
-    };
-    let default = match default.is_empty() {
-        true => default_of(&arg),
-        false => default.to_owned(),
+    let written = help.split_once(" [default: ");
+    let (body, default) = match written.and_then(|(body, rest)| Some((body, rest.split_once(']')?)))
+    {
+        Some((body, (default, _))) => (body, format!(" [default: {default}]")),
+        None => (&*help, default_of(&arg)),
     };
     let cuts = || clause_ends(body).chain([body.len()]);
     let room = room.saturating_sub(aliases_width(&arg));
@@ -216,12 +214,12 @@ fn in_one_line(arg: clap::Arg, room: usize) -> clap::Arg {
         true => vec![values_of(&arg), default],
         false => Vec::new(),
     };
-    let whole = endings.iter().filter(|ending| !ending.is_empty());
-    let whole = whole.filter_map(|ending| {
+    let mut filled = endings.iter().filter(|ending| !ending.is_empty());
+    let whole = filled.find_map(|ending| {
         let at = longest(room.checked_sub(ending.chars().count())?)?;
         Some(format!("{}{ending}", &body[..at]))
     });
-    let text = whole.into_iter().next().unwrap_or_else(|| {
+    let text = whole.unwrap_or_else(|| {
         let at = longest(room).or_else(|| cuts().next());
         body[..at.unwrap_or_default()].to_owned()
     });
