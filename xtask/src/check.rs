@@ -46,6 +46,19 @@ pub(crate) fn check() -> Result<()> {
 
 type Check = fn() -> Result<()>;
 
+/// What a check builds is used once: without the compiler's notes for the next build and
+/// without debug information, the folder takes 4 GB in place of 10.
+const LEAN: [(&str, &str); 2] = [
+    ("CARGO_INCREMENTAL", "0"),
+    ("CARGO_PROFILE_DEV_DEBUG", "false"),
+];
+
+fn lean_cargo(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    command.envs(LEAN);
+    command
+}
+
 /// Runs all and says what failed.
 fn run(checks: &[Check]) -> Vec<String> {
     let failed = checks.iter().filter_map(|check| check().err());
@@ -62,7 +75,7 @@ fn format() -> Result<()> {
 }
 
 fn lints() -> Result<()> {
-    step(&mut cargo(&[
+    step(&mut lean_cargo(&[
         "clippy",
         "--workspace",
         "--all-targets",
@@ -76,7 +89,7 @@ fn lints() -> Result<()> {
 
 /// Tracing without BPF, export without Parquet, PostgreSQL without TLS.
 fn lints_without_features() -> Result<()> {
-    step(&mut cargo(&[
+    step(&mut lean_cargo(&[
         "clippy",
         "--no-default-features",
         "--locked",
@@ -93,13 +106,13 @@ const WAITING: &str = "fleet_slurm::";
 /// All suites, those after a failed one too. A test among them compares the
 /// generated reference.
 fn tests() -> Result<()> {
-    let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    let mut command = lean_cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
     command.args(["--", "--skip", WAITING]);
     tests_step(command.env("INSTA_UPDATE", "no"))
 }
 
 fn tests_that_wait() -> Result<()> {
-    let mut command = cargo(&["test", "--locked", "--test", "it", "--", WAITING]);
+    let mut command = lean_cargo(&["test", "--locked", "--test", "it", "--", WAITING]);
     tests_step(command.env("INSTA_UPDATE", "no"))
 }
 
@@ -108,7 +121,7 @@ fn fuzz_targets() -> Result<()> {
 }
 
 fn documentation() -> Result<()> {
-    let mut command = cargo(&[
+    let mut command = lean_cargo(&[
         "doc",
         "--workspace",
         "--exclude",
@@ -146,6 +159,7 @@ fn oldest_rust() -> Result<()> {
         command
             .args(["run", &version])
             .args(words)
+            .envs(LEAN)
             .current_dir(root());
         command
     };
