@@ -42,6 +42,13 @@ pub struct InterruptCauseRecord {
     pub device: Option<String>,
     /// How often it came.
     pub count: u64,
+    /// What the kernel's own counter of it (`/proc/interrupts`, `/proc/softirqs`) rose by
+    /// meanwhile; `null` where there is none.
+    #[serde(default)]
+    pub counted: Option<u64>,
+    /// The kernel counted clearly more than it reported: these figures are lower bounds.
+    #[serde(default)]
+    pub is_lower_bound: bool,
     /// The time it took, seconds.
     pub seconds: f64,
     /// Of that, while threads of the program had the CPU, seconds.

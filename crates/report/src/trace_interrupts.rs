@@ -44,11 +44,16 @@ fn row(cause: &InterruptCauseRecord) -> Vec<String> {
         .map(|cpu| format!("{} of {}", percent(cpu.percent / 100.0), cpu.cpu))
         .collect();
     let more = if cpus.len() > MOST_CPUS { ", …" } else { "" };
+    let least = if cause.is_lower_bound {
+        "at least "
+    } else {
+        ""
+    };
     vec![
         cause.label(),
-        grouped(cause.count),
-        seconds(cause.seconds),
-        seconds(cause.stolen_s),
+        format!("{least}{}", grouped(cause.count)),
+        format!("{least}{}", seconds(cause.seconds)),
+        format!("{least}{}", seconds(cause.stolen_s)),
         format!("{}{more}", named.join(", ")),
     ]
 }
@@ -104,6 +109,18 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains('\u{1b}'), "{text}");
+    }
+
+    #[test]
+    fn what_is_a_lower_bound_says_so() {
+        let mut found = found();
+        found.causes.truncate(1);
+        found.causes[0].is_lower_bound = true;
+        let text = interrupts(Some(&found), &TraceSource::Machine);
+        assert!(
+            text.contains("at least 12,345  at least 1.30 s  at least 600 ms"),
+            "{text}"
+        );
     }
 
     #[test]

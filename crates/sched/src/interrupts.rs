@@ -47,6 +47,9 @@ pub struct InterruptSummary {
     pub gaps: u64,
     /// Beginnings without an end and ends without a beginning.
     pub unmatched: u64,
+    /// What the kernel's own counters rose by on these CPUs meanwhile, of causes that
+    /// have one.
+    pub counted: BTreeMap<Cause, u64>,
 }
 
 /// Adds up what the kernel reports.

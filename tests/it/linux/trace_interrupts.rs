@@ -79,17 +79,20 @@ impl Traced {
         self.record["host"]["counts"]["cpus"].as_u64().unwrap()
     }
 
-    /// Was nothing lost? The counter may be a moment before the tracepoint on each
-    /// CPU.
+    /// Has it as many as the kernel counted, or says that it has not? The counter may be
+    /// a moment before the tracepoint on each CPU.
     fn is_whole(&self) -> bool {
-        let has_all = |(cause, within): (_, &u64)| {
-            let count = self
-                .cause(cause)
-                .map(|cause| cause["count"].as_u64().unwrap());
-            count.is_none_or(|count| count + self.cpus() >= *within)
-        };
         self.record["interrupts"]["gaps"] == 0
-            && COMPARED.into_iter().zip(&self.within).all(has_all)
+            && COMPARED.into_iter().all(|cause| {
+                let found = self.cause(cause);
+                found.is_none_or(|found| found["is_lower_bound"] == false)
+            })
+    }
+
+    fn has_all(&self, cause: &Value, within: u64) -> bool {
+        let count = cause["count"].as_u64().unwrap();
+        // A lower bound begins where one in 33 and 20 are missing.
+        count + count / 33 + 20 + self.cpus() >= within
     }
 }
 
@@ -136,7 +139,16 @@ fn interrupts_are_those_that_the_kernel_counts() {
         }
     }
     let last = last.unwrap();
-    assert!(last.is_whole(), "{:?}: {}", last.within, last.record);
+    if !last.is_whole() {
+        let findings = last.record["findings"].as_array().unwrap();
+        let mut codes = findings.iter().map(|finding| &finding["code"]);
+        assert!(
+            codes.any(|code| code == "interrupts_lost"),
+            "{}",
+            last.record
+        );
+        return skipped(test, "three traces in a row lost reports, and said so");
+    }
     let cpus = last.cpus();
     let found = &last.record["interrupts"];
     let causes = found["causes"].as_array().unwrap();
@@ -157,6 +169,11 @@ fn interrupts_are_those_that_the_kernel_counts() {
             last.around
         );
         assert!(last.within[at] > 0, "{cause}");
+        assert!(
+            last.has_all(cause, last.within[at]),
+            "{:?}: {cause}",
+            last.within
+        );
         assert!(seconds(&cause["stolen_s"]) > 0.0, "{cause}");
     }
     let elapsed_s = seconds(&last.record["elapsed_s"]);

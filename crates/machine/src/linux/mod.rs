@@ -8,6 +8,7 @@ mod accounts;
 mod bind;
 mod capture;
 mod counters;
+mod counts;
 mod daemon;
 mod execute_bound;
 mod guardian;

@@ -49,7 +49,38 @@ pub enum Cause {
     Unknown,
 }
 
+/// A file in which the kernel counts what came to its CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CounterFile {
+    /// `/proc/interrupts`.
+    Interrupts,
+    /// `/proc/softirqs`.
+    Softirqs,
+}
+
 impl Cause {
+    /// The kernel's own count of it: the file and the line's label; `None` where it has
+    /// none that means the same (`CAL` is of two vectors; an NMI has several handlers).
+    #[must_use]
+    pub fn counter(&self) -> Option<(CounterFile, String)> {
+        let vector = |name: &str| {
+            Some(match name {
+                "local_timer" => "LOC",
+                "reschedule" => "RES",
+                "irq_work" => "IWI",
+                "thermal_apic" => "TRM",
+                "threshold_apic" => "THR",
+                _ => return None,
+            })
+        };
+        match self {
+            Self::Interrupt { number, .. } => Some((CounterFile::Interrupts, number.to_string())),
+            Self::Vector(name) => vector(name).map(|it| (CounterFile::Interrupts, it.to_owned())),
+            Self::Softirq(name) => Some((CounterFile::Softirqs, name.to_string())),
+            _ => None,
+        }
+    }
+
     /// Is it the same thing? A device's interrupt has no name where it ends.
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {

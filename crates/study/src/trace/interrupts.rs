@@ -17,6 +17,9 @@ use crate::causes::words;
 /// this never, seconds.
 const WORTH_PERCENT: f64 = 5.0;
 const WORTH_S: f64 = 0.01;
+/// What may be missing of a count: one in so many, and so many.
+const SHORT_BY: u64 = 33;
+const SHORT: u64 = 20;
 /// CPUs named in a sentence.
 const MOST_CPUS: usize = 4;
 
@@ -33,12 +36,16 @@ pub(super) fn record(
         let device = irq.and_then(|irq| devices.get(&irq));
         let cpus: Vec<InterruptCpuRecord> =
             of_cause.iter().map(|share| on_cpu(share, record)).collect();
+        let count = cpus.iter().map(|cpu| cpu.count).sum();
+        let counted = summary.counted.get(&of_cause[0].cause).copied();
         causes.push(InterruptCauseRecord {
             kind,
             name,
             irq,
             device: device.map(|device| device.address.clone()),
-            count: cpus.iter().map(|cpu| cpu.count).sum(),
+            count,
+            counted,
+            is_lower_bound: counted.is_some_and(|counted| is_short(count, counted)),
             seconds: cpus.iter().map(|cpu| cpu.seconds).sum(),
             stolen_s: cpus.iter().map(|cpu| cpu.stolen_s).sum(),
             cpus,
@@ -68,6 +75,12 @@ fn on_cpu(share_of: &InterruptShare, record: &TraceRecord) -> InterruptCpuRecord
         stolen_s,
         stolen_percent: own.and_then(|own| share(stolen_s, own.own_s)),
     }
+}
+
+/// Clearly fewer than the kernel counted: its counters are read a moment before and
+/// after.
+const fn is_short(count: u64, counted: u64) -> bool {
+    count + count / SHORT_BY + SHORT < counted
 }
 
 fn share(part: f64, whole: f64) -> Option<f64> {
@@ -170,19 +183,33 @@ fn softirq_advice(cause: &InterruptCauseRecord) -> &'static str {
 }
 
 fn lost(interrupts: &InterruptsRecord) -> Option<Finding> {
-    (interrupts.gaps > 0).then(|| {
-        let times = pinwise_format::count_of(interrupts.gaps, "time", "times");
-        let sentence = format!(
-            "Reports of interrupts were lost {times}: what interrupts took is a lower bound."
-        );
-        Finding::new(
-            "interrupts_lost",
-            Severity::Warning,
-            sentence,
-            "Trace for a shorter time, or while less else runs.",
-        )
-        .with("gaps", interrupts.gaps)
-    })
+    let short = interrupts
+        .causes
+        .iter()
+        .filter(|cause| cause.is_lower_bound);
+    let missing = |cause: &InterruptCauseRecord| cause.counted.unwrap_or(0) - cause.count;
+    let short = short.max_by_key(|cause| missing(cause));
+    let sentence = match (short, interrupts.gaps) {
+        (None, 0) => return None,
+        (Some(cause), _) => format!(
+            "Of {}, {} were reported and the kernel counted {}: what interrupts took is a lower \
+             bound.",
+            cause.label(),
+            pinwise_format::grouped(cause.count),
+            pinwise_format::grouped(cause.counted.unwrap_or(0)),
+        ),
+        (None, gaps) => format!(
+            "Reports of interrupts were lost {}: what interrupts took is a lower bound.",
+            pinwise_format::count_of(gaps, "time", "times")
+        ),
+    };
+    let finding = Finding::new(
+        "interrupts_lost",
+        Severity::Warning,
+        sentence,
+        "Trace for a shorter time, or while less else runs.",
+    );
+    Some(finding.with("gaps", interrupts.gaps))
 }
 
 #[cfg(test)]

@@ -66,13 +66,16 @@ fn card() -> Cause {
 }
 
 fn found(shares: Vec<InterruptShare>, gaps: u64) -> TraceRecord {
-    let summary = InterruptSummary {
+    of_summary(&InterruptSummary {
         shares,
         gaps,
         ..InterruptSummary::default()
-    };
+    })
+}
+
+fn of_summary(summary: &InterruptSummary) -> TraceRecord {
     let mut trace = traced(&[1, 2]);
-    trace.interrupts = Some(record(&summary, &trace, &machine()));
+    trace.interrupts = Some(record(summary, &trace, &machine()));
     trace
 }
 
@@ -156,4 +159,31 @@ fn lost_reports_are_a_finding() {
             "Trace for a shorter time, or while less else runs.",
         )],
     );
+}
+
+/// The kernel may lose reports without reporting that.
+#[test]
+fn fewer_reports_than_the_kernel_counted_are_a_lower_bound() {
+    let counted = |by_kernel| {
+        let tick = Cause::Vector("local_timer".into());
+        of_summary(&InterruptSummary {
+            shares: [1, 2].map(|cpu| share(tick.clone(), cpu, 1, 1)).into(),
+            counted: [(tick, by_kernel)].into(),
+            ..InterruptSummary::default()
+        })
+    };
+    let trace = counted(572);
+    let cause = &trace.interrupts.as_ref().unwrap().causes[0];
+    assert_eq!((cause.count, cause.counted), (20, Some(572)));
+    assert!(cause.is_lower_bound);
+    let found = findings(&trace, &machine());
+    assert_eq!(
+        found[0].sentence,
+        "Of local_timer, 20 were reported and the kernel counted 572: what interrupts took is a \
+         lower bound."
+    );
+    // Its counters are read a moment before and after.
+    let trace = counted(40);
+    assert!(!trace.interrupts.as_ref().unwrap().causes[0].is_lower_bound);
+    assert_eq!(findings(&trace, &machine()), []);
 }

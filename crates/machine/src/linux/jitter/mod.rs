@@ -5,8 +5,6 @@
 //! Pinwise itself sleeps meanwhile, on other CPUs where there are any; its mask is
 //! given back. It wakes where a buffer fills up, and every [`ROUND`].
 
-mod counts;
-
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +15,7 @@ use std::time::Duration;
 
 use super::LinuxMachine;
 use super::capture::read_file;
+use super::counts::Counts;
 use super::probe::lock::Lock;
 use super::sys;
 use super::trace::interrupt_points::{InterruptPoints, Wanted};
@@ -24,7 +23,6 @@ use super::trace::nanoseconds;
 use super::trace::threads::parse_schedstat;
 use crate::MachineError;
 use crate::jitter::{GapListener, GapWatcher, JitterOrder, WatchedCpu, WatchedCpus};
-use counts::Counts;
 use pinwise_kernels::loops::clock::Clock;
 use pinwise_kernels::loops::gaps::{self, Gap, GapBuffer};
 use pinwise_sched::Tid;

@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 
+use super::super::counts::Counts;
 use super::interrupt_points::{InterruptPoints, Wanted};
 use super::threads;
 use crate::MachineError;
-use pinwise_sched::jitter::{Step, StepKind};
+use pinwise_sched::jitter::{Cause, Step, StepKind};
 use pinwise_sched::{Event, EventKind, IDLE, InterruptAccount, InterruptSummary, Tid};
 
 /// Interrupts on their way to sums.
@@ -23,6 +24,8 @@ pub(super) struct Interrupts {
     own: Own,
     /// Reports from before the trace do not count.
     from_ns: u64,
+    /// What the kernel had counted then.
+    before: Counts,
 }
 
 /// Threads that the trace is about.
@@ -85,12 +88,14 @@ impl Interrupts {
             account: InterruptAccount::default(),
             own: Own::default(),
             from_ns: 0,
+            before: Counts::default(),
         })
     }
 
     /// The trace begins.
     pub(super) fn begin(&mut self, now_ns: u64) {
         self.from_ns = now_ns;
+        self.before = Counts::read();
     }
 
     /// Readable where a buffer is half full.
@@ -122,9 +127,17 @@ impl Interrupts {
     pub(super) fn finish(mut self, until_ns: u64) -> InterruptSummary {
         let time = self.from_ns..=until_ns;
         self.points.switch(false);
+        let now = Counts::read();
         self.points
             .drain(counting(&self.cpus, &mut self.account, time));
-        self.account.finish(&|thread| self.own.has(thread))
+        let mut summary = self.account.finish(&|thread| self.own.has(thread));
+        let counted = |cause: &Cause| Some((cause.clone(), now.of_since(&self.before, cause)?));
+        summary.counted = summary
+            .shares
+            .chunk_by(|a, b| a.cause == b.cause)
+            .filter_map(|of_cause| counted(&of_cause[0].cause))
+            .collect();
+        summary
     }
 }
 

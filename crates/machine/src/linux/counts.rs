@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::sys;
-use super::super::usage::{self, Watched};
+use super::sys;
+use super::usage::{self, Watched};
 use crate::jitter::Counted;
+use pinwise_sched::jitter::{Cause, CounterFile};
 use pinwise_topology::interrupts::{self, Line};
 
 /// One look at all counters.
@@ -42,6 +43,21 @@ impl Counts {
         since(&self.softirqs, &before.softirqs, cpu)
     }
 
+    /// How often this came to all CPUs since an earlier look; `None` where the kernel
+    /// does not count it.
+    pub(super) fn of_since(&self, before: &Self, cause: &Cause) -> Option<u64> {
+        let (file, label) = cause.counter()?;
+        let total = |counts: &Self| -> Option<u64> {
+            let lines = match file {
+                CounterFile::Interrupts => &counts.interrupts,
+                CounterFile::Softirqs => &counts.softirqs,
+            };
+            let line = lines.iter().find(|line| line.label == label)?;
+            Some(line.counts.values().sum())
+        };
+        Some(total(self)?.saturating_sub(total(before)?))
+    }
+
     /// Stolen time of a CPU since an earlier look.
     pub(super) fn steal_since(&self, before: &Self, cpu: usize) -> Option<Duration> {
         let now = self.steal.get(&cpu)?;
@@ -72,6 +88,21 @@ fn since(now: &[Line], before: &[Line], cpu: usize) -> Vec<Counted> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_is_counted_over_all_cpus() {
+        let look = |ticks: u64, packets: u64| Counts {
+            interrupts: interrupts::lines(&format!("  CPU0 CPU1\nLOC: {ticks} 9 Timer\n")),
+            softirqs: interrupts::lines(&format!("  CPU0 CPU1\nNET_RX: 7 {packets}\n")),
+            steal: BTreeMap::new(),
+        };
+        let (before, now) = (look(5, 10), look(8, 30));
+        let since = |cause| now.of_since(&before, &cause);
+        assert_eq!(since(Cause::Vector("local_timer".into())), Some(3));
+        assert_eq!(since(Cause::Softirq("NET_RX".into())), Some(20));
+        assert_eq!(since(Cause::Softirq("BLOCK".into())), None);
+        assert_eq!(since(Cause::Vector("call_function".into())), None);
+    }
 
     #[test]
     fn what_came_meanwhile_is_counted() {
