@@ -172,6 +172,9 @@ pub struct Step {
     pub ns: u64,
     /// Change of each general register, in the order of [`REGISTERS`].
     pub changes: Vec<i64>,
+    /// Has the later one all registers of one of a few earlier samples at its
+    /// instruction? So it is where a loop calls a function from several places.
+    pub recurs: bool,
 }
 
 /// Names of the registers of [`Step::changes`] on x86-64, as in disassembly.

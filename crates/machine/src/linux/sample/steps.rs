@@ -1,7 +1,7 @@
 //! What registers say of a thread: how far they went from one of its samples to
 //! the next, and which of them point into its own stack.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::records::Registers;
 use pinwise_profile::{REGISTERS, Step};
@@ -18,6 +18,11 @@ const STACK_POINTER: usize = 7;
 const RED_ZONE: u64 = 128;
 const CALLERS: u64 = 4096;
 
+/// Registers that are remembered of a thread at an instruction, and instructions of
+/// threads of which any are.
+const MOST_STATES: usize = 4;
+const MOST_PLACES: usize = 20_000;
+
 /// Where a thread was last seen.
 #[derive(Debug)]
 struct Last {
@@ -31,6 +36,8 @@ struct Last {
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     last: BTreeMap<usize, Last>,
+    /// By thread and frame: registers with which it was seen there, the latest last.
+    states: BTreeMap<(usize, usize), VecDeque<Vec<u64>>>,
     steps: Vec<Step>,
     stack_pointers: BTreeMap<usize, u16>,
 }
@@ -52,6 +59,7 @@ impl Steps {
         let pointing = stack_pointers(&values);
         let always = self.stack_pointers.entry(frame).or_insert(pointing);
         *always &= pointing;
+        let recurs = self.recurs(thread, frame, &values);
         let now = Last {
             time_ns,
             frame,
@@ -70,10 +78,30 @@ impl Steps {
             from: before.frame,
             to: frame,
             ns: time_ns.saturating_sub(before.time_ns),
+            recurs,
             changes: pairs
                 .map(|(now, before)| now.wrapping_sub(*before).cast_signed())
                 .collect(),
         });
+    }
+
+    /// Was the thread seen with these registers there before? They are remembered.
+    fn recurs(&mut self, thread: usize, frame: usize, values: &[u64]) -> bool {
+        let place = (thread, frame);
+        if self.states.len() >= MOST_PLACES && !self.states.contains_key(&place) {
+            return false;
+        }
+        let states = self.states.entry(place).or_default();
+        let known = states.iter().position(|state| state == values);
+        let state = match known.and_then(|at| states.remove(at)) {
+            Some(state) => state,
+            None => values.to_vec(),
+        };
+        states.push_back(state);
+        if states.len() > MOST_STATES {
+            states.pop_front();
+        }
+        known.is_some()
     }
 
     /// See [`Samples::steps`](pinwise_profile::Samples::steps) and
@@ -95,6 +123,18 @@ fn stack_pointers(values: &[u64]) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn registers_recur_among_the_last_few() {
+        let mut steps = Steps::default();
+        let recurs: Vec<bool> = [1, 2, 1, 2, 3, 4, 5, 1, 5]
+            .map(|value| steps.recurs(0, 0, &[value]))
+            .into();
+        let expected = [false, false, true, true, false, false, false, false, true];
+        assert_eq!(recurs, expected);
+        // Neither at another instruction nor of another thread.
+        assert!(!steps.recurs(0, 1, &[5]) && !steps.recurs(1, 0, &[5]));
+    }
 
     #[test]
     fn pointers_into_the_own_stack() {

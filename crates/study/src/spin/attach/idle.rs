@@ -4,10 +4,12 @@
 //!
 //! A poll for work calls functions that could do anything; that they do not is
 //! seen in the samples. Where a thread is met at one instruction again and again
-//! with all its general registers as they were or counted on, and where it writes
-//! no memory but its stack and computes no vectors, it makes no progress. Work that repeats itself to the last
-//! register would be taken for it; who waits for a moment by the clock is known by
-//! what it reads.
+//! with all its general registers as they were or counted on, or as one of a few
+//! earlier times (a function without a loop has other arguments from each place
+//! that calls it), and where it writes no memory but its stack and computes no
+//! vectors, it makes no progress. Work that repeats itself to the last register
+//! would be taken for it; who waits for a moment by the clock is known by what it
+//! reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +74,11 @@ impl Seen {
             return false;
         }
         let counters = Counters::of(samples, &self.frames, &own);
-        let still = own.iter().filter(|step| counters.is_still(step)).count();
+        // In a loop, what alternates is a state of it.
+        let is_of_callers = |step: &Step| self.frames.get(&step.from) == Some(&None);
+        let is_still =
+            |step: &&&Step| counters.is_still(step) || (step.recurs && is_of_callers(step));
+        let still = own.iter().filter(is_still).count();
         still as f64 >= STILL_SHARE * own.len() as f64
     }
 }

@@ -266,6 +266,7 @@ fn met_again(sampled: &mut Sampled, frame: usize, changes: &[i64]) {
             to: frame,
             ns: PERIOD_NS,
             changes,
+            recurs: false,
         }
     };
     let steps = changes.iter().map(|&change| step(change));
@@ -294,6 +295,17 @@ fn a_thread_that_gets_nowhere_waits() {
     let mut works = sampled(&calls, "");
     met_again(&mut works, 0, &[1000, -700, 30, 1_000_000].repeat(9));
     assert_eq!(judged(&works).spin_share, Some(0.0));
+    // Unless it comes back outside a loop: a function that is called from two places.
+    let recurring = |address: u64| {
+        let mut called = sampled(&[(&[address], 40)], "");
+        met_again(&mut called, 0, &[1000, -700, 30, 1_000_000].repeat(9));
+        for step in &mut called.samples.steps {
+            step.recurs = true;
+        }
+        judged(&called).spin_share
+    };
+    assert_eq!(recurring(0x103a), Some(1.0));
+    assert_eq!(recurring(0x1038), Some(0.0));
     // Nor is a count what memory is read by.
     let mut walks = sampled(&[(&[0x1018], 20), (&[SUM, 0x103a], 20)], "");
     met_again(&mut walks, 0, &[1000; 36]);
@@ -359,6 +371,7 @@ fn what_one_hint_took_is_seen_in_a_counter() {
             to: 1,
             ns,
             changes,
+            recurs: false,
         }
     };
     let mut steps: Vec<Step> = (0..30).map(|n| step(1_000_000 + n * 100, 20_000)).collect();
