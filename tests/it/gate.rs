@@ -138,7 +138,11 @@ fn a_gate_is_kept_shown_and_written() {
     let (title, _) = comment.split_once("\n\n").unwrap();
     assert!(title.ends_with("suite.toml (2 benchmarks)"), "{title}");
     let pairs = read("pairs.csv");
-    assert!(pairs.starts_with("benchmark,pair,at_s,first,base,head,unit\nparse,0,"));
+    assert!(
+        pairs.starts_with(
+            "benchmark,pair,at_s,first,base,head,unit,base_cpu_s,head_cpu_s\nparse,0,"
+        )
+    );
     assert!(read("page.html").contains("pinwise.gate/1"));
     let stored = |format: &str| {
         let mut command = pinwise(&stage.path().join("store.db"));

@@ -147,6 +147,10 @@ pub struct GateBenchmark {
     pub high_alone: Option<f64>,
     /// `ratio` with the first interval as a change of the figure.
     pub effect: Option<EffectRecord>,
+    /// What is known of its CPU time, where that is judged beside its wall-clock time;
+    /// `null` elsewhere.
+    #[serde(default)]
+    pub cpu: Option<GateCpuTime>,
     /// p-value adjusted for looks and for the suite by the rate of false
     /// discoveries (Benjamini and Hochberg); `null` with too few pairs.
     pub q: Option<f64>,
@@ -154,6 +158,23 @@ pub struct GateBenchmark {
     pub pairs: Vec<GatePair>,
     /// Why there is no verdict, where it is not a matter of time.
     pub problem: Option<String>,
+}
+
+/// CPU time of a benchmark, which other programs make vary less than its wall-clock time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateCpuTime {
+    /// CPU time of the head over that of the base.
+    pub ratio: f64,
+    /// Lower end of the interval that holds for all benchmarks and looks together; `null`
+    /// with too few pairs.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The same as a change.
+    pub effect: EffectRecord,
+    /// The benchmark is slower by this alone: its wall-clock time does not show it.
+    pub decides: bool,
 }
 
 /// A run of each build, one right after the other.
@@ -168,6 +189,12 @@ pub struct GatePair {
     pub head: f64,
     /// Did the head run first?
     pub head_first: bool,
+    /// CPU time of the base, seconds; `null` where it was not read.
+    #[serde(default)]
+    pub base_cpu_s: Option<f64>,
+    /// CPU time of the head.
+    #[serde(default)]
+    pub head_cpu_s: Option<f64>,
 }
 
 named! {
@@ -215,6 +242,12 @@ impl GateRecord {
 }
 
 impl GateBenchmark {
+    /// Is it slower by its CPU time alone?
+    #[must_use]
+    pub fn is_slower_by_cpu(&self) -> bool {
+        self.cpu.as_ref().is_some_and(|cpu| cpu.decides)
+    }
+
     /// Is it among the changes of the suite at this rate of false discoveries?
     #[must_use]
     pub fn is_change(&self, rate: f64) -> bool {
@@ -233,6 +266,9 @@ impl GateBenchmark {
     pub fn standing_at(&self, rate: f64) -> String {
         let metric = &self.metric;
         match &self.outcome {
+            GateOutcome::Slower if self.is_slower_by_cpu() => {
+                format!("{} (CPU time)", metric.worse_word)
+            }
             GateOutcome::Slower => metric.worse_word.clone(),
             GateOutcome::Faster => metric.better_word.clone(),
             GateOutcome::Passed => match self.likely(rate) {

@@ -72,7 +72,9 @@ fn in_order(record: &GateRecord) -> impl Iterator<Item = &GateBenchmark> {
 
 /// Does its row leave something unsaid?
 fn needs_words(benchmark: &GateBenchmark) -> bool {
-    benchmark.problem.is_some() || benchmark.outcome == GateOutcome::Missing
+    benchmark.problem.is_some()
+        || benchmark.outcome == GateOutcome::Missing
+        || benchmark.is_slower_by_cpu()
 }
 
 fn row(benchmark: &GateBenchmark) -> Vec<String> {
@@ -224,6 +226,8 @@ pub fn gate_rows(record: &GateRecord) -> Table {
         ("base", Holds::Number),
         ("head", Holds::Number),
         ("unit", Holds::Text),
+        ("base_cpu_s", Holds::Number),
+        ("head_cpu_s", Holds::Number),
     ]);
     for benchmark in &record.benchmarks {
         for (number, pair) in benchmark.pairs.iter().enumerate() {
@@ -235,6 +239,8 @@ pub fn gate_rows(record: &GateRecord) -> Table {
                 Cell::number(pair.base),
                 Cell::number(pair.head),
                 Cell::text(&benchmark.metric.unit),
+                Cell::number(pair.base_cpu_s),
+                Cell::number(pair.head_cpu_s),
             ]);
         }
     }

@@ -80,8 +80,9 @@ pub enum SuiteContent {
     Single {
         /// Its name.
         name: String,
-        /// Its figure.
-        metric: Metric,
+        /// Its figure; `None` where none was named: how long it takes, and how much
+        /// CPU time it needs.
+        metric: Option<Metric>,
     },
     /// Every benchmark of a framework.
     Framework {
@@ -216,11 +217,13 @@ fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteCon
             return Err(error(text, filter, reason.to_owned()));
         }
         let metric = match &raw.metric {
-            None => Metric::Wall,
-            Some(value) => value
-                .get_ref()
-                .parse()
-                .map_err(|why| error(text, value, format!("metric: {why}")))?,
+            None => None,
+            Some(value) => Some(
+                value
+                    .get_ref()
+                    .parse()
+                    .map_err(|why| error(text, value, format!("metric: {why}")))?,
+            ),
         };
         return Ok(SuiteContent::Single {
             name: match name.is_empty() {
@@ -300,7 +303,12 @@ mod tests {
         let SuiteContent::Single { name, metric } = &b.content else {
             panic!("{b:?}")
         };
-        assert_eq!((name.as_str(), metric.to_string().as_str()), ("./b", "cpu"));
+        let metric = metric.as_ref().unwrap().to_string();
+        assert_eq!((name.as_str(), metric.as_str()), ("./b", "cpu"));
+        assert!(matches!(
+            &a.content,
+            SuiteContent::Single { metric: None, .. }
+        ));
         assert!((b.min_effect - 0.005).abs() < 1e-12);
         assert_eq!(b.timeout, Some(Duration::from_secs(3)));
         assert!(matches!(

@@ -29,7 +29,9 @@ pub(super) fn benchmarks(
     for entry in &suite.benchmarks {
         let at = format!("--suite {}:{}", args.suite.display(), entry.position);
         let of_entry = match &entry.content {
-            SuiteContent::Single { name, metric } => vec![single(entry, name, metric, base, head)],
+            SuiteContent::Single { name, metric } => {
+                vec![single(entry, name, metric.as_ref(), base, head)]
+            }
             SuiteContent::Framework {
                 framework,
                 filter,
@@ -82,7 +84,7 @@ pub(super) fn benchmarks(
 fn single(
     entry: &SuiteEntry,
     name: &str,
-    metric: &Metric,
+    metric: Option<&Metric>,
     base: &Tree,
     head: &Tree,
 ) -> PlannedBenchmark {
@@ -90,7 +92,8 @@ fn single(
         name: name.to_owned(),
         base: Some(workload(entry, entry.command.clone(), base)),
         head: Some(workload(entry, entry.command.clone(), head)),
-        metric: metric.clone(),
+        metric: metric.cloned().unwrap_or(Metric::Wall),
+        with_cpu: metric.is_none(),
         min_effect: entry.min_effect,
     }
 }
@@ -132,6 +135,7 @@ fn of_framework(
                 base: one(&base_has, base),
                 head: one(&head_has, head),
                 metric: Metric::Framework(framework, name.clone()),
+                with_cpu: false,
                 min_effect: entry.min_effect,
             })
         })

@@ -5,12 +5,14 @@ use std::time::Duration;
 use super::measured::{BASE, Measured};
 use super::{GatePlan, PlannedBenchmark, words};
 use pinwise_record::{
-    Finding, GATE_SCHEMA, GateBenchmark, GateDecision, GateOutcome, GatePlanRecord, GateRecord,
-    GateVerdict, HostRecord, MetricRecord, Severity, Stopped,
+    Finding, GATE_SCHEMA, GateBenchmark, GateCpuTime, GateDecision, GateOutcome, GatePlanRecord,
+    GateRecord, GateVerdict, HostRecord, MetricRecord, Severity, Stopped,
 };
+use pinwise_stats::confirm::Contrast;
 use pinwise_stats::describe::quantile;
 use pinwise_stats::discovery;
 use pinwise_stats::regression::Standing;
+use pinwise_workload::Metric;
 
 /// The record before the first run.
 pub(super) fn opening(plan: &GatePlan, host: HostRecord) -> GateRecord {
@@ -67,6 +69,7 @@ fn not_measured(benchmark: &PlannedBenchmark) -> GateBenchmark {
         high: None,
         high_alone: None,
         effect: None,
+        cpu: None,
         q: None,
         pairs: Vec::new(),
         problem: None,
@@ -120,24 +123,40 @@ fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
         (None, Standing::Passed) => GateOutcome::Passed,
         (None, Standing::Undecided) => GateOutcome::Undecided,
     };
-    let Some(look) = &state.look else { return };
-    let end = |log_ratio: f64| Some(log_ratio.exp()).filter(|ratio| ratio.is_finite());
-    let contrast = &look.shared;
-    let ratio = contrast.estimate.exp();
-    let low = end(contrast.interval.low).filter(|low| *low > 0.0);
-    let high = end(contrast.interval.high);
-    let (low, high) = low.zip(high).unzip();
+    let Some(look) = state.look() else { return };
+    let (ratio, low, high) = estimate(&look.shared);
     entry.ratio = Some(ratio);
     (entry.low, entry.high) = (low, high);
-    let alone = look.alone.as_ref().unwrap_or(contrast);
+    let alone = look.alone.as_ref().unwrap_or(&look.shared);
     entry.high_alone = end(alone.interval.high);
     entry.effect = Some(entry.metric.effect(ratio, low, high));
+    entry.cpu = state.cpu_look().map(|look| {
+        let (ratio, low, high) = estimate(&look.shared);
+        GateCpuTime {
+            ratio,
+            low,
+            high,
+            effect: MetricRecord::new(&Metric::Cpu, "").effect(ratio, low, high),
+            decides: state.is_slower_by_cpu(),
+        }
+    });
+}
+
+/// The ratio of costs and its interval, which has both ends or none.
+fn estimate(contrast: &Contrast) -> (f64, Option<f64>, Option<f64>) {
+    let low = end(contrast.interval.low).filter(|low| *low > 0.0);
+    let (low, high) = low.zip(end(contrast.interval.high)).unzip();
+    (contrast.estimate.exp(), low, high)
+}
+
+fn end(log_ratio: f64) -> Option<f64> {
+    Some(log_ratio.exp()).filter(|ratio| ratio.is_finite())
 }
 
 /// The rate of false discoveries at which each would be among those named.
 fn adjust(entries: &mut [GateBenchmark], states: &[Option<Measured>]) {
     let p_value = |state: &Option<Measured>| -> f64 {
-        let look = state.as_ref().and_then(|state| state.look.as_ref());
+        let look = state.as_ref().and_then(Measured::look);
         look.map_or(f64::NAN, |look| look.shared.p_adjusted)
     };
     let p_values: Vec<f64> = states.iter().map(p_value).collect();

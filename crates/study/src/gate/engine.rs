@@ -83,12 +83,16 @@ impl<'a> Engine<'a> {
         observer: &'a mut dyn Observer,
     ) -> Self {
         let started = machine.now();
-        let both = |benchmark: &&super::PlannedBenchmark| benchmark.both().is_some();
-        let judged = plan.benchmarks.iter().filter(both).count();
+        let both = || {
+            let benchmarks = plan.benchmarks.iter();
+            benchmarks.filter(|benchmark| benchmark.both().is_some())
+        };
+        let judged = both().count() + both().filter(|benchmark| benchmark.with_cpu).count();
         let states = plan.benchmarks.iter().map(|benchmark| {
             let question = benchmark.question(plan);
             let regression = Regression::new(question, judged);
-            benchmark.both().map(|_| Measured::new(regression))
+            let cpu = benchmark.with_cpu.then(|| regression.clone());
+            benchmark.both().map(|_| Measured::new(regression, cpu))
         });
         Self {
             states: states.collect(),
@@ -406,7 +410,19 @@ fn runs_to_pair(runs: &[Option<RunRecord>; 2]) -> Option<Pair> {
         before: None,
         load: load.filter(|load| load.is_finite()),
         at: Duration::ZERO,
+        cpu_s: cpu_s(base).zip(cpu_s(head)).map(<[f64; 2]>::from),
+        cpu_share: cpu_share(base).max(cpu_share(head)),
     })
+}
+
+/// CPU time of a run, seconds.
+fn cpu_s(run: &RunRecord) -> Option<f64> {
+    Some(run.user_s? + run.sys_s?)
+}
+
+/// CPU time over wall time; 0 where it is not known.
+fn cpu_share(run: &RunRecord) -> f64 {
+    cpu_s(run).map_or(0.0, |cpu_s| cpu_s / run.wall_s)
 }
 
 #[expect(

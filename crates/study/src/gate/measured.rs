@@ -11,21 +11,62 @@ use pinwise_stats::regression::{Regression, RegressionLook, Standing};
 pub(super) const BASE: usize = 0;
 pub(super) const HEAD: usize = 1;
 
+/// CPU time is judged of programs that need it for half of their time at least, in the
+/// run that was disturbed least: a change of what is little is none of the program.
+const CPU_BOUND: f64 = 0.5;
+
+/// A figure of a benchmark and what is known of it.
+#[derive(Debug, Clone)]
+struct Judged {
+    regression: Regression,
+    data: Responses,
+    /// What the last look showed.
+    look: Option<RegressionLook>,
+}
+
+impl Judged {
+    fn new(regression: Regression) -> Self {
+        Self {
+            regression,
+            data: Responses::new(2),
+            look: None,
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        let look = self.look.as_ref();
+        look.map_or(Standing::Undecided, |look| look.standing)
+    }
+
+    /// Looks if it is time, or `at_once`, where `more` pairs may follow.
+    fn look(&mut self, around: &Circumstances, more: usize, at_once: bool) {
+        let most = self.data.blocks().saturating_add(more);
+        let look = match at_once {
+            true => self.regression.look(&self.data, around, most),
+            false => self.regression.look_if_due(&self.data, around, most),
+        };
+        if look.is_some() {
+            self.look = look;
+        }
+    }
+}
+
 /// The state of one benchmark.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
     /// Whole pairs that count.
     pub(super) pairs: Vec<GatePair>,
-    /// What the last look showed.
-    pub(super) look: Option<RegressionLook>,
     /// Why it cannot be judged, and in which build.
     pub(super) failed: Option<String>,
     /// The only build that has the program, where the other does not.
     pub(super) only_in: Option<usize>,
     /// Was the warm-up pair run?
     pub(super) is_warm: bool,
-    regression: Regression,
-    data: Responses,
+    figure: Judged,
+    /// CPU time, where it is judged and all runs have it.
+    cpu: Option<Judged>,
+    /// The largest of all runs.
+    cpu_share: f64,
     around: Circumstances,
     /// Seconds per pair, sorted.
     pair_times_s: Vec<f64>,
@@ -45,27 +86,55 @@ pub(super) struct Pair {
     pub(super) load: Option<f64>,
     /// From the start of the gate.
     pub(super) at: Duration,
+    /// CPU time, seconds, the base first.
+    pub(super) cpu_s: Option<[f64; 2]>,
+    /// The larger CPU time over wall time of the two.
+    pub(super) cpu_share: f64,
 }
 
 impl Measured {
-    pub(super) fn new(regression: Regression) -> Self {
+    pub(super) fn new(figure: Regression, cpu: Option<Regression>) -> Self {
         Self {
             pairs: Vec::new(),
-            look: None,
             failed: None,
             only_in: None,
             is_warm: false,
-            regression,
-            data: Responses::new(2),
+            figure: Judged::new(figure),
+            cpu: cpu.map(Judged::new),
+            cpu_share: 0.0,
             around: Circumstances::default(),
             pair_times_s: Vec::new(),
         }
     }
 
+    /// What the last look at its figure showed.
+    pub(super) const fn look(&self) -> Option<&RegressionLook> {
+        self.figure.look.as_ref()
+    }
+
+    /// The same of its CPU time, where that is judged.
+    pub(super) fn cpu_look(&self) -> Option<&RegressionLook> {
+        let cpu = self.cpu.as_ref();
+        cpu.filter(|_| self.cpu_share >= CPU_BOUND)?.look.as_ref()
+    }
+
+    /// Is it slower by its CPU time, while its figure decides nothing and may have
+    /// changed as much? What takes less time may well need more of the CPUs for that.
+    pub(super) fn is_slower_by_cpu(&self) -> bool {
+        let Some((figure, cpu)) = self.look().zip(self.cpu_look()) else {
+            return false;
+        };
+        figure.standing == Standing::Undecided
+            && cpu.standing == Standing::Slower
+            && cpu.shared.estimate <= figure.shared.interval.high
+    }
+
     /// What is known of it.
     pub(super) fn standing(&self) -> Standing {
-        let look = self.look.as_ref();
-        look.map_or(Standing::Undecided, |look| look.standing)
+        match self.is_slower_by_cpu() {
+            true => Standing::Slower,
+            false => self.figure.standing(),
+        }
     }
 
     /// Is there something left to find out?
@@ -74,7 +143,7 @@ impl Measured {
     }
 
     pub(super) const fn least_pairs(&self) -> usize {
-        self.regression.least_pairs()
+        self.figure.regression.least_pairs()
     }
 
     /// Typical seconds per pair; `None` before the first.
@@ -86,7 +155,7 @@ impl Measured {
     /// first, until there are as many pairs as a verdict needs. `None` before the
     /// first pair.
     pub(super) fn needed_s(&self, delta: f64) -> Option<f64> {
-        let seen = self.look.as_ref();
+        let seen = self.look();
         let more = match seen.filter(|look| look.shows_an_interval()) {
             Some(look) => (look.work_factor(delta) - 1.0) * look.pairs as f64,
             None => self.least_pairs().saturating_sub(self.pairs.len()) as f64,
@@ -109,9 +178,10 @@ impl Measured {
             self.is_warm = true;
             return false;
         }
-        if !self.data.push(&pair.costs.map(f64::ln)) {
+        if !self.figure.data.push(&pair.costs.map(f64::ln)) {
             return false;
         }
+        self.take_cpu(pair);
         let mut slots = vec![0; 2];
         let mut predecessors = vec![None; 2];
         slots[second] = 1;
@@ -125,29 +195,38 @@ impl Measured {
             base: pair.figures[BASE],
             head: pair.figures[HEAD],
             head_first: first == HEAD,
+            base_cpu_s: pair.cpu_s.map(|cpu_s| cpu_s[BASE]),
+            head_cpu_s: pair.cpu_s.map(|cpu_s| cpu_s[HEAD]),
         });
-        let most = self.data.blocks().saturating_add(more);
-        let look = self.regression.look_if_due(&self.data, &self.around, most);
-        if let Some(look) = look {
-            self.look = Some(look);
-        }
+        self.look_at_all(more, false);
         !self.is_open()
+    }
+
+    /// Adds the CPU time of a pair; without it in one, there is none to judge.
+    fn take_cpu(&mut self, pair: &Pair) {
+        self.cpu_share = self.cpu_share.max(pair.cpu_share);
+        let logs = pair.cpu_s.map(|cpu_s| cpu_s.map(f64::ln));
+        self.cpu = self.cpu.take().and_then(|mut cpu| {
+            let is_whole = cpu.data.push(&logs?);
+            is_whole.then_some(cpu)
+        });
+    }
+
+    fn look_at_all(&mut self, more: usize, at_once: bool) {
+        for judged in std::iter::once(&mut self.figure).chain(&mut self.cpu) {
+            judged.look(&self.around, more, at_once);
+        }
     }
 
     /// Looks for the last time, unless it is decided already; after an
     /// interruption `more` pairs were still possible.
     pub(super) fn close(&mut self, stopped: Stopped, more: usize) {
-        if !self.is_open() {
-            return;
-        }
-        let more = match stopped {
-            Stopped::Interrupted => more,
-            _ => 0,
-        };
-        let most = self.data.blocks().saturating_add(more);
-        let look = self.regression.look(&self.data, &self.around, most);
-        if let Some(look) = look {
-            self.look = Some(look);
+        if self.is_open() {
+            let more = match stopped {
+                Stopped::Interrupted => more,
+                _ => 0,
+            };
+            self.look_at_all(more, true);
         }
     }
 }

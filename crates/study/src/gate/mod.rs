@@ -69,6 +69,9 @@ pub struct PlannedBenchmark {
     pub head: Option<Workload>,
     /// The figure.
     pub metric: Metric,
+    /// Is the CPU time judged beside it? Other programs make it vary much less than wall
+    /// time.
+    pub with_cpu: bool,
     /// Smallest slow-down of interest, as a share.
     pub min_effect: f64,
 }

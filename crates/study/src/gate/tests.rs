@@ -42,6 +42,7 @@ fn planned(program: &str) -> PlannedBenchmark {
         base: Some(workload("base", program)),
         head: Some(workload("head", program)),
         metric: Metric::Wall,
+        with_cpu: false,
         min_effect: 0.01,
     }
 }
@@ -283,4 +284,78 @@ fn a_history_ends_where_commits_come_round_again() {
     // Folders are no commits.
     assert_eq!(history(&[gate(vec![planned("same")], 10, 1)], "same"), None);
     assert_eq!(history(&gates, "other"), None);
+}
+
+/// Recorded beside programs that kept the CPUs busy.
+const LOADED: &str = concat!(
+    "topology = \"core:2 pu:1\"\n\
+     [workload.default]\nbase_s = 0.2\n\
+     [workload.\"head/slow\"]\nbase_s = 0.206\n\
+     [noise]\nkind = \"series\"\nseries = \"",
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../tests/data/series/aa_cpu1.csv.xz\"\n"
+);
+
+/// A gate of one benchmark under that load.
+fn under_load(program: &str, with_cpu: bool, seed: u64) -> GateRecord {
+    let mut machine = SimulatedMachine::from_text("test", LOADED, seed).unwrap();
+    let mut benchmark = planned(program);
+    benchmark.with_cpu = with_cpu;
+    let plan = plan(vec![benchmark], 25, seed);
+    run(&plan, &mut machine, &mut Unwatched).unwrap()
+}
+
+#[test]
+fn cpu_time_shows_what_other_programs_hide() {
+    let found = |with_cpu: bool| {
+        let gates = (0..20).map(|seed| under_load("slow", with_cpu, seed));
+        gates
+            .filter(|gate| gate.verdict.decision == GateDecision::Fail)
+            .count()
+    };
+    let (with, without) = (found(true), found(false));
+    assert!(with >= 18 && without <= 10, "{with} and {without} of 20");
+    let record = under_load("slow", true, 1);
+    let slow = &record.benchmarks[0];
+    let cpu = slow.cpu.as_ref().unwrap();
+    assert!(cpu.decides && cpu.low.unwrap() > 1.0, "{cpu:?}");
+    assert_eq!(slow.standing, "slower (CPU time)");
+    let words = " % more CPU time; its wall-clock time is undecided: ";
+    assert!(slow.sentence.contains(words), "{}", slow.sentence);
+    let sentence = &record.verdict.sentence;
+    assert!(sentence.ends_with(" % of CPU time."), "{sentence}");
+}
+
+#[test]
+fn the_cpu_time_of_equal_builds_raises_few_alarms() {
+    let gates = (0..60).map(|seed| under_load("same", true, seed));
+    let alarms = gates.filter(|gate| gate.verdict.decision == GateDecision::Fail);
+    // One in twenty.
+    let alarms = alarms.count();
+    assert!(alarms <= 6, "{alarms}");
+}
+
+#[test]
+fn the_cpu_time_of_what_mostly_waits_is_not_judged() {
+    let machine = MACHINE.replace("base_s = 0.0525", "base_s = 0.0525\ncpu_share = 0.1");
+    let machine = machine.replace("[workload.default]", "[workload.default]\ncpu_share = 0.1");
+    let mut machine = SimulatedMachine::from_text("test", &machine, 1).unwrap();
+    let mut benchmark = planned("slow");
+    benchmark.with_cpu = true;
+    let record = run(&plan(vec![benchmark], 60, 1), &mut machine, &mut Unwatched).unwrap();
+    let slow = &record.benchmarks[0];
+    assert_eq!((&slow.outcome, &slow.cpu), (&GateOutcome::Slower, &None));
+    assert!(slow.pairs[0].head_cpu_s.is_some());
+}
+
+#[test]
+fn a_head_that_is_not_slower_may_need_more_cpu_time() {
+    let machine = MACHINE.replace("base_s = 0.045", "base_s = 0.045\ncpu_share = 1.3");
+    let mut machine = SimulatedMachine::from_text("test", &machine, 1).unwrap();
+    let mut benchmark = planned("fast");
+    benchmark.with_cpu = true;
+    let record = run(&plan(vec![benchmark], 60, 1), &mut machine, &mut Unwatched).unwrap();
+    let fast = &record.benchmarks[0];
+    assert_ne!(fast.outcome, GateOutcome::Slower, "{fast:?}");
+    assert!(fast.cpu.as_ref().unwrap().low.unwrap() > 1.1, "{fast:?}");
 }

@@ -6,7 +6,7 @@ use super::measured::Measured;
 use super::{GatePlan, PlannedBenchmark};
 use pinwise_format::{count, duration, percent, percent_range};
 use pinwise_record::{
-    Direction, GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped, words,
+    Direction, EffectRecord, GateBenchmark, GateDecision, GateOutcome, GateRecord, Stopped, words,
 };
 use pinwise_stats::verdict::{self, ROOM, Setting};
 
@@ -27,17 +27,23 @@ pub(super) fn sentence(
     let worse = &entry.metric.worse_word;
     match &entry.outcome {
         GateOutcome::Failed => format!("{name}: {}.", entry.problem.as_deref().unwrap_or("?")),
-        GateOutcome::Slower => format!("{name} is {worse} by {} ({pairs}).", sizes(entry)),
+        GateOutcome::Slower if entry.is_slower_by_cpu() => format!(
+            "{name} needs {} more CPU time; its {} is undecided: {} ({pairs}).",
+            sizes(entry.cpu.as_ref().map(|cpu| &cpu.effect)),
+            entry.metric.label,
+            change(entry.effect.as_ref())
+        ),
+        GateOutcome::Slower => format!("{name} is {worse} by {} ({pairs}).", slower_by(entry)),
         GateOutcome::Faster => format!(
             "{name} is {} by {} ({pairs}).",
             entry.metric.better_word,
-            sizes(entry)
+            sizes(entry.effect.as_ref())
         ),
         GateOutcome::Passed => format!(
             "{name} is not {worse} by {} or more{}: {} ({pairs}).",
             percent(entry.min_effect),
             likely(entry, plan.alpha),
-            change(entry)
+            change(entry.effect.as_ref())
         ),
         _ => undecided(entry, state, planned, plan, names),
     }
@@ -51,7 +57,7 @@ fn undecided(
     names: &[String; 2],
 ) -> String {
     let name = &entry.name.clone();
-    let Some(look) = &state.look else {
+    let Some(look) = state.look() else {
         let least = state.least_pairs();
         return format!(
             "{name} is undecided: {} of the {least} that a verdict needs.",
@@ -74,7 +80,13 @@ fn undecided(
     entry.problem.clone_from(&caveat);
     let caveat = caveat.map_or_else(String::new, |caveat| format!(", but {caveat}"));
     let pairs = count(look.pairs, "pair");
-    format!("{name} is undecided: {}{caveat} ({pairs}).", change(entry))
+    let cpu = entry.cpu.as_ref().map_or_else(String::new, |cpu| {
+        format!(", CPU time {}", change(Some(&cpu.effect)))
+    });
+    format!(
+        "{name} is undecided: {}{cpu}{caveat} ({pairs}).",
+        change(entry.effect.as_ref())
+    )
 }
 
 /// ` and likely faster`, where it is among the changes of the suite at this rate
@@ -85,17 +97,24 @@ fn likely(entry: &GateBenchmark, rate: f64) -> String {
 }
 
 /// `−0.3 % (−0.9 to +0.4 %)`.
-fn change(entry: &GateBenchmark) -> String {
-    match &entry.effect {
+fn change(effect: Option<&EffectRecord>) -> String {
+    match effect {
         None => "no estimate yet".to_owned(),
         Some(effect) if effect.interval.is_empty() => format!("{}, no interval yet", effect.text),
         Some(effect) => effect.with_interval(),
     }
 }
 
+/// `2.1–4.0 %`, of the figure that decides; of CPU time it says so.
+fn slower_by(entry: &GateBenchmark) -> String {
+    match entry.cpu.as_ref().filter(|cpu| cpu.decides) {
+        Some(cpu) => format!("{} of CPU time", sizes(Some(&cpu.effect))),
+        None => sizes(entry.effect.as_ref()),
+    }
+}
+
 /// `2.1–4.0 %`, without a sign.
-fn sizes(entry: &GateBenchmark) -> String {
-    let effect = entry.effect.as_ref();
+fn sizes(effect: Option<&EffectRecord>) -> String {
     let ends = effect.and_then(|effect| effect.low.zip(effect.high));
     let Some((low, high)) = ends else {
         return effect.map_or_else(String::new, |effect| effect.text.clone());
@@ -130,7 +149,7 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
         GateDecision::Fail => {
             let slower: Vec<&GateBenchmark> = record.with(&GateOutcome::Slower).collect();
             let named = slower.iter().take(NAMED);
-            let named = named.map(|entry| format!("{} by {}", entry.name, sizes(entry)));
+            let named = named.map(|entry| format!("{} by {}", entry.name, slower_by(entry)));
             let mut named: Vec<String> = named.collect();
             if slower.len() > NAMED {
                 named.push(format!("{} more", slower.len() - NAMED));
