@@ -240,7 +240,7 @@ function overlay(
   at: Band,
 ): void {
   const { scene, window, marked } = frame;
-  const lanes = scene.lanes('threads');
+  const lanes = marked ? scene.lanes('threads') : null;
   const ranges = scene.threads.flatMap((thread, own) =>
     lanes && marked?.has(thread)
       ? [
