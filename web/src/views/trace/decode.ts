@@ -11,6 +11,7 @@ import type {
   SliceRecord,
   TimelineRecord,
 } from '../../records';
+import type { Steps } from './steps';
 
 /** Slices of all CPUs, CPU by CPU, each CPU's in the order of time. */
 export interface Slices {
@@ -41,6 +42,8 @@ export interface Spans {
 }
 
 const FORM = 'varint/1';
+/** Slices or spans that are read in a step. */
+const STEP = 16_384;
 
 function damaged(what: string): Error {
   return new Error(`its ${what} are damaged or of a newer layout`);
@@ -85,9 +88,9 @@ function room(count: number, threads: number[], ends: string[]): Slices {
 }
 
 /** The slices of a timeline, packed or not; null where it has spans only. */
-export function slicesOf(timeline: TimelineRecord): Slices | null {
+export function* slicesOf(timeline: TimelineRecord): Steps<Slices | null> {
   if (timeline.slices) return fromObjects(timeline.slices);
-  return timeline.packed ? fromPacked(timeline.packed) : null;
+  return timeline.packed ? yield* fromPacked(timeline.packed) : null;
 }
 
 type Whole = Having<SliceRecord, 'thread' | 'cpu' | 'start_s' | 'length_s'>;
@@ -117,7 +120,7 @@ function fromObjects(list: readonly SliceRecord[]): Slices {
   return slices;
 }
 
-function fromPacked(packed: PackedSlicesRecord): Slices {
+function* fromPacked(packed: PackedSlicesRecord): Steps<Slices> {
   const { cpus, threads, ends } = packed;
   if (packed.form !== FORM || !cpus || !threads || !ends)
     throw damaged('slices');
@@ -132,43 +135,63 @@ function fromPacked(packed: PackedSlicesRecord): Slices {
   )) {
     if (cpu === null) throw damaged('slices');
     const numbers = new Varints(fromBase64(bytes ?? ''));
+    const last = at + (count ?? 0);
+    slices.cpu.fill(cpu, at, last);
     let time = 0;
-    for (let left = count ?? 0; left > 0; left -= 1, at += 1) {
-      const start = time + numbers.next();
-      const length = numbers.next();
-      const code = numbers.next();
-      slices.start[at] = start;
-      slices.length[at] = length;
-      slices.cpu[at] = cpu;
-      slices.thread[at] = Math.floor(code / 4);
-      slices.end[at] = code % 4;
-      time = start + length;
-      if (!(slices.thread[at]! < threads.length)) throw damaged('slices');
+    while (at < last) {
+      const next = Math.min(last, at + STEP);
+      time = read(slices, numbers, at, next, time);
+      at = next;
+      yield;
     }
     if (!Number.isFinite(time) || !numbers.isDone) throw damaged('slices');
   }
   return slices;
 }
 
+/** Reads slices of a CPU, the first of which begins after `time`; gives the end of the last. */
+function read(
+  slices: Slices,
+  numbers: Varints,
+  from: number,
+  to: number,
+  time: number,
+): number {
+  for (let at = from; at < to; at += 1) {
+    const start = time + numbers.next();
+    const length = numbers.next();
+    const code = numbers.next();
+    slices.start[at] = start;
+    slices.length[at] = length;
+    slices.thread[at] = Math.floor(code / 4);
+    slices.end[at] = code % 4;
+    time = start + length;
+    if (!(slices.thread[at]! < slices.threads.length)) throw damaged('slices');
+  }
+  return time;
+}
+
 /** Waits: `who` is the thread's number. */
-export function waitsOf(waits: TimelineRecord['waits']): Spans | null {
+export function* waitsOf(waits: TimelineRecord['waits']): Steps<Spans | null> {
   if (!waits) return null;
-  const spans = unpack(waits, 8, 'waits');
+  const spans = yield* unpack(waits, 8, 'waits');
   for (let at = 0; at < spans.count; at += 1)
     spans.who[at] = waits.threads?.[spans.who[at]!] ?? 0;
   return spans;
 }
 
 /** Needless sharing: `who` is how many threads could have been alone. */
-export function sharingOf(sharing: TimelineRecord['sharing']): Spans | null {
-  return sharing ? unpack(sharing, 4, 'spans of sharing') : null;
+export function* sharingOf(
+  sharing: TimelineRecord['sharing'],
+): Steps<Spans | null> {
+  return sharing ? yield* unpack(sharing, 4, 'spans of sharing') : null;
 }
 
-function unpack(
+function* unpack(
   packed: PackedWaitsRecord | PackedSharingRecord,
   codes: number,
   what: string,
-): Spans {
+): Steps<Spans> {
   const { form, count, bytes, causes } = packed;
   if (
     form !== FORM ||
@@ -198,6 +221,7 @@ function unpack(
     if (!Number.isFinite(code)) throw damaged(what);
     spans.who[at] = Math.floor(code / codes);
     spans.cause[at] = code % codes;
+    if (at % STEP === STEP - 1) yield;
   }
   if (!numbers.isDone) throw damaged(what);
   return spans;

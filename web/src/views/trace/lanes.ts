@@ -2,6 +2,8 @@
 // in each pixel column.
 
 import type { Slices } from './decode';
+import { inParts } from './order';
+import type { Steps } from './steps';
 
 /** What rows stand for. */
 export type Rows = 'cpus' | 'threads';
@@ -87,10 +89,10 @@ export function byCpu(
 }
 
 /** A row for each thread, in the order given; of those not given, none. */
-export function byThread(
+export function* byThread(
   { slices, order, previous }: Ordered,
   threads: readonly number[],
-): Lanes {
+): Steps<Lanes> {
   const rows = new Int32Array(slices.threads.length).fill(-1);
   threads.forEach((thread, row) => (rows[thread] = row));
   const counts = threads.map(() => 0);
@@ -101,18 +103,21 @@ export function byThread(
   const shown = room(threads, starts(counts));
   const next = shown.first.slice();
   let colours = 1;
-  for (const from of order) {
-    const row = rows[slices.thread[from]!]!;
-    if (row < 0) continue;
-    const at = next[row]!++;
-    const cpu = slices.cpu[from]!;
-    const before = previous[from]!;
-    shown.origin[at] = from;
-    shown.start[at] = slices.start[from]!;
-    shown.length[at] = slices.length[from]!;
-    shown.colour[at] = cpu;
-    shown.moved[at] = before >= 0 && before !== cpu ? 1 : 0;
-    colours = Math.max(colours, cpu + 1);
+  for (const part of inParts(order)) {
+    for (const from of part) {
+      const row = rows[slices.thread[from]!]!;
+      if (row < 0) continue;
+      const at = next[row]!++;
+      const cpu = slices.cpu[from]!;
+      const before = previous[from]!;
+      shown.origin[at] = from;
+      shown.start[at] = slices.start[from]!;
+      shown.length[at] = slices.length[from]!;
+      shown.colour[at] = cpu;
+      shown.moved[at] = before >= 0 && before !== cpu ? 1 : 0;
+      colours = Math.max(colours, cpu + 1);
+    }
+    yield;
   }
   return { ...shown, colours };
 }

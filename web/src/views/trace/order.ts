@@ -2,6 +2,16 @@
 // thread came from, and which wait it ended.
 
 import type { Slices, Spans } from './decode';
+import type { Steps } from './steps';
+
+/** Slices that are gone through in a step. */
+const PART = 65_536;
+
+/** The order in parts, each for a step. */
+export function* inParts(order: Uint32Array): Iterable<Uint32Array> {
+  for (let at = 0; at < order.length; at += PART)
+    yield order.subarray(at, at + PART);
+}
 
 /** No CPU before: a thread's first slice. */
 export const NOWHERE = -1;
@@ -13,7 +23,7 @@ interface Run {
 }
 
 /** Numbers of all slices in the order of time: each CPU's are sorted already and are merged. */
-export function timeOrder(slices: Slices): Uint32Array {
+export function* timeOrder(slices: Slices): Steps<Uint32Array> {
   const { count, cpu, start } = slices;
   let runs: number[] = [0];
   for (let at = 1; at < count; at += 1)
@@ -32,6 +42,7 @@ export function timeOrder(slices: Slices): Uint32Array {
       const middle = runs[run + 1]!;
       merge(from, to, runs[run]!, middle, runs[run + 2] ?? middle);
       merged.push(runs[run]!);
+      yield;
     }
     runs = [...merged, count];
     [from, to] = [to, from];
@@ -59,13 +70,19 @@ function merge(
 }
 
 /** The CPU that each slice's thread ran on before it; NOWHERE for its first. */
-export function previousCpus(slices: Slices, order: Uint32Array): Int32Array {
+export function* previousCpus(
+  slices: Slices,
+  order: Uint32Array,
+): Steps<Int32Array> {
   const previous = new Int32Array(slices.count);
   const last = new Int32Array(slices.threads.length).fill(NOWHERE);
-  for (const at of order) {
-    const thread = slices.thread[at]!;
-    previous[at] = last[thread]!;
-    last[thread] = slices.cpu[at]!;
+  for (const part of inParts(order)) {
+    for (const at of part) {
+      const thread = slices.thread[at]!;
+      previous[at] = last[thread]!;
+      last[thread] = slices.cpu[at]!;
+    }
+    yield;
   }
   return previous;
 }
@@ -74,27 +91,30 @@ export function previousCpus(slices: Slices, order: Uint32Array): Int32Array {
 const ROUNDING_NS = 2;
 
 /** For each slice the place of its wait's cause + 1; 0 where no kept wait ended with it. */
-export function causesBefore(
+export function* causesBefore(
   slices: Slices,
   order: Uint32Array,
   waits: Spans | null,
-): Uint8Array {
+): Steps<Uint8Array> {
   const causes = new Uint8Array(slices.count);
   if (!waits) return causes;
   // Waits that have not ended yet, by thread: a thread waits once at a time.
   const open = new Map<number, number>();
   let next = 0;
-  for (const at of order) {
-    const start = slices.start[at]!;
-    for (; next < waits.count && waits.start[next]! <= start; next += 1)
-      open.set(waits.who[next]!, next);
-    const thread = slices.threads[slices.thread[at]!]!;
-    const wait = open.get(thread);
-    if (wait === undefined) continue;
-    const end = waits.start[wait]! + waits.length[wait]!;
-    if (Math.abs(end - start) <= ROUNDING_NS)
-      causes[at] = waits.cause[wait]! + 1;
-    if (end <= start + ROUNDING_NS) open.delete(thread);
+  for (const part of inParts(order)) {
+    for (const at of part) {
+      const start = slices.start[at]!;
+      for (; next < waits.count && waits.start[next]! <= start; next += 1)
+        open.set(waits.who[next]!, next);
+      const thread = slices.threads[slices.thread[at]!]!;
+      const wait = open.get(thread);
+      if (wait === undefined) continue;
+      const end = waits.start[wait]! + waits.length[wait]!;
+      if (Math.abs(end - start) <= ROUNDING_NS)
+        causes[at] = waits.cause[wait]! + 1;
+      if (end <= start + ROUNDING_NS) open.delete(thread);
+    }
+    yield;
   }
   return causes;
 }

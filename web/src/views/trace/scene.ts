@@ -9,6 +9,8 @@ import type { CpuSpans, TraceRecord } from '../../records';
 import type { Columns, Keys, Lanes, Ordered, Rows } from './lanes';
 import { byCpu, byThread, keysFor, Summer } from './lanes';
 import { causesBefore, previousCpus, timeOrder } from './order';
+import type { Steps } from './steps';
+import { finish, lazily } from './steps';
 
 /** Everything that the timeline needs, ns since the trace's first moment. */
 export interface Scene {
@@ -35,6 +37,10 @@ export interface Scene {
   keys(rows: Rows, byCause: boolean): Keys | null;
   /** A row in columns over the whole trace, fine ones and coarser ones; none where it has few slices. */
   bins(rows: Rows, row: number, byCause: boolean): readonly Columns[];
+  /** Works out what a frame of these rows needs. */
+  ahead(rows: Rows): Steps<void>;
+  /** Works out what other rows and colours need. */
+  aheadOfChoice(): Steps<void>;
   /** Of each slice the place of its wait's cause + 1; 0 where no wait is kept. */
   causes(): Uint8Array | null;
   /** Places of a thread's waits, by its number, in the order of time. */
@@ -48,9 +54,9 @@ export interface Scene {
 }
 
 /** A part of the timeline; one that is damaged is left out, and said to be. */
-function part<T>(damage: string[], read: () => T | null): T | null {
+function* part<T>(damage: string[], read: Steps<T | null>): Steps<T | null> {
   try {
-    return read();
+    return yield* read;
   } catch (error) {
     damage.push(
       `The timeline is drawn without a part: ${error instanceof Error ? error.message : 'it cannot be read'}.`,
@@ -59,10 +65,13 @@ function part<T>(damage: string[], read: () => T | null): T | null {
   }
 }
 
-export function sceneOf(record: TraceRecord): Scene {
+export const sceneOf = (record: TraceRecord): Scene =>
+  finish(sceneInSteps(record));
+
+export function* sceneInSteps(record: TraceRecord): Steps<Scene> {
   const timeline = record.timeline ?? {};
   const damage: string[] = [];
-  const slices = part(damage, () => slicesOf(timeline));
+  const slices = yield* part(damage, slicesOf(timeline));
   const coreOf = new Map<number, number>();
   const cpusOf = new Map<number, number[]>();
   for (const { core, cpus } of record.cores ?? []) {
@@ -77,7 +86,8 @@ export function sceneOf(record: TraceRecord): Scene {
   slices?.threads.forEach((thread, place) => {
     if (!placeOf.has(thread)) placeOf.set(thread, place);
   });
-  const waits = part(damage, () => waitsOf(timeline.waits));
+  const waits = yield* part(damage, waitsOf(timeline.waits));
+  const sharing = yield* part(damage, sharingOf(timeline.sharing));
   const cpus = cpusInOrder(record, slices, coreOf);
   const scene: Scene = {
     damage,
@@ -86,7 +96,7 @@ export function sceneOf(record: TraceRecord): Scene {
     span: Math.max(1, (record.elapsed_s ?? 0) * 1e9),
     slices,
     waits,
-    sharing: part(damage, () => sharingOf(timeline.sharing)),
+    sharing,
     spans: timeline.spans?.length
       ? { lengthNs: (timeline.span_s ?? 0) * 1e9, cpus: timeline.spans }
       : null,
@@ -116,22 +126,41 @@ function derived(
   slices: Slices | null,
   waits: Spans | null,
   scene: () => Scene,
-): Pick<Scene, 'lanes' | 'keys' | 'bins' | 'causes' | 'waitsOf' | 'firstWait'> {
-  const order = once((): Ordered | null => {
+): Pick<
+  Scene,
+  | 'lanes'
+  | 'keys'
+  | 'bins'
+  | 'ahead'
+  | 'aheadOfChoice'
+  | 'causes'
+  | 'waitsOf'
+  | 'firstWait'
+> {
+  const order = lazily(function* (): Steps<Ordered | null> {
     if (!slices) return null;
-    const order = timeOrder(slices);
-    return { slices, order, previous: previousCpus(slices, order) };
+    const order = yield* timeOrder(slices);
+    return { slices, order, previous: yield* previousCpus(slices, order) };
   });
   const lanes = {
-    cpus: once(() => order() && byCpu(order()!, scene().cpus)),
-    threads: once(() => order() && byThread(order()!, scene().threads)),
+    cpus: lazily(function* () {
+      const ordered = yield* order.steps();
+      return ordered && byCpu(ordered, scene().cpus);
+    }),
+    threads: lazily(function* () {
+      const ordered = yield* order.steps();
+      return ordered && (yield* byThread(ordered, scene().threads));
+    }),
   };
-  const causes = once(
-    () => order() && causesBefore(order()!.slices, order()!.order, waits),
-  );
+  const causes = lazily(function* () {
+    const ordered = yield* order.steps();
+    return (
+      ordered && (yield* causesBefore(ordered.slices, ordered.order, waits))
+    );
+  });
   const keysOf = (rows: Rows, byCause: boolean): Keys | null => {
-    const own = lanes[rows]();
-    return own && keysFor(own, rows, byCause ? causes() : null);
+    const own = lanes[rows].now();
+    return own && keysFor(own, rows, byCause ? causes.now() : null);
   };
   const keys = {
     cpus: [once(() => keysOf('cpus', false)), once(() => keysOf('cpus', true))],
@@ -153,26 +182,39 @@ function derived(
     }
     return places;
   });
+  const binsOf: Scene['bins'] = (rows, row, byCause) => {
+    const own = lanes[rows].now();
+    const by = keys[rows][byCause ? 1 : 0]();
+    if (!own || !by || own.first[row + 1]! - own.first[row]! < MANY_SLICES)
+      return [];
+    const name = `${rows} ${row} ${byCause}`;
+    let kept = bins.get(name);
+    if (!kept) {
+      const { span } = scene();
+      const [fine, coarse] = BINS.map((many) => new Summer(many, by.count));
+      kept = [fine!.sum(own, row, 0, span, by.keys)];
+      kept.push(coarse!.sumBins(kept[0]!, 0, span, span));
+      bins.set(name, kept);
+    }
+    return kept;
+  };
   return {
-    lanes: (rows) => lanes[rows](),
+    lanes: (rows) => lanes[rows].now(),
     keys: (rows, byCause) => keys[rows][byCause ? 1 : 0](),
-    bins: (rows, row, byCause) => {
-      const own = lanes[rows]();
-      const by = keys[rows][byCause ? 1 : 0]();
-      if (!own || !by || own.first[row + 1]! - own.first[row]! < MANY_SLICES)
-        return [];
-      const name = `${rows} ${row} ${byCause}`;
-      let kept = bins.get(name);
-      if (!kept) {
-        const { span } = scene();
-        const [fine, coarse] = BINS.map((many) => new Summer(many, by.count));
-        kept = [fine!.sum(own, row, 0, span, by.keys)];
-        kept.push(coarse!.sumBins(kept[0]!, 0, span, span));
-        bins.set(name, kept);
+    bins: binsOf,
+    *ahead(rows) {
+      const own = yield* lanes[rows].steps();
+      for (let row = 0; own && row < own.keys.length; row += 1) {
+        binsOf(rows, row, false);
+        yield;
       }
-      return kept;
     },
-    causes,
+    causes: causes.now,
+    *aheadOfChoice() {
+      yield* lanes.threads.steps();
+      yield* causes.steps();
+      keys.cpus[1]();
+    },
     firstWait: (time) => {
       const from = time - longest();
       let low = 0;
@@ -201,7 +243,9 @@ function cpusInOrder(
 ): number[] {
   const shown = [...(record.cpus ?? []), ...(record.timeline?.spans ?? [])];
   const cpus = new Set(shown.map(({ cpu }) => cpu).filter(finite));
-  slices?.cpu.forEach((cpu) => cpus.add(cpu));
+  for (let at = 0; slices && at < slices.count; at += 1)
+    if (at === 0 || slices.cpu[at] !== slices.cpu[at - 1])
+      cpus.add(slices.cpu[at]!);
   const core = (cpu: number): number =>
     coreOf.get(cpu) ?? Number.MAX_SAFE_INTEGER;
   return [...cpus].sort((a, b) => core(a) - core(b) || a - b);

@@ -11,6 +11,7 @@ import type { LowerBound, SliceRecord, TraceRecord } from '../../records';
 import { describe } from './describe';
 import { previousCpus, timeOrder } from './order';
 import { panned, rowName, sceneOf, ticks, within, zoomed } from './scene';
+import { finish } from './steps';
 import * as shape from './shape';
 
 const slice = (
@@ -50,8 +51,8 @@ const SMALL: TraceRecord = {
 };
 
 const ordered = (slices: Slices): Ordered => {
-  const order = timeOrder(slices);
-  return { slices, order, previous: previousCpus(slices, order) };
+  const order = finish(timeOrder(slices));
+  return { slices, order, previous: finish(previousCpus(slices, order)) };
 };
 
 group('packed slices', () => {
@@ -66,7 +67,7 @@ group('packed slices', () => {
       ends: ['blocked', 'preempted', 'ended', 'unreported'],
       cpus: [{ cpu: 3, count: 3, bytes: bytes.base64() }],
     };
-    const slices = slicesOf({ packed })!;
+    const slices = finish(slicesOf({ packed }))!;
     expect([...slices.start]).toEqual([5, 15, 1_000_000_000_315]);
     expect([...slices.length]).toEqual([10, 300, 2]);
     expect([...slices.thread]).toEqual([1, 0, 1]);
@@ -83,7 +84,7 @@ group('packed slices', () => {
       ends: ['blocked', 'preempted', 'ended', 'unreported'],
       cpus: [{ cpu: 2, count: 3, bytes: 'BQoAAAMFZAEC' }],
     };
-    const slices = slicesOf({ packed })!;
+    const slices = finish(slicesOf({ packed }))!;
     expect([...slices.start]).toEqual([5, 15, 118]);
     expect([...slices.length]).toEqual([10, 3, 1]);
     expect([...slices.thread].map((place) => slices.threads[place])).toEqual([
@@ -115,7 +116,9 @@ group('packed slices', () => {
       cpus: [{ cpu: 3, count: 1, bytes: bytes.base64() }],
       ...change,
     };
-    expect(() => slicesOf({ packed })).toThrow(/damaged or of a newer layout/);
+    expect(() => finish(slicesOf({ packed }))).toThrow(
+      /damaged or of a newer layout/,
+    );
   });
 
   test('of a made record never overlap, on a CPU or of a thread', () => {
@@ -140,19 +143,19 @@ group('packed slices', () => {
         }
       });
     }
-    expect(waitsOf(record.timeline!.waits)!.count).toBeGreaterThan(100);
+    expect(finish(waitsOf(record.timeline!.waits))!.count).toBeGreaterThan(100);
   });
 });
 
 group('rows', () => {
-  const slices = slicesOf(SMALL.timeline!)!;
+  const slices = finish(slicesOf(SMALL.timeline!))!;
 
   test('hold the slices of their CPU or thread in the order of time', () => {
     const cpus = byCpu(ordered(slices), [2, 1, 0, 5]);
     expect([...cpus.first]).toEqual([0, 1, 3, 4, 4]);
     expect([...cpus.start].map(Math.round)).toEqual([60_000, 5_000, 40_000, 0]);
     const seven = slices.threads.indexOf(7);
-    const threads = byThread(ordered(slices), [seven]);
+    const threads = finish(byThread(ordered(slices), [seven]));
     expect([...threads.colour]).toEqual([0, 1, 2]);
     expect(sliceAt(threads, 0, 19_000)).toBe(0);
     expect(sliceAt(threads, 0, 30_000)).toBeNull();
@@ -176,7 +179,7 @@ group('rows', () => {
       slice(1, 0, 60, 10),
       slice(2, 0, 70, 20),
     ];
-    const many = slicesOf({ slices: list })!;
+    const many = finish(slicesOf({ slices: list }))!;
     const lanes = byCpu(ordered(many), [0]);
     const { share, colour, count } = new Summer(1, lanes.colours).sum(
       lanes,

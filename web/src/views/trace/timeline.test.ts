@@ -23,6 +23,7 @@ import { rowAt, timeOf } from './pointer';
 import { pixel } from './raster';
 import type { Scene } from './scene';
 import { sceneOf, threadsNamed } from './scene';
+import { finish } from './steps';
 import type { Handle, State } from './state';
 import { markedOf, nextFound, press, selectionOf } from './state';
 import { totalsOf, totalsTable } from './totals';
@@ -108,7 +109,7 @@ group('the order of time', () => {
     for (const cpus of [2, 6, 14]) {
       const made = { slices: 2_000, cpus, threads: 9 };
       const { slices } = sceneOf(madeTrace(made) as TraceRecord);
-      const order = timeOrder(slices!);
+      const order = finish(timeOrder(slices!));
       expect(new Set(order).size).toBe(2_000);
       for (let at = 1; at < order.length; at += 1)
         expect(slices!.start[order[at]!]!).toBeGreaterThanOrEqual(
@@ -119,11 +120,13 @@ group('the order of time', () => {
 
   test('says where threads came from and which wait a slice ended', () => {
     const slices = scene.slices!;
-    const order = timeOrder(slices);
+    const order = finish(timeOrder(slices));
     const byStart = (list: ArrayLike<number>): number[] =>
       [...order].map((at) => list[at]!);
-    expect(byStart(previousCpus(slices, order))).toEqual([-1, -1, 0, 1]);
-    expect(byStart(causesBefore(slices, order, scene.waits))).toEqual([
+    expect(byStart(finish(previousCpus(slices, order)))).toEqual([
+      -1, -1, 0, 1,
+    ]);
+    expect(byStart(finish(causesBefore(slices, order, scene.waits)))).toEqual([
       0, 0, 3, 1,
     ]);
   });

@@ -19,6 +19,8 @@ import { within } from './scene';
 import { resizer, Stage } from './stage';
 import type { Handle, State } from './state';
 import { goToThread, reveal } from './state';
+import type { Work } from './steps';
+import { inPieces } from './steps';
 import type { Toolbar } from './toolbar';
 import { selectionTools, toolbar } from './toolbar';
 import { totalsTable } from './totals';
@@ -103,7 +105,10 @@ export function timeline(
   ];
   const size = new ResizeObserver(() => handle.layout());
   size.observe(scroller);
-  const ahead = prepare(scene);
+  let ahead: Work | null = null;
+  const timer = setTimeout(() => {
+    ahead = inPieces(scene.aheadOfChoice());
+  }, PREPARE_DELAY);
   handle.sync();
   handle.select();
   restoreCursor(handle);
@@ -144,7 +149,8 @@ export function timeline(
     },
     dispose() {
       address.stop();
-      clearTimeout(ahead.timer);
+      clearTimeout(timer);
+      ahead?.stop();
       stage.dispose();
       stops.forEach((stop) => stop());
       size.disconnect();
@@ -234,21 +240,6 @@ function goTo(
   const from = time - around / 2;
   state.window = within({ from, to: from + around }, scene.span);
   reveal(handle, AXIS);
-}
-
-/** Works out, step by step when nothing else is to do, what other rows and colours need. */
-function prepare(scene: Scene): { timer: ReturnType<typeof setTimeout> } {
-  const steps: (() => unknown)[] = [
-    () => scene.lanes('threads'),
-    () => scene.causes(),
-    () => scene.keys('cpus', true),
-  ];
-  const ahead = { timer: setTimeout(next, PREPARE_DELAY) };
-  function next(): void {
-    steps.shift()?.();
-    if (steps.length > 0) ahead.timer = setTimeout(next, PREPARE_DELAY);
-  }
-  return ahead;
 }
 
 /** A followed thread of the address has the cursor. */

@@ -2,20 +2,24 @@
 
 import './trace.css';
 
-import { h, visible } from '../../dom';
+import { fill, h, visible } from '../../dom';
 import { count, seconds } from '../../format';
 import { finite } from '../../numbers';
 import type { ThreadRecord, TraceRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
 import { tableElement, numberColumns } from '../../table';
-import type { Page, View } from '../../view';
+import { onPrint } from '../../print';
+import type { Page, Place, View } from '../../view';
 import { facts, findingList, hostFacts, section } from '../../words';
 import { topologyOf } from '../machine/at-hand';
 import { CAUSE_WORDS, moment } from './describe';
+import { fromParams } from './address';
 import type { Scene } from './scene';
-import { sceneOf } from './scene';
+import { sceneInSteps, sceneOf } from './scene';
 import * as shape from './shape';
+import type { Steps, Work } from './steps';
+import { inPieces } from './steps';
 import type { Timeline } from './timeline';
 import { timeline } from './timeline';
 
@@ -23,13 +27,26 @@ import { timeline } from './timeline';
 const MOST_WAITS = 50;
 /** Threads listed before one asks for more. */
 const FEW_THREADS = 30;
+/** From so many slices on the reader gets the rest of the page before they are read. */
+const MANY_SLICES = 50_000;
 
 export function traceView(any: AnyRecord, page: Page): View {
   const record = any as TraceRecord;
-  const scene = sceneOf(record);
-  const summary = shape.timelineSummary(record);
-  const drawn = timeline(scene, summary, page.place);
-  void cachesOf(record, page).then(drawn.setCaches, () => undefined);
+  const slot = h('div');
+  const waits = record.timeline?.waits?.count ? section('Longest waits') : null;
+  let drawn: Timeline | null = null;
+  const show = (scene: Scene): void => {
+    drawn = timeline(scene, shape.timelineSummary(record), page.place);
+    void cachesOf(record, page).then(drawn.setCaches, () => undefined);
+    fill(
+      slot,
+      ...scene.damage.map((reported) => h('p', { role: 'note' }, reported)),
+      drawn.element,
+    );
+    const table = longest(scene, drawn);
+    if (table) waits?.append(table);
+    else waits?.remove();
+  };
   const tables = [
     shape.migrationTable(record),
     shape.waitTable(record),
@@ -41,19 +58,73 @@ export function traceView(any: AnyRecord, page: Page): View {
     'article',
     {},
     h('p', { class: 'verdict' }, visible(shape.verdict(record))),
-    section(
-      'Timeline',
-      ...scene.damage.map((reported) => h('p', { role: 'note' }, reported)),
-      drawn.element,
-    ),
+    section('Timeline', slot),
     section('Findings', findingList(record.findings, 'Nothing stands out.')),
     section('Figures', facts(shape.headline(record)), ...tables.map(optional)),
-    longest(scene, drawn),
+    waits,
     section('Threads', threadTable(record)),
     use(record),
     section('How it was traced', facts(hostFacts(record.host)), notes(record)),
   );
-  return { element, dispose: () => drawn.dispose() };
+  const many = record.timeline?.packed?.count ?? 0;
+  if (many < MANY_SLICES) show(sceneOf(record));
+  const work =
+    many < MANY_SLICES ? null : readLater(record, page.place, slot, show);
+  return {
+    element,
+    dispose: () => {
+      work?.stop();
+      drawn?.dispose();
+    },
+  };
+}
+
+/** Reads the slices once the rest of the page is painted, at the latest when it is printed. */
+function readLater(
+  record: TraceRecord,
+  place: Place | undefined,
+  slot: HTMLElement,
+  show: (scene: Scene) => void,
+): Work {
+  const reading = h(
+    'p',
+    { class: 'muted reading', aria: { busy: 'true' } },
+    `Reading ${count(record.timeline?.packed?.count ?? 0, 'slice')} …`,
+  );
+  reading.style.setProperty('--rows', String(record.cpus?.length ?? 0));
+  fill(slot, reading);
+  const work = inPieces(sceneAndFrame(record, place), show, (error) =>
+    fill(
+      slot,
+      h(
+        'p',
+        { role: 'note' },
+        `The timeline cannot be drawn: ${visible(error instanceof Error ? error.message : String(error))}.`,
+      ),
+    ),
+  );
+  const stopListening = onPrint(work.finish);
+  return {
+    ...work,
+    stop: () => {
+      stopListening();
+      work.stop();
+    },
+  };
+}
+
+/** The scene, and what its first frame needs. */
+function* sceneAndFrame(
+  record: TraceRecord,
+  place: Place | undefined,
+): Steps<Scene> {
+  const scene = yield* sceneInSteps(record);
+  const params = place?.params ?? new URLSearchParams();
+  const shown = fromParams(params, scene.span);
+  yield* scene.ahead(shown.rows);
+  if (shown.thread !== null || shown.find || shown.colourBy === 'cause')
+    yield* scene.aheadOfChoice();
+  return scene;
 }
 
 /** Last-level caches of the CPUs, from a topology of the same machine that is at hand; empty where none is. */
@@ -126,7 +197,7 @@ function longest(scene: Scene, drawn: Timeline): HTMLElement | null {
     waits.count > rows.length
       ? `The ${rows.length} longest of ${count(waits.count, 'wait')} that the record keeps`
       : 'Waits, the longest first';
-  return section('Longest waits', tableElement({ caption, columns, rows }));
+  return tableElement({ caption, columns, rows });
 }
 
 function use(record: TraceRecord): HTMLElement | null {

@@ -1,0 +1,81 @@
+import { expect, test, vi } from 'vitest';
+
+import type { Steps } from './steps';
+import { finish, inPieces, lazily } from './steps';
+
+/** Steps that count themselves. */
+function* counted(done: number[], many: number): Steps<string> {
+  for (let at = 0; at < many; at += 1) {
+    done.push(at);
+    yield;
+  }
+  return 'value';
+}
+
+test('what was done in steps is not done again', () => {
+  const done: number[] = [];
+  const value = lazily(() => counted(done, 4));
+  const steps = value.steps();
+  steps.next();
+  steps.next();
+  expect(done).toEqual([0, 1]);
+  expect(value.now()).toBe('value');
+  expect(finish(steps)).toBe('value');
+  expect(finish(value.steps())).toBe('value');
+  expect(done).toEqual([0, 1, 2, 3]);
+});
+
+/** What the browser would call once a frame is painted. */
+function withFrames(): () => void {
+  let frame: () => void = () => undefined;
+  vi.stubGlobal('requestAnimationFrame', (next: () => void) => {
+    frame = next;
+    return 1;
+  });
+  vi.stubGlobal('document', { hidden: false });
+  return () => frame();
+}
+
+test('work begins once a frame is painted, and ends with its value', async () => {
+  const paint = withFrames();
+  const done: number[] = [];
+  const value = new Promise<string>((resolve, reject) => {
+    inPieces(counted(done, 3), resolve, reject);
+  });
+  expect(done).toEqual([]);
+  paint();
+  expect(done).toEqual([]);
+  expect(await value).toBe('value');
+  expect(done).toEqual([0, 1, 2]);
+});
+
+test('work that is finished at once is done once', () => {
+  const paint = withFrames();
+  const done: number[] = [];
+  const values: string[] = [];
+  const work = inPieces(counted(done, 3), (value) => values.push(value));
+  work.finish();
+  work.finish();
+  paint();
+  expect(values).toEqual(['value']);
+});
+
+test('work that is stopped does nothing more', () => {
+  withFrames();
+  const values: string[] = [];
+  const work = inPieces(counted([], 3), (value) => values.push(value));
+  work.stop();
+  work.finish();
+  expect(values).toEqual([]);
+});
+
+test('a step that fails is reported', () => {
+  withFrames();
+  const errors: unknown[] = [];
+  const broken = (function* (): Steps<void> {
+    yield;
+    throw new Error('damaged');
+  })();
+  inPieces(broken, undefined, (error) => errors.push(error)).finish();
+  expect(errors).toEqual([new Error('damaged')]);
+});
