@@ -282,6 +282,23 @@ pub enum VerdictKind {
     Undecided,
 }
 
+named! {
+    /// Why the placement of the best arm is not recommended.
+    NotRecommended {
+        /// The difference depends on what else runs.
+        DependsOnLoad = "depends_on_load",
+        /// As estimated, it gains less than the smallest effect of interest.
+        SmallGain = "small_gain",
+        /// Runs are mostly process start-up.
+        ShortRuns = "short_runs",
+        /// Others used more than a fifth of the machine.
+        BusyMachine = "busy_machine",
+        /// It leaves the program no core to move to, and its small gain was seen on a
+        /// quiet machine only.
+        QuietOnly = "quiet_only",
+    }
+}
+
 /// The result of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -299,6 +316,10 @@ pub struct VerdictRecord {
     /// applied.
     #[serde(default)]
     pub commands: Vec<CommandRecord>,
+    /// Why the best arm has no commands although its placement could be applied;
+    /// `advice` says it in words. `null` otherwise, and in old records.
+    #[serde(default)]
+    pub not_recommended: Option<NotRecommended>,
     /// What it is conditional on.
     pub condition: String,
     /// An arm that is as good and repeats better, in words; `null` without

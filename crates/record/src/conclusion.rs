@@ -7,6 +7,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::command_line::{CommandRecord, Placed};
+use super::contrast::LoadLevelsRecord;
 use super::metric::HeadlineRecord;
 use super::{
     Arm, Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, PlacementKind,
@@ -46,6 +47,13 @@ impl Comparison {
             if let Some(totals) = &mut contrast.totals {
                 totals.mean = metric.effect(totals.mean_ratio, None, None).text;
                 totals.p90 = metric.effect(totals.p90_ratio, None, None).text;
+            }
+            for level in contrast
+                .load_levels
+                .iter_mut()
+                .flat_map(LoadLevelsRecord::all_mut)
+            {
+                level.change = metric.effect(level.ratio, None, None).text;
             }
             contrast.beside = contrast.components().filter(|_| metric.name == "wall");
         }

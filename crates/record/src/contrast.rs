@@ -85,7 +85,11 @@ pub struct ContrastRecord {
     /// where that is not shown.
     #[serde(default)]
     pub by_load: Option<SplitRecord>,
-    /// After the same predecessor and elsewhere, likewise.
+    /// The typical ratio under light, medium and heavy load, whether it differs or
+    /// not; `null` where the load is not known or did not vary, and in old records.
+    #[serde(default)]
+    pub load_levels: Option<LoadLevelsRecord>,
+    /// After the same predecessor and elsewhere, as `by_load`.
     #[serde(default)]
     pub by_order: Option<SplitRecord>,
     /// Early and late, likewise.
@@ -214,4 +218,49 @@ pub struct SplitRecord {
     pub first: f64,
     /// Under the heaviest third; after different ones; in the last third.
     pub second: f64,
+}
+
+/// A typical ratio by the CPUs that others used, each of a third of the blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LoadLevelsRecord {
+    /// Where others used least.
+    pub light: LoadLevelRecord,
+    /// Between them; `null` where the load had two states only.
+    pub medium: Option<LoadLevelRecord>,
+    /// Where others used most.
+    pub heavy: LoadLevelRecord,
+}
+
+/// A typical ratio under some load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LoadLevelRecord {
+    /// CPUs that others used, median of the blocks.
+    pub foreign_cpus: f64,
+    /// The arm's cost over that of the baseline.
+    pub ratio: f64,
+    /// `ratio` as a change of the metric, in words.
+    #[serde(default)]
+    pub change: String,
+}
+
+impl LoadLevelsRecord {
+    /// Those that there are, the lightest first.
+    pub fn all(&self) -> impl Iterator<Item = &LoadLevelRecord> {
+        [Some(&self.light), self.medium.as_ref(), Some(&self.heavy)]
+            .into_iter()
+            .flatten()
+    }
+
+    /// The same, to be filled.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut LoadLevelRecord> {
+        [
+            Some(&mut self.light),
+            self.medium.as_mut(),
+            Some(&mut self.heavy),
+        ]
+        .into_iter()
+        .flatten()
+    }
 }

@@ -87,11 +87,12 @@ pub use change::{
 pub use command_line::{CommandRecord, again, without_options};
 pub use comparison::{
     Arm, ArmTrace, BlockScore, COMPARISON_SCHEMA, Comparison, ComparisonStudy, Estimate,
-    PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped, VerdictKind,
-    VerdictRecord,
+    NotRecommended, PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped,
+    VerdictKind, VerdictRecord,
 };
 pub use contrast::{
-    ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord,
+    ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, LoadLevelRecord,
+    LoadLevelsRecord, SplitRecord, TotalsRecord,
 };
 pub use coverage::{CoverageRecord, MoverRecord};
 pub use device::{DeviceClass, DeviceRecord, InterruptRecord, QueueRecord};

@@ -125,6 +125,7 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
                         line: sentence.clone(),
                     }],
                     condition: String::new(),
+                    not_recommended: figure.map(|_| NotRecommended::QuietOnly),
                     steadiness: Some(sentence.clone()),
                     beside: Some(sentence.clone()),
                 },
@@ -197,12 +198,25 @@ fn contrast(arm: &Arm, figures: &[f64]) -> ContrastRecord {
             first: figures[2],
             second: figures[3],
         }),
+        load_levels: Some(LoadLevelsRecord {
+            light: load_level(arm, figures),
+            medium: None,
+            heavy: load_level(arm, figures),
+        }),
         by_order: None,
         by_time: None,
         spread_ratio: Some(figures[0]),
         spread_low: Some(figures[1]),
         spread_high: None,
         spread_p_adjusted: Some(figures[2]),
+    }
+}
+
+fn load_level(arm: &Arm, figures: &[f64]) -> LoadLevelRecord {
+    LoadLevelRecord {
+        foreign_cpus: figures[4],
+        ratio: figures[5],
+        change: arm.name.clone(),
     }
 }
 

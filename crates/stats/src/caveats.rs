@@ -29,6 +29,9 @@ use super::paired::{Interval, Paired, hodges_lehmann};
 use super::{Responses, interaction, normal};
 
 mod early;
+mod load;
+
+pub use load::{LoadLevel, LoadLevels};
 
 /// Chance of a false alarm of each test, over all arms.
 const ALARM: f64 = 0.025;
@@ -148,6 +151,8 @@ impl Known {
 pub struct Caveats {
     /// The difference depends on load: lightest and heaviest third.
     pub load: Option<Split>,
+    /// The difference by load, whether it depends on it or not.
+    pub by_load: Option<LoadLevels>,
     /// On what ran before: after equal and unequal predecessors.
     pub order: Option<Split>,
     /// On time: first and last third.
@@ -232,7 +237,10 @@ impl Judged {
         let differences = data.differences(self.arm, self.baseline);
         caveats.is_early = self.is_early(data, &differences, around);
         if data.blocks() >= LEAST_BLOCKS {
-            caveats.load = self.load(&differences, around);
+            caveats.by_load = LoadLevels::of(&differences, around);
+            caveats.load = caveats
+                .by_load
+                .and_then(|levels| self.load(&differences, around, &levels));
             caveats.order = self.order(data, around);
             caveats.time = self.time(&differences);
         }
@@ -252,27 +260,6 @@ impl Judged {
         let pairs = Paired::unweighted(differences).redescending();
         let interval = interval_around(&pairs, estimate(&pairs), self.level);
         decide(interval, self.delta)
-    }
-
-    fn load(&self, differences: &[f64], around: &Circumstances) -> Option<Split> {
-        let load: Vec<f64> = around.load.iter().copied().collect::<Option<_>>()?;
-        if load.len() != differences.len() {
-            return None;
-        }
-        let places = interaction::ranked(&load);
-        let z = interaction::z(differences, &places)?;
-        if !self.is_alarming(z) {
-            return None;
-        }
-        let first = typical(part(differences, |block| places[block] <= 1.0 / 3.0))?;
-        let second = typical(part(differences, |block| places[block] >= 2.0 / 3.0))?;
-        let is_claim = matches!(self.decision, Decision::Faster | Decision::Slower);
-        let turns = first * second < 0.0;
-        Some(Split {
-            first,
-            second,
-            contradicts: turns || is_claim && (second - first).abs() > self.estimate.abs(),
-        })
     }
 
     /// What an arm leaves behind stands in the step from the last run of a block

@@ -1,10 +1,8 @@
-//! What to do after a comparison, and when no placement is recommended.
+//! What to do after a comparison whose placements are not withheld.
 
-use super::findings;
 use super::plan::ComparePlan;
-use pinwise_format::percent;
 use pinwise_placement::Wish;
-use pinwise_record::{Comparison, ContrastRecord, PlacementKind, Stopped, words};
+use pinwise_record::{Comparison, Stopped, words};
 use pinwise_stats::confirm::Look;
 use pinwise_stats::verdict::{self, ComparisonOutcome, Setting, Words};
 
@@ -16,60 +14,16 @@ pub(super) fn of(
     best: Option<usize>,
     (look, setting): (&Look, &Setting<'_>),
 ) -> Option<String> {
-    withheld(record, best)
-        .or_else(|| caveat(outcome, look, setting))
-        .or_else(|| {
-            let prices = verdict::prices(look, setting, plan.effort(record.stopped.as_ref()));
-            to_do(record, plan, outcome, best, prices)
-        })
+    caveat(outcome, look, setting).or_else(|| {
+        let prices = verdict::prices(look, setting, plan.effort(record.stopped.as_ref()));
+        to_do(record, plan, outcome, best, prices)
+    })
 }
 
 /// More time settles nothing where something else speaks against a verdict.
 fn caveat(outcome: ComparisonOutcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
     verdict::withheld(look, setting).filter(|_| outcome == ComparisonOutcome::Undecided)?;
     Some("See the findings for what would settle it.".to_owned())
-}
-
-/// Others using more of the machine than this make a placement an answer to
-/// them, not to the program.
-const BUSY_SHARE: f64 = 0.2;
-
-/// A placement is not recommended for what may be the neighbours' doing.
-fn withheld(record: &Comparison, best: Option<usize>) -> Option<String> {
-    let arm = &record.arms[best?];
-    if arm.placement.kind == PlacementKind::OsDefault {
-        return None;
-    }
-    let contrasts = || record.contrasts.iter();
-    if contrasts().any(|c| c.arm == arm.name && c.depends_on_load) {
-        return Some(
-            "No placement is recommended: the difference depends on what else runs. Compare under the load that matters, or on a quiet machine."
-                .to_owned(),
-        );
-    }
-    let min_effect = record.plan.min_effect;
-    let is_small = |c: &ContrastRecord| c.ratio * (1.0 + min_effect) > 1.0;
-    if contrasts().any(|c| c.arm == arm.name && is_small(c)) {
-        return Some(format!(
-            "No placement is recommended: as estimated, it gains less than the smallest effect of interest, {} (--min-effect).",
-            percent(min_effect)
-        ));
-    }
-    // How near to its parent it starts is what they measure, and that changes
-    // from one minute to the next.
-    if findings::short_run_s(record).is_some() {
-        return Some(
-            "No placement is recommended for runs that are mostly process start-up: give the command more work per run."
-                .to_owned(),
-        );
-    }
-    let busy = findings::foreign_cpus(record)?;
-    let cpus = record.host.counts.cpus.max(1) as f64;
-    (busy > BUSY_SHARE * cpus).then(|| {
-        format!(
-            "No placement is recommended while others use {busy:.1} of {cpus} CPUs: compare again when they do not, or when the program will have to live with them."
-        )
-    })
 }
 
 fn to_do(

@@ -8,6 +8,7 @@ use super::findings;
 use super::outcome::ArmState;
 use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
+use super::recommendation;
 use super::results::{self, Results};
 use super::steadiness;
 use crate::host::host_record;
@@ -17,10 +18,11 @@ use pinwise_placement::emit::Tool;
 use pinwise_placement::{Kind, Placement, Realised, Wish};
 use pinwise_record::{
     Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ContrastRecord, ContrastVerdict, Estimate,
-    JudgedRecord, MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, SplitRecord,
-    Spread, Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again, words,
+    JudgedRecord, LoadLevelRecord, LoadLevelsRecord, MetricRecord, Phase, PlacementKind,
+    PlacementRecord, PlanRecord, SplitRecord, Spread, Stopped, TotalsRecord, VerdictKind,
+    VerdictRecord, WorkloadRecord, again, words,
 };
-use pinwise_stats::caveats::{Other, Split};
+use pinwise_stats::caveats::{LoadLevel, LoadLevels, Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
 use pinwise_stats::verdict::{self, Basis, ComparisonOutcome, Setting};
@@ -53,6 +55,7 @@ pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topolog
             headline: None,
             advice: String::new(),
             commands: Vec::new(),
+            not_recommended: None,
             condition: CONDITION.to_owned(),
             steadiness: None,
             beside: None,
@@ -305,6 +308,7 @@ fn contrast_record(
         depends_on_order: contrast.caveats.depends_on_order(),
         depends_on_time: contrast.caveats.depends_on_time(),
         by_load: contrast.caveats.load.map(split_record),
+        load_levels: contrast.caveats.by_load.map(load_levels_record),
         by_order: contrast.caveats.order.map(split_record),
         by_time: contrast.caveats.time.map(split_record),
         spread_ratio: None,
@@ -328,6 +332,19 @@ fn split_record(split: Split) -> SplitRecord {
     SplitRecord {
         first: split.first.exp(),
         second: split.second.exp(),
+    }
+}
+
+fn load_levels_record(levels: LoadLevels) -> LoadLevelsRecord {
+    let level = |level: LoadLevel| LoadLevelRecord {
+        foreign_cpus: level.load,
+        ratio: level.difference.exp(),
+        change: String::new(),
+    };
+    LoadLevelsRecord {
+        light: level(levels.light),
+        medium: levels.medium.map(level),
+        heavy: level(levels.heavy),
     }
 }
 
@@ -364,7 +381,13 @@ fn conclude(
         ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
     };
     record.best = best.map(|arm| plan.arms[arm].name.clone());
-    let advice = advice::of(record, plan, outcome, best, (&choice, setting));
+    let (not_recommended, advice) = match recommendation::withheld(record, best) {
+        Some((reason, sentence)) => (Some(reason), Some(sentence)),
+        None => (
+            None,
+            advice::of(record, plan, outcome, best, (&choice, setting)),
+        ),
+    };
     let commands = match (&advice, best) {
         (None, Some(arm)) => commands(record, arm, &plan.arms[arm].place, topology),
         _ => Vec::new(),
@@ -380,6 +403,7 @@ fn conclude(
         headline: None,
         advice: advice.unwrap_or_default(),
         commands,
+        not_recommended,
         condition: CONDITION.to_owned(),
         steadiness: None,
         beside: None,

@@ -4,9 +4,10 @@
 use super::results::Results;
 use pinwise_format::percent;
 use pinwise_record::{
-    Comparison, ContrastRecord, Finding, JudgedRecord, MetricRecord, Severity, SplitRecord,
+    Comparison, ContrastRecord, Finding, JudgedRecord, LoadLevelRecord, MetricRecord, Severity,
+    SplitRecord,
 };
-use pinwise_stats::verdict::gain;
+use pinwise_stats::verdict::{gain, under_loads};
 
 /// Steps of the figure that hide effects of the size that matters.
 pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Finding> {
@@ -120,16 +121,25 @@ impl LabelledContrast<'_> {
 
     fn depends_on_load(&self) -> Option<Finding> {
         let split = self.contrast.by_load?;
-        let (light, heavy) = (self.change(split.first), self.change(split.second));
-        Some(self.split_finding(
-        "depends_on_load",
-        split,
-        self.contrast.depends_on_load,
-        &format!(
-            "the difference depends on what else runs ({light} under the lightest third of the load, {heavy} under the heaviest)"
-        ),
-        "Compare under the load that matters to you, or on a quiet machine.",
-    ))
+        let levels = self.contrast.load_levels.as_ref()?;
+        let change = |level: &LoadLevelRecord| self.change(level.ratio);
+        let medium = levels.medium.as_ref();
+        let changes = under_loads(
+            &change(&levels.light),
+            medium.map(change).as_deref(),
+            &change(&levels.heavy),
+        );
+        let finding = self.split_finding(
+            "depends_on_load",
+            split,
+            self.contrast.depends_on_load,
+            &format!("the difference depends on what else runs ({changes})"),
+            "Compare under the load that matters to you, or on a quiet machine.",
+        );
+        Some(match medium {
+            Some(medium) => finding.with("medium_ratio", medium.ratio),
+            None => finding,
+        })
     }
 
     fn depends_on_tail(&self) -> Option<Finding> {

@@ -17,6 +17,7 @@ mod findings;
 mod outcome;
 mod parts;
 mod plan;
+mod recommendation;
 mod results;
 mod steadiness;
 mod traced;
