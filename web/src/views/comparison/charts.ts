@@ -103,6 +103,7 @@ export const contrastTable = (
       'Mean',
       '90th percentile',
       'Spread',
+      'From light to heavy load',
     ),
     { name: 'Depends on' },
   ],

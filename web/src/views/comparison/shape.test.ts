@@ -179,7 +179,7 @@ test('what is unavailable is left out, never 0', () => {
     contrastRows(armLines(comparison({ contrasts: [{ arm: 'b' }] })))[0]!.slice(
       1,
     ),
-  ).toEqual([null, 'no verdict', null, null, null, null, null, '–']);
+  ).toEqual([null, 'no verdict', null, null, null, null, null, null, '–']);
   const rows = armRows(armLines(comparison()), 's');
   expect(rows[3]).toEqual(['c', 0, null, null, null, 'failed: exit 1']);
   expect(armLines({ schema: 'pinwise.comparison/1' })).toEqual([]);
@@ -190,6 +190,11 @@ test('what a ratio depends on is named', () => {
     arm: 'b',
     depends_on_tail: true,
     depends_on_load: true,
+    load_levels: {
+      light: { change: '−3.0 %' },
+      medium: null,
+      heavy: { change: '+2.0 %' },
+    },
     others: [
       {
         judge: 'mean',
@@ -199,6 +204,7 @@ test('what a ratio depends on is named', () => {
   };
   const [row] = contrastRows(armLines(comparison({ contrasts: [contrast] })));
   expect(row?.at(-1)).toBe('load, tail');
+  expect(row?.at(-2)).toBe('−3.0 %, +2.0 %');
   expect(row?.[5]).toBe('+10.0 % (+5.0 to +20.0 %)');
 });
 
@@ -214,6 +220,10 @@ test('every arm is advised once, the one to use first', () => {
     ['Avoid', ['c']],
     ['Screened out', ['d']],
   ]);
+  const quiet = comparison({
+    verdict: { kind: 'best', not_recommended: 'quiet_only' },
+  });
+  expect(said(quiet)[0]).toEqual(['Not recommended', ['b']]);
   const leave = comparison({
     best: null,
     verdict: { kind: 'leave_alone', sentence: '' },

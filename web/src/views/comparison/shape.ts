@@ -158,7 +158,10 @@ export function advised(
   const better = record.metric?.better_word ?? 'better';
   const used = usedArm(record);
   const groupOf = (line: ArmLine): [string, Advised['standing']] => {
-    if (line.name === used) return ['Use', 'use'];
+    if (line.name === used)
+      return record.verdict?.not_recommended
+        ? ['Not recommended', 'open']
+        : ['Use', 'use'];
     switch (line.standing) {
       case 'baseline':
         return ['Baseline', 'equal'];
@@ -184,6 +187,7 @@ export function advised(
   }
   const order = [
     'Use',
+    'Not recommended',
     `Also ${better}`,
     'Baseline',
     'Same',
@@ -400,6 +404,13 @@ function dependences(contrast: ContrastRecord): string {
   return named.length > 0 ? named.join(', ') : '–';
 }
 
+/** The change under light, medium and heavy load; null where load was the same or is not known. */
+function byLoad({ load_levels: levels }: ContrastRecord): string | null {
+  if (!levels) return null;
+  const all = [levels.light, levels.medium, levels.heavy];
+  return all.flatMap((level) => level?.change ?? []).join(', ');
+}
+
 /** Rows of the table of contrasts. */
 export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
   return lines.flatMap(({ contrast: c, word, name }) =>
@@ -416,6 +427,7 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
             finite(c.spread_ratio)
               ? `${times(c.spread_ratio)}${finite(c.spread_low) && finite(c.spread_high) ? ` (${times(c.spread_low)} to ${times(c.spread_high)})` : ''}`
               : null,
+            byLoad(c),
             dependences(c),
           ],
         ]
