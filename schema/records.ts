@@ -1539,7 +1539,7 @@ export interface ContrastRecord {
   beside?: string | null;
   /** The typical ratio under light and heavy load, where it differs; `null` where that is not shown. */
   by_load?: SplitRecord | null;
-  /** After the same predecessor and elsewhere, likewise. */
+  /** After the same predecessor and elsewhere, as `by_load`. */
   by_order?: SplitRecord | null;
   /** Early and late, likewise. */
   by_time?: SplitRecord | null;
@@ -1561,6 +1561,8 @@ export interface ContrastRecord {
   effect?: EffectRecord | null;
   /** Upper end. */
   high?: number | null;
+  /** The typical ratio under light, medium and heavy load, whether it differs or not; `null` where the load is not known or did not vary, and in old records. */
+  load_levels?: LoadLevelsRecord | null;
   /** Lower end of the interval; `null` where the runs allow none. */
   low?: number | null;
   /** Further time until the interval is ±`min_effect`, where undecided. */
@@ -2714,6 +2716,26 @@ export interface LineRecord {
   waits?: boolean | null;
 }
 
+/** A typical ratio under some load. */
+export interface LoadLevelRecord {
+  /** `ratio` as a change of the metric, in words. */
+  change?: string | null;
+  /** CPUs that others used, median of the blocks. */
+  foreign_cpus?: number | null;
+  /** The arm's cost over that of the baseline. */
+  ratio?: number | null;
+}
+
+/** A typical ratio by the CPUs that others used, each of a third of the blocks. */
+export interface LoadLevelsRecord {
+  /** Where others used most. */
+  heavy?: LoadLevelRecord | null;
+  /** Where others used least. */
+  light?: LoadLevelRecord | null;
+  /** Between them; `null` where the load had two states only. */
+  medium?: LoadLevelRecord | null;
+}
+
 /** Latency under load. */
 export interface LoadedLatencyRecord {
   /** Their bandwidth, 1e9 bytes per second. */
@@ -3084,6 +3106,9 @@ export interface NodeStep {
   /** Why it failed. */
   why?: string | null;
 }
+
+/** Why the placement of the best arm is not recommended. */
+export type NotRecommended = "depends_on_load" | "small_gain" | "short_runs" | "busy_machine" | "quiet_only" | (string & {});
 
 /** The best shape on other CPUs: do all CPUs of a shape do as well? */
 export interface OtherCpusRecord {
@@ -4616,6 +4641,8 @@ export interface VerdictRecord {
   headline?: HeadlineRecord | null;
   /** Which. */
   kind?: VerdictKind | null;
+  /** Why the best arm has no commands although its placement could be applied; `advice` says it in words. `null` otherwise, and in old records. */
+  not_recommended?: NotRecommended | null;
   /** In words. */
   sentence?: string | null;
   /** An arm that is as good and repeats better, in words; `null` without one. */

@@ -211,7 +211,7 @@ fn a_small_gain_without_a_core_to_spare_is_recommended_only_beside_others() {
     assert_eq!(recommendation(&large, "cpu:0"), Value::Null);
 }
 
-/// One thread on two cores of four can still move, and so can what may use all cores.
+/// One thread on two cores of four can still move, two cannot.
 #[test]
 fn a_small_gain_with_a_core_to_spare_is_recommended() {
     let of = |place: &str, threads: &str| {
@@ -222,7 +222,6 @@ fn a_small_gain_with_a_core_to_spare_is_recommended() {
     };
     assert_eq!(of("cpu:0-1", "1"), Value::Null);
     assert_eq!(of("cpu:0-1", "2"), "quiet_only");
-    assert_eq!(of("cpu:0-3/bound", "4"), Value::Null);
 }
 
 /// In truth 3 % are gained alone and 8 % lost with each CPU that others use.
@@ -296,7 +295,14 @@ fn compared(machine: &str, place: &str) -> Value {
     std::fs::write(&file, machine).unwrap();
     let machine = format!("sim:{}", file.display());
     let line = ["compare", "--machine", &machine, "--seed", "1"];
-    let effort = ["--max-runs", "60", "--format", "json"];
+    let effort = [
+        "--max-runs",
+        "60",
+        "--precision",
+        "0.1%",
+        "--format",
+        "json",
+    ];
     let places = ["--place", "os-default", "--place", place, "--", "prog"];
     json(&[&line[..], &effort, &places].concat())
 }
