@@ -247,13 +247,6 @@ pub struct LoadLevelRecord {
 
 impl LoadLevelsRecord {
     /// Those that there are, the lightest first.
-    pub fn all(&self) -> impl Iterator<Item = &LoadLevelRecord> {
-        [Some(&self.light), self.medium.as_ref(), Some(&self.heavy)]
-            .into_iter()
-            .flatten()
-    }
-
-    /// The same, to be filled.
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut LoadLevelRecord> {
         [
             Some(&mut self.light),

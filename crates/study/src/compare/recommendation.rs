@@ -38,7 +38,7 @@ fn reason(
     contrast: Option<&ContrastRecord>,
 ) -> Option<NotRecommended> {
     let min_effect = record.plan.min_effect;
-    if contrast.is_some_and(|c| c.depends_on_load || is_lost_under_load(c, min_effect)) {
+    if contrast.is_some_and(|c| c.depends_on_load) {
         return Some(NotRecommended::DependsOnLoad);
     }
     if contrast.is_some_and(|c| !gains(c.ratio, min_effect)) {
@@ -64,13 +64,6 @@ fn reason(
 /// Would the gain make up for a cost of this share?
 fn gains(ratio: f64, cost: f64) -> bool {
     ratio * (1.0 + cost) <= 1.0
-}
-
-/// Is it shown to depend on load, and worth nothing under some?
-fn is_lost_under_load(contrast: &ContrastRecord, min_effect: f64) -> bool {
-    let levels = contrast.load_levels.iter();
-    let mut levels = levels.flat_map(|levels| levels.all());
-    contrast.by_load.is_some() && levels.any(|level| !gains(level.ratio, min_effect))
 }
 
 /// Does the arm leave the program no core to move to when others want one, while
