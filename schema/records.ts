@@ -2272,6 +2272,8 @@ export interface GateBenchmark {
   base?: number | null;
   /** The command, started in the build's folder. */
   command?: string[] | null;
+  /** What is known of its CPU time, where that is judged beside its wall-clock time; `null` elsewhere. */
+  cpu?: GateCpuTime | null;
   /** `ratio` with the first interval as a change of the figure. */
   effect?: EffectRecord | null;
   /** Median figure of the head. */
@@ -2304,6 +2306,20 @@ export interface GateBenchmark {
   standing?: string | null;
 }
 
+/** CPU time of a benchmark, which other programs make vary less than its wall-clock time. */
+export interface GateCpuTime {
+  /** The benchmark is slower by this alone: its wall-clock time does not show it. */
+  decides?: boolean | null;
+  /** The same as a change. */
+  effect?: EffectRecord | null;
+  /** Upper end. */
+  high?: number | null;
+  /** Lower end of the interval that holds for all benchmarks and looks together; `null` with too few pairs. */
+  low?: number | null;
+  /** CPU time of the head over that of the base. */
+  ratio?: number | null;
+}
+
 /** What a gate says. */
 export type GateDecision = "pass" | "fail" | "broken" | "undecided" | (string & {});
 
@@ -2316,8 +2332,12 @@ export interface GatePair {
   at_s?: number | null;
   /** Figure of the base. */
   base?: number | null;
+  /** CPU time of the base, seconds; `null` where it was not read. */
+  base_cpu_s?: number | null;
   /** Figure of the head. */
   head?: number | null;
+  /** CPU time of the head. */
+  head_cpu_s?: number | null;
   /** Did the head run first? */
   head_first?: boolean | null;
 }
@@ -2458,12 +2478,16 @@ export interface IdleWaitingRecord {
 export interface InterruptCauseRecord {
   /** How often it came. */
   count?: number | null;
+  /** What the kernel's own counter of it (`/proc/interrupts`, `/proc/softirqs`) rose by meanwhile; `null` where there is none. */
+  counted?: number | null;
   /** The CPUs that it came to, in order. */
   cpus?: InterruptCpuRecord[] | null;
   /** The PCI device that raises it; `null` where there is none. */
   device?: string | null;
   /** An interrupt's number, as in `/proc/irq`; `null` of anything else. */
   irq?: number | null;
+  /** The kernel counted clearly more than it reported: these figures are lower bounds. */
+  is_lower_bound?: boolean | null;
   /** What kind of thing. */
   kind?: GapCause | null;
   /** Its name: who asked for the interrupt, the softirq; empty where the kind says all. */
