@@ -141,9 +141,9 @@ fn interrupts_are_those_that_the_kernel_counts() {
     let last = last.unwrap();
     if !last.is_whole() {
         let findings = last.record["findings"].as_array().unwrap();
-        let mut codes = findings.iter().map(|finding| &finding["code"]);
+        let mut checks = findings.iter().map(|finding| &finding["check"]);
         assert!(
-            codes.any(|code| code == "interrupts_lost"),
+            checks.any(|check| check == "interrupts_lost"),
             "{}",
             last.record
         );
