@@ -79,6 +79,14 @@ pub struct RunRecord {
     pub metric: MetricReading,
 }
 
+impl RunRecord {
+    /// CPU time in both modes, seconds; `None` unless both are known.
+    #[must_use]
+    pub fn cpu_s(&self) -> Option<f64> {
+        Some(self.user_s? + self.sys_s?)
+    }
+}
+
 /// The compared figure of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -25,6 +25,7 @@ mod page;
 mod pages;
 mod pairs;
 mod placement;
+mod power;
 mod process;
 mod projects;
 mod record;
@@ -58,10 +59,11 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 31] = [
+const BENCHMARKS: [(&str, Benchmark); 32] = [
     ("method", method::run),
     ("aa", aa::run),
     ("gates", gates::run),
+    ("power", power::run),
     ("projects", projects::run),
     ("noise", noise::run),
     ("answers", answers::run),

@@ -46,7 +46,7 @@ struct Costs {
 
 impl Costs {
     fn of(run: &RunRecord) -> Option<Self> {
-        let cpu_s = run.user_s? + run.sys_s?;
+        let cpu_s = run.cpu_s()?;
         (cpu_s > 0.0 && run.wall_s > 0.0).then_some(Self {
             wall_s: run.wall_s,
             cpu_s,

@@ -80,7 +80,7 @@ fn is_cornered(record: &Comparison, arm: &Arm) -> bool {
 /// Threads that a typical run keeps busy, at least one.
 fn busy_threads(arm: &Arm) -> Option<f64> {
     let runs = arm.runs.iter();
-    let busy = runs.filter_map(|run| Some((run.user_s? + run.sys_s?) / run.wall_s));
+    let busy = runs.filter_map(|run| Some(run.cpu_s()? / run.wall_s));
     let busy = median(&busy.collect::<Vec<f64>>())?;
     Some(busy.round().max(1.0))
 }

@@ -410,19 +410,14 @@ fn runs_to_pair(runs: &[Option<RunRecord>; 2]) -> Option<Pair> {
         before: None,
         load: load.filter(|load| load.is_finite()),
         at: Duration::ZERO,
-        cpu_s: cpu_s(base).zip(cpu_s(head)).map(<[f64; 2]>::from),
+        cpu_s: base.cpu_s().zip(head.cpu_s()).map(<[f64; 2]>::from),
         cpu_share: cpu_share(base).max(cpu_share(head)),
     })
 }
 
-/// CPU time of a run, seconds.
-fn cpu_s(run: &RunRecord) -> Option<f64> {
-    Some(run.user_s? + run.sys_s?)
-}
-
 /// CPU time over wall time; 0 where it is not known.
 fn cpu_share(run: &RunRecord) -> f64 {
-    cpu_s(run).map_or(0.0, |cpu_s| cpu_s / run.wall_s)
+    run.cpu_s().map_or(0.0, |cpu_s| cpu_s / run.wall_s)
 }
 
 #[expect(
