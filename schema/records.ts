@@ -4050,6 +4050,8 @@ export interface SearchVerdict {
   headline?: HeadlineRecord | null;
   /** Which. */
   kind?: SearchAnswer | null;
+  /** Why the best arm has no commands although it could be run; `advice` says it in words. `null` otherwise, and in old records. */
+  not_recommended?: NotRecommended | null;
   /** In words. */
   sentence?: string | null;
 }

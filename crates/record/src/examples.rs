@@ -286,6 +286,7 @@ fn found(arms: usize) -> (String, SearchVerdict) {
         beside: Vec::new(),
         advice: String::new(),
         commands: Vec::new(),
+        not_recommended: None,
         condition: "Of 128 threads, one CPU each.".to_owned(),
     };
     (best, verdict)

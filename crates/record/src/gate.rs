@@ -248,6 +248,13 @@ impl GateBenchmark {
         self.cpu.as_ref().is_some_and(|cpu| cpu.decides)
     }
 
+    /// The change that its outcome rests on: of CPU time where that decides.
+    #[must_use]
+    pub fn decisive_effect(&self) -> Option<&EffectRecord> {
+        let cpu = self.cpu.as_ref().filter(|cpu| cpu.decides);
+        cpu.map(|cpu| &cpu.effect).or(self.effect.as_ref())
+    }
+
     /// Is it among the changes of the suite at this rate of false discoveries?
     #[must_use]
     pub fn is_change(&self, rate: f64) -> bool {

@@ -111,9 +111,13 @@ fn effect(benchmark: &GateBenchmark) -> [String; 2] {
         "" => "–".to_owned(),
         text => text.to_owned(),
     };
-    let effect = benchmark.effect.as_ref();
+    let effect = benchmark.decisive_effect();
+    let of = match benchmark.is_slower_by_cpu() {
+        true => " CPU",
+        false => "",
+    };
     [
-        effect.map_or_else(|| "–".to_owned(), |effect| or_dash(&effect.text)),
+        effect.map_or_else(|| "–".to_owned(), |effect| or_dash(&effect.text) + of),
         effect.map_or_else(|| "–".to_owned(), |effect| or_dash(&effect.interval)),
     ]
 }

@@ -69,7 +69,7 @@ pub struct GateArgs {
     /// Seed of the order of runs; repeats it [default: random, recorded]
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>, help_heading = "Effort")]
     pub seed: Option<u64>,
-    /// What an undecided gate exits with
+    /// What an undecided gate exits with: status3, pass (0) or fail (1)
     #[arg(
         long,
         value_enum,

@@ -19,17 +19,21 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// Interrupts and softirqs.
     pub(super) fn read() -> Self {
-        let text = |path: &str| {
-            let mut file = Watched::open(Path::new(path))?;
-            file.read().map(str::to_owned)
-        };
-        let lines = |path: &str| text(path).map(|text| interrupts::lines(&text));
-        let stat = text("/proc/stat").unwrap_or_default();
+        let lines = |path: &str| interrupts::lines(&text(path));
         Self {
-            interrupts: lines("/proc/interrupts").unwrap_or_default(),
-            softirqs: lines("/proc/softirqs").unwrap_or_default(),
-            steal: usage::parse_steal(&stat, sys::ticks_per_second()),
+            interrupts: lines("/proc/interrupts"),
+            softirqs: lines("/proc/softirqs"),
+            steal: BTreeMap::new(),
+        }
+    }
+
+    /// These, and stolen time.
+    pub(super) fn read_with_steal() -> Self {
+        Self {
+            steal: usage::parse_steal(&text("/proc/stat"), sys::ticks_per_second()),
+            ..Self::read()
         }
     }
 
@@ -63,6 +67,13 @@ impl Counts {
         let now = self.steal.get(&cpu)?;
         Some(now.saturating_sub(*before.steal.get(&cpu)?))
     }
+}
+
+/// A file of the kernel's; nothing where it cannot be read.
+fn text(path: &str) -> String {
+    let file = Watched::open(Path::new(path));
+    file.and_then(|mut file| file.read().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 fn since(now: &[Line], before: &[Line], cpu: usize) -> Vec<Counted> {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::command_line::CommandRecord;
+use crate::comparison::NotRecommended;
 use crate::metric::HeadlineRecord;
 use crate::named::named;
 use pinwise_format::percent;
@@ -153,6 +154,10 @@ pub struct SearchVerdict {
     /// Commands that run the best arm; none where that is `os-default`.
     #[serde(default)]
     pub commands: Vec<CommandRecord>,
+    /// Why the best arm has no commands although it could be run; `advice` says it in
+    /// words. `null` otherwise, and in old records.
+    #[serde(default)]
+    pub not_recommended: Option<NotRecommended>,
     /// What it is conditional on.
     pub condition: String,
 }

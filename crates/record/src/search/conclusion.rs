@@ -48,7 +48,7 @@ impl SearchRecord {
         }
         let commands = |name: Option<&String>| {
             let arm = self.arms.iter().find(|arm| Some(&arm.name) == name);
-            arm.filter(|_| self.stopped.is_some())
+            arm.filter(|_| self.stopped.is_some() && self.verdict.not_recommended.is_none())
                 .map_or_else(Vec::new, |arm| self.commands_of(arm))
         };
         // Who leads is no recommendation.

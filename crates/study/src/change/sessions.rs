@@ -4,7 +4,7 @@ use pinwise_format::shell;
 use std::collections::HashMap;
 
 use super::{ChangeError, empty, judged, moved, sentence};
-use crate::compare::foreign_cpus;
+use crate::compare::{all_runs, foreign_cpus};
 use pinwise_format::count;
 use pinwise_record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
 use pinwise_stats::apart::Question;
@@ -227,7 +227,7 @@ fn step(record: &Comparison) -> f64 {
 /// Says so where others used the machine more in one of both by
 /// [`UNLIKE_CPUS`]: how places compare depends on that.
 fn unlike_load(sides: [&Comparison; 2], caveats: &mut Vec<String>) -> Option<String> {
-    let [in_a, in_b] = sides.map(foreign_cpus);
+    let [in_a, in_b] = sides.map(|side| foreign_cpus(all_runs(side)));
     let (in_a, in_b) = (in_a?, in_b?);
     if (in_a - in_b).abs() < UNLIKE_CPUS {
         return None;

@@ -12,7 +12,9 @@ use super::results::Results;
 use super::steadiness;
 use pinwise_format::three_digits;
 use pinwise_machine::HostSetting;
-use pinwise_record::{Arm, Comparison, ContrastRecord, Finding, RunRecord, Severity, Stopped};
+use pinwise_record::{
+    Arm, Comparison, ContrastRecord, Finding, MetricRecord, RunRecord, Severity, Stopped,
+};
 use pinwise_stats::describe::{median, quantile};
 use pinwise_stats::diagnose;
 use pinwise_topology::CpuSet;
@@ -68,7 +70,7 @@ pub(super) fn all(record: &Comparison, plan: &ComparePlan, results: &Results) ->
     findings
 }
 
-fn all_runs(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
+pub(crate) fn all_runs(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
     record.arms.iter().flat_map(|arm| &arm.runs)
 }
 
@@ -267,15 +269,15 @@ fn throttled(results: &Results) -> Option<Finding> {
 }
 
 /// CPUs that others used while a typical run ran; `None` where no run says.
-pub(crate) fn foreign_cpus(record: &Comparison) -> Option<f64> {
-    let shares: Vec<f64> = all_runs(record)
+pub(crate) fn foreign_cpus<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> Option<f64> {
+    let shares: Vec<f64> = runs
         .filter_map(|run| Some(run.foreign_cpu_s? / run.wall_s))
         .collect();
     median(&shares)
 }
 
 fn foreign_load(record: &Comparison) -> Option<Finding> {
-    let busy = foreign_cpus(record)?;
+    let busy = foreign_cpus(all_runs(record))?;
     let cpus = record.host.counts.cpus.max(1) as f64;
     let places: BTreeSet<&str> = record
         .arms
@@ -421,14 +423,17 @@ fn outliers(record: &Comparison) -> Option<Finding> {
 
 /// Wall-clock time of a typical run, seconds, where that is mostly process
 /// start-up.
-pub(crate) fn short_run_s(record: &Comparison) -> Option<f64> {
-    let walls: Vec<f64> = all_runs(record).map(|run| run.wall_s).collect();
+pub(super) fn short_run_s<'r>(
+    runs: impl Iterator<Item = &'r RunRecord>,
+    metric: &MetricRecord,
+) -> Option<f64> {
+    let walls: Vec<f64> = runs.map(|run| run.wall_s).collect();
     let typical = quantile(&walls, 0.5);
-    (typical < SHORT_RUN_S && record.metric.name == "wall").then_some(typical)
+    (typical < SHORT_RUN_S && metric.name == "wall").then_some(typical)
 }
 
 fn short_runs(record: &Comparison) -> Option<Finding> {
-    short_run_s(record).map(|typical| {
+    short_run_s(all_runs(record), &record.metric).map(|typical| {
         Finding::new(
             "short_runs",
             Severity::Warning,

@@ -24,10 +24,11 @@ mod traced;
 
 pub(crate) use assemble::workload_record;
 pub use engine::{CompareError, run};
-pub(crate) use findings::foreign_cpus;
+pub(crate) use findings::{all_runs, foreign_cpus};
 pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
 pub use outcome::{RunFailure, coverage_record};
 pub use plan::{ArmPlan, ComparePlan, PlanError, Tuning};
+pub(crate) use recommendation::withheld_here;
 pub use traced::trace_arms;
 
 use pinwise_record::{Comparison, RunRecord};

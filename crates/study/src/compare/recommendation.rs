@@ -2,7 +2,9 @@
 //! to hold where the program will run.
 
 use pinwise_format::{count, percent};
-use pinwise_record::{Arm, Comparison, ContrastRecord, NotRecommended, PlacementKind};
+use pinwise_record::{
+    Arm, Comparison, ContrastRecord, MetricRecord, NotRecommended, PlacementKind, RunRecord,
+};
 use pinwise_stats::describe::median;
 
 use super::findings;
@@ -44,14 +46,10 @@ fn reason(
     if contrast.is_some_and(|c| !gains(c.ratio, min_effect)) {
         return Some(NotRecommended::SmallGain);
     }
-    // How near to its parent it starts is what they measure, and that changes
-    // from one minute to the next.
-    if findings::short_run_s(record).is_some() {
-        return Some(NotRecommended::ShortRuns);
-    }
-    let busy = findings::foreign_cpus(record);
-    if busy.is_some_and(|busy| busy > BUSY_SHARE * record.host.counts.cpus.max(1) as f64) {
-        return Some(NotRecommended::BusyMachine);
+    let runs = || findings::all_runs(record);
+    let here = reason_here(runs, &record.metric, record.host.counts.cpus);
+    if here.is_some() {
+        return here;
     }
     let is_risky = contrast.is_some_and(|contrast| {
         !gains(contrast.ratio, NEIGHBOUR_COST)
@@ -59,6 +57,32 @@ fn reason(
             && !gains_beside_others(contrast, min_effect)
     });
     is_risky.then_some(NotRecommended::QuietOnly)
+}
+
+/// Why no placement is recommended after such runs, whatever it gains, and that
+/// as a sentence.
+pub(crate) fn withheld_here<'r, I: Iterator<Item = &'r RunRecord>>(
+    runs: impl Fn() -> I,
+    metric: &MetricRecord,
+    cpus: usize,
+) -> Option<(NotRecommended, String)> {
+    let reason = reason_here(&runs, metric, cpus)?;
+    let sentence = sentence_here(&reason, runs(), cpus);
+    Some((reason, format!("No placement is recommended{sentence}")))
+}
+
+fn reason_here<'r, I: Iterator<Item = &'r RunRecord>>(
+    runs: impl Fn() -> I,
+    metric: &MetricRecord,
+    cpus: usize,
+) -> Option<NotRecommended> {
+    // How near to its parent it starts is what they measure, and that changes
+    // from one minute to the next.
+    if findings::short_run_s(runs(), metric).is_some() {
+        return Some(NotRecommended::ShortRuns);
+    }
+    let busy = findings::foreign_cpus(runs())?;
+    (busy > BUSY_SHARE * cpus.max(1) as f64).then_some(NotRecommended::BusyMachine)
 }
 
 /// Would the gain make up for a cost of this share?
@@ -107,15 +131,9 @@ fn sentence(
             ": as estimated, it gains less than the smallest effect of interest, {} (--min-effect).",
             percent(record.plan.min_effect)
         ),
-        NotRecommended::ShortRuns => {
-            " for runs that are mostly process start-up: give the command more work per run."
-                .to_owned()
+        NotRecommended::ShortRuns | NotRecommended::BusyMachine => {
+            sentence_here(reason, findings::all_runs(record), record.host.counts.cpus)
         }
-        NotRecommended::BusyMachine => format!(
-            " while others use {:.1} of {} CPUs: compare again when they do not, or when the program will have to live with them.",
-            findings::foreign_cpus(record).unwrap_or_default(),
-            record.host.counts.cpus.max(1)
-        ),
         NotRecommended::QuietOnly => {
             let change = contrast.map(|c| record.metric.effect(c.ratio, None, None).value);
             format!(
@@ -125,5 +143,23 @@ fn sentence(
             )
         }
         NotRecommended::Other(_) => ".".to_owned(),
+    }
+}
+
+fn sentence_here<'r>(
+    reason: &NotRecommended,
+    runs: impl Iterator<Item = &'r RunRecord>,
+    cpus: usize,
+) -> String {
+    match reason {
+        NotRecommended::ShortRuns => {
+            " for runs that are mostly process start-up: give the command more work per run."
+                .to_owned()
+        }
+        _ => format!(
+            " while others use {:.1} of {} CPUs: measure again when they do not, or when the program will have to live with them.",
+            findings::foreign_cpus(runs).unwrap_or_default(),
+            cpus.max(1)
+        ),
     }
 }

@@ -72,6 +72,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
                 beside: Vec::new(),
                 advice: String::new(),
                 commands: Vec::new(),
+                not_recommended: None,
                 condition: words::CONDITION.to_owned(),
             },
         },

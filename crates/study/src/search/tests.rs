@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use pinwise_machine::Host;
-use pinwise_record::{PairsVerdict, SearchAnswer, SearchStep, Stopped};
+use pinwise_record::{NotRecommended, PairsVerdict, SearchAnswer, SearchStep, Stopped};
 use pinwise_sim::SimulatedMachine;
 use pinwise_sim::world::{self, World};
 use pinwise_stats::describe::quantile;
@@ -323,6 +323,23 @@ fn one_cpu_leaves_nothing_to_search() {
         &mut Unwatched,
     );
     assert!(error.unwrap_err().to_string().contains("--threads 9"));
+}
+
+#[test]
+fn what_was_found_beside_others_is_not_recommended() {
+    let load = "[noise.load]\nmost_cpus = 20.0\ndwell_s = 1e6\n";
+    let searched = |seed: u64, more: &str| {
+        let text = world::describe_on(World::Fits, seed, SERVER, 8);
+        let found = search(&format!("{text}\n{more}"), &plan(&[8], seed));
+        (found.verdict.kind == SearchAnswer::Best).then_some(found.verdict)
+    };
+    let both = (1..13).find_map(|seed| searched(seed, "").zip(searched(seed, load)));
+    let (quiet, busy) = both.unwrap();
+    assert!(!quiet.commands.is_empty() && quiet.not_recommended.is_none());
+    assert_eq!(busy.not_recommended, Some(NotRecommended::BusyMachine));
+    assert!(busy.commands.is_empty());
+    let words = "No placement is recommended while others use ";
+    assert!(busy.advice.starts_with(words), "{}", busy.advice);
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use super::choice::{DEFAULT, Matters, RARE, Standing, matters};
 use super::state::{ERROR, Engine};
+use crate::compare;
 use pinwise_format::{count, percent};
 use pinwise_record::{
-    ConfirmationRecord, Finding, PairsVerdict, SearchAnswer, SearchStep, SearchVerdict, Severity,
-    Stopped,
+    ConfirmationRecord, Finding, MetricRecord, NotRecommended, PairsVerdict, SearchAnswer,
+    SearchStep, SearchVerdict, Severity, Stopped,
 };
 
 pub(super) const CONDITION: &str = "Conditional on this boot, this binary and this load; among \
@@ -78,6 +79,14 @@ impl SearchOutcome {
             ),
             _ => (sentence, advice),
         };
+        let placed = engine
+            .outdone_by()
+            .or(self.best)
+            .filter(|&arm| arm != DEFAULT);
+        let (not_recommended, advice) = match placed.and_then(|_| withheld(engine)) {
+            Some((reason, sentence)) => (Some(reason), sentence),
+            None => (None, advice),
+        };
         SearchVerdict {
             kind,
             sentence,
@@ -85,6 +94,7 @@ impl SearchOutcome {
             beside: Vec::new(),
             advice,
             commands: Vec::new(),
+            not_recommended,
             condition: CONDITION.to_owned(),
         }
     }
@@ -213,6 +223,17 @@ impl SearchOutcome {
         let advice = format!("Needed: {}, or a larger --within.", more(engine));
         (SearchAnswer::Undecided, format!("{why}{open}"), advice)
     }
+}
+
+/// Why its answer is not recommended, as of a comparison under such load.
+fn withheld(engine: &Engine<'_>) -> Option<(NotRecommended, String)> {
+    let counted = engine
+        .runs
+        .iter()
+        .filter(|run| run.step != SearchStep::Warmup);
+    let metric = MetricRecord::new(&engine.plan.metric, &engine.plan.unit);
+    let cpus = engine.topology.counts().cpus;
+    compare::withheld_here(|| counted.clone().map(|run| &run.run), &metric, cpus)
 }
 
 /// What ran, and what is expected of the rest: a model of what ran cannot know

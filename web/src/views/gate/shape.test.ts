@@ -64,6 +64,26 @@ test('what needs attention stands first, the rest in the order of the suite', ()
   );
 });
 
+test('where CPU time decides, its change is shown', () => {
+  const cpu = {
+    ratio: 1.021,
+    low: 1.01,
+    high: 1.03,
+    effect: { text: '+2.1 %', interval: '+1.0 to +3.0 %' },
+    decides: true,
+  };
+  const [line] = gateLines({
+    ...RECORD,
+    benchmarks: [benchmark('parse', 'slower', { ratio: 1.01, cpu })],
+  });
+  expect(line).toMatchObject({
+    ratio: 1.021,
+    low: 1.01,
+    change: '+2.1 % CPU',
+    interval: '+1.0 to +3.0 %',
+  });
+});
+
 test('the verdict is a word, and whatever is unknown is undecided', () => {
   expect(head(RECORD)).toEqual({
     word: 'FAIL',

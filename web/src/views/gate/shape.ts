@@ -96,8 +96,11 @@ export function gateLines(record: GateRecord): GateLine[] {
 }
 
 function lineOf(benchmark: GateBenchmark): GateLine {
-  const ratio = positive(benchmark.ratio) ? benchmark.ratio : null;
-  const { low, high } = benchmark;
+  // What its outcome rests on.
+  const isByCpu = benchmark.cpu?.decides === true;
+  const decisive = (isByCpu ? benchmark.cpu : benchmark) ?? benchmark;
+  const ratio = positive(decisive.ratio) ? decisive.ratio : null;
+  const { low, high } = decisive;
   const isKnown = ratio !== null && positive(low) && positive(high);
   const effect = number(benchmark.min_effect);
   return {
@@ -109,8 +112,8 @@ function lineOf(benchmark: GateBenchmark): GateLine {
     low: isKnown ? low : null,
     high: isKnown ? high : null,
     limit: effect !== null && effect > 0 ? 1 + effect : null,
-    change: text(benchmark.effect?.text),
-    interval: text(benchmark.effect?.interval),
+    change: text(decisive.effect?.text) + (isByCpu ? ' CPU' : ''),
+    interval: text(decisive.effect?.interval),
   };
 }
 

@@ -87,7 +87,7 @@ impl GapWatcher for LinuxMachine {
             None => Knowledge::Nothing,
         };
         let mut watchers = start_all(order, knowledge)?;
-        let before = Counts::read();
+        let before = Counts::read_with_steal();
         if let Some(source) = &mut source {
             source.switch(true);
         }
@@ -117,7 +117,7 @@ impl GapWatcher for LinuxMachine {
             source.switch(false);
         }
         batch.take(&mut watchers, source.as_mut(), Duration::MAX, listener);
-        let after = Counts::read();
+        let after = Counts::read_with_steal();
         found.from_ns = results
             .iter()
             .map(|(watched, _)| watched.from_ns)
