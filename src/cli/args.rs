@@ -6,6 +6,7 @@
 
 mod apply;
 mod compare;
+mod deferred;
 mod fleet;
 mod gate;
 mod generate;
@@ -29,6 +30,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use pinwise_stats::judge::Judge;
 
+use deferred::Deferred;
+
 pub(super) use apply::{
     ApplyAction, ApplyArgs, InterruptArgs, LiveArgs, RestoreArgs, RulesAction, RulesArgs,
     RulesCheckArgs, RulesRunArgs, WhatIfArgs,
@@ -41,7 +44,7 @@ pub(super) use fleet::{
 };
 pub(super) use gate::{GateArgs, Undecided};
 pub(super) use generate::{CompletionsArgs, GenerateArgs, Generated};
-pub(super) use help::{HelpExtent, command};
+pub(super) use help::{HelpExtent, called, command};
 pub(super) use jitter::JitterArgs;
 pub(super) use kernels::{
     BenchAction, BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite,
@@ -191,15 +194,15 @@ pub enum ColorChoice {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Compare placements of a command, or commands, or parameters
-    Compare(Box<CompareArgs>),
+    Compare(Deferred<CompareArgs>),
     /// Find the best of very many placements in a few runs
-    Search(Box<SearchArgs>),
+    Search(Deferred<SearchArgs>),
     /// Judge a change: two builds over a suite of benchmarks
-    Gate(Box<GateArgs>),
+    Gate(Deferred<GateArgs>),
     /// Measure built-in workloads: scaling, SMT, memory, caches
-    Bench(Box<BenchArgs>),
+    Bench(Deferred<BenchArgs>),
     /// Show how the CPUs are wired, as reported and as measured
-    Topology(TopologyArgs),
+    Topology(Deferred<TopologyArgs>),
     /// Check this machine for things that distort measurements
     #[command(after_help = "Examples:
   pinwise doctor
@@ -209,30 +212,30 @@ Every check comes with its evidence, its weight and what to do about it; nothing
 is changed.")]
     Doctor,
     /// Trace what the scheduler does with a program's threads
-    Trace(Box<TraceArgs>),
+    Trace(Deferred<TraceArgs>),
     /// Watch threads on CPUs, live
-    Top(TopArgs),
+    Top(Deferred<TopArgs>),
     /// Show where CPU time goes, down to the instruction
-    Profile(Box<ProfileArgs>),
+    Profile(Deferred<ProfileArgs>),
     /// Find spin-waits and what they cost; predict and replay locks
-    Spin(Box<SpinArgs>),
+    Spin(Deferred<SpinArgs>),
     /// Run a command once, placed; signals and exit status pass through
-    Run(RunArgs),
+    Run(Deferred<RunArgs>),
     /// Print an answer for other tools, or place running processes
-    Apply(Box<ApplyArgs>),
+    Apply(Deferred<ApplyArgs>),
     /// List, show, compare, export and remove stored records
-    Record(RecordArgs),
+    Record(Deferred<RecordArgs>),
     /// Show records in a browser, also while they grow
-    Serve(ServeArgs),
+    Serve(Deferred<ServeArgs>),
     /// Run a study on the nodes of a cluster, and compare them
-    Fleet(Box<FleetArgs>),
+    Fleet(Deferred<FleetArgs>),
     /// Run the experiments of five field reports
-    Reproduce(ReproduceArgs),
+    Reproduce(Deferred<ReproduceArgs>),
     /// Print the completions of a shell
-    Completions(CompletionsArgs),
+    Completions(Deferred<CompletionsArgs>),
     /// Write man pages, completions or the command-line reference
     #[command(hide = true)]
-    Generate(GenerateArgs),
+    Generate(Deferred<GenerateArgs>),
 }
 
 /// How long, how precise, how often: shared by all experiments.

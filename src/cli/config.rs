@@ -122,6 +122,11 @@ impl Config {
         command
     }
 
+    /// Does it change options of single commands?
+    pub(super) const fn changes_commands(&self) -> bool {
+        self.budget.is_some() || self.min_effect.is_some()
+    }
+
     /// Placements that are tried where none is named.
     pub(super) fn places(&self) -> Vec<String> {
         self.places

@@ -55,13 +55,14 @@ mod watch;
 use std::ffi::OsString;
 
 use anyhow::Context;
-use clap::FromArgMatches;
+use clap::{ArgMatches, FromArgMatches};
 
 pub use args::Cli;
 pub use exit::Exit;
 
 use args::{
-    ApplyAction, BenchAction, Command, Format, Global, RecordAction, RecordArgs, SearchAction,
+    ApplyAction, BenchAction, Command, Format, Global, HelpExtent, RecordAction, RecordArgs,
+    SearchAction,
 };
 use opening::{location, open_store, open_store_to_read, parse_location, spool};
 use pinwise_machine::Machine;
@@ -80,9 +81,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(config) => (config, None),
         Err(error) => (config::Config::default(), Some(error)),
     };
-    let parsed = config
-        .apply(args::command(idioms::extent_of(&arguments)))
-        .try_get_matches_from(&arguments);
+    let parsed = parse(&config, &arguments);
     // Help and version need no defaults.
     let needs_defaults = parsed.as_ref().err().is_none_or(clap::Error::use_stderr);
     if let Some(error) = unread.filter(|_| needs_defaults) {
@@ -126,6 +125,19 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             Exit::Error
         }
     }
+}
+
+/// Most calls are in order, and need their own options alone.
+fn parse(config: &config::Config, arguments: &[OsString]) -> Result<ArgMatches, clap::Error> {
+    let extent = idioms::extent_of(arguments);
+    let read = |command| config.apply(command).try_get_matches_from(arguments);
+    if extent == HelpExtent::Unseen && !config.changes_commands() {
+        match read(args::called()) {
+            Err(error) if error.use_stderr() => {}
+            parsed => return parsed,
+        }
+    }
+    read(args::command(extent))
 }
 
 /// Arguments for records. An address of a store can hold a password, and is no

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use clap::CommandFactory;
+use clap::{CommandFactory, Subcommand};
 
-use super::Cli;
+use super::{Cli, Command};
 
 /// The commands by what they are for, in the order of the help.
 const GROUPS: [(&str, &[&str]); 6] = [
@@ -292,13 +292,29 @@ pub(in crate::cli) enum HelpExtent {
     Full,
 }
 
+/// What a call that is in order needs: of the commands only the one that is called is
+/// described.
+pub(in crate::cli) fn called() -> clap::Command {
+    Cli::command()
+}
+
+/// Every command with its options: those that are updated are described at once, not
+/// [deferred](super::deferred).
+fn whole() -> clap::Command {
+    let described = Command::augment_subcommands_for_update(clap::Command::new("pinwise"));
+    Cli::command().mut_subcommands(|command| {
+        let described = described.find_subcommand(command.get_name());
+        described.cloned().unwrap_or(command)
+    })
+}
+
 /// The whole command line, its commands in groups.
 pub(in crate::cli) fn command(extent: HelpExtent) -> clap::Command {
     let command = match extent {
-        HelpExtent::Unseen => Cli::command(),
-        HelpExtent::Brief => brief(Cli::command()),
-        HelpExtent::Long => long(Cli::command()),
-        HelpExtent::Full => full(Cli::command()),
+        HelpExtent::Unseen => whole(),
+        HelpExtent::Brief => brief(whole()),
+        HelpExtent::Long => long(whole()),
+        HelpExtent::Full => full(whole()),
     };
     let command = with_help(command, None);
     let mut groups = String::new();
