@@ -96,6 +96,12 @@ impl Function {
         inlined.chain([outermost.clone()]).collect()
     }
 
+    /// Is it a stretch of code that no symbol names?
+    #[must_use]
+    pub fn is_nameless(&self) -> bool {
+        self.kind == Kind::User && self.name.starts_with("0x") && self.name.ends_with('+')
+    }
+
     /// The last part of its module's path.
     #[must_use]
     pub fn file_name(&self) -> &str {

@@ -1,13 +1,18 @@
 //! A profile in words.
 
-use pinwise_profile::{Amount, FunctionTime, Kind, Profile};
+use std::collections::BTreeMap;
+
+use pinwise_profile::{Amount, FunctionTime, Kind, Profile, REGION};
 use pinwise_record::WorkRecord;
 
 /// Less than this of the CPU time in spin hints is not what a profile is about.
-const WORTH_TELLING: f64 = 0.05;
+const WORTH_SAYING: f64 = 0.05;
 /// Fewer samples than this show little: the share of a tenth of them is known
 /// to a third of itself.
 const FEW: u64 = 100;
+/// Less than this of the CPU time in code without symbols hides no function that
+/// matters.
+const NAMELESS: f64 = 0.2;
 
 /// What came out.
 pub(super) fn summary(profile: &Profile) -> String {
@@ -20,7 +25,7 @@ pub(super) fn summary(profile: &Profile) -> String {
     };
     if profile
         .waiting_share()
-        .is_some_and(|share| share >= WORTH_TELLING)
+        .is_some_and(|share| share >= WORTH_SAYING)
     {
         let spinning = profile
             .functions
@@ -92,7 +97,33 @@ pub(super) fn cautions(
     if work.count <= 0.0 {
         notes.push("How much work was done is unknown: no time per unit of it.".to_owned());
     }
+    notes.extend(without_symbols(profile));
     notes
+}
+
+/// Says what rows without a name are, where they matter.
+fn without_symbols(profile: &Profile) -> Option<String> {
+    let total = profile.total.cpu_s();
+    let mut by_module: BTreeMap<&str, f64> = BTreeMap::new();
+    for time in &profile.functions {
+        if time.function.is_nameless() {
+            *by_module.entry(time.function.file_name()).or_default() += time.own.cpu_s();
+        }
+    }
+    let nameless: f64 = by_module.values().sum();
+    let (module, _) = by_module.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (nameless >= NAMELESS * total).then(|| {
+        let module = match module {
+            "" => "unknown code",
+            module => module,
+        };
+        format!(
+            "{:.0} % of the CPU time is in code without symbols, most of it in {module}: a row such \
+             as 0x1100+ is {REGION} bytes of code, not a function. A build that is not stripped, or a \
+             package of its debug symbols, names them.",
+            100.0 * nameless / total
+        )
+    })
 }
 
 #[cfg(test)]
@@ -113,6 +144,22 @@ mod tests {
             "90 % of the CPU time (900 ms of 1.00 s, 900 of 1000 samples) waits in spin hints, \
              most of it in spin (900 ms)."
         );
+    }
+
+    #[test]
+    fn rows_without_a_name_are_explained() {
+        let noted =
+            |scene: Scene| without_symbols(&Profile::of(&[scene.samples], &Bounds::default()));
+        let stripped = || Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
+        let note = noted(stripped().stack(&["main"], 40)).unwrap();
+        assert!(
+            note.starts_with(
+                "60 % of the CPU time is in code without symbols, most of it in prog: "
+            ),
+            "{note}"
+        );
+        assert_eq!(noted(stripped().stack(&["main"], 900)), None);
+        assert_eq!(noted(Scene::new("/bin/prog")), None);
     }
 
     #[test]
