@@ -170,7 +170,7 @@ pub(super) fn line(listed: &Listed) -> Line<'_> {
         verdict: if entry.is_complete {
             &entry.verdict
         } else {
-            "cut off"
+            "running, or cut off"
         },
         tags: &listed.summary.tags,
     }

@@ -403,6 +403,7 @@ impl Comparison {
             }
         }
         self.verdict.sentence =
-            "Undecided: the experiment was cut off; its finished runs are kept.".to_owned();
+            "Undecided: the experiment runs, or was cut off; its finished runs are kept."
+                .to_owned();
     }
 }

@@ -318,7 +318,7 @@ fn method(record: &Bench, palette: Palette) -> String {
         Some(Stopped::Runs) => "some hit the run budget",
         Some(Stopped::Interrupted) => "interrupted",
         Some(Stopped::Failed) => "some arms failed",
-        None => "cut off",
+        None => "running, or cut off",
     };
     let done = record.kernels.len();
     if record.planned == 0 {

@@ -219,7 +219,7 @@ fn method(record: &Comparison, palette: Palette) -> String {
         Some(Stopped::Runs) => "run budget used up",
         Some(Stopped::Interrupted) => "interrupted",
         Some(Stopped::Failed) => "stopped because arms failed",
-        None => "cut off",
+        None => "running, or cut off",
     };
     let (named, spent) = (palette.record(&record.id), elapsed(record));
     if record.blocks == 0 {

@@ -62,7 +62,7 @@ fn heading(record: &SearchRecord, palette: Palette) -> String {
 
 fn verdict(record: &SearchRecord, palette: Palette) -> String {
     let sentence = match (record.stopped, record.verdict.sentence.as_str()) {
-        (None, _) => "Cut off before the end.".to_owned(),
+        (None, _) => "Running, or cut off before the end.".to_owned(),
         (_, "") => "No verdict.".to_owned(),
         (_, sentence) => paragraph("", "", &visible(sentence)),
     };
@@ -232,7 +232,7 @@ fn method(record: &SearchRecord, palette: Palette) -> String {
         Some(Stopped::Runs) => "run budget used up",
         Some(Stopped::Interrupted) => "interrupted",
         Some(Stopped::Failed) => "stopped because the command failed",
-        None => "cut off",
+        None => "running, or cut off",
     };
     parts.push(format!(
         "{runs}{pairs} (seed {}), {spent}; {stopped}.",

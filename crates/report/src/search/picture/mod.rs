@@ -82,7 +82,7 @@ impl Page {
 
     fn verdict(&mut self, record: &SearchRecord) {
         let sentence = match record.stopped {
-            None => "Cut off before the end.".to_owned(),
+            None => "Running, or cut off before the end.".to_owned(),
             Some(Stopped::Failed) => "The command failed.".to_owned(),
             Some(_) => visible(&record.verdict.sentence),
         };
