@@ -29,34 +29,41 @@ pub(super) fn withheld(
         return None;
     }
     let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
-    let reason = reason(record, arm, contrast)?;
-    let sentence = sentence(&reason, record, arm, contrast);
-    Some((reason, format!("No placement is recommended{sentence}")))
-}
-
-fn reason(
-    record: &Comparison,
-    arm: &Arm,
-    contrast: Option<&ContrastRecord>,
-) -> Option<NotRecommended> {
     let min_effect = record.plan.min_effect;
     if contrast.is_some_and(|c| c.depends_on_load) {
-        return Some(NotRecommended::DependsOnLoad);
+        let sentence = "No placement is recommended: the difference depends on what else runs. Compare under the load that matters, or on a quiet machine.";
+        return Some((NotRecommended::DependsOnLoad, sentence.to_owned()));
     }
     if contrast.is_some_and(|c| !gains(c.ratio, min_effect)) {
-        return Some(NotRecommended::SmallGain);
+        let sentence = format!(
+            "No placement is recommended: as estimated, it gains less than the smallest effect of interest, {} (--min-effect).",
+            percent(min_effect)
+        );
+        return Some((NotRecommended::SmallGain, sentence));
     }
     let runs = || findings::all_runs(record);
-    let here = reason_here(runs, &record.metric, record.host.counts.cpus);
-    if here.is_some() {
-        return here;
-    }
-    let is_risky = contrast.is_some_and(|contrast| {
-        !gains(contrast.ratio, NEIGHBOUR_COST)
-            && is_cornered(record, arm)
-            && !gains_beside_others(contrast, min_effect)
-    });
-    is_risky.then_some(NotRecommended::QuietOnly)
+    withheld_here(runs, &record.metric, record.host.counts.cpus)
+        .or_else(|| quiet_only(record, arm, contrast?))
+}
+
+/// The same where its small gain was seen on a quiet machine only.
+fn quiet_only(
+    record: &Comparison,
+    arm: &Arm,
+    contrast: &ContrastRecord,
+) -> Option<(NotRecommended, String)> {
+    let is_risky = !gains(contrast.ratio, NEIGHBOUR_COST)
+        && is_cornered(record, arm)
+        && !gains_beside_others(contrast, record.plan.min_effect);
+    is_risky.then(|| {
+        let change = record.metric.effect(contrast.ratio, None, None).value;
+        let sentence = format!(
+            "No placement is recommended: the gain of {} was not seen beside busy programs, and on {} this one cannot move away from them. Compare again beside the load that matters.",
+            percent(change.abs() / 100.0),
+            count(arm.placement.cores, "core")
+        );
+        (NotRecommended::QuietOnly, sentence)
+    })
 }
 
 /// Why no placement is recommended after such runs, whatever it gains, and that
@@ -66,23 +73,18 @@ pub(crate) fn withheld_here<'r, I: Iterator<Item = &'r RunRecord>>(
     metric: &MetricRecord,
     cpus: usize,
 ) -> Option<(NotRecommended, String)> {
-    let reason = reason_here(&runs, metric, cpus)?;
-    let sentence = sentence_here(&reason, runs(), cpus);
-    Some((reason, format!("No placement is recommended{sentence}")))
-}
-
-fn reason_here<'r, I: Iterator<Item = &'r RunRecord>>(
-    runs: impl Fn() -> I,
-    metric: &MetricRecord,
-    cpus: usize,
-) -> Option<NotRecommended> {
     // How near to its parent it starts is what they measure, and that changes
     // from one minute to the next.
     if findings::short_run_s(runs(), metric).is_some() {
-        return Some(NotRecommended::ShortRuns);
+        let sentence = "No placement is recommended for runs that are mostly process start-up: give the command more work per run.";
+        return Some((NotRecommended::ShortRuns, sentence.to_owned()));
     }
-    let busy = findings::foreign_cpus(runs())?;
-    (busy > BUSY_SHARE * cpus.max(1) as f64).then_some(NotRecommended::BusyMachine)
+    let cpus = cpus.max(1);
+    let busy = findings::foreign_cpus(runs()).filter(|busy| *busy > BUSY_SHARE * cpus as f64)?;
+    let sentence = format!(
+        "No placement is recommended while others use {busy:.1} of {cpus} CPUs: measure again when they do not, or when the program will have to live with them."
+    );
+    Some((NotRecommended::BusyMachine, sentence))
 }
 
 /// Would the gain make up for a cost of this share?
@@ -114,52 +116,4 @@ fn gains_beside_others(contrast: &ContrastRecord, min_effect: f64) -> bool {
     contrast.load_levels.as_ref().is_some_and(|levels| {
         levels.heavy.foreign_cpus >= LOADED_CPUS && gains(levels.heavy.ratio, min_effect)
     })
-}
-
-fn sentence(
-    reason: &NotRecommended,
-    record: &Comparison,
-    arm: &Arm,
-    contrast: Option<&ContrastRecord>,
-) -> String {
-    match reason {
-        NotRecommended::DependsOnLoad => {
-            ": the difference depends on what else runs. Compare under the load that matters, or on a quiet machine."
-                .to_owned()
-        }
-        NotRecommended::SmallGain => format!(
-            ": as estimated, it gains less than the smallest effect of interest, {} (--min-effect).",
-            percent(record.plan.min_effect)
-        ),
-        NotRecommended::ShortRuns | NotRecommended::BusyMachine => {
-            sentence_here(reason, findings::all_runs(record), record.host.counts.cpus)
-        }
-        NotRecommended::QuietOnly => {
-            let change = contrast.map(|c| record.metric.effect(c.ratio, None, None).value);
-            format!(
-                ": the gain of {} was not seen beside busy programs, and on {} this one cannot move away from them. Compare again beside the load that matters.",
-                percent(change.unwrap_or_default().abs() / 100.0),
-                count(arm.placement.cores, "core")
-            )
-        }
-        NotRecommended::Other(_) => ".".to_owned(),
-    }
-}
-
-fn sentence_here<'r>(
-    reason: &NotRecommended,
-    runs: impl Iterator<Item = &'r RunRecord>,
-    cpus: usize,
-) -> String {
-    match reason {
-        NotRecommended::ShortRuns => {
-            " for runs that are mostly process start-up: give the command more work per run."
-                .to_owned()
-        }
-        _ => format!(
-            " while others use {:.1} of {} CPUs: measure again when they do not, or when the program will have to live with them.",
-            findings::foreign_cpus(runs).unwrap_or_default(),
-            cpus.max(1)
-        ),
-    }
 }
