@@ -93,6 +93,8 @@ export interface Comparison {
   contrasts?: ContrastRecord[] | null;
   /** Time from start to end, seconds. */
   elapsed_s?: number | null;
+  /** The same in words, or that it has not ended. */
+  ended?: string | null;
   /** What disturbed it, and what else is worth knowing. */
   findings?: Finding[] | null;
   /** Where it ran. */
@@ -305,6 +307,8 @@ export interface GateRecord {
   benchmarks?: GateBenchmark[] | null;
   /** Time from start to end, seconds. */
   elapsed_s?: number | null;
+  /** The same in words, or that it has not ended. */
+  ended?: string | null;
   /** What else is worth knowing, worst first. */
   findings?: Finding[] | null;
   /** What is judged. */
@@ -634,6 +638,8 @@ export interface SearchRecord {
   confirmation?: ConfirmationRecord | null;
   /** Time from start to end, s; without pauses between interruption and resumption. */
   elapsed_s?: number | null;
+  /** The same in words, or that it has not ended. */
+  ended?: string | null;
   /** What disturbed it, and what else is worth knowing. */
   findings?: Finding[] | null;
   /** Where it ran. */
@@ -1251,6 +1257,8 @@ export interface BuildRecord {
   folder?: string | null;
   /** As on the command line: a folder or a revision. */
   name?: string | null;
+  /** Number of the build, where several were asked for. */
+  variant?: number | null;
 }
 
 /** The thread that used most of a CPU. */
@@ -2270,6 +2278,8 @@ export interface GapRecord {
 export interface GateBenchmark {
   /** Median figure of the base; `null` without a pair. */
   base?: number | null;
+  /** The change that its outcome rests on: `+5.4 %`, `+2.1 % CPU` where CPU time decides; empty without one. */
+  change?: string | null;
   /** The command, started in the build's folder. */
   command?: string[] | null;
   /** What is known of its CPU time, where that is judged beside its wall-clock time; `null` elsewhere. */

@@ -12,7 +12,7 @@ use super::opening::listed_store;
 use super::terminal::Terminal;
 use super::{Exit, export, report};
 use pinwise_format::count;
-use pinwise_record::{GateRecord, Kind, SchemaName, Summary};
+use pinwise_record::{GateRecord, Kind, NOT_ENDED, SchemaName, Summary};
 use pinwise_report::{Line, page};
 use pinwise_store::{Filter, Listed, Store, StoreError};
 use pinwise_study::gate;
@@ -170,7 +170,7 @@ pub(super) fn line(listed: &Listed) -> Line<'_> {
         verdict: if entry.is_complete {
             &entry.verdict
         } else {
-            "running, or cut off"
+            NOT_ENDED
         },
         tags: &listed.summary.tags,
     }

@@ -1,7 +1,7 @@
 // What experiments of any kind say of how they were made, and what they found.
 
 import { h } from './dom';
-import { number, texts } from './fields';
+import { number, text, texts } from './fields';
 import { seconds } from './format';
 import type { Finding, HostRecord, Maybe, Stopped } from './records';
 import { findingList, hostFacts, section } from './words';
@@ -32,26 +32,13 @@ export const adviceLine = (advice: Maybe<string>): HTMLElement | null =>
       )
     : null;
 
-const STOPPED: Readonly<Record<string, string>> = {
-  precision: 'the answer was clear',
-  budget: 'the time was over',
-  runs: 'the runs were used up',
-  interrupted: 'it was interrupted',
-  failed: 'a command failed',
-};
-
-/** Why an experiment ended; `precision`: what was asked for, if anything. */
-export function endFact(
-  stopped: Maybe<Stopped>,
-  precision?: Maybe<number>,
-): [string, string] {
-  const isAsked = number(precision) !== null;
-  const words =
-    stopped === 'precision' && isAsked
-      ? 'the precision asked for was reached'
-      : STOPPED[stopped ?? ''];
-  return ['Ended', words ?? stopped ?? 'not yet, or cut off'];
-}
+/** Why an experiment ended; records from before that was in them have a word. */
+export const endFact = (
+  record: Maybe<{ ended?: Maybe<string>; stopped?: Stopped | null }>,
+): [string, string] => [
+  'Ended',
+  text(record?.ended) || text(record?.stopped) || 'not yet, or cut off',
+];
 
 /** How long an experiment may go on: so many of something, so much time. */
 export const limitFact = (

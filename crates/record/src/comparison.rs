@@ -78,6 +78,9 @@ pub struct Comparison {
     pub findings: Vec<Finding>,
     /// Why it ended; `null` while it runs or where it was killed.
     pub stopped: Option<Stopped>,
+    /// The same in words, or that it has not ended.
+    #[serde(default)]
+    pub ended: String,
     /// Whole blocks that the contrasts rest on.
     pub blocks: usize,
     /// Time from start to end, seconds.
@@ -350,7 +353,38 @@ pub enum Stopped {
     Failed,
 }
 
+/// What is said of a record without an end, which does not show which it is.
+pub const NOT_ENDED: &str = "running, or cut off";
+
+impl Stopped {
+    /// Why an experiment ended, if it did.
+    #[must_use]
+    pub const fn words(stopped: Option<Self>) -> &'static str {
+        match stopped {
+            Some(Self::Precision) => "stopped once the answer was clear",
+            Some(Self::Budget) => "time budget used up",
+            Some(Self::Runs) => "run budget used up",
+            Some(Self::Interrupted) => "interrupted",
+            Some(Self::Failed) => "stopped because a command failed",
+            None => NOT_ENDED,
+        }
+    }
+}
+
 impl Comparison {
+    /// Why it ended, or that it has not.
+    #[must_use]
+    pub fn ending(&self) -> String {
+        match (self.stopped, self.plan.precision) {
+            (Some(Stopped::Precision), Some(_)) => "stopped at the precision asked for".to_owned(),
+            (Some(Stopped::Precision), None) => format!(
+                "{} (--precision narrows the intervals)",
+                Stopped::words(self.stopped)
+            ),
+            _ => Stopped::words(self.stopped).to_owned(),
+        }
+    }
+
     /// What it is about, in a few words: the command, or the commands.
     #[must_use]
     pub fn title(&self) -> String {

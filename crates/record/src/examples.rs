@@ -393,6 +393,7 @@ pub fn search(arms: usize, is_simulated: bool) -> SearchRecord {
         best: Some(best),
         findings: Vec::new(),
         stopped: Some(Stopped::Precision),
+        ended: Stopped::words(Some(Stopped::Precision)).to_owned(),
         elapsed_s: 61.5,
         tags: Vec::new(),
     };

@@ -52,6 +52,9 @@ pub struct GateRecord {
     pub findings: Vec<Finding>,
     /// Why it ended; `null` while it runs or where it was killed.
     pub stopped: Option<Stopped>,
+    /// The same in words, or that it has not ended.
+    #[serde(default)]
+    pub ended: String,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
     /// Labels of the user's.
@@ -147,6 +150,10 @@ pub struct GateBenchmark {
     pub high_alone: Option<f64>,
     /// `ratio` with the first interval as a change of the figure.
     pub effect: Option<EffectRecord>,
+    /// The change that its outcome rests on: `+5.4 %`, `+2.1 % CPU` where CPU time
+    /// decides; empty without one.
+    #[serde(default)]
+    pub change: String,
     /// What is known of its CPU time, where that is judged beside its wall-clock time;
     /// `null` elsewhere.
     #[serde(default)]
@@ -253,6 +260,16 @@ impl GateBenchmark {
     pub fn decisive_effect(&self) -> Option<&EffectRecord> {
         let cpu = self.cpu.as_ref().filter(|cpu| cpu.decides);
         cpu.map(|cpu| &cpu.effect).or(self.effect.as_ref())
+    }
+
+    /// What `change` is; records from before that was in them lack it.
+    #[must_use]
+    pub fn change(&self) -> String {
+        let text = self.decisive_effect().map_or("", |effect| &effect.text);
+        match self.is_slower_by_cpu() {
+            true => format!("{text} CPU"),
+            false => text.to_owned(),
+        }
     }
 
     /// Is it among the changes of the suite at this rate of false discoveries?

@@ -86,7 +86,7 @@ pub use change::{
 };
 pub use command_line::{CommandRecord, again, without_options};
 pub use comparison::{
-    Arm, ArmTrace, BlockScore, COMPARISON_SCHEMA, Comparison, ComparisonStudy, Estimate,
+    Arm, ArmTrace, BlockScore, COMPARISON_SCHEMA, Comparison, ComparisonStudy, Estimate, NOT_ENDED,
     NotRecommended, PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped,
     VerdictKind, VerdictRecord,
 };

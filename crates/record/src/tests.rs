@@ -135,6 +135,7 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
                         .with(&tag, seed),
                 ],
                 stopped: figure.map(|_| Stopped::Interrupted),
+                ended: "interrupted".to_owned(),
                 blocks: arms.len(),
                 elapsed_s: figures[3],
                 service: None,

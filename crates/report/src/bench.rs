@@ -5,7 +5,7 @@ use super::comparison::{findings, place};
 use super::style::{Palette, columns, paragraph, quantity, shortened, table, visible};
 use super::table::{Cell, Holds, Table};
 use pinwise_format::{count, duration, round_bytes, three_digits};
-use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, Question, Stopped};
+use pinwise_record::{Bench, BenchCell, BenchKernel, Estimate, NOT_ENDED, Question, Stopped};
 use std::time::Duration;
 
 /// Placements beside each other in one table.
@@ -318,7 +318,7 @@ fn method(record: &Bench, palette: Palette) -> String {
         Some(Stopped::Runs) => "some hit the run budget",
         Some(Stopped::Interrupted) => "interrupted",
         Some(Stopped::Failed) => "some arms failed",
-        None => "running, or cut off",
+        None => NOT_ENDED,
     };
     let done = record.kernels.len();
     if record.planned == 0 {

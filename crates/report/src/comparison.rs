@@ -208,22 +208,10 @@ pub(super) fn findings(findings: &[Finding], palette: Palette) -> String {
 fn method(record: &Comparison, palette: Palette) -> String {
     let runs = count(record.contrasts.len() + 1, "run");
     let blocks = count(record.blocks, "block");
-    let stopped = match record.stopped {
-        Some(Stopped::Precision) if record.plan.precision.is_some() => {
-            "stopped at the precision asked for"
-        }
-        Some(Stopped::Precision) => {
-            "stopped once the answer was clear (--precision narrows the intervals)"
-        }
-        Some(Stopped::Budget) => "time budget used up",
-        Some(Stopped::Runs) => "run budget used up",
-        Some(Stopped::Interrupted) => "interrupted",
-        Some(Stopped::Failed) => "stopped because arms failed",
-        None => "running, or cut off",
-    };
+    let ended = record.ending();
     let (named, spent) = (palette.record(&record.id), elapsed(record));
     if record.blocks == 0 {
-        let line = format!("No whole block, {spent}; {stopped}. {named}");
+        let line = format!("No whole block, {spent}; {ended}. {named}");
         return paragraph("", "", &line);
     }
     let screening = if record.plan.screened_arms > 0 {
@@ -234,7 +222,7 @@ fn method(record: &Comparison, palette: Palette) -> String {
     let has_dropped = record.contrasts.iter().any(|c| c.dropped_after.is_some());
     let up_to = if has_dropped { "up to " } else { "" };
     let line = format!(
-        "{blocks} of {up_to}{runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. Error rate at most {:.0} % over all arms and interim looks, for speed and for spread. {} {named}",
+        "{blocks} of {up_to}{runs} in random order (seed {}){screening}, {} warm-up, {spent}; {ended}. Error rate at most {:.0} % over all arms and interim looks, for speed and for spread. {} {named}",
         record.seed,
         record.plan.warmup_blocks,
         100.0 * record.plan.alpha,

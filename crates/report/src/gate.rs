@@ -107,18 +107,14 @@ fn name(text: &str) -> String {
 }
 
 fn effect(benchmark: &GateBenchmark) -> [String; 2] {
-    let or_dash = |text: &str| match text {
+    let or_dash = |text: String| match text.as_str() {
         "" => "–".to_owned(),
-        text => text.to_owned(),
+        _ => text,
     };
-    let effect = benchmark.decisive_effect();
-    let of = match benchmark.is_slower_by_cpu() {
-        true => " CPU",
-        false => "",
-    };
+    let interval = benchmark.decisive_effect().map(|e| e.interval.clone());
     [
-        effect.map_or_else(|| "–".to_owned(), |effect| or_dash(&effect.text) + of),
-        effect.map_or_else(|| "–".to_owned(), |effect| or_dash(&effect.interval)),
+        or_dash(benchmark.change()),
+        or_dash(interval.unwrap_or_default()),
     ]
 }
 
@@ -254,6 +250,7 @@ pub fn gate_rows(record: &GateRecord) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pinwise_record::EffectRecord;
 
     #[test]
     fn long_names_keep_their_end() {
@@ -264,6 +261,28 @@ mod tests {
         assert_eq!(name("BenchmarkParse/size=8"), "BenchmarkParse/size=8");
         let wide = name(&"字".repeat(40));
         assert!(wide.ends_with('字') && width(&wide) <= NAME_WIDTH, "{wide}");
+    }
+
+    #[test]
+    fn a_change_of_cpu_time_is_marked() {
+        let effect = |percent: f64| EffectRecord::of_percent(percent, (Some(1.0), Some(9.0)));
+        let benchmark = |decides: bool| -> GateBenchmark {
+            serde_json::from_value(serde_json::json!({
+                "name": "b", "command": ["b"], "metric": { "name": "wall", "unit": "s", "better": "lower" },
+                "min_effect": 0.01, "outcome": "slower", "sentence": "", "pairs": [],
+                "effect": effect(2.0),
+                "cpu": { "ratio": 1.05, "effect": effect(5.0), "decides": decides },
+            }))
+            .unwrap()
+        };
+        assert_eq!(
+            super::effect(&benchmark(true)),
+            ["+5.0 % CPU", "+1.0 to +9.0 %"]
+        );
+        assert_eq!(
+            super::effect(&benchmark(false)),
+            ["+2.0 %", "+1.0 to +9.0 %"]
+        );
     }
 
     #[test]

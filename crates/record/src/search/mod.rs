@@ -109,6 +109,9 @@ pub struct SearchRecord {
     pub findings: Vec<Finding>,
     /// Why it ended; `null` while it runs or where it was cut off.
     pub stopped: Option<Stopped>,
+    /// The same in words, or that it has not ended.
+    #[serde(default)]
+    pub ended: String,
     /// Time from start to end, s; without pauses between interruption and
     /// resumption.
     pub elapsed_s: f64,

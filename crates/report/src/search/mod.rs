@@ -226,16 +226,9 @@ fn method(record: &SearchRecord, palette: Palette) -> String {
     let pairs = record.confirmation.as_ref().map_or_else(String::new, |c| {
         format!(" and {} to confirm", count(c.pairs, "pair"))
     });
-    let stopped = match record.stopped {
-        Some(Stopped::Precision) => "stopped when the answer was sure",
-        Some(Stopped::Budget) => "time budget used up",
-        Some(Stopped::Runs) => "run budget used up",
-        Some(Stopped::Interrupted) => "interrupted",
-        Some(Stopped::Failed) => "stopped because the command failed",
-        None => "running, or cut off",
-    };
+    let ended = Stopped::words(record.stopped);
     parts.push(format!(
-        "{runs}{pairs} (seed {}), {spent}; {stopped}.",
+        "{runs}{pairs} (seed {}), {spent}; {ended}.",
         record.seed
     ));
     if let Some(model) = &record.model {

@@ -62,6 +62,7 @@ pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topolog
         },
         findings: Vec::new(),
         stopped: None,
+        ended: Stopped::words(None).to_owned(),
         blocks: 0,
         elapsed_s: 0.0,
         tags: plan.tags.clone(),
@@ -163,6 +164,7 @@ pub(super) fn close(
     results: Results,
 ) {
     record.stopped = Some(results.stopped);
+    record.ended = record.ending();
     record.blocks = results.data.blocks();
     record.elapsed_s = results.elapsed.as_secs_f64();
     record.plan.warmup_blocks = results.warmup_blocks;

@@ -42,6 +42,7 @@ pub(super) fn opening(plan: &GatePlan, host: HostRecord) -> GateRecord {
         },
         findings: Vec::new(),
         stopped: None,
+        ended: Stopped::words(None).to_owned(),
         elapsed_s: 0.0,
         tags: plan.tags.clone(),
     }
@@ -69,6 +70,7 @@ fn not_measured(benchmark: &PlannedBenchmark) -> GateBenchmark {
         high: None,
         high_alone: None,
         effect: None,
+        change: String::new(),
         cpu: None,
         q: None,
         pairs: Vec::new(),
@@ -140,6 +142,7 @@ fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
             decides: state.is_slower_by_cpu(),
         }
     });
+    entry.change = entry.change();
 }
 
 /// The ratio of costs and its interval, which has both ends or none.
@@ -173,6 +176,7 @@ pub(super) fn close(
     stopped: Stopped,
 ) {
     record.stopped = Some(stopped);
+    record.ended = Stopped::words(record.stopped).to_owned();
     let has = |outcome: GateOutcome| record.with(&outcome).next().is_some();
     let decision = if has(GateOutcome::Slower) {
         GateDecision::Fail

@@ -319,6 +319,7 @@ fn cpu_time_shows_what_other_programs_hide() {
     let slow = &record.benchmarks[0];
     let cpu = slow.cpu.as_ref().unwrap();
     assert!(cpu.decides && cpu.low.unwrap() > 1.0, "{cpu:?}");
+    assert_eq!(slow.change, format!("{} CPU", cpu.effect.text));
     assert_eq!(slow.standing, "slower (CPU time)");
     let words = " % more CPU time; its wall-clock time is undecided: ";
     assert!(slow.sentence.contains(words), "{}", slow.sentence);

@@ -82,6 +82,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
         findings: words::findings(engine),
         predictions,
         stopped,
+        ended: Stopped::words(stopped).to_owned(),
         elapsed_s: engine.elapsed().as_secs_f64(),
         tags: plan.tags.clone(),
     };

@@ -306,7 +306,7 @@ function methodPart(
           ? `${plan.screened_arms} arms entered, the finalists ran on fresh blocks`
           : null,
       ],
-      endFact(record.stopped, record.plan?.precision),
+      endFact(record),
       ...runFacts(record),
     ]),
     placements(lines, allowed),

@@ -74,7 +74,13 @@ test('where CPU time decides, its change is shown', () => {
   };
   const [line] = gateLines({
     ...RECORD,
-    benchmarks: [benchmark('parse', 'slower', { ratio: 1.01, cpu })],
+    benchmarks: [
+      benchmark('parse', 'slower', {
+        ratio: 1.01,
+        cpu,
+        change: '+2.1 % CPU',
+      }),
+    ],
   });
   expect(line).toMatchObject({
     ratio: 1.021,

@@ -112,7 +112,7 @@ function lineOf(benchmark: GateBenchmark): GateLine {
     low: isKnown ? low : null,
     high: isKnown ? high : null,
     limit: effect !== null && effect > 0 ? 1 + effect : null,
-    change: text(decisive.effect?.text) + (isByCpu ? ' CPU' : ''),
+    change: text(benchmark.change) || text(decisive.effect?.text),
     interval: text(decisive.effect?.interval),
   };
 }

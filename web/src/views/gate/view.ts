@@ -361,7 +361,7 @@ function methodPart(record: GateRecord): HTMLElement {
       ],
       limitFact(plan?.max_pairs, 'pairs a benchmark', plan?.budget_s),
       ['Open-ended', plan?.open_ended ? 'on until all is decided' : null],
-      endFact(record.stopped),
+      endFact(record),
       ['Command', shellWords(texts(record.argv))],
       ...runFacts(record),
     ]),

@@ -207,7 +207,7 @@ function methodPart(record: SearchRecord): HTMLElement {
           ? `${share(model?.noise_sd)} from run to run`
           : null,
       ],
-      endFact(record.stopped),
+      endFact(record),
       ...runFacts(record),
     ]),
     commandList(recordCommands([], record.again)),
