@@ -350,6 +350,78 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
 }
 
 #[test]
+fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
+    let test = "gate::variants_of_a_build_are_pooled_with_what_they_differ_by";
+    if Command::new("git").arg("--version").output().is_err() {
+        skipped(test, "git is not installed");
+        return;
+    }
+    let stage = Stage::new();
+    let folder = stage.path().join("project");
+    stage.write(
+        "project/suite.toml",
+        "build = \"echo $PINWISE_VARIANT >variant; cat variant >>../variants\"\n\
+         [[benchmark]]\nname = \"say\"\nrun = \"./say\"\n\
+         metric = \"regex:figure=([0-9]+) lower\"\n",
+    );
+    stage.script("project/say", "echo figure=$((10000 + $$ % 7))");
+    git(&folder, &["init", "-q"]);
+    git(&folder, &["add", "-A"]);
+    git(&folder, &["commit", "-qm", "one"]);
+    // 2 % more in the first variant, 4 % in the second.
+    stage.script(
+        "project/say",
+        "echo figure=$((10000 + 200 * $(cat variant) + $$ % 7))",
+    );
+    git(&folder, &["commit", "-qam", "two"]);
+    let run = |words: &[&str]| {
+        let mut command = pinwise(&stage.path().join("store.db"));
+        command
+            .current_dir(&folder)
+            .env("XDG_CACHE_HOME", stage.path().join("cache"))
+            .args(words);
+        command.output().unwrap()
+    };
+    for variant in ["1", "2", "2"] {
+        let words = [
+            "gate",
+            "HEAD~1",
+            "HEAD",
+            "--suite",
+            "suite.toml",
+            "-r",
+            "30",
+            "--variant",
+            variant,
+        ];
+        check(&run(&words), 1, "say by ");
+    }
+    let clones = std::fs::read_dir(stage.path().join("cache/pinwise/gate")).unwrap();
+    let clones = clones.last().unwrap().unwrap().path();
+    let built = std::fs::read_to_string(clones.join("variants")).unwrap();
+    assert_eq!(built, "1\n1\n2\n2\n", "each once, base and head");
+    let (found, _) = texts(&run(&[
+        "record",
+        "history",
+        "--question",
+        "say",
+        "--format",
+        "json",
+    ]));
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let between = found["steps"][0]["between"].as_f64().unwrap();
+    assert!((0.005..0.02).contains(&between), "{found}");
+    let method = found["method"].as_str().unwrap();
+    assert!(
+        method.contains("a standard deviation of up to "),
+        "{method}"
+    );
+    let (shown, _) = texts(&run(&["record", "show", "last", "--format", "json"]));
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["head"]["variant"], 2, "{shown}");
+}
+
+#[test]
 fn a_bisection_skips_what_does_not_build_and_stops_at_mistakes() {
     let stage = Stage::new();
     std::fs::create_dir(stage.path().join("good")).unwrap();

@@ -72,6 +72,9 @@ pub struct BuildRecord {
     pub folder: String,
     /// The commit, where it was a revision; `null` of a folder as it stands.
     pub commit: Option<String>,
+    /// Number of the build, where several were asked for.
+    #[serde(default)]
+    pub variant: Option<u32>,
 }
 
 /// How a gate was planned.

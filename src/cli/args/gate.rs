@@ -52,6 +52,17 @@ pub struct GateArgs {
     /// Run no build command: both folders hold builds already
     #[arg(long, help_heading = "What is compared")]
     pub no_build: bool,
+    /// Which build of the revisions: each is built once for every number, with
+    /// `PINWISE_VARIANT=N` set, by which the build command can lay the program out
+    /// anew; `record history --question` pools gates of several
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = parse_whole::<u32>,
+        conflicts_with = "no_build",
+        help_heading = "What is compared"
+    )]
+    pub variant: Option<u32>,
     /// Time for the runs [default: 10m, else --max-pairs]; building is not in it;
     /// none with --open-ended
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Effort")]

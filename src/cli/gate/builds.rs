@@ -21,6 +21,9 @@ pub(super) struct Tree {
     pub(super) is_real: bool,
 }
 
+/// The variable in which a build command finds its variant.
+const VARIANT: &str = "PINWISE_VARIANT";
+
 /// Digits of a commit that are shown.
 const SHORT_COMMIT: usize = 12;
 
@@ -45,7 +48,7 @@ pub(super) fn both(
     }
     let [base, head] = [("BASE", &args.base), ("HEAD", &args.head)].map(|(argument, name)| {
         let named = format!("{argument} '{name}'");
-        found(name)
+        found(name, args.variant)
             .with_context(|| named.clone())
             .map(|tree| (tree, named))
     });
@@ -65,15 +68,15 @@ pub(super) fn both(
 fn simulated(name: &str) -> Tree {
     Tree {
         is_real: false,
-        ..tree(name, PathBuf::from(name), None)
+        ..tree(name, PathBuf::from(name), None, None)
     }
 }
 
-fn found(name: &str) -> anyhow::Result<Tree> {
+fn found(name: &str, variant: Option<u32>) -> anyhow::Result<Tree> {
     let path = Path::new(name);
     if path.is_dir() {
         let folder = path.canonicalize()?;
-        return Ok(tree(name, folder, None));
+        return Ok(tree(name, folder, None, variant));
     }
     if path.is_file() {
         bail!("it is a file: name the folder of a build, or a revision");
@@ -94,7 +97,7 @@ fn found(name: &str) -> anyhow::Result<Tree> {
     };
     let top = git(None, &["rev-parse", "--show-toplevel"])?;
     let within = git(None, &["rev-parse", "--show-prefix"])?;
-    let clone = cloned(Path::new(&top), &commit)?;
+    let clone = cloned(Path::new(&top), &commit, variant)?;
     let folder = clone.join(&within);
     if !folder.is_dir() {
         bail!("the commit has no folder {within}");
@@ -104,29 +107,31 @@ fn found(name: &str) -> anyhow::Result<Tree> {
         true => name.get(..SHORT_COMMIT).unwrap_or(name),
         false => name,
     };
-    Ok(tree(shown, folder, Some(commit)))
+    Ok(tree(shown, folder, Some(commit), variant))
 }
 
-fn tree(name: &str, folder: PathBuf, commit: Option<String>) -> Tree {
+fn tree(name: &str, folder: PathBuf, commit: Option<String>, variant: Option<u32>) -> Tree {
     Tree {
         record: BuildRecord {
             name: name.to_owned(),
             folder: folder.display().to_string(),
             commit,
+            variant,
         },
         folder,
         is_real: true,
     }
 }
 
-/// The commit in a clone of its own, which leaves no trace in the repository.
-fn cloned(repository: &Path, commit: &str) -> anyhow::Result<PathBuf> {
+/// The commit in a clone of its own for each variant, which leaves no trace in the
+/// repository.
+fn cloned(repository: &Path, commit: &str, variant: Option<u32>) -> anyhow::Result<PathBuf> {
     let cache = named_folder("XDG_CACHE_HOME")
         .or_else(|| named_folder("HOME").map(|home| home.join(".cache")))
         .context("neither XDG_CACHE_HOME nor HOME is set: builds of revisions need a folder")?;
     let name = repository.display().to_string().replace('/', "-");
     let folder = cache.join("pinwise/gate").join(name.trim_matches('-'));
-    let clone = folder.join(commit);
+    let clone = folder.join(clone_name(commit, variant));
     if clone.join(".git").exists() {
         return Ok(clone);
     }
@@ -137,6 +142,13 @@ fn cloned(repository: &Path, commit: &str) -> anyhow::Result<PathBuf> {
         return Err(error);
     }
     Ok(clone)
+}
+
+fn clone_name(commit: &str, variant: Option<u32>) -> String {
+    match variant {
+        Some(variant) => format!("{commit}-{variant}"),
+        None => commit.to_owned(),
+    }
 }
 
 /// Clones a repository with its submodules, from where they lie here: nothing is
@@ -197,11 +209,11 @@ fn git(folder: Option<&Path>, arguments: &[&str]) -> anyhow::Result<String> {
 
 /// The file beside a clone that says which command built it.
 fn stamp(tree: &Tree) -> Option<PathBuf> {
-    let commit = tree.record.commit.as_ref()?;
+    let name = clone_name(tree.record.commit.as_ref()?, tree.record.variant);
     let clone = tree
         .folder
         .ancestors()
-        .find(|folder| folder.ends_with(commit))?;
+        .find(|folder| folder.ends_with(&name))?;
     Some(clone.with_extension("built"))
 }
 
@@ -220,8 +232,10 @@ fn make(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<Option<
     }
     terminal.note(&format!("building {}: {build}", tree.record.name));
     // Its output is no result: all of it goes to standard error.
+    let variant = tree.record.variant.map(|number| number.to_string());
     let status = Command::new("sh")
         .args(["-c", "eval \"$1\" >&2", "sh", build])
+        .envs(variant.map(|number| (VARIANT, number)))
         .current_dir(&tree.folder)
         .stdin(Stdio::null())
         .status()

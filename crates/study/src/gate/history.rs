@@ -74,6 +74,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
                 [only] => only.effect(&metric),
                 _ => effect(&metric, link, ALPHA),
             },
+            between: Link::between(&each),
             since_first: effect(&metric, Link::sum(&links), ALPHA),
         });
     }
@@ -90,7 +91,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
             1 => "1 change is sure.".to_owned(),
             many => format!("{many} changes are sure."),
         },
-        method: method(left_out),
+        method: method(left_out, &steps),
         changes,
         metric,
         alpha: ALPHA,
@@ -118,7 +119,15 @@ fn changed(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) -> His
     }
 }
 
-fn method(left_out: usize) -> String {
+fn method(left_out: usize, steps: &[HistoryStep]) -> String {
+    let between = steps.iter().map(|step| step.between).fold(0.0, f64::max);
+    let between = match steps.iter().any(|step| step.records.len() > 1) {
+        true => format!(
+            " Where several gates measured a step, what they differ by beyond their own intervals (sessions, hosts, builds) is in its interval: a standard deviation of up to {}.",
+            percent(between)
+        ),
+        false => String::new(),
+    };
     let left_out = match left_out {
         0 => String::new(),
         left_out => format!(
@@ -127,7 +136,7 @@ fn method(left_out: usize) -> String {
         ),
     };
     format!(
-        "Every ratio was measured side by side, so that no change of a machine is in it. Error at most {} over all changes; intervals of steps are at {} each, or those of their gate.{left_out}",
+        "Every ratio was measured side by side, so that no change of a machine is in it. Error at most {} over all changes; intervals of steps are at {} each, or those of their gate.{between}{left_out}",
         percent(ALPHA),
         percent(1.0 - ALPHA)
     )

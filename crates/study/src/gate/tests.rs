@@ -33,6 +33,7 @@ fn build(name: &str) -> BuildRecord {
         name: name.to_owned(),
         folder: name.to_owned(),
         commit: None,
+        variant: None,
     }
 }
 
