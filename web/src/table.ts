@@ -18,15 +18,33 @@ export const numberColumns = (
 ): { name: string; isNumber: true }[] =>
   names.map((name) => ({ name, isNumber: true }));
 
+/** A figure and its interval in brackets, which stands below it where both are too wide. */
+function foldable(text: string): Child[] {
+  const at = text.indexOf(' (');
+  return at < 0
+    ? [text]
+    : [text.slice(0, at + 1), h('wbr'), text.slice(at + 1)];
+}
+
+/** The table without the columns that are empty in every row. */
+export function withoutEmpty(table: Table): Table {
+  const isFilled = (at: number): boolean =>
+    table.rows.length === 0 || table.rows.some((row) => (row[at] ?? '') !== '');
+  const only = <T>(cells: readonly T[]): T[] =>
+    cells.filter((_, at) => isFilled(at));
+  return { ...table, columns: only(table.columns), rows: table.rows.map(only) };
+}
+
 /** A table that scrolls sideways where it is wider than the page. */
 export function tableElement(table: Table): HTMLElement {
   const align = (at: number): string =>
     table.columns[at]?.isNumber ? 'number' : '';
   const cell = (value: TableCell, at: number): Child => {
-    const content = typeof value === 'string' ? visible(value) : (value ?? '–');
+    const content =
+      typeof value === 'string' ? foldable(visible(value)) : [value ?? '–'];
     return at === 0
-      ? h('th', { scope: 'row', class: align(at) }, content)
-      : h('td', { class: align(at) }, content);
+      ? h('th', { scope: 'row', class: align(at) }, ...content)
+      : h('td', { class: align(at) }, ...content);
   };
   return h(
     'div',

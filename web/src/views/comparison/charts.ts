@@ -7,7 +7,7 @@ import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis } from '../../plot';
 import type { Comparison } from '../../records';
 import { ratioRange } from '../../scales';
-import { numberColumns } from '../../table';
+import { numberColumns, withoutEmpty } from '../../table';
 import type { ArmLine, RatioLine, Standing } from './shape';
 import {
   contrastRows,
@@ -90,25 +90,26 @@ export function ratioPlan(
 /** All that contrasts say, beyond what the ratio plot shows. */
 export const contrastTable = (
   lines: readonly ArmLine[],
-): NonNullable<ChartPlan['table']> => ({
-  caption:
-    'Arms against the baseline; intervals and p-values hold for all arms and looks together',
-  columns: [
-    { name: 'Arm' },
-    { name: 'Typical', isNumber: true },
-    { name: 'Verdict' },
-    ...numberColumns(
-      'p, adjusted',
-      'CPU time',
-      'Mean',
-      '90th percentile',
-      'Spread',
-      'From light to heavy load',
-    ),
-    { name: 'Depends on' },
-  ],
-  rows: contrastRows(lines),
-});
+): NonNullable<ChartPlan['table']> =>
+  withoutEmpty({
+    caption:
+      'Arms against the baseline; intervals and p-values hold for all arms and looks together',
+    columns: [
+      { name: 'Arm' },
+      { name: 'Typical', isNumber: true },
+      { name: 'Verdict' },
+      ...numberColumns(
+        'p, adjusted',
+        'CPU time',
+        'Mean',
+        '90th percentile',
+        'Spread',
+        'From light to heavy load',
+      ),
+      { name: 'Depends on' },
+    ],
+    rows: contrastRows(lines),
+  });
 
 const starred = (line: { name: string; isBest: boolean }): string =>
   line.isBest ? `${line.name} ★` : line.name;
