@@ -58,9 +58,16 @@ test('a million slices', { timeout: 600_000 }, async () => {
   const firsts: number[] = [];
   const loading: number[] = [0];
   for (let round = 0; round < ROUNDS; round += 1) {
-    const began = performance.now();
+    // By the page's clock, as of all views: a new tab is not the page's time.
     const opened = await open(report, { before: watchTasks });
-    await opened.page.locator('article h2', { hasText: 'Figures' }).waitFor();
+    await opened.page.waitForFunction(
+      () =>
+        [...document.querySelectorAll('article h2')].some((title) =>
+          title.textContent?.includes('Figures'),
+        ),
+      undefined,
+      { polling: 'raf' },
+    );
     // In a frame after the one that it is seen in, it is painted.
     const answered = await opened.page.evaluate(
       () =>
@@ -68,9 +75,15 @@ test('a million slices', { timeout: 600_000 }, async () => {
           requestAnimationFrame(() => done(performance.now())),
         ),
     );
-    answers.push(performance.now() - began);
-    await opened.page.locator('canvas[data-frames]').waitFor();
-    firsts.push(performance.now() - began);
+    answers.push(answered);
+    const drawn = await opened.page.waitForFunction(
+      () =>
+        document.querySelector('canvas[data-frames]') !== null &&
+        performance.now(),
+      undefined,
+      { polling: 'raf' },
+    );
+    firsts.push(Number(await drawn.jsonValue()));
     await opened.page.waitForTimeout(1_000);
     const tasks = await opened.page.evaluate(
       () => (window as unknown as { tasks: Task[] }).tasks,

@@ -107,7 +107,7 @@ pub(crate) fn release_binary() -> Result<PathBuf> {
     Ok(target().join("release/pinwise"))
 }
 
-/// Is a program in `PATH`?
+/// Is a program in `PATH`, or a file where its whole path says?
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders)

@@ -67,7 +67,7 @@ done
 cat >gate.suite.toml <<'END'
 [[benchmark]]
 adapter = "jmh"
-run = "java -jar bench.jar -f 1 -wi 4 -i 4 -w 200ms -r 200ms"
+run = "java -jar bench.jar -f 1 -wi 6 -i 3 -w 100ms -r 100ms"
 filter = "(parseCommonsCSV|split)$"
 END
 cat >size.sh <<'END'
