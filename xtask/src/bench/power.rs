@@ -25,12 +25,12 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
     Ok(format!(
         "## What CPU time saves a gate
 
-`pinwise gate` of one benchmark that is {SMALL_PERCENT} % slower, with its CPU time judged beside its wall-clock time, as
-without a named metric, and by wall-clock time alone (`metric = \"wall\"`). *Pairs*: so many
-found it in 80 % of the gates (the value of rank 80 % of all; more than the most where fewer
-found it); *found*: of all gates, with at most {MOST_PAIRS} pairs, {REPLAYS} gates per row, or
-{MOST_LIVE_PAIRS} live, {LIVE_POWER} gates per row of a shell's loop. *False alarm*: gates of equal builds that
-failed, CPU time judged.
+`pinwise gate` of one benchmark that is {SMALL_PERCENT} % slower, with its CPU time judged beside its
+wall-clock time, as without a named metric, and by wall-clock time alone (`metric = \"wall\"`).
+*Pairs*: so many found it in 80 % of the gates (the value of rank 80 % of all; more than the
+most where fewer found it); *found*: of all gates, with at most {MOST_PAIRS} pairs, {REPLAYS} gates per row,
+or {MOST_LIVE_PAIRS} live, {LIVE_POWER} gates per row of a shell's loop. *False alarm*: gates of equal builds
+that failed, CPU time judged.
 
 | noise | pairs | found | pairs, wall alone | found, wall alone | ratio | false alarm |
 |---|---|---|---|---|---|---|
