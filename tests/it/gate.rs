@@ -239,6 +239,22 @@ fn benchmarks_of_a_framework_that_one_build_lacks_are_named() {
 }
 
 #[track_caller]
+/// Is git there? If not, the test says that it is skipped.
+fn has_git(test: &str) -> bool {
+    let is_there = Command::new("git").arg("--version").output().is_ok();
+    if !is_there {
+        skipped(test, "git is not installed");
+    }
+    is_there
+}
+
+/// A repository of the folder, with what is in it as its first commit.
+fn begin_repository(folder: &Path) {
+    git(folder, &["init", "-q"]);
+    git(folder, &["add", "-A"]);
+    git(folder, &["commit", "-qm", "one"]);
+}
+
 fn git(folder: &Path, arguments: &[&str]) -> String {
     let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
     let mut command = Command::new("git");
@@ -282,8 +298,7 @@ fn has_a_history(stage: &Stage, folder: &Path) {
 #[test]
 fn revisions_are_built_once_and_leave_the_repository_alone() {
     let test = "gate::revisions_are_built_once_and_leave_the_repository_alone";
-    if Command::new("git").arg("--version").output().is_err() {
-        skipped(test, "git is not installed");
+    if !has_git(test) {
         return;
     }
     let stage = Stage::new();
@@ -294,9 +309,7 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
         "build = \"cp say.in say; echo built >> ../times\"\n[[benchmark]]\nname = \"say\"\n\
          run = \"./say\"\nmetric = \"regex:figure=([0-9]+) lower\"\n",
     );
-    git(&folder, &["init", "-q"]);
-    git(&folder, &["add", "-A"]);
-    git(&folder, &["commit", "-qm", "one"]);
+    begin_repository(&folder);
     stage.script("project/say.in", &says(101));
     git(&folder, &["commit", "-qam", "two"]);
     stage.script("project/say.in", "exit 1");
@@ -352,8 +365,7 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
 #[test]
 fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
     let test = "gate::variants_of_a_build_are_pooled_with_what_they_differ_by";
-    if Command::new("git").arg("--version").output().is_err() {
-        skipped(test, "git is not installed");
+    if !has_git(test) {
         return;
     }
     let stage = Stage::new();
@@ -365,9 +377,7 @@ fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
          metric = \"regex:figure=([0-9]+) lower\"\n",
     );
     stage.script("project/say", "echo figure=$((10000 + $$ % 7))");
-    git(&folder, &["init", "-q"]);
-    git(&folder, &["add", "-A"]);
-    git(&folder, &["commit", "-qm", "one"]);
+    begin_repository(&folder);
     // 2 % more in the first variant, 4 % in the second.
     stage.script(
         "project/say",
@@ -447,16 +457,13 @@ fn a_bisection_skips_what_does_not_build_and_stops_at_mistakes() {
 #[test]
 fn a_build_that_failed_is_made_again() {
     let test = "gate::a_build_that_failed_is_made_again";
-    if Command::new("git").arg("--version").output().is_err() {
-        skipped(test, "git is not installed");
+    if !has_git(test) {
         return;
     }
     let stage = Stage::new();
     let folder = stage.path().join("project");
     stage.write("project/file", "");
-    git(&folder, &["init", "-q"]);
-    git(&folder, &["add", "-A"]);
-    git(&folder, &["commit", "-qm", "one"]);
+    begin_repository(&folder);
     let run = |build: &str| {
         let suite = format!("build = \"{build}\"\n[[benchmark]]\nrun = \"true\"\n");
         stage.write("project/suite.toml", &suite);
@@ -477,8 +484,7 @@ fn a_build_that_failed_is_made_again() {
 #[test]
 fn revisions_have_their_submodules() {
     let test = "gate::revisions_have_their_submodules";
-    if Command::new("git").arg("--version").output().is_err() {
-        skipped(test, "git is not installed");
+    if !has_git(test) {
         return;
     }
     let stage = Stage::new();
@@ -486,9 +492,7 @@ fn revisions_have_their_submodules() {
     stage.script("part/say", &says(100));
     stage.write("project/suite.toml", "[[benchmark]]\nrun = \"part/say\"\n");
     for folder in [&folder, &part] {
-        git(folder, &["init", "-q"]);
-        git(folder, &["add", "-A"]);
-        git(folder, &["commit", "-qm", "one"]);
+        begin_repository(folder);
     }
     let local = ["-c", "protocol.file.allow=always"];
     let part = part.display().to_string();
