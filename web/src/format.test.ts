@@ -9,6 +9,7 @@ import {
   change,
   count,
   digits,
+  fixed,
   nanoseconds,
   percent,
   quantity,
@@ -28,6 +29,7 @@ const CASES = JSON.parse(
 const FUNCTIONS: Record<string, (value: number, ...words: string[]) => string> =
   {
     three_digits: (value) => digits(value),
+    fixed: (value, places) => fixed(value, Number(places)),
     seconds: (value) => seconds(value),
     nanoseconds,
     bytes,

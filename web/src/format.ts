@@ -18,7 +18,7 @@ export function digits(value: Maybe, places = 3): string {
       .split('e')[1],
   );
   if (magnitude < -2 || magnitude >= 15) return exponential(value, places);
-  return value.toFixed(Math.max(0, places - 1 - magnitude));
+  return fixed(value, Math.max(0, places - 1 - magnitude));
 }
 
 const exponential = (value: number, places: number): string =>
@@ -30,6 +30,16 @@ const TIMES: readonly [number, string][] = [
   [1e6, 'µs'],
   [1e9, 'ns'],
 ];
+
+/** A value with that many decimals; a tie goes to the even digit as in Rust, where `toFixed` takes the larger. */
+export function fixed(value: Maybe, places: number): string {
+  if (!isNumber(value)) return NONE;
+  const rounded = value.toFixed(places);
+  // Only fractions of a power of two lie exactly between two decimals.
+  const isTie = Math.abs(value * 2 ** (places + 1)) % 2 === 1;
+  if (!isTie || Number(rounded.at(-1)) % 2 === 0) return rounded;
+  return value.toFixed(places + 1).slice(0, places === 0 ? -2 : -1);
+}
 
 /** Seconds with a fitting unit: "12.3 ms". */
 export function seconds(value: Maybe, places = 3): string {
@@ -72,7 +82,7 @@ function scaled(value: number): string {
 
 /** A ratio; close to 1 with a digit more: "1.81", "1.023". */
 export function ratio(value: number): string {
-  return Math.abs(value - 1) < 0.05 ? value.toFixed(3) : digits(value);
+  return Math.abs(value - 1) < 0.05 ? fixed(value, 3) : digits(value);
 }
 
 /** Bytes in binary units: "1.50 MiB". */
@@ -92,7 +102,7 @@ export function bytes(value: Maybe): string {
 /** A share as per cent: 0.123 is "12.3 %"; axes ask for their own number of decimals. */
 export function percent(share: Maybe, places?: number): string {
   if (!isNumber(share)) return NONE;
-  return `${places === undefined ? hundredths(share) : (share * 100).toFixed(places)} %`;
+  return `${places === undefined ? hundredths(share) : fixed(share * 100, places)} %`;
 }
 
 /** A share with its sign: "+1.3 %"; one that rounds to nothing has none. */
@@ -111,7 +121,7 @@ function hundredths(share: number): string {
   const size = Math.abs(value);
   if (size === 0) return '0';
   if (size >= 1e15) return exponential(value, 3);
-  return value.toFixed(size >= 99.95 ? 0 : size < 0.095 ? 2 : 1);
+  return fixed(value, size >= 99.95 ? 0 : size < 0.095 ? 2 : 1);
 }
 
 /** RFC 3339 as it stands, to the minute, in UTC: "2026-11-22 19:17". */

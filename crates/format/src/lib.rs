@@ -311,6 +311,11 @@ mod tests {
             "ratio" => ratio(value),
             "bytes" => bytes(value),
             "quantity" => quantity(value, word(2)),
+            // What every `{:.1}` of the program prints.
+            "fixed" => format!(
+                "{value:.*}",
+                usize::try_from(case[2].as_u64().unwrap()).unwrap()
+            ),
             "percent" => percent(value),
             "signed_percent" => signed_percent(value),
             "change" => change(value),

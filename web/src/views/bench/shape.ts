@@ -1,6 +1,6 @@
 // What a bench's drawings show.
 
-import { bytes, count, percent, quantity } from '../../format';
+import { bytes, count, fixed, percent, quantity } from '../../format';
 import { finite } from '../../numbers';
 import type { Bench, BenchKernel, Estimate } from '../../records';
 
@@ -58,9 +58,9 @@ export function scalingSummary(kernel: BenchKernel): string {
   if (!best) return '';
   const interval =
     best.end.low !== null
-      ? ` (${best.end.low.toFixed(2)} to ${best.end.high!.toFixed(2)})`
+      ? ` (${fixed(best.end.low, 2)} to ${fixed(best.end.high!, 2)})`
       : '';
-  return `${count(best.end.threads, 'thread')} at ${best.family} do ${best.end.value.toFixed(2)}${interval} times the work of ${kernel.baseline ?? 'one'}. On the dashed line they would do theirs each.`;
+  return `${count(best.end.threads, 'thread')} at ${best.family} do ${fixed(best.end.value, 2)}${interval} times the work of ${kernel.baseline ?? 'one'}. On the dashed line they would do theirs each.`;
 }
 
 /** Kernels with what the other CPUs of a core add. */
@@ -114,7 +114,7 @@ export function cellRows(kernel: BenchKernel): (string | number | null)[][] {
       v.toLocaleString('en-US', { maximumSignificantDigits: 4 }),
     ),
     estimateText(cell.bytes_per_s, (v) => `${bytes(v)}/s`),
-    estimateText(cell.speed_up, (v) => `×${v.toFixed(3)}`),
+    estimateText(cell.speed_up, (v) => `×${fixed(v, 3)}`),
     finite(cell.efficiency) ? percent(cell.efficiency, 0) : null,
   ]);
 }

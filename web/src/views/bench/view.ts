@@ -5,7 +5,7 @@ import './style.css';
 import type { ChartPlan } from '../../chart';
 import { chart } from '../../chart';
 import { h, visible } from '../../dom';
-import { count, percent, seconds } from '../../format';
+import { count, fixed, percent, seconds } from '../../format';
 import type { Look, Panel } from '../../plot';
 import { COLOURS, look } from '../../plot';
 import type { Bench, BenchKernel } from '../../records';
@@ -129,7 +129,7 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
               y: p.value,
               low: p.low,
               high: p.high,
-              tooltip: `${c.family}\n${count(p.threads, 'thread')}: ×${p.value.toFixed(2)}`,
+              tooltip: `${c.family}\n${count(p.threads, 'thread')}: ×${fixed(p.value, 2)}`,
             })),
           })),
         ],
@@ -150,9 +150,9 @@ function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
       c.points.map((p) => [
         c.family,
         p.threads,
-        `×${p.value.toFixed(2)}`,
+        `×${fixed(p.value, 2)}`,
         p.low !== null && p.high !== null
-          ? `×${p.low.toFixed(2)} to ×${p.high.toFixed(2)}`
+          ? `×${fixed(p.low, 2)} to ×${fixed(p.high, 2)}`
           : null,
       ]),
     ),
@@ -252,7 +252,7 @@ function scores(record: Bench): HTMLElement | null {
         questionText(s.question),
         s.cell,
         s.reference,
-        `×${s.score!.toFixed(2)}`,
+        `×${fixed(s.score!, 2)}`,
         (s.kernels ?? []).join(', '),
       ]),
     }),

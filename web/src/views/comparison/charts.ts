@@ -1,7 +1,7 @@
 // The drawings of a comparison.
 
 import type { ChartPlan } from '../../chart';
-import { quantity } from '../../format';
+import { fixed, quantity } from '../../format';
 import { finite } from '../../numbers';
 import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, ratioAxis } from '../../plot';
@@ -46,7 +46,7 @@ export function ratioPlan(
   const effect = record.plan?.min_effect ?? 0;
   const baseline = record.baseline ?? 'the baseline';
   const label = metricName(record);
-  const band = `The band is ±${(effect * 100).toFixed(effect < 0.001 ? 2 : 1)} %: within it, arms are the same.`;
+  const band = `The band is ±${fixed(effect * 100, effect < 0.001 ? 2 : 1)} %: within it, arms are the same.`;
   const ends = ratioRange(
     rows.flatMap((r) => [r.ratio, r.low ?? r.ratio, r.high ?? r.ratio]),
     Math.max(0.01, effect * 1.5),

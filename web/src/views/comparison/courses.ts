@@ -1,7 +1,7 @@
 // The drawings of a comparison's runs over time, and of how they are spread.
 
 import type { ChartPlan } from '../../chart';
-import { change, percent, quantity } from '../../format';
+import { change, fixed, percent, quantity } from '../../format';
 import type { Axis, Look, Panel, Series } from '../../plot';
 import { COLOURS, look, ratioAxis, seriesColour } from '../../plot';
 import type { Comparison } from '../../records';
@@ -51,8 +51,8 @@ export function timePlan(
           lines[m.arm]?.name ?? '',
           m.block,
           change(m.ratio),
-          m.foreign?.toFixed(2) ?? null,
-          m.steal?.toFixed(2) ?? null,
+          m.foreign === null ? null : fixed(m.foreign, 2),
+          m.steal === null ? null : fixed(m.steal, 2),
         ]),
     },
   };

@@ -1,6 +1,6 @@
 // What a comparison's drawings show, worked out of the record.
 
-import { change, count, percent, quantity } from '../../format';
+import { change, count, fixed, percent, quantity } from '../../format';
 import { ascending, finite, median, quantile } from '../../numbers';
 import type {
   Arm,
@@ -435,7 +435,7 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
   );
 }
 
-const times = (ratio: number): string => `×${ratio.toFixed(2)}`;
+const times = (ratio: number): string => `×${fixed(ratio, 2)}`;
 const p = (value: number): string =>
   value < 0.0001 ? '< 0.0001' : value.toPrecision(2);
 

@@ -1,7 +1,7 @@
 // The map of a fleet's outliers: nodes by figures, coloured by their distance.
 
 import { h, visible } from '../../dom';
-import { count } from '../../format';
+import { count, fixed } from '../../format';
 import type { HeatPart, HeatRow } from './heat';
 import { FULL, glyphOf, heatOf, quietFigures, strengthOf } from './heat';
 import type { Outlier, Report } from './record';
@@ -205,7 +205,7 @@ function cellOf(outlier: Outlier | null): HTMLElement {
       'span',
       { class: 'words' },
       visible(outlier.sentence || `${outlier.node}: ${outlier.figure}`) +
-        (outlier.z === null ? '' : ` Robust z ${outlier.z.toFixed(1)}.`),
+        (outlier.z === null ? '' : ` Robust z ${fixed(outlier.z, 1)}.`),
     ),
   );
   if (strength !== null)

@@ -44,7 +44,7 @@ test('CPUs are rows; what is not known is a dash', () => {
   expect(verdict(RECORD)).toBe('1,717 gaps above 5.00 µs on 2 CPUs.');
   const rows = cpuTable(RECORD).rows;
   expect(rows[0]?.slice(4)).toEqual([
-    '413 µs',
+    '412 µs',
     '0.2 %',
     'local_timer, eth0-rx-1 (IRQ 38)',
   ]);
@@ -68,7 +68,7 @@ test('the longest gaps are points by their main cause', () => {
   expect(panel?.series[0]?.points[0]).toMatchObject({
     x: 1.5,
     y: 412.5,
-    tooltip: 'CPU 2, 413 µs\neth0-rx-1 (IRQ 38) 400 µs, local_timer 12.5 µs',
+    tooltip: 'CPU 2, 412 µs\neth0-rx-1 (IRQ 38) 400 µs, local_timer 12.5 µs',
   });
   expect(plan.table?.rows).toHaveLength(2);
 });

@@ -3,7 +3,7 @@
 // the keyboard moves describes each pair in words.
 
 import { fill, h } from '../../dom';
-import { quantity } from '../../format';
+import { fixed, quantity } from '../../format';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
 import { onPrint } from '../../print';
@@ -267,7 +267,7 @@ function matrixTable(measured: Measured): HTMLElement | null {
       `${cpu}`,
       ...measured.cpus.map((_, j) => {
         const ns = measured.latency[i]?.[j];
-        return typeof ns === 'number' ? ns.toFixed(1) : null;
+        return typeof ns === 'number' ? fixed(ns, 1) : null;
       }),
     ]),
   };

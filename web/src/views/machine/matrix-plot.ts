@@ -5,6 +5,7 @@ import { axisX, axisY, plot, rect, text } from '@observablehq/plot';
 
 import { colourAt } from '../../colour-scale';
 import { bare } from '../../draw';
+import { fixed } from '../../format';
 import { COLOURS } from '../../plot';
 import { LIGHT } from '../../theme';
 import type { Cells, Group } from './cells';
@@ -76,7 +77,7 @@ export function plotCells(cells: Cells): SVGElement {
 /** Three digits at most. */
 function figure(ns: number): string {
   if (ns >= 10_000) return `${Math.round(ns / 1000)}k`;
-  return ns.toFixed(ns >= 10 ? 0 : 1);
+  return fixed(ns, ns >= 10 ? 0 : 1);
 }
 
 /** A light line below a dark one is seen on every colour of the scale. */

@@ -12,6 +12,7 @@ import {
   text,
   texts,
 } from '../../fields';
+import { fixed } from '../../format';
 import type {
   CacheRecord,
   Contradiction,
@@ -217,7 +218,7 @@ function readModes(value: Modes | null | undefined): string {
   const high = number(raw.high_ns);
   return low === null || high === null
     ? ''
-    : `two costs, ${low.toFixed(1)} ns and ${high.toFixed(1)} ns`;
+    : `two costs, ${fixed(low, 1)} ns and ${fixed(high, 1)} ns`;
 }
 
 function readMeasured(raw: MeasuredRecord) {

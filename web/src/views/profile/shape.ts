@@ -1,6 +1,13 @@
 // Profiles as trees that can be drawn, and as tables.
 
-import { count, digits, percent, seconds, wholeNumber } from '../../format';
+import {
+  count,
+  digits,
+  fixed,
+  percent,
+  seconds,
+  wholeNumber,
+} from '../../format';
 import { finite } from '../../numbers';
 import type {
   ChangeRecord,
@@ -356,7 +363,7 @@ export function stackWords(record: ProfileRecord): string | null {
   const { stacks, total } = record;
   if (!stacks || !total?.samples) return null;
   const least = stacks.by === 'fp' ? 'at least ' : '';
-  return `${least}${percent((stacks.broken?.samples ?? 0) / total.samples)}; by ${METHODS[stacks.by ?? ''] ?? stacks.by}, ${stacks.mean_frames?.toFixed(1) ?? '–'} frames on average`;
+  return `${least}${percent((stacks.broken?.samples ?? 0) / total.samples)}; by ${METHODS[stacks.by ?? ''] ?? stacks.by}, ${fixed(stacks.mean_frames, 1)} frames on average`;
 }
 
 /** Where an instruction is, in words. */

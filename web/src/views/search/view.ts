@@ -2,7 +2,7 @@
 // model predicted it, and every candidate.
 
 import { h, visible } from '../../dom';
-import { count, percent, quantity } from '../../format';
+import { count, fixed, percent, quantity } from '../../format';
 import {
   commandList,
   copyBlock,
@@ -136,7 +136,7 @@ function truthPart(record: SearchRecord): Node | null {
       [
         'os-default',
         typeof truth.default_ratio === 'number'
-          ? `${truth.default_ratio.toFixed(3)} of the best cost`
+          ? `${fixed(truth.default_ratio, 3)} of the best cost`
           : null,
       ],
       [

@@ -2,7 +2,7 @@
 
 import type { ChartPlan } from '../../chart';
 import { colourAt, shareOf } from '../../colour-scale';
-import { count, seconds } from '../../format';
+import { count, fixed, seconds } from '../../format';
 import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, look, seriesColour } from '../../plot';
 import { wholeTicks } from '../../scales';
@@ -137,7 +137,7 @@ export function mapPlan(record: Predicted): ChartPlan | null {
       rows: [...marks].map(([name, at]) => [
         name,
         at.map((m) => m.cpus).join(', '),
-        at.map((m) => m.ratio.toFixed(1)).join(', '),
+        at.map((m) => fixed(m.ratio, 1)).join(', '),
       ]),
     },
   };

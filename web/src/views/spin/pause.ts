@@ -3,7 +3,7 @@
 import type { ChartPlan } from '../../chart';
 import { chart } from '../../chart';
 import { h, visible } from '../../dom';
-import { percent, quantity } from '../../format';
+import { fixed, percent, quantity } from '../../format';
 import type { Panel } from '../../plot';
 import { seriesColour } from '../../plot';
 import type { CpuPauseRecord, SpinPauseRecord } from '../../records';
@@ -145,17 +145,17 @@ function cpuTable(record: SpinPauseRecord): HTMLElement {
       c.cpu,
       typeof c.pause_ns === 'number' ? quantity(c.pause_ns, 'ns') : null,
       range(c.pause_ns_low, c.pause_ns_high, (ns) => quantity(ns, 'ns')),
-      typeof c.pause_cycles === 'number' ? c.pause_cycles.toFixed(1) : null,
+      typeof c.pause_cycles === 'number' ? fixed(c.pause_cycles, 1) : null,
       range(c.pause_cycles_low, c.pause_cycles_high, (cycles) =>
-        cycles.toFixed(1),
+        fixed(cycles, 1),
       ),
       c.method,
-      typeof c.ghz === 'number' ? `${c.ghz.toFixed(2)} GHz` : null,
+      typeof c.ghz === 'number' ? `${fixed(c.ghz, 2)} GHz` : null,
       (c.levels ?? [])
         .map((l) => {
           const cost =
             typeof l.pause_cycles === 'number'
-              ? `${l.pause_cycles.toFixed(0)} cycles`
+              ? `${fixed(l.pause_cycles, 0)} cycles`
               : quantity(l.pause_ns, 'ns');
           return `${cost} (${percent(l.share, 0)})`;
         })
@@ -190,7 +190,7 @@ function chipTable(record: SpinPauseRecord): HTMLElement | null {
             : String(c.published_low)
           : null,
         typeof c.measured_cycles === 'number'
-          ? c.measured_cycles.toFixed(1)
+          ? fixed(c.measured_cycles, 1)
           : null,
         c.agrees === null || c.agrees === undefined
           ? null

@@ -4,7 +4,7 @@
 import './style.css';
 
 import { h, visible } from '../../dom';
-import { change, seconds } from '../../format';
+import { change, fixed, seconds } from '../../format';
 import { chartSlot } from '../../keep';
 import type { ProcessorRecord, SpinPredictRecord } from '../../records';
 import type { Cell, SortableTable } from '../../sortable';
@@ -222,7 +222,7 @@ function tableOf(record: Predicted, cpus: number): SortableTable {
                 ? {
                     text:
                       move.ratio >= 3
-                        ? `×${move.ratio.toFixed(1)}`
+                        ? `×${fixed(move.ratio, 1)}`
                         : change(move.ratio),
                     sort: move.ratio,
                   }
@@ -251,7 +251,7 @@ function provenance(
     [
       `${prefix}clock`,
       processor.ghz_from ??
-        (processor.ghz ? `${processor.ghz.toFixed(2)} GHz` : null),
+        (processor.ghz ? `${fixed(processor.ghz, 2)} GHz` : null),
     ],
   ];
 }

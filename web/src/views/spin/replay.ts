@@ -3,7 +3,7 @@
 import type { ChartPlan } from '../../chart';
 import { chart } from '../../chart';
 import { h, visible } from '../../dom';
-import { count, percent, quantity, seconds } from '../../format';
+import { count, fixed, percent, quantity, seconds } from '../../format';
 import type { Axis, Panel, Series } from '../../plot';
 import { COLOURS, seriesColour } from '../../plot';
 import type {
@@ -95,9 +95,9 @@ function latenessPlan(
           : null,
         p.error === null
           ? null
-          : `${p.error > 0 ? '+' : '−'}${Math.abs(p.error).toFixed(1)} %`,
+          : `${p.error > 0 ? '+' : '−'}${fixed(Math.abs(p.error), 1)} %`,
         p.isUnstable
-          ? `no: ${p.cliff === null ? 'a cliff' : `a change of the hint by ${p.cliff.toFixed(1)} %`} gives another result`
+          ? `no: ${p.cliff === null ? 'a cliff' : `a change of the hint by ${fixed(p.cliff, 1)} %`} gives another result`
           : 'yes',
       ]),
     },
@@ -111,7 +111,7 @@ function latenessSummary(
   const unstable = points.filter((p) => p.isUnstable).length;
   const error =
     typeof of.median_error_percent === 'number'
-      ? `The prediction is off by ${of.median_error_percent.toFixed(1)} % (median over ${of.stable_cells ?? points.length - unstable} stable delays).`
+      ? `The prediction is off by ${fixed(of.median_error_percent, 1)} % (median over ${of.stable_cells ?? points.length - unstable} stable delays).`
       : 'There is no stable delay away from cliffs to state an error of.';
   return `${of.name ?? of.algorithm}. ${error}${unstable > 0 ? ` ${unstable} unstable, drawn hollow: a look falls close to the release.` : ''}`;
 }
@@ -168,7 +168,7 @@ function pointTooltip(point: ReplayPoint): string {
   const parts = [`${point.at_ms} ms`];
   if (point.predicted !== null) parts.push(`predicted ${us(point.predicted)}`);
   if (point.measured !== null) parts.push(`measured ${us(point.measured)}`);
-  if (point.error !== null) parts.push(`error ${point.error.toFixed(1)} %`);
+  if (point.error !== null) parts.push(`error ${fixed(point.error, 1)} %`);
   if (point.isUnstable) parts.push('unstable');
   return parts.join('\n');
 }
@@ -205,7 +205,7 @@ function contentionPlans(of: ReplayedAlgorithm): (ChartPlan | null)[] {
           percent(c.spinning_share, 0),
           typeof c.longest_ms === 'number' ? seconds(c.longest_ms / 1e3) : null,
           typeof c.parks_per_1000 === 'number'
-            ? c.parks_per_1000.toFixed(2)
+            ? fixed(c.parks_per_1000, 2)
             : null,
         ]),
       },
@@ -250,7 +250,7 @@ function contentionPanels(
               typeof c.operations_per_cpu_s === 'number'
                 ? c.operations_per_cpu_s / 1e6
                 : null,
-            (y) => `${y.toFixed(2)} million operations per CPU second`,
+            (y) => `${fixed(y, 2)} million operations per CPU second`,
           ),
         },
       ],

@@ -1,6 +1,6 @@
 // What the drawings of spin predictions and replays show.
 
-import { count, quantity } from '../../format';
+import { count, fixed, quantity } from '../../format';
 import { positive } from '../../numbers';
 import type {
   Having,
@@ -177,10 +177,10 @@ export function processorSentence(
 ): string {
   if (!processor || !positive(processor.pause_ns)) return '';
   const clock = positive(processor.ghz)
-    ? ` at ${processor.ghz.toFixed(2)} GHz`
+    ? ` at ${fixed(processor.ghz, 2)} GHz`
     : '';
   const cycles = positive(processor.pause_cycles)
-    ? ` (${processor.pause_cycles.toFixed(1)} cycles${clock})`
+    ? ` (${fixed(processor.pause_cycles, 1)} cycles${clock})`
     : '';
   return `${processor.name ?? 'The processor'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
 }
@@ -191,7 +191,7 @@ export function predictSentence(record: Predicted): string {
     .filter((m) => positive(m.from_ms) && positive(m.to_ms))
     .sort((a, b) => b.to_ms! - b.from_ms! - (a.to_ms! - a.from_ms!))[0];
   if (record.from && worst) {
-    return `Moving from ${record.from.name ?? 'one chip'} to ${record.processor?.name ?? 'another'}: ${worst.algorithm} spins ${quantity(worst.to_ms! / 1e3, 's')} instead of ${quantity(worst.from_ms! / 1e3, 's')} with ${count(worst.cpus, 'CPU')}, ${(worst.to_ms! / worst.from_ms!).toFixed(1)} times as long.`;
+    return `Moving from ${record.from.name ?? 'one chip'} to ${record.processor?.name ?? 'another'}: ${worst.algorithm} spins ${quantity(worst.to_ms! / 1e3, 's')} instead of ${quantity(worst.from_ms! / 1e3, 's')} with ${count(worst.cpus, 'CPU')}, ${fixed(worst.to_ms! / worst.from_ms!, 1)} times as long.`;
   }
   const longest = record.predictions
     .filter((p) => positive(p.total_ms) && !p.immune)
