@@ -49,6 +49,12 @@ fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resu
     let text =
         read_file(&args.suite).with_context(|| format!("--suite {}", args.suite.display()))?;
     let suite = suite::parse(&text).with_context(|| format!("--suite {}", args.suite.display()))?;
+    if args.variant.is_some() && suite.build.is_none() {
+        bail!(
+            "--variant: {} has no build command that could make it; add build = \"…\"",
+            args.suite.display()
+        );
+    }
     let seed = plan::seed_or_new(args.seed);
     let place: Placement = args.place.parse().context("--place")?;
     let (base, head) = match builds::both(global, args, &suite, terminal)? {

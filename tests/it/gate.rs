@@ -616,6 +616,10 @@ fn what_is_wrong_with_a_gate_is_said_in_one_line() {
         "--filter '(': ",
     );
     check(
+        &["here", "here", "--suite", "suite.toml", "--variant", "1"],
+        "--variant: suite.toml has no build command",
+    );
+    check(
         &["here", "here", "--suite", "suite.toml", "--filter", "zz"],
         "nothing to compare",
     );

@@ -356,6 +356,12 @@ pub enum Stopped {
 /// What is said of a record without an end, which does not show which it is.
 pub const NOT_ENDED: &str = "running, or cut off";
 
+/// The verdict of a record that has not ended, of an experiment, a search or a gate.
+#[must_use]
+pub fn no_verdict_yet(what: &str) -> String {
+    format!("No verdict yet: the {what} is running, or was cut off before its end.")
+}
+
 impl Stopped {
     /// Why an experiment ended, if it did.
     #[must_use]

@@ -88,7 +88,7 @@ pub use command_line::{CommandRecord, again, without_options};
 pub use comparison::{
     Arm, ArmTrace, BlockScore, COMPARISON_SCHEMA, Comparison, ComparisonStudy, Estimate, NOT_ENDED,
     NotRecommended, PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped,
-    VerdictKind, VerdictRecord,
+    VerdictKind, VerdictRecord, no_verdict_yet,
 };
 pub use contrast::{
     ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, LoadLevelRecord,

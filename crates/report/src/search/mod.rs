@@ -61,10 +61,9 @@ fn heading(record: &SearchRecord, palette: Palette) -> String {
 }
 
 fn verdict(record: &SearchRecord, palette: Palette) -> String {
-    let sentence = match (record.stopped, record.verdict.sentence.as_str()) {
-        (None, _) => "Running, or cut off before the end.".to_owned(),
-        (_, "") => "No verdict.".to_owned(),
-        (_, sentence) => paragraph("", "", &visible(sentence)),
+    let sentence = match record.verdict.sentence.as_str() {
+        "" => "No verdict.".to_owned(),
+        sentence => paragraph("", "", &visible(sentence)),
     };
     let painted = match record.verdict.kind {
         _ if record.stopped.is_none() => palette.warn(&sentence),

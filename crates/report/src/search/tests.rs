@@ -1,6 +1,6 @@
 use super::*;
 use pinwise_record::examples::search as made;
-use pinwise_record::{Finding, Severity};
+use pinwise_record::{Finding, Severity, no_verdict_yet};
 
 /// Lines of text fit, but those that are there to be copied.
 #[track_caller]
@@ -98,6 +98,9 @@ fn a_search_that_decided_nothing() {
 fn a_search_that_was_cut_off() {
     let mut record = made(3, false);
     record.stopped = None;
+    record.verdict.sentence = no_verdict_yet("search");
+    record.verdict.advice.clear();
+    record.verdict.commands.clear();
     snapshot("cut-off", &record);
     record.predictions.clear();
     record.runs.clear();

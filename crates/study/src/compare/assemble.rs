@@ -20,7 +20,7 @@ use pinwise_record::{
     Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ContrastRecord, ContrastVerdict, Estimate,
     JudgedRecord, LoadLevelRecord, LoadLevelsRecord, MetricRecord, Phase, PlacementKind,
     PlacementRecord, PlanRecord, SplitRecord, Spread, Stopped, TotalsRecord, VerdictKind,
-    VerdictRecord, WorkloadRecord, again, words,
+    VerdictRecord, WorkloadRecord, again, no_verdict_yet, words,
 };
 use pinwise_stats::caveats::{LoadLevel, LoadLevels, Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
@@ -51,7 +51,7 @@ pub(super) fn opening(plan: &ComparePlan, machine: &dyn Host, topology: &Topolog
         best: None,
         verdict: VerdictRecord {
             kind: VerdictKind::Undecided,
-            sentence: "Undecided: the experiment has not finished.".to_owned(),
+            sentence: no_verdict_yet("experiment"),
             headline: None,
             advice: String::new(),
             commands: Vec::new(),

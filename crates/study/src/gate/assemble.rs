@@ -6,7 +6,7 @@ use super::measured::{BASE, Measured};
 use super::{GatePlan, PlannedBenchmark, words};
 use pinwise_record::{
     Finding, GATE_SCHEMA, GateBenchmark, GateCpuTime, GateDecision, GateOutcome, GatePlanRecord,
-    GateRecord, GateVerdict, HostRecord, MetricRecord, Severity, Stopped,
+    GateRecord, GateVerdict, HostRecord, MetricRecord, Severity, Stopped, no_verdict_yet,
 };
 use pinwise_stats::confirm::Contrast;
 use pinwise_stats::describe::quantile;
@@ -37,7 +37,7 @@ pub(super) fn opening(plan: &GatePlan, host: HostRecord) -> GateRecord {
         benchmarks: plan.benchmarks.iter().map(not_measured).collect(),
         verdict: GateVerdict {
             decision: GateDecision::Undecided,
-            sentence: "Undecided: the gate has not finished.".to_owned(),
+            sentence: no_verdict_yet("gate"),
             advice: String::new(),
         },
         findings: Vec::new(),

@@ -62,7 +62,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
             .filter(|one| one.commits == *commits)
             .collect();
         let each: Vec<Link> = of_step.iter().map(|one| one.link).collect();
-        let link = Link::pooled(&each)?;
+        let (link, between) = Link::pooled(&each)?;
         links.push(link);
         left_out -= of_step.len();
         steps.push(HistoryStep {
@@ -74,7 +74,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
                 [only] => only.effect(&metric),
                 _ => effect(&metric, link, ALPHA),
             },
-            between: Link::between(&each),
+            between,
             since_first: effect(&metric, Link::sum(&links), ALPHA),
         });
     }
@@ -122,10 +122,12 @@ fn changed(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) -> His
 fn method(left_out: usize, steps: &[HistoryStep]) -> String {
     let between = steps.iter().map(|step| step.between).fold(0.0, f64::max);
     let between = match steps.iter().any(|step| step.records.len() > 1) {
-        true => format!(
+        true if between > 0.0 => format!(
             " Where several gates measured a step, what they differ by beyond their own intervals (sessions, hosts, builds) is in its interval: a standard deviation of up to {}.",
             percent(between)
         ),
+        true => " Where several gates measured a step, they agree within their own intervals."
+            .to_owned(),
         false => String::new(),
     };
     let left_out = match left_out {

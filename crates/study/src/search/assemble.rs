@@ -13,7 +13,7 @@ use pinwise_placement::emit::Tool;
 use pinwise_record::{
     CommandRecord, Estimate, FeatureRecord, MetricRecord, ModelJudgement, PredictedArm,
     SEARCH_SCHEMA, SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord,
-    SearchVerdict, Stopped, WorkloadRecord, again,
+    SearchVerdict, Stopped, WorkloadRecord, again, no_verdict_yet,
 };
 use pinwise_stats::describe::{median, median_interval, quantile};
 use pinwise_stats::surrogate::{Belief, interval};
@@ -67,7 +67,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
             Some(_) => outcome.verdict(engine),
             None => SearchVerdict {
                 kind: SearchAnswer::Undecided,
-                sentence: "Undecided: the search has not finished.".to_owned(),
+                sentence: no_verdict_yet("search"),
                 headline: None,
                 beside: Vec::new(),
                 advice: String::new(),

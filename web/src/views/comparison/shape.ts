@@ -124,21 +124,11 @@ export interface Head {
 
 /** What a reader sees first. */
 export function head(record: Comparison): Head {
-  const runs = (record.arms ?? []).reduce(
-    (sum, arm) => sum + (arm.runs?.length ?? 0),
-    0,
-  );
-  if (record.stopped === null || record.stopped === undefined) {
-    return {
-      isEnded: false,
-      sentence: `No verdict: the experiment runs, or was cut off, after ${count(runs, 'run')} in whole blocks.`,
-      figure: null,
-    };
-  }
+  const isEnded = record.stopped !== null && record.stopped !== undefined;
   return {
-    isEnded: true,
+    isEnded,
     sentence: record.verdict?.sentence ?? '',
-    figure: record.verdict?.headline ?? null,
+    figure: isEnded ? (record.verdict?.headline ?? null) : null,
   };
 }
 

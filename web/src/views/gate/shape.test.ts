@@ -102,10 +102,12 @@ test('the verdict is a word, and whatever is unknown is undecided', () => {
 });
 
 test('a gate that runs has no verdict', () => {
-  expect(head({ ...RECORD, stopped: null })).toEqual({
+  const sentence = 'No verdict yet: the gate is running.';
+  const verdict = { ...RECORD.verdict, sentence };
+  expect(head({ ...RECORD, verdict, stopped: null })).toEqual({
     word: '',
     decision: '',
-    sentence: 'No verdict: the gate runs, or was cut off, after 1 pair.',
+    sentence,
     advice: '',
   });
 });

@@ -30,7 +30,7 @@ export function head(record: GateRecord): Head {
     return {
       word: '',
       decision: '',
-      sentence: `No verdict: the gate runs, or was cut off, after ${count(pairsIn(record), 'pair')}.`,
+      sentence: text(record.verdict?.sentence),
       advice: '',
     };
   // As in the text, whatever a later version decides is not a pass.

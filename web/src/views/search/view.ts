@@ -2,7 +2,7 @@
 // model predicted it, and every candidate.
 
 import { h, visible } from '../../dom';
-import { count, fixed, percent, quantity } from '../../format';
+import { fixed, percent, quantity } from '../../format';
 import {
   commandList,
   copyBlock,
@@ -90,11 +90,8 @@ export function searchView(record: AnyRecord, _page: Page): View {
 function topPart(record: SearchRecord): (Node | null)[] {
   const { verdict, least } = record;
   const isEnded = record.stopped !== null && record.stopped !== undefined;
-  const sentence = isEnded
-    ? (verdict?.sentence ?? '')
-    : `No verdict: the search runs, or was cut off, after ${count(record.runs?.length ?? 0, 'run')}.`;
   return [
-    h('p', { class: 'verdict' }, visible(sentence)),
+    h('p', { class: 'verdict' }, visible(verdict?.sentence ?? '')),
     headline(verdict?.headline),
     adviceLine(isEnded ? verdict?.advice : null),
     copyBlock(recordCommands(verdict?.commands, null)),

@@ -81,11 +81,7 @@ impl Page {
     }
 
     fn verdict(&mut self, record: &SearchRecord) {
-        let sentence = match record.stopped {
-            None => "Running, or cut off before the end.".to_owned(),
-            Some(Stopped::Failed) => "The command failed.".to_owned(),
-            Some(_) => visible(&record.verdict.sentence),
-        };
+        let sentence = visible(&record.verdict.sentence);
         let mut lines = folded(&sentence, 13.0, WIDTH, "on");
         if lines.len() > VERDICT_LINES {
             lines.truncate(VERDICT_LINES);
