@@ -285,13 +285,14 @@ pub struct WaitRecord {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WaitCauses {
-    /// Another CPU that the thread may use idled: the scheduler left it queued.
+    /// Another CPU that the thread may use idled: the scheduler left it queued. A CPU
+    /// idles for one waiting thread at a time, the one that has waited longest.
     pub scheduler_s: f64,
     /// Only CPUs idled that the thread's mask forbids.
     pub mask_s: f64,
-    /// No CPU idled; a thread of another program ran where it was queued.
+    /// No CPU idled for it; a thread of another program ran where it was queued.
     pub other_processes_s: f64,
-    /// No CPU idled; a thread of the same program ran where it was queued.
+    /// No CPU idled for it; a thread of the same program ran where it was queued.
     pub own_threads_s: f64,
     /// The CPU it was queued on idled and had yet to start: wake-up latency,
     /// in a virtual machine also the hypervisor.

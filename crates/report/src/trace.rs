@@ -13,6 +13,8 @@ use pinwise_sched::Tier;
 /// Threads and CPUs shown; the record has more.
 const MOST_THREADS: usize = 12;
 const MOST_CPUS: usize = 16;
+/// Less than this of the time in which nobody knows what a CPU did is not shown.
+const UNKNOWN: f64 = 0.005;
 /// Columns of a CPU's strip.
 const STRIP: usize = 40;
 /// From nothing to all of a span, in eighths.
@@ -410,22 +412,38 @@ fn cpus(record: &TraceRecord) -> String {
     }
     let share = |part: f64| format!("{:.0} %", 100.0 * part / record.elapsed_s.max(1e-9));
     let optional = |part: Option<f64>| part.map_or_else(|| "–".to_owned(), share);
+    let unknown = |cpu: &CpuTimeRecord| {
+        let known_s = cpu.own_s + cpu.foreign_s? + cpu.idle_s?;
+        Some((record.elapsed_s - known_s).max(0.0))
+    };
+    let has_unknown = |cpu: &&CpuTimeRecord| unknown(cpu) >= Some(UNKNOWN * record.elapsed_s);
+    let has_unknown = shown.iter().any(has_unknown);
+    let with_unknown = |mut cells: Vec<String>, what: String| {
+        if has_unknown {
+            cells.insert(cells.len() - 1, what);
+        }
+        cells
+    };
     let rows: Vec<Vec<String>> = shown
         .iter()
         .map(|cpu| {
-            vec![
+            let cells = vec![
                 cpu.cpu.to_string(),
                 share(cpu.own_s),
                 optional(cpu.foreign_s),
                 optional(cpu.idle_s),
                 strip(record, cpu.cpu),
-            ]
+            ];
+            with_unknown(cells, optional(unknown(cpu)))
         })
         .collect();
     if rows.is_empty() {
         return String::new();
     }
     let header = ["CPU", "own", "others", "idle", "over time (· others)"];
+    let header = header.map(str::to_owned).to_vec();
+    let header = with_unknown(header, "unknown".to_owned());
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let mut out = format!("\n{}", table(&header, rows));
     let more = record.cpus.len() - shown.len();
     if more > 0 {

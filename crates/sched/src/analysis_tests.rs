@@ -791,6 +791,10 @@ proptest! {
         if let Some(causes) = result.waits.causes {
             let sum = causes.scheduler + causes.mask + causes.others + causes.own + causes.starting;
             prop_assert_eq!(Some(sum), result.waits.total_ns);
+            let idle: u64 = result.by_cpu.iter().filter_map(|cpu| cpu.idle_ns).sum();
+            let beside_idle = causes.scheduler + causes.mask;
+            let is_whole = result.unknown.contradictions == 0 && result.unknown.windows == 0;
+            prop_assert!(!is_whole || beside_idle <= idle, "{beside_idle} of {idle}");
             let episodes = result.idle_waiting.unwrap();
             prop_assert!(episodes.longest <= episodes.scheduler + episodes.mask);
         }

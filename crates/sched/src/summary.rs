@@ -92,13 +92,13 @@ pub struct Waits {
 /// Why threads waited, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Causes {
-    /// Another CPU that the thread may use idled.
+    /// Another CPU that the thread may use idled; one thread for each CPU.
     pub scheduler: u64,
     /// Only CPUs idled that its mask forbids.
     pub mask: u64,
-    /// No CPU idled; another program's thread ran where it was queued.
+    /// No CPU idled for it; another program's thread ran where it was queued.
     pub others: u64,
-    /// No CPU idled; a followed thread ran where it was queued.
+    /// No CPU idled for it; a followed thread ran where it was queued.
     pub own: u64,
     /// The CPU it was queued on idled and had yet to start.
     pub starting: u64,

@@ -198,7 +198,7 @@ impl Analysis {
 
     pub(super) fn mask(&mut self, thread: Tid, cpus: &CpuSet) {
         let slot = self.threads.slot_or_new(thread, self.now_ns);
-        let (mask, is_new) = self.queues.mask(cpus, self.now_ns);
+        let (mask, is_new) = self.queues.mask(cpus);
         if is_new {
             self.cores.add_mask(cpus);
         }

@@ -1,10 +1,15 @@
 //! Who waits in run queues, and which CPUs idle meanwhile.
 //!
-//! Nothing is done per waiting thread while it waits. For each mask there is
-//! a running sum of the time in which a CPU of it was free; a thread notes the
-//! sums when its wait begins and takes the difference when it ends.
+//! A free CPU could have run one thread, however many wait: each is matched with
+//! one of them, the one that has waited longest of those that may use it. That
+//! part of a wait is the scheduler's doing. Free CPUs that no waiting thread may
+//! use are matched with others, whose mask is then the cause. So both causes
+//! together never exceed the time that CPUs were free.
+//!
+//! Nothing is done per waiting thread while it waits: matches change where a
+//! thread comes or goes, or a CPU becomes free or is taken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::summary::{Causes, EPISODE_NS, IdleWaiting};
 use pinwise_topology::CpuSet;
@@ -43,24 +48,21 @@ impl Spell {
 #[derive(Debug)]
 struct Mask {
     cpus: CpuSet,
-    /// Free CPUs among them.
-    free: u32,
-    /// Some CPU of it is free.
-    allowed: Spell,
-    /// Since when none is, for episodes.
-    none_since: u64,
-    /// Threads that wait with this mask and since when: their slots.
-    waiting: Vec<(usize, u64)>,
+    /// Threads that wait with this mask and have no free CPU of it, longest first.
+    unserved: BTreeSet<Turn>,
 }
+
+/// Since when a thread waits, and its slot.
+type Turn = (u64, usize);
 
 /// What a CPU is to those who wait.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cpu {
     is_free: bool,
-    /// A foreign thread runs on it since then; the sum of free time then.
-    foreign_since: Option<(u64, u64)>,
-    /// Time with a foreign thread while no CPU at all was free.
-    foreign_ns: u64,
+    /// The thread that it is matched with.
+    holder: Option<usize>,
+    /// It runs a foreign thread.
+    foreign: Spell,
     /// Followed threads queued on it, and does it run one?
     queued: u32,
     runs_own: bool,
@@ -68,15 +70,43 @@ struct Cpu {
     held: Spell,
 }
 
-/// Where the sums stood when a wait began.
+/// Whose doing it is that a thread waits while a CPU is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Scheduler,
+    Mask,
+}
+
+/// A time of a wait in which a CPU was free for it.
+#[derive(Debug, Clone, Copy)]
+struct Chance {
+    whose: Whose,
+    since_ns: u64,
+    /// Foreign time of the CPU that it was queued on, then.
+    foreign_ns: u64,
+}
+
+/// A thread that waits.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    since_ns: u64,
+    cpu: u32,
+    mask: usize,
+    /// The free CPU that it is matched with.
+    matched: Option<(usize, Whose)>,
+    chance: Option<Chance>,
+    /// Foreign time of its CPU when it began to wait, and while it had a chance.
+    foreign_before_ns: u64,
+    foreign_beside_ns: u64,
+    scheduler_ns: u64,
+    mask_ns: u64,
+}
+
+/// A wait that was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
     since_ns: u64,
-    allowed_ns: u64,
-    any_ns: u64,
-    foreign_ns: u64,
     cpu: u32,
-    mask: usize,
 }
 
 impl Mark {
@@ -93,8 +123,13 @@ pub(super) struct Queues {
     /// Masks that hold a CPU.
     holders: Vec<Vec<usize>>,
     cpus: Vec<Cpu>,
-    free: u32,
-    any: Spell,
+    /// Free CPUs that are matched with nobody, and with a thread that may not use them.
+    spare: CpuSet,
+    lent: CpuSet,
+    /// Who waits, by slot.
+    waiting: Vec<Option<Waiting>>,
+    /// Those who are matched with no CPU, longest first.
+    alone: BTreeSet<Turn>,
     episodes: IdleWaiting,
 }
 
@@ -106,16 +141,18 @@ impl Queues {
             by_cpus: BTreeMap::new(),
             holders: vec![Vec::new(); length],
             cpus: vec![Cpu::default(); length],
-            free: 0,
-            any: Spell::default(),
+            spare: CpuSet::new(),
+            lent: CpuSet::new(),
+            waiting: Vec::new(),
+            alone: BTreeSet::new(),
             episodes: IdleWaiting::default(),
         };
-        queues.mask(online, 0);
+        queues.mask(online);
         queues
     }
 
     /// Number of a mask, and whether it is a new one.
-    pub(super) fn mask(&mut self, cpus: &CpuSet, time_ns: u64) -> (usize, bool) {
+    pub(super) fn mask(&mut self, cpus: &CpuSet) -> (usize, bool) {
         if let Some(&index) = self.by_cpus.get(cpus) {
             return (index, false);
         }
@@ -123,19 +160,12 @@ impl Queues {
             return (0, false);
         }
         let index = self.masks.len();
-        let mut free = 0;
         for cpu in cpus.iter().filter(|&cpu| cpu < self.cpus.len()) {
             self.holders[cpu].push(index);
-            free += u32::from(self.cpus[cpu].is_free);
         }
-        let mut allowed = Spell::default();
-        allowed.set(free > 0, time_ns);
         self.masks.push(Mask {
             cpus: cpus.clone(),
-            free,
-            allowed,
-            none_since: time_ns,
-            waiting: Vec::new(),
+            unserved: BTreeSet::new(),
         });
         self.by_cpus.insert(cpus.clone(), index);
         (index, true)
@@ -159,7 +189,10 @@ impl Queues {
     /// A followed thread is queued on a CPU, or is no more.
     pub(super) fn set_queued(&mut self, cpu: u32, comes: bool, time_ns: u64) {
         if let Some(seat) = self.cpus.get_mut(cpu as usize) {
-            seat.queued = step(seat.queued, comes);
+            seat.queued = match comes {
+                true => seat.queued + 1,
+                false => seat.queued.saturating_sub(1),
+            };
             seat.held.set(seat.queued > 0 && !seat.runs_own, time_ns);
         }
     }
@@ -177,93 +210,84 @@ impl Queues {
         self.cpus.iter().map(|cpu| cpu.held.until(time_ns)).sum()
     }
 
+    /// A foreign thread comes on a CPU, or leaves it.
+    pub(super) fn set_foreign(&mut self, cpu: u32, is_foreign: bool, time_ns: u64) {
+        if let Some(seat) = self.cpus.get_mut(cpu as usize) {
+            seat.foreign.set(is_foreign, time_ns);
+        }
+    }
+
+    fn foreign_until(&self, cpu: u32, time_ns: u64) -> u64 {
+        let seat = self.cpus.get(cpu as usize);
+        seat.map_or(0, |seat| seat.foreign.until(time_ns))
+    }
+
     /// Is a CPU free: idle, with nobody about to start on it?
     pub(super) fn set_free(&mut self, cpu: u32, is_free: bool, time_ns: u64) {
-        let Some(seat) = self.cpus.get_mut(cpu as usize) else {
+        let at = cpu as usize;
+        let Some(seat) = self.cpus.get_mut(at) else {
             return;
         };
         if seat.is_free == is_free {
             return;
         }
         seat.is_free = is_free;
-        let had_any = self.free > 0;
-        self.free = step(self.free, is_free);
-        if had_any && self.free == 0 {
-            self.end_forbidden(time_ns);
-        }
-        for at in 0..self.holders[cpu as usize].len() {
-            let index = self.holders[cpu as usize][at];
-            let mask = &mut self.masks[index];
-            let had = mask.free > 0;
-            mask.free = step(mask.free, is_free);
-            match (had, mask.free > 0) {
-                (false, true) => self.begin_allowed(index, time_ns, had_any),
-                (true, false) => self.end_allowed(index, time_ns),
-                _ => {}
-            }
-        }
-        self.any.set(self.free > 0, time_ns);
-    }
-
-    /// A foreign thread comes on a CPU, or leaves it.
-    pub(super) fn set_foreign(&mut self, cpu: u32, is_foreign: bool, time_ns: u64) {
-        let any_ns = self.any.until(time_ns);
-        let Some(seat) = self.cpus.get_mut(cpu as usize) else {
+        if is_free {
+            self.spare.insert(at);
+            self.offer(at, time_ns);
             return;
-        };
-        if let Some((since, any_then)) = seat.foreign_since.take() {
-            let passed = time_ns.saturating_sub(since);
-            seat.foreign_ns += passed.saturating_sub(any_ns - any_then);
         }
-        seat.foreign_since = is_foreign.then_some((time_ns, any_ns));
-    }
-
-    fn foreign_until(&self, cpu: u32, time_ns: u64) -> u64 {
-        let Some(seat) = self.cpus.get(cpu as usize) else {
-            return 0;
-        };
-        let running = seat.foreign_since.map_or(0, |(since, any_then)| {
-            let any_ns = self.any.until(time_ns) - any_then;
-            time_ns.saturating_sub(since).saturating_sub(any_ns)
-        });
-        seat.foreign_ns + running
+        self.spare.remove(at);
+        if let Some(slot) = seat.holder {
+            self.part(slot);
+            self.spare.remove(at);
+            self.seek(slot, time_ns);
+        }
     }
 
     /// A thread begins to wait.
     pub(super) fn enter(&mut self, slot: usize, mask: usize, cpu: u32, time_ns: u64) -> Mark {
-        self.masks[mask].waiting.push((slot, time_ns));
-        Mark {
+        if slot >= self.waiting.len() {
+            self.waiting.resize(slot + 1, None);
+        }
+        self.waiting[slot] = Some(Waiting {
             since_ns: time_ns,
-            allowed_ns: self.masks[mask].allowed.until(time_ns),
-            any_ns: self.any.until(time_ns),
-            foreign_ns: self.foreign_until(cpu, time_ns),
             cpu,
             mask,
+            matched: None,
+            chance: None,
+            foreign_before_ns: self.foreign_until(cpu, time_ns),
+            foreign_beside_ns: 0,
+            scheduler_ns: 0,
+            mask_ns: 0,
+        });
+        self.masks[mask].unserved.insert((time_ns, slot));
+        self.alone.insert((time_ns, slot));
+        self.seek(slot, time_ns);
+        Mark {
+            since_ns: time_ns,
+            cpu,
         }
     }
 
     /// It waits no more: why it did.
     pub(super) fn leave(&mut self, slot: usize, mark: Mark, time_ns: u64) -> Causes {
+        self.end_chance(slot, time_ns);
         let total = time_ns.saturating_sub(mark.since_ns);
-        let any = (self.any.until(time_ns) - mark.any_ns).min(total);
-        let mask = &self.masks[mark.mask];
-        let scheduler = (mask.allowed.until(time_ns) - mark.allowed_ns).min(any);
-        let none = total - any;
-        let others = (self.foreign_until(mark.cpu, time_ns) - mark.foreign_ns).min(none);
-        if let Some(since) = mask.allowed.holds_since {
-            self.episodes
-                .count(time_ns, since.max(mark.since_ns), Whose::Scheduler);
-        } else if let Some(any_since) = self.any.holds_since {
-            let since = any_since.max(mask.none_since).max(mark.since_ns);
-            self.episodes.count(time_ns, since, Whose::Mask);
-        }
-        let waiting = &mut self.masks[mark.mask].waiting;
-        if let Some(at) = waiting.iter().position(|(other, _)| *other == slot) {
-            waiting.swap_remove(at);
-        }
+        let Some(waiting) = self.remove(slot, time_ns) else {
+            return Causes {
+                own: total,
+                ..Causes::default()
+            };
+        };
+        let scheduler = waiting.scheduler_ns.min(total);
+        let mask = waiting.mask_ns.min(total - scheduler);
+        let none = total - scheduler - mask;
+        let foreign = self.foreign_until(mark.cpu, time_ns) - waiting.foreign_before_ns;
+        let others = foreign.saturating_sub(waiting.foreign_beside_ns).min(none);
         Causes {
             scheduler,
-            mask: any - scheduler,
+            mask,
             others,
             own: none - others,
             starting: 0,
@@ -271,96 +295,162 @@ impl Queues {
     }
 
     /// It is no longer known whether it waits; nothing of it counts.
-    pub(super) fn forget(&mut self, slot: usize, mark: Mark) {
-        let waiting = &mut self.masks[mark.mask].waiting;
-        waiting.retain(|(other, _)| *other != slot);
+    pub(super) fn forget(&mut self, slot: usize, time_ns: u64) {
+        if let Some(Some(waiting)) = self.waiting.get_mut(slot) {
+            waiting.chance = None;
+        }
+        self.remove(slot, time_ns);
     }
 
     pub(super) const fn episodes(&self) -> IdleWaiting {
         self.episodes
     }
 
-    fn begin_allowed(&mut self, index: usize, time_ns: u64, had_any: bool) {
-        let Self {
-            masks,
-            any,
-            episodes,
-            ..
-        } = self;
-        let mask = &mut masks[index];
-        if let Some(any_since) = any.holds_since.filter(|_| had_any) {
-            let since = any_since.max(mask.none_since);
-            episodes.count_all(mask, time_ns, since, Whose::Mask);
+    /// Takes a thread from those who wait; its CPU is offered to others.
+    fn remove(&mut self, slot: usize, time_ns: u64) -> Option<Waiting> {
+        let matched = self.part(slot);
+        let waiting = self.waiting.get_mut(slot)?.take()?;
+        let turn = (waiting.since_ns, slot);
+        self.masks[waiting.mask].unserved.remove(&turn);
+        self.alone.remove(&turn);
+        if let Some(cpu) = matched {
+            self.offer(cpu, time_ns);
         }
-        mask.allowed.set(true, time_ns);
+        Some(waiting)
     }
 
-    fn end_allowed(&mut self, index: usize, time_ns: u64) {
-        let Self {
-            masks, episodes, ..
-        } = self;
-        let mask = &mut masks[index];
-        if let Some(since) = mask.allowed.holds_since {
-            episodes.count_all(mask, time_ns, since, Whose::Scheduler);
-        }
-        mask.allowed.set(false, time_ns);
-        mask.none_since = time_ns;
-    }
-
-    /// The last free CPU is taken: for masks that forbid it an episode ends.
-    fn end_forbidden(&mut self, time_ns: u64) {
-        let Some(any_since) = self.any.holds_since else {
+    /// Matches a thread with a CPU.
+    fn pair(&mut self, slot: usize, cpu: usize, whose: Whose) {
+        let Some(Some(waiting)) = self.waiting.get_mut(slot) else {
             return;
         };
-        if time_ns.saturating_sub(any_since) < EPISODE_NS {
-            return;
+        waiting.matched = Some((cpu, whose));
+        let turn = (waiting.since_ns, slot);
+        self.alone.remove(&turn);
+        match whose {
+            Whose::Scheduler => self.masks[waiting.mask].unserved.remove(&turn),
+            Whose::Mask => {
+                self.lent.insert(cpu);
+                true
+            }
+        };
+        self.spare.remove(cpu);
+        self.cpus[cpu].holder = Some(slot);
+    }
+
+    /// Undoes a match: its CPU is matched with nobody then.
+    fn part(&mut self, slot: usize) -> Option<usize> {
+        let waiting = self.waiting.get_mut(slot)?.as_mut()?;
+        let (cpu, whose) = waiting.matched.take()?;
+        let turn = (waiting.since_ns, slot);
+        self.alone.insert(turn);
+        if whose == Whose::Scheduler {
+            self.masks[waiting.mask].unserved.insert(turn);
         }
-        let Self {
-            masks, episodes, ..
-        } = self;
-        for mask in masks.iter().filter(|mask| mask.free == 0) {
-            let since = any_since.max(mask.none_since);
-            episodes.count_all(mask, time_ns, since, Whose::Mask);
+        self.lent.remove(cpu);
+        self.spare.insert(cpu);
+        self.cpus[cpu].holder = None;
+        Some(cpu)
+    }
+
+    /// A CPU that is matched with nobody goes to who has waited longest.
+    fn offer(&mut self, cpu: usize, time_ns: u64) {
+        let mut free = Some(cpu);
+        // Who may use it may have had another, which goes on to the next.
+        while let Some(cpu) = free.take() {
+            let masks = self.holders[cpu].iter().map(|&mask| &self.masks[mask]);
+            let allowed = masks.filter_map(|mask| mask.unserved.first()).min();
+            let (slot, whose) = match (allowed, self.alone.first()) {
+                (Some(&(_, slot)), _) => (slot, Whose::Scheduler),
+                (None, Some(&(_, slot))) => (slot, Whose::Mask),
+                (None, None) => return,
+            };
+            free = self.part(slot);
+            self.pair(slot, cpu, whose);
+            self.note(slot, time_ns);
         }
     }
-}
 
-/// Whose doing an episode is.
-#[derive(Debug, Clone, Copy)]
-enum Whose {
-    Scheduler,
-    Mask,
+    /// A thread that is matched with no CPU looks for one.
+    fn seek(&mut self, slot: usize, time_ns: u64) {
+        let Some(Some(waiting)) = self.waiting.get(slot) else {
+            return;
+        };
+        let cpus = &self.masks[waiting.mask].cpus;
+        let allowed = self.spare.intersection(cpus).first();
+        if let Some(cpu) = allowed {
+            self.pair(slot, cpu, Whose::Scheduler);
+        } else if let Some(cpu) = self.lent.intersection(cpus).first() {
+            let other = self.cpus[cpu].holder;
+            if let Some(other) = other {
+                self.part(other);
+            }
+            self.pair(slot, cpu, Whose::Scheduler);
+            if let Some(other) = other {
+                // None that it may use is free, or it would have it.
+                if let Some(cpu) = self.spare.first() {
+                    self.pair(other, cpu, Whose::Mask);
+                }
+                self.note(other, time_ns);
+            }
+        } else if let Some(cpu) = self.spare.first() {
+            self.pair(slot, cpu, Whose::Mask);
+        }
+        self.note(slot, time_ns);
+    }
+
+    /// Whether a thread has a chance has been settled anew.
+    fn note(&mut self, slot: usize, time_ns: u64) {
+        let Some(Some(waiting)) = self.waiting.get(slot) else {
+            return;
+        };
+        let whose = waiting.matched.map(|(_, whose)| whose);
+        if waiting.chance.map(|chance| chance.whose) == whose {
+            return;
+        }
+        let foreign_ns = self.foreign_until(waiting.cpu, time_ns);
+        self.end_chance(slot, time_ns);
+        if let Some(Some(waiting)) = self.waiting.get_mut(slot) {
+            waiting.chance = whose.map(|whose| Chance {
+                whose,
+                since_ns: time_ns,
+                foreign_ns,
+            });
+        }
+    }
+
+    fn end_chance(&mut self, slot: usize, time_ns: u64) {
+        let Some(Some(waiting)) = self.waiting.get(slot) else {
+            return;
+        };
+        let foreign_ns = self.foreign_until(waiting.cpu, time_ns);
+        let Some(Some(waiting)) = self.waiting.get_mut(slot) else {
+            return;
+        };
+        let Some(chance) = waiting.chance.take() else {
+            return;
+        };
+        let length = time_ns.saturating_sub(chance.since_ns);
+        waiting.foreign_beside_ns += foreign_ns - chance.foreign_ns;
+        match chance.whose {
+            Whose::Scheduler => waiting.scheduler_ns += length,
+            Whose::Mask => waiting.mask_ns += length,
+        }
+        self.episodes.count(length, chance.whose);
+    }
 }
 
 impl IdleWaiting {
-    fn count(&mut self, time_ns: u64, since_ns: u64, whose: Whose) {
-        let length = time_ns.saturating_sub(since_ns);
-        if length < EPISODE_NS {
+    fn count(&mut self, length_ns: u64, whose: Whose) {
+        if length_ns < EPISODE_NS {
             return;
         }
         self.episodes += 1;
-        self.longest = self.longest.max(length);
+        self.longest = self.longest.max(length_ns);
         match whose {
-            Whose::Scheduler => self.scheduler += length,
-            Whose::Mask => self.mask += length,
+            Whose::Scheduler => self.scheduler += length_ns,
+            Whose::Mask => self.mask += length_ns,
         }
-    }
-
-    fn count_all(&mut self, mask: &Mask, time_ns: u64, since_ns: u64, whose: Whose) {
-        if time_ns.saturating_sub(since_ns) < EPISODE_NS {
-            return;
-        }
-        for &(_, waiting_since) in &mask.waiting {
-            self.count(time_ns, since_ns.max(waiting_since), whose);
-        }
-    }
-}
-
-const fn step(count: u32, up: bool) -> u32 {
-    if up {
-        count + 1
-    } else {
-        count.saturating_sub(1)
     }
 }
 
@@ -375,7 +465,7 @@ mod tests {
     #[track_caller]
     fn check(mask: &str, changes: &[(u64, u32, char)], causes: [u64; 4], episodes: IdleWaiting) {
         let mut queues = Queues::new(&CpuSet::first_n(4));
-        let (mask, _) = queues.mask(&CpuSet::parse_list(mask).unwrap(), 0);
+        let (mask, _) = queues.mask(&CpuSet::parse_list(mask).unwrap());
         let mut mark = None;
         for ms in 0..=20 {
             if ms == 10 {
@@ -445,9 +535,45 @@ mod tests {
     fn a_wait_that_is_forgotten_leaves_no_episode() {
         let mut queues = Queues::new(&CpuSet::first_n(2));
         queues.set_free(1, true, 0);
-        let mark = queues.enter(3, 0, 0, 0);
-        queues.forget(3, mark);
+        queues.enter(3, 0, 0, 0);
+        queues.forget(3, 50 * MS);
         queues.set_free(1, false, 50 * MS);
         assert_eq!(queues.episodes(), IdleWaiting::default());
+    }
+
+    /// Threads with these masks wait on CPU 0 for 10 ms while these CPUs are free:
+    /// scheduler's and masks' part of their waits, ms.
+    #[track_caller]
+    fn check_many(masks: &[&str], free: &[u32], whole: [u64; 2]) {
+        let mut queues = Queues::new(&CpuSet::first_n(4));
+        for &cpu in free {
+            queues.set_free(cpu, true, 0);
+        }
+        let marks: Vec<Mark> = (0..)
+            .zip(masks)
+            .map(|(slot, mask)| {
+                let (mask, _) = queues.mask(&CpuSet::parse_list(mask).unwrap());
+                queues.enter(slot, mask, 0, 0)
+            })
+            .collect();
+        // Those who waited longest leave first, and others have their chance.
+        let causes: Vec<Causes> = (0..)
+            .zip(marks)
+            .map(|(slot, mark)| queues.leave(slot, mark, 10 * MS))
+            .collect();
+        let sum = |part: fn(&Causes) -> u64| causes.iter().map(part).sum::<u64>() / MS;
+        assert_eq!([sum(|c| c.scheduler), sum(|c| c.mask)], whole, "{causes:?}");
+        let total = sum(|c| c.scheduler + c.mask + c.others + c.own);
+        assert_eq!(total, 10 * masks.len() as u64);
+    }
+
+    #[test]
+    fn a_free_cpu_could_have_run_one_thread() {
+        check_many(&["0-3"; 10], &[1], [10, 0]);
+        check_many(&["0-3"; 10], &[1, 2], [20, 0]);
+        check_many(&["0-3"; 2], &[1, 2, 3], [20, 0]);
+        // The second may use CPU 1 alone, which the first need not have.
+        check_many(&["0,2", "0-1"], &[1], [10, 0]);
+        check_many(&["0", "0", "0-1"], &[1, 2], [10, 10]);
     }
 }

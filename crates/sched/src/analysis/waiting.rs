@@ -132,7 +132,7 @@ impl Analysis {
                 .set_queued(queued.place.cpu(), false, self.now_ns);
             match queued.place {
                 Place::Unreported(_) => {}
-                Place::Behind(mark) => self.queues.forget(slot, mark),
+                Place::Behind(_) => self.queues.forget(slot, self.now_ns),
                 Place::Starting(cpu) => {
                     let seat = self.seat(cpu);
                     let many = seat.starting.len();

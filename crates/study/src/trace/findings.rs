@@ -211,7 +211,7 @@ fn others(figures: &TraceFigures) -> Option<Finding> {
     let share = of_cpu(figures, waited_s);
     (share >= MUCH_WAITING_PERCENT).then(|| {
         let sentence = format!(
-            "Threads waited {} ({} of their CPU time) behind other programs while no CPU idled.",
+            "Threads waited {} ({} of their CPU time) behind other programs while no CPU was free for them.",
             seconds(waited_s),
             percent(share / 100.0)
         );
@@ -227,7 +227,7 @@ fn crowded(figures: &TraceFigures) -> Option<Finding> {
     let share = of_cpu(figures, waited_s);
     (share >= MUCH_WAITING_PERCENT).then(|| {
         let sentence = format!(
-            "Threads waited {} ({} of their CPU time) behind threads of the same program while no CPU idled.",
+            "Threads waited {} ({} of their CPU time) behind threads of the same program while no CPU was free for them.",
             seconds(waited_s),
             percent(share / 100.0)
         );
