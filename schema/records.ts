@@ -714,6 +714,8 @@ export interface SpinAdviceRecord {
 
 /** How much of a program's CPU time is spinning, and where. What could not be reported is `null`, never 0. */
 export interface SpinAttachRecord {
+  /** CPU time of the command as the kernel counted it, s; `null` of a process that ran already. */
+  counted_cpu_s?: number | null;
   /** CPU time that they stand for, s; with `proc` what the kernel counted. */
   cpu_s?: number | null;
   /** What made the samples. */
@@ -4692,11 +4694,11 @@ export type WaitBasis = "events" | "schedstat" | (string & {});
 export interface WaitCauses {
   /** Only CPUs idled that the thread's mask forbids. */
   mask_s?: number | null;
-  /** No CPU idled; a thread of another program ran where it was queued. */
+  /** No CPU idled for it; a thread of another program ran where it was queued. */
   other_processes_s?: number | null;
-  /** No CPU idled; a thread of the same program ran where it was queued. */
+  /** No CPU idled for it; a thread of the same program ran where it was queued. */
   own_threads_s?: number | null;
-  /** Another CPU that the thread may use idled: the scheduler left it queued. */
+  /** Another CPU that the thread may use idled: the scheduler left it queued. A CPU idles for one waiting thread at a time, the one that has waited longest. */
   scheduler_s?: number | null;
   /** The CPU it was queued on idled and had yet to start: wake-up latency, in a virtual machine also the hypervisor. */
   starting_s?: number | null;

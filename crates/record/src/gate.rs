@@ -302,6 +302,7 @@ impl GateBenchmark {
                 Some(word) => format!("passed ({word})"),
                 None => self.outcome.as_str().to_owned(),
             },
+            GateOutcome::Undecided if self.problem.is_some() => "undecided (withheld)".to_owned(),
             other => other.as_str().to_owned(),
         }
     }

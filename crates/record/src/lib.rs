@@ -132,6 +132,7 @@ pub use profile::{
     AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionKind, FunctionRecord,
     LeftOutRecord, LineRecord, PROFILE_SCHEMA, ProbedFigure, ProfileFigures, ProfileMachine,
     ProfilePause, ProfileRecord, ProfileRun, ProfileThread, SampleEvent, SpotRecord, WorkRecord,
+    beyond_samples,
 };
 pub use profile_diff::{
     CallChangeRecord, ChangeRecord, DiffError, DiffSide, FunctionChangeRecord, PROFILE_DIFF_SCHEMA,

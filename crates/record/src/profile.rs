@@ -397,7 +397,29 @@ impl ProfileFigures {
     }
 }
 
+/// Samples that stand for less than this part of what the kernel counted missed
+/// something: a thread is first sampled when it has run for a whole period.
+const NEARLY_ALL: f64 = 0.9;
+/// Less than this is no difference, seconds: what the kernel counts goes by ticks.
+const TICKS_S: f64 = 0.02;
+
+/// CPU time as the kernel counted it, where samples stand for clearly less, seconds.
+#[must_use]
+pub fn beyond_samples(sampled_s: f64, counted_s: Option<f64>) -> Option<f64> {
+    counted_s
+        .filter(|counted_s| sampled_s < NEARLY_ALL * counted_s && counted_s - sampled_s > TICKS_S)
+}
+
 impl ProfileRecord {
+    /// CPU time of all runs as the kernel counted it, where samples stand for clearly
+    /// less, seconds; `None` where the kernel was not sampled, whose part is unknown.
+    #[must_use]
+    pub fn beyond_samples(&self) -> Option<f64> {
+        let counted: Option<f64> = self.runs.iter().map(|run| run.used_cpu_s).sum();
+        self.figures.kernel?;
+        beyond_samples(self.figures.total.cpu_s, counted)
+    }
+
     /// What it is about, in one line.
     #[must_use]
     pub fn title(&self) -> String {

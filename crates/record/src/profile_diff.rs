@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::attribution::AttributionRecord;
 use super::named::named;
 use super::profile::{CalledRecord, ProfileRecord, SampleEvent};
+use pinwise_format::seconds;
 use pinwise_profile::{Change, Difference, Function, Kind, NodeChange, Pausing, Side};
 
 /// Schema of [`ProfileDiff`].
@@ -146,6 +147,10 @@ pub struct CallChangeRecord {
     pub total: ChangeRecord,
 }
 
+/// Profiles whose samples stand for less than this part of the CPU time are not
+/// subtracted: what was missed is of the size of differences.
+const LEAST_SAMPLED: f64 = 0.8;
+
 /// Why two profiles cannot be subtracted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiffError {
@@ -166,6 +171,18 @@ pub enum DiffError {
     /// No work was done, or nobody knows how much.
     #[error("profile {0} has no units of work to divide by")]
     NoWork(String),
+    /// Its samples stand for a small part of the CPU time.
+    #[error(
+        "profile {id} cannot be compared: its samples stand for {sampled} of {counted} of CPU time, as threads or processes that run for less than a period of sampling are missed; compare pinwise trace, or longer-lived threads"
+    )]
+    Missed {
+        /// The record.
+        id: String,
+        /// What the samples stand for.
+        sampled: String,
+        /// What the kernel counted.
+        counted: String,
+    },
     /// Its tree of calls is damaged.
     #[error("profile {0} is damaged: its calls lead nowhere")]
     Damaged(String),
@@ -298,7 +315,15 @@ fn check(record: &ProfileRecord) -> Result<(), DiffError> {
     if record.event == SampleEvent::Proc {
         return Err(DiffError::NoFunctions(record.id.clone()));
     }
-    Ok(())
+    let sampled_s = record.figures.total.cpu_s;
+    match record.beyond_samples() {
+        Some(counted_s) if sampled_s < LEAST_SAMPLED * counted_s => Err(DiffError::Missed {
+            id: record.id.clone(),
+            sampled: seconds(sampled_s),
+            counted: seconds(counted_s),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// What must be known to read the difference rightly.

@@ -111,8 +111,13 @@ fn made_by(record: &ProfileRecord) -> String {
         0 => "none lost".to_owned(),
         lost => format!("{lost} LOST"),
     };
+    let of = record
+        .beyond_samples()
+        .map_or_else(String::new, |counted_s| {
+            format!("of {} ", seconds(counted_s))
+        });
     format!(
-        "{} of CPU time{per_unit}; {} samples by {} at {} Hz, {lost}.{pause}",
+        "{} {of}of CPU time{per_unit}; {} samples by {} at {} Hz, {lost}.{pause}",
         seconds(total.cpu_s),
         total.samples,
         record.event,

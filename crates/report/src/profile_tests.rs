@@ -2,8 +2,8 @@ use super::*;
 use pinwise_profile::examples::Scene;
 use pinwise_profile::{Bounds, Profile};
 use pinwise_record::{
-    HostRecord, PROFILE_SCHEMA, ProfileDiff, ProfileFigures, ProfilePause, ProfileRun, SampleEvent,
-    WorkRecord,
+    AmountRecord, HostRecord, PROFILE_SCHEMA, ProfileDiff, ProfileFigures, ProfilePause,
+    ProfileRun, SampleEvent, WorkRecord,
 };
 use pinwise_topology::Topology;
 use proptest::prelude::*;
@@ -138,8 +138,26 @@ fn what_cannot_be_subtracted_is_refused() {
     assert!(words.contains("no units of work"), "{words}");
     let words = refused(&|after| after.event = SampleEvent::Proc);
     assert!(words.contains("/proc"), "{words}");
+    let words = refused(&|after| {
+        after.figures.kernel = Some(AmountRecord::default());
+        after.runs[0].used_cpu_s = Some(1.0);
+    });
+    assert!(
+        words.contains("its samples stand for 250 ms of 1.00 s of CPU time"),
+        "{words}"
+    );
     let words = refused(&|after| after.figures.calls.nodes[0].function = 999);
     assert!(words.contains("damaged"), "{words}");
+}
+
+#[test]
+fn time_that_was_not_sampled_is_shown() {
+    let mut record = record(spinning(10), 1.0);
+    assert!(shown(&record).contains("\n250 ms of CPU time"));
+    record.figures.kernel = Some(AmountRecord::default());
+    record.runs[0].used_cpu_s = Some(1.34);
+    let text = shown(&record);
+    assert!(text.contains("\n250 ms of 1.34 s of CPU time"), "{text}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use pinwise_format::shell;
 use serde::{Deserialize, Serialize};
 
 use crate::named::named;
-use crate::{Entry, Finding, HostRecord, SampleEvent, StoredRecord, TraceSource};
+use crate::{Entry, Finding, HostRecord, SampleEvent, StoredRecord, TraceSource, beyond_samples};
 use pinwise_spin::identify::Strength;
 use pinwise_spin::loops::LoopKind;
 
@@ -36,6 +36,10 @@ pub struct SpinAttachRecord {
     pub samples: u64,
     /// CPU time that they stand for, s; with `proc` what the kernel counted.
     pub cpu_s: f64,
+    /// CPU time of the command as the kernel counted it, s; `null` of a process that
+    /// ran already.
+    #[serde(default)]
+    pub counted_cpu_s: Option<f64>,
     /// Records that found no room.
     pub lost: u64,
     /// CPU time of pinwise meanwhile, s.
@@ -230,10 +234,13 @@ impl SpinAttachRecord {
         if self.samples == 0 {
             return "it used no CPU time while sampled".to_owned();
         }
+        let of = match beyond_samples(self.cpu_s, self.counted_cpu_s) {
+            Some(counted_s) => format!("the sampled {:.2} s of {counted_s:.2} s", self.cpu_s),
+            None => format!("{:.2} s", self.cpu_s),
+        };
         format!(
-            "{:.1} % of {:.2} s of CPU time is spinning ({spin_s:.2} s)",
+            "{:.1} % of {of} of CPU time is spinning ({spin_s:.2} s)",
             100.0 * share,
-            self.cpu_s
         )
     }
 }

@@ -290,6 +290,7 @@ mod tests {
             wall_s: 2.0,
             samples: 2000,
             cpu_s: 2.0,
+            counted_cpu_s: Some(2.0),
             lost: 0,
             own_cpu_s: 0.01,
             shares: Some(SpinShares {

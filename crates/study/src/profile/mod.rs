@@ -14,11 +14,12 @@ use anyhow::{Context, bail};
 use crate::compare::figures_of;
 use crate::host::host_record;
 use crate::trace::{exit_of, last_words, left_running};
+use pinwise_format::seconds;
 use pinwise_machine::{MachineError, Probe, Prober, Run, SampleOrder, Sampled, Sampler, Subject};
 use pinwise_profile::{Amount, Bounds, Event, Profile, Samples, Stacks};
 use pinwise_record::{
     PROFILE_SCHEMA, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun,
-    TraceSource, WorkRecord,
+    TraceSource, WorkRecord, beyond_samples,
 };
 use pinwise_stats::describe::{median_interval, quantile};
 use pinwise_topology::Topology;
@@ -177,6 +178,29 @@ pub(crate) fn pause(
     Ok(None)
 }
 
+/// CPU time of a run as the kernel counted it, of the kernel's part too or not, seconds.
+pub(crate) fn counted_s(run: &Run, has_kernel: bool) -> Option<f64> {
+    let system = match has_kernel {
+        true => run.system?,
+        false => Duration::ZERO,
+    };
+    Some((run.user? + system).as_secs_f64())
+}
+
+/// Says that threads were missed, where samples stand for clearly less CPU time than
+/// the kernel counted.
+pub(crate) fn missed(sampled_s: f64, counted_s: Option<f64>, hz: u32) -> Option<String> {
+    let counted_s = beyond_samples(sampled_s, counted_s)?;
+    Some(format!(
+        "Samples stand for {} of {} of CPU time: a thread or process that runs for less than {} \
+         is not sampled. Times are lower bounds, and shares are those of what was sampled; \
+         pinwise trace sees all of it.",
+        seconds(sampled_s),
+        seconds(counted_s),
+        seconds(1.0 / f64::from(hz.max(1)))
+    ))
+}
+
 /// What was sampled so far.
 #[derive(Debug, Default)]
 struct Gathered {
@@ -197,13 +221,12 @@ impl Gathered {
             bail!("the runs were sampled by different events, which cannot be added");
         }
         let alone = Profile::of(std::slice::from_ref(&samples), &NOTHING);
-        let used = run.and_then(|run| Some(run.user? + run.system?));
         self.runs.push(ProfileRun {
             wall_s: samples.wall_s,
             samples: samples.total(),
             cpu_s: alone.total.cpu_s(),
             units: units.of(run, samples.wall_s)?,
-            used_cpu_s: used.map(|used| used.as_secs_f64()),
+            used_cpu_s: run.and_then(|run| counted_s(run, true)),
             waits_s: alone.accesses.map(|_| alone.waits.cpu_s()),
             accesses_s: alone.accesses.map(Amount::cpu_s),
             unread_s: alone.accesses.map(|_| alone.unread.cpu_s()),
@@ -241,6 +264,9 @@ impl Gathered {
             },
         };
         let mut notes = self.notes;
+        let counted: Option<f64> = self.runs.iter().map(|run| run.used_cpu_s).sum();
+        let counted = counted.filter(|_| profile.kernel.is_some());
+        notes.extend(missed(profile.total.cpu_s(), counted, first.hz));
         notes.extend(sentence::cautions(
             &profile,
             &work,

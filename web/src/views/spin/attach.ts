@@ -116,7 +116,7 @@ function sentence(record: SpinAttachRecord): string {
     typeof record.spin_share_error === 'number'
       ? ` (±${percent(record.spin_share_error)} standard error)`
       : '';
-  return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of CPU time is spinning.`;
+  return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of sampled CPU time is spinning.`;
 }
 
 function made(record: SpinAttachRecord): string {

@@ -12,7 +12,7 @@ mod scatter;
 use crate::markup::escape;
 use crate::style::visible;
 use crate::svg::canvas::{Anchor, Area, Canvas, Words, cut, folded, number};
-use pinwise_record::{PredictedArm, SearchRecord, Stopped};
+use pinwise_record::{PredictedArm, SearchRecord};
 
 /// Around everything, pixels.
 const MARGIN: f64 = 24.0;

@@ -25,7 +25,7 @@ use pinwise_record::{
 };
 
 use crate::host::host_record;
-use crate::profile::pause;
+use crate::profile::{counted_s, missed, pause};
 use crate::trace::{exit_of, last_words, left_running};
 use idle::Idle;
 use pinwise_spin::identify::{Candidate, Evidence, identify};
@@ -119,11 +119,11 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
     let pause_ns = about.pause_ns;
     let samples = &sampled.samples;
     let is_seen = samples.event != Event::Proc;
-    let counted_s = samples.threads.iter().filter_map(|thread| thread.cpu_s);
+    let by_thread = samples.threads.iter().filter_map(|thread| thread.cpu_s);
     let cpu_s = if is_seen {
         samples.total_s()
     } else {
-        counted_s.sum()
+        by_thread.sum()
     };
     let mut sites = Sites::default();
     let tally = Tally::of(samples, &mut sites);
@@ -135,7 +135,12 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
     let notes = sampled.notes.iter().cloned();
     let run = sampled.run.as_ref();
     let left = run.and_then(|run| left_running(run, "no longer sampled"));
-    let words = left.into_iter().chain(run.and_then(last_words));
+    let counted_cpu_s = run.and_then(|run| counted_s(run, samples.has_kernel));
+    let missed = missed(cpu_s, counted_cpu_s.filter(|_| is_seen), samples.hz);
+    let words = missed
+        .into_iter()
+        .chain(left)
+        .chain(run.and_then(last_words));
     let mut record = SpinAttachRecord {
         schema: SPIN_ATTACH_SCHEMA.to_owned(),
         id: String::new(),
@@ -147,6 +152,7 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
         wall_s: samples.wall_s,
         samples: total,
         cpu_s,
+        counted_cpu_s,
         lost: samples.lost,
         own_cpu_s: sampled.own_cpu.as_secs_f64(),
         shares: is_seen.then_some(shares),
