@@ -29,6 +29,9 @@ const USUAL_BUDGET: Duration = Duration::from_secs(600);
 
 pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let made = judged(global, args, terminal);
+    if let Err(error) = &made {
+        comment_why(args, &format!("{error:#}"));
+    }
     if !args.bisect {
         return made;
     }
@@ -60,6 +63,7 @@ fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resu
     let (base, head) = match builds::both(global, args, &suite, terminal)? {
         Builds::Both(both) => *both,
         Builds::HeadFails(why) => {
+            comment_why(args, &why);
             terminal.error(&why);
             return Ok(Exit::Error);
         }
@@ -88,6 +92,15 @@ fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resu
         tags: args.tags.clone(),
     };
     carry_out(global, args, &plan, machine.as_mut(), terminal)
+}
+
+/// An earlier comment must not stand for a gate that was not made. Whether it can be
+/// written decides nothing: the gate fails anyhow.
+fn comment_why(args: &GateArgs, why: &str) {
+    if let Some(path) = &args.export_markdown {
+        let comment = pinwise_report::gate_not_made(&args.base, &args.head, why);
+        let _ = write_file(path, &comment);
+    }
 }
 
 fn name_of(path: &Path) -> String {

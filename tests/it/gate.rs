@@ -1,13 +1,14 @@
 //! `gate`: verdicts and exit statuses on simulated machines, builds and adapters
 //! on this one.
 
+use std::io::BufRead;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{pinwise, skipped, texts};
+use crate::support::{pinwise, skipped, texts, until};
 
 const MACHINE: &str = "topology = \"package:1 core:4 pu:1\"
 [workload.default]
@@ -481,6 +482,78 @@ fn a_build_that_failed_is_made_again() {
     assert!(run(good).contains("building HEAD"));
 }
 
+/// A project of one commit, whose build writes its process into `begun`, waits for
+/// `go` and counts itself in `built`.
+fn slow_to_build(stage: &Stage) -> Command {
+    stage.write("project/file", "");
+    stage.write(
+        "project/suite.toml",
+        "build = \"echo $$ > ../begun; while ! test -e ../go; do sleep 0.01; done; echo >> ../built\"\n\
+         [[benchmark]]\nrun = \"true\"\n",
+    );
+    let folder = stage.path().join("project");
+    begin_repository(&folder);
+    let mut command = pinwise(&stage.path().join("store.db"));
+    command
+        .current_dir(&folder)
+        .env("XDG_CACHE_HOME", stage.path().join("cache"))
+        .args(["gate", "HEAD", "HEAD", "--suite", "suite.toml", "-r", "2"])
+        .stderr(Stdio::piped());
+    command
+}
+
+/// The folder in which the commit is cloned, once it is there.
+fn clones(stage: &Stage) -> Option<std::path::PathBuf> {
+    let all = std::fs::read_dir(stage.path().join("cache/pinwise/gate")).ok()?;
+    all.flatten().map(|entry| entry.path()).next()
+}
+
+#[test]
+fn a_build_ends_with_pinwise() {
+    if !has_git("gate::a_build_ends_with_pinwise") {
+        return;
+    }
+    let stage = Stage::new();
+    let mut gate = slow_to_build(&stage).spawn().unwrap();
+    let mut builder = String::new();
+    until("the build begins", || {
+        let begun = clones(&stage).map(|folder| std::fs::read_to_string(folder.join("begun")));
+        builder = begun.and_then(Result::ok).unwrap_or_default();
+        builder.ends_with('\n')
+    });
+    gate.kill().unwrap();
+    gate.wait().unwrap();
+    let builder = Path::new("/proc").join(builder.trim());
+    until("the build has ended", || !builder.exists());
+}
+
+#[test]
+fn a_commit_is_built_by_one_gate_at_a_time() {
+    if !has_git("gate::a_commit_is_built_by_one_gate_at_a_time") {
+        return;
+    }
+    let stage = Stage::new();
+    let mut command = slow_to_build(&stage);
+    let first = command.spawn().unwrap();
+    let has_begun = || clones(&stage).is_some_and(|folder| folder.join("begun").exists());
+    until("the build begins", has_begun);
+    let mut second = command.spawn().unwrap();
+    let mut said = std::io::BufReader::new(second.stderr.take().unwrap()).lines();
+    let waits = said.find(|line| line.as_ref().is_ok_and(|l| l.contains("another gate")));
+    assert!(waits.is_some(), "the second waits");
+    let clones = clones(&stage).unwrap();
+    std::fs::write(clones.join("go"), "").unwrap();
+    said.for_each(drop);
+    for (gate, name) in [(first, "first"), (second, "second")] {
+        let output = gate.wait_with_output().unwrap();
+        let (_, err) = texts(&output);
+        // Two pairs decide nothing.
+        assert_eq!(output.status.code(), Some(3), "{name}: {err}");
+    }
+    let built = std::fs::read_to_string(clones.join("built")).unwrap();
+    assert_eq!(built.lines().count(), 1, "once for all");
+}
+
 #[test]
 fn revisions_have_their_submodules() {
     let test = "gate::revisions_have_their_submodules";
@@ -603,10 +676,20 @@ fn what_is_wrong_with_a_gate_is_said_in_one_line() {
         &["here", "no such", "--suite", "suite.toml"],
         "HEAD 'no such': it is neither a folder nor a revision",
     );
+    stage.write("comment.md", "it passed before");
     check(
-        &["here", "here", "--suite", "fails.toml"],
+        &[
+            "here",
+            "here",
+            "--suite",
+            "fails.toml",
+            "--export-markdown",
+            "comment.md",
+        ],
         "it does not build",
     );
+    let comment = std::fs::read_to_string(stage.path().join("comment.md")).unwrap();
+    assert!(comment.contains("not judged"), "{comment}");
     check(
         &["here", "here", "--suite", "adapter.toml"],
         "lists no go benchmark",

@@ -179,6 +179,18 @@ pub fn gate_markdown(record: &GateRecord) -> String {
     text
 }
 
+/// A comment in place of a gate that could not be made, so that an earlier one does not
+/// stand for it.
+#[must_use]
+pub fn gate_not_made(base: &str, head: &str, why: &str) -> String {
+    format!(
+        "{MARKER}\n### ⚠️ {} against {}: not judged\n\n{}\n",
+        cell(head),
+        cell(base),
+        cell(why)
+    )
+}
+
 /// Text that no Markdown or HTML of a name can break out of.
 fn cell(text: &str) -> String {
     let escaped = visible(text)

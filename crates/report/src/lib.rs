@@ -86,7 +86,7 @@ pub use fleet::fleet_report;
 pub use fleet_diff::fleet_diff;
 pub use fleet_node::{fleet_node, fleet_plan};
 pub use fleet_status::fleet_status;
-pub use gate::{gate, gate_markdown, gate_rows};
+pub use gate::{gate, gate_markdown, gate_not_made, gate_rows};
 pub use gate_history::gate_history;
 pub use history::{Line, history};
 pub use jitter::{jitter, jitter_rows};

@@ -188,6 +188,25 @@ impl Caveats {
         self.others.iter().any(|other| other.contradicts)
     }
 
+    /// What of it speaks of a slow-down of this size or more, `ln(ratio)`: all that
+    /// matters where the interval rules one out. Where other runs, other times or the
+    /// tail are faster, or differ by less, nothing speaks against that.
+    #[must_use]
+    pub fn of_slower(&self, delta: f64) -> Self {
+        let is_slower = |split: &Split| split.first.max(split.second) >= delta;
+        let mut others = self.others.clone();
+        for other in &mut others {
+            other.contradicts &= other.estimate >= delta;
+        }
+        Self {
+            load: self.load.filter(is_slower),
+            order: self.order.filter(is_slower),
+            time: self.time.filter(is_slower),
+            others,
+            ..self.clone()
+        }
+    }
+
     /// Is the verdict withheld? Load that changes the size alone withholds
     /// only the advice.
     #[must_use]

@@ -115,8 +115,11 @@ impl Regression {
         Some(self.judged(&shared, alone.contrasts.into_iter().next()))
     }
 
-    fn judged(&self, look: &Look, alone: Option<Contrast>) -> RegressionLook {
+    fn judged(&self, look: &Look, mut alone: Option<Contrast>) -> RegressionLook {
         let shared = look.contrasts[0].clone();
+        if let Some(contrast) = alone.as_mut().filter(|c| c.interval.high < self.delta) {
+            contrast.caveats = contrast.caveats.of_slower(self.delta);
+        }
         let standing = standing(&shared, alone.as_ref(), self.delta);
         RegressionLook {
             pairs: look.blocks,

@@ -128,3 +128,36 @@ fn a_sure_but_small_slow_down_passes() {
     let passed = standings.iter().filter(|s| **s == Standing::Passed);
     assert_eq!(passed.count(), 20, "{standings:?}");
 }
+
+/// Of 20 gates of 60 pairs of equal builds, how many decide that the head is not slower,
+/// where one of five runs of the base and of the head takes so much longer?
+fn not_slower_with_tails(tails: [f64; 2]) -> usize {
+    let mut chance = ChaCha8Rng::seed_from_u64(5);
+    let passes = |_: &usize| {
+        let mut regression = Regression::new(question(), 1);
+        let mut data = Responses::new(2);
+        let mut around = Circumstances::default();
+        for _ in 0..60 {
+            let level = 0.02 * normal(&mut chance);
+            let row = tails.map(|tail| {
+                let is_long = chance.random::<f64>() < 0.2;
+                level + 0.01 * normal(&mut chance) + if is_long { tail } else { 0.0 }
+            });
+            assert!(data.push(&row));
+            let slot = usize::from(chance.random::<bool>());
+            around.slots.push(vec![slot, 1 - slot]);
+            around.before.push(vec![None, None]);
+            around.load.push(None);
+        }
+        let look = regression.look(&data, &around, 60).unwrap();
+        matches!(look.standing, Standing::Passed | Standing::Faster)
+    };
+    (0..20).filter(passes).count()
+}
+
+#[test]
+fn a_tail_withholds_a_pass_where_it_is_slower_alone() {
+    let [faster, slower] = [[0.2, 0.0], [0.0, 0.2]];
+    assert!(not_slower_with_tails(faster) >= 16);
+    assert!(not_slower_with_tails(slower) <= 4);
+}

@@ -1,6 +1,8 @@
 //! The two builds: folders as they stand, or revisions of the repository here,
 //! which are cloned into the user's cache folder and built there once.
 
+use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -19,10 +21,15 @@ pub(super) struct Tree {
     pub(super) folder: PathBuf,
     /// Is it a folder of this host, in which something can be started?
     pub(super) is_real: bool,
+    /// Of a clone: nobody makes it anew while it is measured.
+    lock: Option<File>,
 }
 
 /// The variable in which a build command finds its variant.
 const VARIANT: &str = "PINWISE_VARIANT";
+
+/// The file beside a clone that says by which command it was built.
+const BUILT: &str = "built";
 
 /// Digits of a commit that are shown.
 const SHORT_COMMIT: usize = 12;
@@ -48,20 +55,47 @@ pub(super) fn both(
     }
     let [base, head] = [("BASE", &args.base), ("HEAD", &args.head)].map(|(argument, name)| {
         let named = format!("{argument} '{name}'");
-        found(name, args.variant)
-            .with_context(|| named.clone())
-            .map(|tree| (tree, named))
+        let source = source(name).with_context(|| named.clone())?;
+        anyhow::Ok((source, named))
     });
     let ((base, base_named), (head, head_named)) = (base?, head?);
-    if let Some(build) = suite.build.as_deref().filter(|_| !args.no_build) {
-        if let Some(why) = make(&base, build, terminal).context(base_named.clone())? {
-            bail!("{base_named}: {why}");
-        }
-        if let Some(why) = make(&head, build, terminal).context(head_named.clone())? {
-            return Ok(Builds::HeadFails(format!("{head_named}: {why}")));
+    let build = suite.build.as_deref().filter(|_| !args.no_build);
+    let made = |source, named: &str| made(source, args.variant, build, terminal, named);
+    let base = match made(base, &base_named)? {
+        Ok(tree) => tree,
+        Err(why) => bail!("{base_named}: {why}"),
+    };
+    let head = match made(head, &head_named)? {
+        Ok(tree) => tree,
+        Err(why) => return Ok(Builds::HeadFails(format!("{head_named}: {why}"))),
+    };
+    for tree in [&base, &head] {
+        if let Some(lock) = &tree.lock {
+            lock.lock_shared().context("the lock of a build")?;
         }
     }
     Ok(Builds::Both(Box::new((base, head))))
+}
+
+/// The tree of a source, built; why it does not build, if so. One gate at a time clones
+/// and builds a commit, and none while another measures it. No lock is held on return:
+/// who waits for one must not have another.
+fn made(
+    source: Source,
+    variant: Option<u32>,
+    build: Option<&str>,
+    terminal: &Terminal,
+    named: &str,
+) -> anyhow::Result<Result<Tree, String>> {
+    let tree = found(source, variant, build, terminal).with_context(|| named.to_owned())?;
+    let failed = match build {
+        Some(build) => make(&tree, build, terminal).with_context(|| named.to_owned())?,
+        None => None,
+    };
+    if let Some(lock) = &tree.lock {
+        lock.unlock().context("the lock of a build")?;
+    }
+    Ok(failed.map_or(Ok(tree), Err))
 }
 
 /// On a simulated machine a build is its name.
@@ -72,11 +106,25 @@ fn simulated(name: &str) -> Tree {
     }
 }
 
-fn found(name: &str, variant: Option<u32>) -> anyhow::Result<Tree> {
+/// Where a build comes from.
+enum Source {
+    /// A folder as it stands, and its name.
+    Folder(String, PathBuf),
+    /// A commit of the repository here.
+    Commit {
+        /// As it is shown.
+        name: String,
+        commit: String,
+        repository: PathBuf,
+        /// The folder within, in which the suite is.
+        within: String,
+    },
+}
+
+fn source(name: &str) -> anyhow::Result<Source> {
     let path = Path::new(name);
     if path.is_dir() {
-        let folder = path.canonicalize()?;
-        return Ok(tree(name, folder, None, variant));
+        return Ok(Source::Folder(name.to_owned(), path.canonicalize()?));
     }
     if path.is_file() {
         bail!("it is a file: name the folder of a build, or a revision");
@@ -95,19 +143,45 @@ fn found(name: &str, variant: Option<u32>) -> anyhow::Result<Tree> {
     let Ok(commit) = commit else {
         bail!("it is neither a folder nor a revision of a git repository here");
     };
-    let top = git(None, &["rev-parse", "--show-toplevel"])?;
-    let within = git(None, &["rev-parse", "--show-prefix"])?;
-    let clone = cloned(Path::new(&top), &commit, variant)?;
-    let folder = clone.join(&within);
-    if !folder.is_dir() {
-        bail!("the commit has no folder {within}");
-    }
     // A whole commit's name says no more than its beginning.
     let shown = match name == commit {
         true => name.get(..SHORT_COMMIT).unwrap_or(name),
         false => name,
     };
-    Ok(tree(shown, folder, Some(commit), variant))
+    Ok(Source::Commit {
+        name: shown.to_owned(),
+        repository: PathBuf::from(git(None, &["rev-parse", "--show-toplevel"])?),
+        within: git(None, &["rev-parse", "--show-prefix"])?,
+        commit,
+    })
+}
+
+/// The folder of a source, locked where it is a clone.
+fn found(
+    source: Source,
+    variant: Option<u32>,
+    build: Option<&str>,
+    terminal: &Terminal,
+) -> anyhow::Result<Tree> {
+    match source {
+        Source::Folder(name, folder) => Ok(tree(&name, folder, None, variant)),
+        Source::Commit {
+            name,
+            commit,
+            repository,
+            within,
+        } => {
+            let (clone, lock) = cloned(&repository, &commit, variant, build, terminal)?;
+            let folder = clone.join(&within);
+            if !folder.is_dir() {
+                bail!("the commit has no folder {within}");
+            }
+            Ok(Tree {
+                lock: Some(lock),
+                ..tree(&name, folder, Some(commit), variant)
+            })
+        }
+    }
 }
 
 fn tree(name: &str, folder: PathBuf, commit: Option<String>, variant: Option<u32>) -> Tree {
@@ -120,28 +194,61 @@ fn tree(name: &str, folder: PathBuf, commit: Option<String>, variant: Option<u32
         },
         folder,
         is_real: true,
+        lock: None,
     }
 }
 
 /// The commit in a clone of its own for each variant, which leaves no trace in the
-/// repository.
-fn cloned(repository: &Path, commit: &str, variant: Option<u32>) -> anyhow::Result<PathBuf> {
+/// repository, and the lock by which it is ours.
+fn cloned(
+    repository: &Path,
+    commit: &str,
+    variant: Option<u32>,
+    build: Option<&str>,
+    terminal: &Terminal,
+) -> anyhow::Result<(PathBuf, File)> {
     let cache = named_folder("XDG_CACHE_HOME")
         .or_else(|| named_folder("HOME").map(|home| home.join(".cache")))
         .context("neither XDG_CACHE_HOME nor HOME is set: builds of revisions need a folder")?;
     let name = repository.display().to_string().replace('/', "-");
     let folder = cache.join("pinwise/gate").join(name.trim_matches('-'));
     let clone = folder.join(clone_name(commit, variant));
-    if clone.join(".git").exists() {
-        return Ok(clone);
-    }
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let is_ready = || {
+        let built_by = read_file(&clone.with_extension(BUILT)).ok();
+        clone.join(".git").exists() && build.is_none_or(|build| built_by.as_deref() == Some(build))
+    };
+    let lock = locked(&clone.with_extension("lock"), is_ready, terminal)?;
+    if clone.join(".git").exists() {
+        return Ok((clone, lock));
+    }
     if let Err(error) = check_out(repository, &clone, commit) {
         // A half of a checkout must not be taken for a whole one.
         let _ = std::fs::remove_dir_all(&clone);
         return Err(error);
     }
-    Ok(clone)
+    Ok((clone, lock))
+}
+
+/// The lock of a clone: with others where it is ready, and otherwise alone, after who
+/// measures it.
+#[expect(clippy::disallowed_methods, reason = "a lock is no file that is read")]
+fn locked(path: &Path, is_ready: impl Fn() -> bool, terminal: &Terminal) -> anyhow::Result<File> {
+    let named = || path.display().to_string();
+    let lock = File::create(path).with_context(named)?;
+    if lock.try_lock_shared().is_err() {
+        terminal.note("waiting for another gate that builds the same commit");
+        lock.lock_shared().with_context(named)?;
+    }
+    if is_ready() {
+        return Ok(lock);
+    }
+    lock.unlock().with_context(named)?;
+    if lock.try_lock().is_err() {
+        terminal.note("waiting for another gate that builds or measures the same commit");
+        lock.lock().with_context(named)?;
+    }
+    Ok(lock)
 }
 
 fn clone_name(commit: &str, variant: Option<u32>) -> String {
@@ -214,8 +321,17 @@ fn stamp(tree: &Tree) -> Option<PathBuf> {
         .folder
         .ancestors()
         .find(|folder| folder.ends_with(&name))?;
-    Some(clone.with_extension("built"))
+    Some(clone.with_extension(BUILT))
 }
+
+/// A shell's script that runs its argument and ends it, and all that it started, where
+/// the pipe on standard input is closed: where pinwise has ended.
+const ATTENDED: &str = r#"exec 3<&0
+(read -r _ <&3; kill -TERM -$$) & guard=$!
+(eval "$1") >&2 </dev/null 3<&-
+status=$?
+kill "$guard"
+exit "$status""#;
 
 /// Runs the suite's build command, unless a clone was built by it before; why it
 /// does not build, if so.
@@ -233,13 +349,17 @@ fn make(tree: &Tree, build: &str, terminal: &Terminal) -> anyhow::Result<Option<
     terminal.note(&format!("building {}: {build}", tree.record.name));
     // Its output is no result: all of it goes to standard error.
     let variant = tree.record.variant.map(|number| number.to_string());
-    let status = Command::new("sh")
-        .args(["-c", "eval \"$1\" >&2", "sh", build])
+    let mut child = Command::new("sh")
+        .args(["-c", ATTENDED, "sh", build])
         .envs(variant.map(|number| (VARIANT, number)))
         .current_dir(&tree.folder)
-        .stdin(Stdio::null())
-        .status()
+        .stdin(Stdio::piped())
+        .process_group(0)
+        .spawn()
         .context("sh")?;
+    let attended = child.stdin.take();
+    let status = child.wait().context("sh")?;
+    drop(attended);
     if !status.success() {
         return Ok(Some(format!(
             "it does not build: '{build}' ended with {status}"

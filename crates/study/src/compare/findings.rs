@@ -278,7 +278,6 @@ pub(crate) fn foreign_cpus<'r>(runs: impl Iterator<Item = &'r RunRecord>) -> Opt
 
 fn foreign_load(record: &Comparison) -> Option<Finding> {
     let busy = foreign_cpus(all_runs(record))?;
-    let cpus = record.host.counts.cpus.max(1) as f64;
     let places: BTreeSet<&str> = record
         .arms
         .iter()
@@ -294,6 +293,12 @@ fn foreign_load(record: &Comparison) -> Option<Finding> {
             "See `pinwise doctor`; a quiet machine needs fewer runs.",
         ),
     };
+    loaded(busy, record.host.counts.cpus, effect, advice)
+}
+
+/// Others used so many of the machine's CPUs; nothing where that is little.
+pub(crate) fn loaded(busy: f64, cpus: usize, effect: &str, advice: &str) -> Option<Finding> {
+    let cpus = cpus.max(1) as f64;
     (busy / cpus > FOREIGN_SHARE).then(|| {
         Finding::new(
             "foreign_load",

@@ -24,7 +24,7 @@ mod traced;
 
 pub(crate) use assemble::workload_record;
 pub use engine::{CompareError, run};
-pub(crate) use findings::{all_runs, foreign_cpus};
+pub(crate) use findings::{all_runs, foreign_cpus, loaded};
 pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
 pub use outcome::{RunFailure, coverage_record};
 pub use plan::{ArmPlan, ComparePlan, PlanError, Tuning};

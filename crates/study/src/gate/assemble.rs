@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use super::measured::{BASE, Measured};
 use super::{GatePlan, PlannedBenchmark, words};
+use crate::compare;
 use pinwise_record::{
     Finding, GATE_SCHEMA, GateBenchmark, GateCpuTime, GateDecision, GateOutcome, GatePlanRecord,
     GateRecord, GateVerdict, HostRecord, MetricRecord, Severity, Stopped, no_verdict_yet,
 };
 use pinwise_stats::confirm::Contrast;
-use pinwise_stats::describe::quantile;
+use pinwise_stats::describe::{median, quantile};
 use pinwise_stats::discovery;
 use pinwise_stats::regression::Standing;
 use pinwise_workload::Metric;
@@ -192,13 +193,13 @@ pub(super) fn close(
         advice: words::advice(record, plan, states, &decision),
         decision,
     };
-    record.findings = findings(record);
+    record.findings = findings(record, states);
 }
 
 /// Figures that differ by more than this many times are hardly of one unit.
 const OTHER_UNIT: f64 = 50.0;
 
-fn findings(record: &GateRecord) -> Vec<Finding> {
+fn findings(record: &GateRecord, states: &[Option<Measured>]) -> Vec<Finding> {
     let far = |benchmark: &&GateBenchmark| {
         let ratio = benchmark.ratio.unwrap_or(1.0);
         ratio.max(1.0 / ratio) > OTHER_UNIT
@@ -214,6 +215,15 @@ fn findings(record: &GateRecord) -> Vec<Finding> {
             .with("ratio", benchmark.ratio.unwrap_or(1.0))
     });
     let mut found: Vec<Finding> = units.collect();
+    let loads: Vec<f64> = states.iter().flatten().flat_map(Measured::loads).collect();
+    found.extend(median(&loads).and_then(|busy| {
+        compare::loaded(
+            busy,
+            record.host.counts.cpus,
+            "slow both builds, some runs more than others",
+            "A quiet machine needs fewer pairs.",
+        )
+    }));
     let new: Vec<&str> = record
         .with(&GateOutcome::New)
         .map(|benchmark| benchmark.name.as_str())

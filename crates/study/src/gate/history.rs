@@ -10,6 +10,7 @@ use pinwise_record::{
     EffectRecord, GateBenchmark, GateHistory, GateRecord, HistoryChange, HistoryStep, MetricRecord,
 };
 use pinwise_stats::chain::{Change, Link, changes};
+use pinwise_workload::Metric;
 
 /// Two-sided error over all changes of a history.
 const ALPHA: f64 = 0.05;
@@ -20,12 +21,17 @@ struct Measured<'a> {
     benchmark: &'a GateBenchmark,
     commits: (&'a str, &'a str),
     link: Link,
+    /// The same of its CPU time, where its gate judged that.
+    cpu: Option<Link>,
 }
 
 impl Measured<'_> {
     /// As its gate says it.
     fn effect(&self, metric: &MetricRecord) -> EffectRecord {
-        let said = self.benchmark.effect.clone();
+        let said = match metric.name == self.benchmark.metric.name {
+            true => self.benchmark.effect.clone(),
+            false => self.benchmark.cpu.as_ref().map(|cpu| cpu.effect.clone()),
+        };
         let is_whole = |effect: &EffectRecord| effect.low.is_some() && effect.high.is_some();
         said.filter(is_whole)
             .unwrap_or_else(|| effect(metric, self.link, ALPHA))
@@ -53,6 +59,15 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
     let (suite, metric) = (newest.gate.suite.clone(), newest.benchmark.metric.clone());
     measured.retain(|one| one.gate.suite == suite && one.benchmark.metric.name == metric.name);
     let path = path(&measured);
+    let is_on_path = |one: &&Measured<'_>| path.contains(&one.commits);
+    let is_by_cpu = is_surer_by_cpu(measured.iter().filter(is_on_path));
+    let metric = match is_by_cpu {
+        true => MetricRecord::new(&Metric::Cpu, ""),
+        false => metric,
+    };
+    for one in measured.iter_mut().filter(|_| is_by_cpu) {
+        one.link = one.cpu.unwrap_or(one.link);
+    }
     let mut left_out: usize = gates.iter().filter(|gate| has(gate, benchmark)).count();
     let mut links: Vec<Link> = Vec::new();
     let mut steps = Vec::new();
@@ -91,7 +106,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
             1 => "1 change is sure.".to_owned(),
             many => format!("{many} changes are sure."),
         },
-        method: method(left_out, &steps),
+        method: method(left_out, &steps, is_by_cpu),
         changes,
         metric,
         alpha: ALPHA,
@@ -119,7 +134,11 @@ fn changed(change: &Change, path: &[(&str, &str)], metric: &MetricRecord) -> His
     }
 }
 
-fn method(left_out: usize, steps: &[HistoryStep]) -> String {
+fn method(left_out: usize, steps: &[HistoryStep], is_by_cpu: bool) -> String {
+    let figure = match is_by_cpu {
+        true => " Of CPU time, which is known better here than wall-clock time.",
+        false => "",
+    };
     let between = steps.iter().map(|step| step.between).fold(0.0, f64::max);
     let between = match steps.iter().any(|step| step.records.len() > 1) {
         true if between > 0.0 => format!(
@@ -133,15 +152,26 @@ fn method(left_out: usize, steps: &[HistoryStep]) -> String {
     let left_out = match left_out {
         0 => String::new(),
         left_out => format!(
-            " Left out: {} of folders, or of commits that this chain does not go through.",
+            " Left out: {} of folders, of another suite, or of commits that this chain does not go through.",
             count(left_out, "gate")
         ),
     };
     format!(
-        "Every ratio was measured side by side, so that no change of a machine is in it. Error at most {} over all changes; intervals of steps are at {} each, or those of their gate.{between}{left_out}",
+        "Every ratio was measured side by side, so that no change of a machine is in it.{figure} Error at most {} over all changes; intervals of steps are at {} each, or those of their gate.{between}{left_out}",
         percent(ALPHA),
         percent(1.0 - ALPHA)
     )
+}
+
+/// Do all gates of a chain have CPU time, and is it known better than their figure? What
+/// decides that are the widths of intervals, never where they lie.
+fn is_surer_by_cpu<'a>(chain: impl Iterator<Item = &'a Measured<'a>>) -> bool {
+    let errors: Option<Vec<(f64, f64)>> = chain
+        .map(|one| Some((one.cpu?.error, one.link.error)))
+        .collect();
+    let errors = errors.unwrap_or_default();
+    let sum = |of: fn(&(f64, f64)) -> f64| errors.iter().map(|pair| of(pair).powi(2)).sum::<f64>();
+    sum(|pair| pair.0) < sum(|pair| pair.1)
 }
 
 fn has(gate: &GateRecord, benchmark: &str) -> bool {
@@ -152,12 +182,18 @@ fn measured<'a>(gate: &'a GateRecord, name: &str) -> Option<Measured<'a>> {
     let commits = (gate.base.commit.as_deref()?, gate.head.commit.as_deref()?);
     let benchmark = gate.benchmarks.iter().find(|b| b.name == name)?;
     let estimate = benchmark.ratio?.ln();
+    // Intervals hold for the suite and all looks together.
+    let level = gate.plan.alpha / gate.benchmarks.len().max(1) as f64;
+    let whole = |ratio: f64, low: f64, high: f64| {
+        Link::of_interval(ratio.ln(), (low.ln(), high.ln()), level)
+    };
+    let cpu = benchmark
+        .cpu
+        .as_ref()
+        .and_then(|cpu| Some(whole(cpu.ratio, cpu.low?, cpu.high?)))
+        .filter(|cpu| cpu.error.is_finite() && cpu.estimate.is_finite());
     let link = match benchmark.low.zip(benchmark.high) {
-        Some((low, high)) => {
-            // Its interval holds for the suite and all looks together.
-            let level = gate.plan.alpha / gate.benchmarks.len().max(1) as f64;
-            Link::of_interval(estimate, (low.ln(), high.ln()), level)
-        }
+        Some((low, high)) => whole(estimate.exp(), low, high),
         // What passed after few pairs has the end that it passed by, and no other.
         None => {
             let high = benchmark.high_alone?.ln();
@@ -170,6 +206,7 @@ fn measured<'a>(gate: &'a GateRecord, name: &str) -> Option<Measured<'a>> {
         benchmark,
         commits,
         link,
+        cpu,
     })
 }
 

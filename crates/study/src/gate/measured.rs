@@ -137,6 +137,11 @@ impl Measured {
         }
     }
 
+    /// CPUs that others used during pairs that count, where that is known.
+    pub(super) fn loads(&self) -> impl Iterator<Item = f64> {
+        self.around.load.iter().flatten().copied()
+    }
+
     /// Is there something left to find out?
     pub(super) fn is_open(&self) -> bool {
         self.failed.is_none() && self.standing() == Standing::Undecided

@@ -1,8 +1,8 @@
 use super::*;
 use pinwise_placement::Placement;
-use pinwise_record::{GateDecision, GateOutcome, Stopped};
+use pinwise_record::{GateCpuTime, GateDecision, GateOutcome, MetricRecord, Stopped};
 use pinwise_sim::SimulatedMachine;
-use pinwise_workload::Command;
+use pinwise_workload::{Command, Metric};
 
 const MACHINE: &str = r#"
 topology = "core:2 pu:1"
@@ -274,6 +274,39 @@ fn a_gate_that_passed_after_few_pairs_keeps_the_chain_together() {
     assert!(
         middle.low < Some(middle.value) && middle.high > Some(middle.value),
         "{middle:?}"
+    );
+}
+
+#[test]
+fn a_history_goes_by_cpu_time_where_all_gates_know_that_better() {
+    // Slower by 9 %, which other programs hide in wall-clock time.
+    let disturbed = |base: &str, head: &str, at: u64| {
+        let mut gate = between(base, head, "same", at);
+        let parse = &mut gate.benchmarks[0];
+        (parse.ratio, parse.low, parse.high) = (Some(1.1), Some(0.9), Some(1.35));
+        parse.cpu = Some(GateCpuTime {
+            ratio: 1.09,
+            low: Some(1.08),
+            high: Some(1.10),
+            effect: MetricRecord::new(&Metric::Cpu, "").effect(1.09, Some(1.08), Some(1.10)),
+            decides: true,
+        });
+        gate
+    };
+    let mut gates = [disturbed("a", "b", 1), disturbed("b", "c", 2)];
+    let found = history(&gates, "parse").unwrap();
+    // The surest range is that of both steps.
+    assert_eq!(
+        (found.metric.name.as_str(), found.changes.len()),
+        ("cpu", 1)
+    );
+    assert!(found.method.contains("Of CPU time"), "{}", found.method);
+    assert!((found.steps[0].effect.value - 9.0).abs() < 0.1, "{found:?}");
+    gates[0].benchmarks[0].cpu = None;
+    let found = history(&gates, "parse").unwrap();
+    assert_eq!(
+        (found.metric.name.as_str(), found.changes.len()),
+        ("wall", 0)
     );
 }
 

@@ -183,6 +183,17 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
             )
         }
         _ => {
+            let withheld = |entry: &&GateBenchmark| entry.problem.is_some();
+            if record
+                .with(&GateOutcome::Undecided)
+                .all(|entry| withheld(&entry))
+                && open > 0
+            {
+                return format!(
+                    "Undecided: the verdict on {} is withheld; none is known to be slower.",
+                    of_all(open).to_lowercase()
+                );
+            }
             let interrupted = match record.stopped {
                 Some(Stopped::Interrupted) => ", interrupted",
                 _ => "",
