@@ -31,7 +31,7 @@ pub(crate) fn run_with(test: &str, options: &[&str], script: &str) -> Option<(St
         return None;
     }
     let output = Command::new(root().join("tests/env/vm/run.sh"))
-        .args(["--timeout", "600"])
+        .args(["--timeout", "2400"])
         .args(options)
         .arg("--with")
         .arg(env!("CARGO_BIN_EXE_pinwise"))

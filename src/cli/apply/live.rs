@@ -12,7 +12,7 @@ use super::super::opening::needed_store;
 use super::super::terminal::Terminal;
 use super::super::{Exit, live_host, plan, restore};
 use super::answer::of_record;
-use pinwise_format::round_bytes;
+use pinwise_format::{count, round_bytes};
 use pinwise_machine::linux::live::{POLL, Returned, Service, Target, Wish};
 use pinwise_machine::linux::{Entry, LinuxMachine, UndoOutcome};
 use pinwise_machine::{Host, HostSetting, MachineError};
@@ -58,7 +58,8 @@ pub(super) fn apply(
         let knob = service.knob();
         let knob = knob.map(|knob| format!("; its own setting: {knob}"));
         terminal.warn(&format!(
-            "{before} threads of {} are placed already, by the program or somebody else; they are placed all the same and get their CPUs back in the end{}",
+            "already placed, by the program or somebody else: {} of {}; placed anew all the same, with their CPUs given back in the end{}",
+            count(before, "thread"),
             visible(service.target().name()),
             knob.unwrap_or_default()
         ));

@@ -9,6 +9,7 @@ use super::super::args::{CompareArgs, Global};
 use super::super::terminal::Terminal;
 use super::super::{Exit, export, live_host, plan, restore};
 use super::{INTERRUPTS_MOVE, carried_out, exit_of, finish, gates, interrupted};
+use pinwise_format::count;
 use pinwise_machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
 use pinwise_machine::linux::own_setting;
 use pinwise_machine::{Binding, Host, MachineError};
@@ -83,9 +84,9 @@ pub(super) fn compare(
     let (mut record, watch) = carried_out(global, &plan, &mut machine, terminal)?;
     let mut notes = machine.notes().to_vec();
     if self_placed > 0 {
+        let (threads, name) = (count(self_placed, "thread"), target.name());
         notes.push(format!(
-            "{self_placed} threads of {} had CPUs of their own before: the program places them itself, or somebody did",
-            target.name()
+            "{threads} of {name} had CPUs of their own before: the program places them itself, or somebody did"
         ));
     }
     let state = ServiceState {

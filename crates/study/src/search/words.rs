@@ -247,6 +247,9 @@ fn tried(engine: &Engine<'_>) -> String {
     let ran = shapes.iter().filter(|&&arm| runs[arm] > 0).count();
     let left = shapes.len() - ran;
     let within = percent(engine.zone().exp_m1());
+    if shapes.len() == 1 {
+        return format!("The only shape ran; it is not expected to beat it by {within}.");
+    }
     if left == 0 {
         return format!("All {ran} shapes ran; none is expected to beat it by {within}.");
     }

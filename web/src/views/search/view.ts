@@ -2,7 +2,7 @@
 // model predicted it, and every candidate.
 
 import { h, visible } from '../../dom';
-import { fixed, percent, quantity } from '../../format';
+import { count, fixed, percent, quantity } from '../../format';
 import {
   commandList,
   copyBlock,
@@ -159,7 +159,7 @@ function methodPart(record: SearchRecord): HTMLElement {
   const space = (record.space ?? []).flatMap((s) =>
     s.threads && s.shapes && s.placements
       ? [
-          `${s.threads} threads: ${s.shapes} shapes of ${Number(s.placements).toLocaleString('en-US')} placements`,
+          `${count(s.threads, 'thread')}: ${count(s.shapes, 'shape')} of ${count(Number(s.placements), 'placement')}`,
         ]
       : [],
   );

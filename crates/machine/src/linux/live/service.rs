@@ -144,17 +144,17 @@ impl Service {
         limits::topology_of(&self.target, host)
     }
 
-    /// Threads that have CPUs of their own, other than their process's first
-    /// thread: the program places them itself, or somebody did.
+    /// Threads that have CPUs of their own, other than most threads of their process:
+    /// the program places them itself, or somebody did.
     #[must_use]
     pub fn self_placed(&self) -> usize {
-        let threads = self.target.threads();
-        let differs = threads.iter().filter(|thread| {
-            let own = sys::affinity_of(thread.id).ok();
-            let first = self.processes.get(&thread.process);
-            own.is_some_and(|own| first.is_some_and(|first| *first != own))
-        });
-        differs.count()
+        let mut masks: BTreeMap<i32, Vec<CpuSet>> = BTreeMap::new();
+        for thread in &self.target.threads() {
+            if let Ok(own) = sys::affinity_of(thread.id) {
+                masks.entry(thread.process).or_default().push(own);
+            }
+        }
+        masks.values().map(|masks| unlike_most(masks)).sum()
     }
 
     /// The setting by which the service's program places its own threads, where
@@ -475,5 +475,32 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         self.give_back();
+    }
+}
+/// Masks that differ from the commonest.
+fn unlike_most(masks: &[CpuSet]) -> usize {
+    let mut counts: BTreeMap<&CpuSet, usize> = BTreeMap::new();
+    for mask in masks {
+        *counts.entry(mask).or_default() += 1;
+    }
+    masks.len() - counts.into_values().max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_placed_differs_from_most_threads() {
+        let masks = |lists: &[&str]| -> usize {
+            let masks = lists.iter().map(|list| CpuSet::parse_list(list).unwrap());
+            unlike_most(&masks.collect::<Vec<_>>())
+        };
+        // The first thread alone was pinned.
+        assert_eq!(masks(&["0", "0-1", "0-1", "0-1", "0-1"]), 1);
+        assert_eq!(masks(&["0-1", "0-1", "1"]), 1);
+        assert_eq!(masks(&["0", "1", "2"]), 2);
+        assert_eq!(masks(&["0-1"]), 0);
+        assert_eq!(masks(&[]), 0);
     }
 }
