@@ -166,10 +166,12 @@ fn write_files(record: &GateRecord, args: &GateArgs) -> anyhow::Result<()> {
     if let Some(path) = &args.export_csv {
         write_file(path, &pinwise_report::gate_rows(record).csv()?)?;
     }
+    export::page(record, args.report.as_deref())?;
+    // Last: where another file fails, the comment says that.
     if let Some(path) = &args.export_markdown {
         write_file(path, &pinwise_report::gate_markdown(record))?;
     }
-    export::page(record, args.report.as_deref())
+    Ok(())
 }
 
 fn exit_of(record: &GateRecord, undecided: Undecided) -> Exit {

@@ -383,11 +383,13 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
       ).records[0]!.id,
     ),
   ) as Record<string, unknown> & ComparisonRecord;
+  const sentence = 'No verdict yet: the experiment is running.';
   const cut = {
     ...record,
     stopped: null,
     contrasts: [],
     best: null,
+    verdict: { ...record.verdict, sentence },
     arms: record.arms.map((arm) => ({
       ...arm,
       estimate: null,
@@ -398,9 +400,7 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
   const report = path.join(bench.folder, 'cut.html');
   bench.run('record', 'report', exported, '-o', report);
   const { page, errors, close } = await open(report);
-  expect(await page.locator('p.verdict').textContent()).toContain(
-    `after ${5 * record.arms.length} runs`,
-  );
+  expect(await page.locator('p.verdict').textContent()).toBe(sentence);
   expect(await page.locator('.headline').count()).toBe(0);
   expect(await chart(page, 'Change against').count()).toBe(0);
   expect(

@@ -163,15 +163,18 @@ fn method(left_out: usize, steps: &[HistoryStep], is_by_cpu: bool) -> String {
     )
 }
 
-/// Do all gates of a chain have CPU time, and is it known better than their figure? What
-/// decides that are the widths of intervals, never where they lie.
+/// CPU time stands for a figure whose standard error is more than so many times its own.
+const CLEARLY_SURER: f64 = 2.0;
+
+/// Do all gates of a chain have CPU time, and is it known clearly better than their
+/// figure? What decides that are the widths of intervals, never where they lie.
 fn is_surer_by_cpu<'a>(chain: impl Iterator<Item = &'a Measured<'a>>) -> bool {
     let errors: Option<Vec<(f64, f64)>> = chain
         .map(|one| Some((one.cpu?.error, one.link.error)))
         .collect();
     let errors = errors.unwrap_or_default();
     let sum = |of: fn(&(f64, f64)) -> f64| errors.iter().map(|pair| of(pair).powi(2)).sum::<f64>();
-    sum(|pair| pair.0) < sum(|pair| pair.1)
+    CLEARLY_SURER.powi(2) * sum(|pair| pair.0) < sum(|pair| pair.1)
 }
 
 fn has(gate: &GateRecord, benchmark: &str) -> bool {
