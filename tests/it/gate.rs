@@ -4,7 +4,7 @@
 use std::io::BufRead;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -357,9 +357,7 @@ fn revisions_are_built_once_and_leave_the_repository_alone() {
     assert_ne!(hook.output().unwrap().status.code(), Some(2));
     assert_eq!(state(), before);
     has_a_history(&stage, &folder);
-    let clones = stage.path().join("cache/pinwise/gate");
-    let clones = std::fs::read_dir(clones).unwrap().next().unwrap().unwrap();
-    let built = std::fs::read_to_string(clones.path().join("times")).unwrap();
+    let built = std::fs::read_to_string(clones(&stage).unwrap().join("times")).unwrap();
     assert_eq!(built.lines().count(), 3, "each of three commits once");
 }
 
@@ -407,9 +405,7 @@ fn variants_of_a_build_are_pooled_with_what_they_differ_by() {
         ];
         check(&run(&words), 1, "say by ");
     }
-    let clones = std::fs::read_dir(stage.path().join("cache/pinwise/gate")).unwrap();
-    let clones = clones.last().unwrap().unwrap().path();
-    let built = std::fs::read_to_string(clones.join("variants")).unwrap();
+    let built = std::fs::read_to_string(clones(&stage).unwrap().join("variants")).unwrap();
     assert_eq!(built, "1\n1\n2\n2\n", "each once, base and head");
     let (found, _) = texts(&run(&[
         "record",
@@ -484,22 +480,25 @@ fn a_build_that_failed_is_made_again() {
 
 /// A project of one commit, whose build writes its process into `begun`, waits for
 /// `go` and counts itself in `built`.
-fn slow_to_build(stage: &Stage) -> Command {
+fn slow_to_build(stage: &Stage) {
     stage.write("project/file", "");
     stage.write(
         "project/suite.toml",
         "build = \"echo $$ > ../begun; while ! test -e ../go; do sleep 0.01; done; echo >> ../built\"\n\
          [[benchmark]]\nrun = \"true\"\n",
     );
-    let folder = stage.path().join("project");
-    begin_repository(&folder);
-    let mut command = pinwise(&stage.path().join("store.db"));
+    begin_repository(&stage.path().join("project"));
+}
+
+/// A gate of that project, with a store of its own.
+fn begin_gate(stage: &Stage, store: &str) -> Child {
+    let mut command = pinwise(&stage.path().join(store));
     command
-        .current_dir(&folder)
+        .current_dir(stage.path().join("project"))
         .env("XDG_CACHE_HOME", stage.path().join("cache"))
         .args(["gate", "HEAD", "HEAD", "--suite", "suite.toml", "-r", "2"])
         .stderr(Stdio::piped());
-    command
+    command.spawn().unwrap()
 }
 
 /// The folder in which the commit is cloned, once it is there.
@@ -514,7 +513,8 @@ fn a_build_ends_with_pinwise() {
         return;
     }
     let stage = Stage::new();
-    let mut gate = slow_to_build(&stage).spawn().unwrap();
+    slow_to_build(&stage);
+    let mut gate = begin_gate(&stage, "store.db");
     let mut builder = String::new();
     until("the build begins", || {
         let begun = clones(&stage).map(|folder| std::fs::read_to_string(folder.join("begun")));
@@ -533,11 +533,11 @@ fn a_commit_is_built_by_one_gate_at_a_time() {
         return;
     }
     let stage = Stage::new();
-    let mut command = slow_to_build(&stage);
-    let first = command.spawn().unwrap();
+    slow_to_build(&stage);
+    let first = begin_gate(&stage, "first.db");
     let has_begun = || clones(&stage).is_some_and(|folder| folder.join("begun").exists());
     until("the build begins", has_begun);
-    let mut second = command.spawn().unwrap();
+    let mut second = begin_gate(&stage, "second.db");
     let mut said = std::io::BufReader::new(second.stderr.take().unwrap()).lines();
     let waits = said.find(|line| line.as_ref().is_ok_and(|l| l.contains("another gate")));
     assert!(waits.is_some(), "the second waits");

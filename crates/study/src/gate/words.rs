@@ -183,12 +183,7 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
             )
         }
         _ => {
-            let withheld = |entry: &&GateBenchmark| entry.problem.is_some();
-            if record
-                .with(&GateOutcome::Undecided)
-                .all(|entry| withheld(&entry))
-                && open > 0
-            {
+            if open > 0 && is_withheld(record) {
                 return format!(
                     "Undecided: the verdict on {} is withheld; none is known to be slower.",
                     of_all(open).to_lowercase()
@@ -205,6 +200,12 @@ pub(super) fn verdict(record: &GateRecord, decision: &GateDecision) -> String {
             )
         }
     }
+}
+
+/// Is every verdict that is open withheld, so that more time decides none?
+fn is_withheld(record: &GateRecord) -> bool {
+    let mut open = record.with(&GateOutcome::Undecided);
+    open.all(|entry| entry.problem.is_some())
 }
 
 /// ` by 1 % or more`, where all benchmarks have the same limit.
@@ -235,8 +236,7 @@ pub(super) fn advice(
         GateDecision::Broken => "Mend what fails, or leave it out of the suite.".to_owned(),
         GateDecision::Undecided if record.stopped == Some(Stopped::Interrupted) => String::new(),
         GateDecision::Undecided => {
-            let mut open = record.with(&GateOutcome::Undecided);
-            if open.all(|entry| entry.problem.is_some()) {
+            if is_withheld(record) {
                 return "More time does not settle what withholds the verdict; see below."
                     .to_owned();
             }
