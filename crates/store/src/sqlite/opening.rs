@@ -8,9 +8,9 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::schema::{self, MIGRATIONS};
 use super::{Sqlite, is_of_the_moment};
@@ -148,10 +148,26 @@ impl Sqlite {
     }
 
     fn prepare(&self) -> rusqlite::Result<()> {
-        self.connection.pragma_update(None, "journal_mode", "WAL")?;
+        self.write_ahead()?;
         self.connection
             .pragma_update(None, "synchronous", "NORMAL")?;
         self.connection.pragma_update(None, "foreign_keys", true)
+    }
+
+    /// Where others make the same store, SQLite does not wait for them: two that
+    /// read it and want to change its mode would wait for each other.
+    fn write_ahead(&self) -> rusqlite::Result<()> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let changed = self.connection.pragma_update(None, "journal_mode", "WAL");
+            let is_locked = |error: &rusqlite::Error| {
+                error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+            };
+            if !changed.as_ref().is_err_and(is_locked) || Instant::now() >= end {
+                return changed;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Looks before anything is changed: a newer store, and what is none, are

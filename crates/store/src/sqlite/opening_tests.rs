@@ -161,3 +161,23 @@ fn errors_show_no_statement() {
         );
     }
 }
+
+#[test]
+fn writers_that_make_the_same_store_at_once_all_get_it() {
+    for round in 0..40 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let together = std::sync::Barrier::new(4);
+        let write = |id: &str| {
+            together.wait();
+            let mut store = Store::open(&path)?;
+            store.keep(&comparison(id, &mut Unwatched))
+        };
+        let all = std::thread::scope(|scope| {
+            let writers = ["a", "b", "c", "d"].map(|id| scope.spawn(|| write(id)));
+            writers.map(|writer| writer.join().unwrap())
+        });
+        assert!(all.iter().all(Result::is_ok), "round {round}: {all:?}");
+        assert_eq!(Store::open(&path).unwrap().list(10).unwrap().len(), 4);
+    }
+}
