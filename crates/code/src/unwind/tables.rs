@@ -222,9 +222,11 @@ impl CallFrames {
         self.rule(start.checked_add(length - length / 4)?, work)
     }
 
-    /// `None` where the rule says nothing of it: the linker's code, the first
-    /// function of all, and functions that keep nothing on the stack.
-    fn keeps_frame_pointer(&self, rule: &Rule) -> Option<bool> {
+    /// Does the frame pointer lead from here to the caller? `None` where the rule
+    /// says nothing of it: the linker's code, the first function of all, and
+    /// functions that keep nothing on the stack.
+    #[must_use]
+    pub fn keeps_frame_pointer(&self, rule: &Rule) -> Option<bool> {
         let saved = |number| {
             let mut rules = rule.registers().iter();
             rules.any(|(r, rule)| r.0 == number && matches!(rule, RegisterRule::Offset(_)))

@@ -46,6 +46,22 @@ pub(super) struct Place<'a> {
 /// Which file, however it is called: device, number, bytes, last change.
 type Identity = (u64, u64, u64, i64);
 
+/// Callers that frame pointers pass over.
+#[derive(Debug)]
+pub(super) struct PassedOver {
+    pub(super) callers: Vec<u64>,
+    pub(super) end: Lead,
+}
+
+/// What leads on from the last of some callers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lead {
+    FramePointers,
+    /// Nothing has to: a thread begins there.
+    Outermost,
+    Nothing,
+}
+
 /// Finds callers.
 #[derive(Debug)]
 pub(super) struct Unwinder {
@@ -96,10 +112,37 @@ impl Unwinder {
         (frames, true)
     }
 
-    /// Does a thread begin with this function?
-    pub(super) fn is_outermost(&mut self, place: &Place<'_>, address: u64) -> bool {
-        let rule = self.rule(place, address);
-        rule.is_some_and(|(_, rule)| rule.is_outermost())
+    /// The callers that frame pointers pass over, innermost first: those of
+    /// functions that make no frame, or have not made it yet.
+    pub(super) fn passed_over(
+        &mut self,
+        place: &Place<'_>,
+        mut registers: Registers,
+        stack: &StackCopy<'_>,
+    ) -> PassedOver {
+        let pointer = registers.frame_pointer();
+        let mut callers = Vec::new();
+        let end = loop {
+            let Some((tables, rule)) = self.rule(place, registers.looked_up()) else {
+                break Lead::FramePointers;
+            };
+            let keeps = tables.keeps_frame_pointer(rule) == Some(true);
+            if keeps && registers.frame_pointer() == pointer {
+                break Lead::FramePointers;
+            }
+            match caller(tables, rule, &registers, stack) {
+                Caller::Frame(next)
+                    if place.maps.find(next.looked_up()).is_some()
+                        && callers.len() < MOST_FRAMES =>
+                {
+                    callers.push(next.address);
+                    registers = next;
+                }
+                Caller::Nobody => break Lead::Outermost,
+                Caller::Frame(_) | Caller::Unknown => break Lead::Nothing,
+            }
+        };
+        PassedOver { callers, end }
     }
 
     fn caller(

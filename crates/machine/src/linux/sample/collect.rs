@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::callers::{Place, Unwinder};
+use super::callers::{Lead, PassedOver, Place, Unwinder};
 use super::event::{Kind, period_ns};
 use super::files::is_file;
 use super::made::is_dump;
@@ -287,34 +287,42 @@ impl Collector {
         if let Some(astray) = frames.iter().skip(first + 1).position(is_astray) {
             frames.truncate(first + 1 + astray);
         }
-        match self.kind.stacks {
-            Stacks::Dwarf => {
-                let Some(innermost) = unwinding(frames[first].0, registers) else {
-                    return (frames, true);
-                };
-                let copy = unwind::StackCopy {
-                    start: innermost.stack_pointer().unwrap_or(0),
-                    bytes: stack,
-                };
-                let (called, is_broken) = self.unwinder.stack(&place, innermost, &copy);
-                // Frame pointers may lead beyond the copy.
-                if !is_broken || called.len() > frames.len() - first {
-                    frames.truncate(first);
-                    frames.extend(called.into_iter().map(|address| (address, false)));
-                }
-                (frames, is_broken)
-            }
-            Stacks::FramePointers | Stacks::Auto => {
-                let top = stack.first_chunk().map(|top| u64::from_ne_bytes(*top));
-                if let Some(top) = top.filter(|_| first > 0) {
-                    insert_caller_of_call(&mut frames, first, registers, (top, &process.maps));
-                }
-                let is_alone = frames.len() == first + 1;
-                let is_broken = is_alone && !self.unwinder.is_outermost(&place, frames[first].0);
-                (frames, is_broken)
-            }
-            Stacks::None => (frames, false),
+        if self.kind.stacks == Stacks::None {
+            return (frames, false);
         }
+        let Some(innermost) = unwinding(frames[first].0, registers) else {
+            return (frames, true);
+        };
+        let copy = unwind::StackCopy {
+            start: innermost.stack_pointer().unwrap_or(0),
+            bytes: stack,
+        };
+        if self.kind.stacks == Stacks::Dwarf {
+            let (called, is_broken) = self.unwinder.stack(&place, innermost, &copy);
+            // Frame pointers may lead beyond the copy.
+            if !is_broken || called.len() > frames.len() - first {
+                frames.truncate(first);
+                frames.extend(called.into_iter().map(|address| (address, false)));
+            }
+            return (frames, is_broken);
+        }
+        let PassedOver { mut callers, end } = self.unwinder.passed_over(&place, innermost, &copy);
+        if callers.is_empty() && first > 0 {
+            callers.extend(caller_of_call(&frames[first..], registers, stack));
+            callers.retain(|caller| process.maps.find(*caller).is_some());
+        }
+        if end == Lead::Outermost {
+            frames.truncate(first + 1);
+        }
+        let has_led = frames.len() > first + 1;
+        let is_broken = match end {
+            Lead::FramePointers => !has_led && callers.is_empty(),
+            Lead::Outermost => false,
+            Lead::Nothing => !has_led,
+        };
+        let callers = callers.into_iter().map(|address| (address, false));
+        frames.splice(first + 1..first + 1, callers);
+        (frames, is_broken)
     }
 
     fn thread(&mut self, pid: i32, tid: i32) -> usize {
@@ -417,19 +425,13 @@ impl Collector {
     }
 }
 
-/// Frame pointers miss who called a function that has no frame, as those have
-/// that only make a system call: its caller is the word on top of the stack.
-fn insert_caller_of_call(
-    frames: &mut Vec<(u64, bool)>,
-    first: usize,
-    registers: &Registers<'_>,
-    (top, maps): (u64, &Maps),
-) {
-    let is_in_call = registers.values().nth(RCX) == Some(frames[first].0);
-    let is_new = frames.get(first + 1) != Some(&(top, false));
-    if is_in_call && is_new && maps.find(top).is_some() {
-        frames.insert(first + 1, (top, false));
-    }
+/// Who called a function without a frame that only makes a system call, where no
+/// tables say so: the word on top of the stack.
+fn caller_of_call(frames: &[(u64, bool)], registers: &Registers<'_>, stack: &[u8]) -> Option<u64> {
+    let top = u64::from_ne_bytes(*stack.first_chunk()?);
+    let is_in_call = registers.values().nth(RCX) == Some(frames.first()?.0);
+    let is_new = frames.get(1) != Some(&(top, false));
+    (is_in_call && is_new).then_some(top)
 }
 
 /// Registers as unwinding has them; `None` of a 32-bit program.

@@ -13,9 +13,9 @@ use pinwise_profile::{Event, Stacks};
 const DEEPEST: u16 = 48;
 /// Bytes of each stack that are copied to be unwound.
 pub(super) const STACK_BYTES: u32 = 16 << 10;
-/// Bytes that are copied all the same: a word, which is the return address of a
-/// function that keeps nothing on the stack. arm64 has it in a register.
-const TOP_BYTES: u32 = if cfg!(target_arch = "x86_64") { 8 } else { 0 };
+/// Bytes that are copied where frame pointers lead: what functions have there that
+/// make no frame, and those of libraries that were built without.
+const TOP_BYTES: u32 = 1 << 10;
 
 /// What is sampled, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,8 @@ pub(super) fn open(kind: Kind, wish: &Wish) -> io::Result<OwnedFd> {
     attributes.sample_regs_user = REGISTER_MASK;
     attributes.sample_stack_user = match kind.stacks {
         Stacks::Dwarf => STACK_BYTES,
-        _ => TOP_BYTES,
+        Stacks::FramePointers | Stacks::Auto => TOP_BYTES,
+        Stacks::None => 0,
     };
     if attributes.sample_stack_user > 0 {
         attributes.sample_type |= SAMPLE_STACK;

@@ -16,8 +16,8 @@ use pinwise_sched::Refusal;
 use pinwise_topology::CpuSet;
 
 /// Buffer of a CPU where memory is not limited, bytes: with stacks of 20 frames
-/// a second of 4,000 samples.
-const WANTED_BYTES: usize = 1 << 20;
+/// some 1,500 samples.
+const WANTED_BYTES: usize = 2 << 20;
 /// The same with copies of stacks: 250 of them.
 const WANTED_WITH_STACKS: usize = 4 << 20;
 /// Smallest buffer that is of any use, bytes.
