@@ -8,7 +8,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -19,6 +19,8 @@ use crate::journal;
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// From one look at a lock to the next, where SQLite does not wait itself.
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// What a store was opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,16 +159,17 @@ impl Sqlite {
     /// Where others make the same store, SQLite does not wait for them: two that
     /// read it and want to change its mode would wait for each other.
     fn write_ahead(&self) -> rusqlite::Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let change = || self.connection.pragma_update(None, "journal_mode", "WAL");
+        let is_locked =
+            |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
+        let mut waited = Duration::ZERO;
         loop {
-            let changed = self.connection.pragma_update(None, "journal_mode", "WAL");
-            let is_locked = |error: &rusqlite::Error| {
-                error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
-            };
-            if !changed.as_ref().is_err_and(is_locked) || Instant::now() >= end {
+            let changed = change();
+            if !changed.as_ref().is_err_and(is_locked) || waited >= PATIENCE {
                 return changed;
             }
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(MOMENT);
+            waited += MOMENT;
         }
     }
 
