@@ -167,8 +167,7 @@ pub enum Format {
     Markdown,
     /// A page for a browser.
     Html,
-    /// `topology`: a drawing of the machine and its latency matrix; `record
-    /// show` of a search or a profile: its picture.
+    /// Machines only: a drawing, with the latency matrix where it was measured.
     Svg,
     /// Machines only: hwloc 2 XML, with what was measured as groups and
     /// distances.

@@ -29,7 +29,9 @@ pub(super) fn in_form(format: Format, record: &AnyRecord, id: &str) -> anyhow::R
         ),
         (Format::Svg, _) => pinwise_report::picture(record)
             .with_context(|| {
-                format!("--format svg draws machines, searches and profiles; {id} is a {kind}")
+                format!(
+                    "--format svg draws machines; {id} is a {kind}: --format html shows its charts"
+                )
             })?
             .into_bytes(),
         (Format::Xml, AnyRecord::Topology(record)) => {

@@ -106,8 +106,8 @@ fn arguments_that_make_no_sense_are_refused_by_name() {
         ("--seed x -- prog", &["--seed"]),
         ("--threads 2", &["there is no command"]),
         (
-            "--picture nowhere/x.svg -- prog",
-            &["--picture nowhere/x.svg"],
+            "--report nowhere/x.html -- prog",
+            &["--report nowhere/x.html"],
         ),
     ];
     for (arguments, words) in refused {

@@ -1,5 +1,6 @@
 // Traces and profiles, as the program writes them, in a browser.
 
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
@@ -505,6 +506,18 @@ test('a flame graph is searched, inverted and walked by keyboard', async () => {
   expect(await line.innerText()).toContain('in calls from here.');
   await invert.click();
   expect(await line.innerText()).toBe(before);
+  const save = figure.locator('details.save');
+  await save.locator('summary').click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    save.getByRole('button', { name: /^Save as SVG/ }).click(),
+  ]);
+  expect(download.suggestedFilename()).toBe('pinwise-flame-graph.svg');
+  const drawing = readFileSync(await download.path(), 'utf8');
+  const name = call.split(' ')[0]!;
+  expect(drawing).toContain('<title>Flame graph</title>');
+  expect(drawing).toContain(`<title>${name}: `);
+  await save.locator('summary').click();
   expect(
     await page.evaluate(() => document.documentElement.scrollWidth),
   ).toBeLessThanOrEqual(360);

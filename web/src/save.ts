@@ -18,7 +18,7 @@ export interface Saved {
 
 /** Pixels of a PNG for one of the page. */
 const SCALE = 2;
-const HEADING = 30;
+export const HEADING = 30;
 const KEY = 22;
 const HEADER = ['x axis', 'x', 'y axis', 'y', 'series', 'low', 'high', 'value'];
 
@@ -47,24 +47,29 @@ export function saveMenu(
 
 /** A menu that saves the chart as it is then. */
 export function chartMenu(chart: () => Saved): HTMLElement {
-  const act =
-    (ending: string, make: (saved: Saved) => Promise<Blob> | Blob) => () => {
-      const saved = chart();
-      void Promise.resolve(make(saved)).then((blob) =>
-        download(blob, fileName(saved.name, ending)),
-      );
-    };
-  return saveMenu(chart().name, [
-    ['SVG', act('svg', (saved) => svgBlob(drawingOf(saved)))],
-    ['PNG', act('png', (saved) => pngBlob(drawingOf(saved)))],
-    [
-      'CSV',
-      act(
-        'csv',
-        (saved) => new Blob([csvOf(saved.panels)], { type: 'text/csv' }),
-      ),
-    ],
+  const { name } = chart();
+  const csv = (): void =>
+    download(
+      new Blob([csvOf(chart().panels)], { type: 'text/csv' }),
+      fileName(name, 'csv'),
+    );
+  return saveMenu(name, [
+    ...drawingKinds(name, () => drawingOf(chart())),
+    ['CSV', csv],
   ]);
+}
+
+/** Kinds to save a drawing as. */
+export function drawingKinds(
+  name: string,
+  drawing: () => SVGElement,
+): (readonly [kind: string, act: () => void])[] {
+  const png = async (): Promise<void> =>
+    download(await pngBlob(drawing()), fileName(name, 'png'));
+  return [
+    ['SVG', () => download(svgBlob(drawing()), fileName(name, 'svg'))],
+    ['PNG', () => void png()],
+  ];
 }
 
 /** "pinwise-every-run.svg". */
@@ -141,13 +146,31 @@ function drawingOf({
     settle(one, copy);
     return copy;
   });
+  const size = { width, height: top };
+  return sheet({ name, summary, size, fontFamily, color }, [
+    ...keys.elements,
+    ...drawn,
+  ]);
+}
+
+/** A drawing that needs no page, with its heading. */
+export function sheet(
+  about: {
+    name: string;
+    summary: string;
+    size: { width: number; height: number };
+    fontFamily: string;
+    color: string;
+  },
+  drawn: readonly SVGElement[],
+): SVGElement {
+  const { name, summary, size, fontFamily, color } = about;
   return svg(
     'svg',
     {
       xmlns: 'http://www.w3.org/2000/svg',
-      width,
-      height: top,
-      viewBox: `0 0 ${width} ${top}`,
+      ...size,
+      viewBox: `0 0 ${size.width} ${size.height}`,
       'font-family': fontFamily,
       'font-size': 13,
       color,
@@ -156,12 +179,10 @@ function drawingOf({
     svg('title', {}, name),
     svg('desc', {}, summary),
     svg('rect', {
-      width,
-      height: top,
+      ...size,
       fill: getComputedStyle(document.body).backgroundColor,
     }),
     svg('text', { x: 4, y: 20, 'font-weight': 700 }, name),
-    ...keys.elements,
     ...drawn,
   );
 }

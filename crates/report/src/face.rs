@@ -81,9 +81,6 @@ pub fn rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
 pub fn picture(record: &AnyRecord) -> Option<String> {
     match record {
         AnyRecord::Topology(record) => Some(super::topology_svg(&record.to_topology(), record)),
-        AnyRecord::Profile(record) => Some(super::flame_graph(record)),
-        AnyRecord::ProfileDiff(record) => Some(super::flame_graph_diff(record)),
-        AnyRecord::Search(record) => Some(super::search_picture(record)),
         _ => None,
     }
 }

@@ -35,7 +35,6 @@ mod doctor;
 mod emission;
 mod export;
 mod face;
-mod flame_graph;
 mod fleet;
 mod fleet_diff;
 mod fleet_node;
@@ -81,7 +80,6 @@ pub use doctor::doctor;
 pub use emission::emission;
 pub use export::{hyperfine, markdown, run_rows};
 pub use face::{applied, partly, picture, rows, text};
-pub use flame_graph::{flame_graph, flame_graph_diff};
 pub use fleet::fleet_report;
 pub use fleet_diff::fleet_diff;
 pub use fleet_node::{fleet_node, fleet_plan};
@@ -101,7 +99,7 @@ pub use profile_diff::profile_diff;
 pub use recipes::recipes;
 pub use reproduction::{ReportRow, reports, reproduction};
 pub use rules::{rule_change, rules, rules_unit};
-pub use search::{search, search_picture, search_rows};
+pub use search::{search, search_rows};
 pub use spin::{
     spin_advice, spin_attach, spin_check, spin_pause, spin_prediction, spin_replay, spin_scan,
 };

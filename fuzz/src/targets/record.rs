@@ -43,7 +43,6 @@ fn check_profile(record: &ProfileRecord) {
     check_shown(&pinwise_report::folded(record));
     if let Ok(diff) = ProfileDiff::between(record, record) {
         check_shown(&pinwise_report::profile_diff(&diff, 12, Palette::default()));
-        check_shown(&pinwise_report::flame_graph_diff(&diff));
     }
 }
 

@@ -15,7 +15,7 @@ use pinwise_profile::Stacks;
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
   pinwise profile -- ./prog
-  pinwise profile --runs 5 --flame-graph prog.svg -- ./prog
+  pinwise profile --runs 5 --report prog.html -- ./prog
   pinwise profile diff last~1 last
   pinwise profile --metric 'regex:([0-9.]+) req higher' -- ./bench
   pinwise profile --pid 4711 --for 10s --units 1200:request
@@ -106,9 +106,9 @@ pub struct ProfileView {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub struct ProfileFiles {
-    /// Draw the stacks
-    #[arg(long, value_name = "FILE.svg")]
-    pub flame_graph: Option<PathBuf>,
+    /// Write an HTML page with the flame graph, to open or to send
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// Write the stacks: a line `a;b;c N` each, outermost function first
     #[arg(long, value_name = "FILE")]
     pub folded: Option<PathBuf>,
@@ -120,13 +120,13 @@ pub enum ProfileAction {
     /// Subtract two profiles, per unit of work
     #[command(after_help = "Examples:
   pinwise profile diff last~1 last
-  pinwise profile diff last~1 last --flame-graph changed.svg
   pinwise profile diff before.json after.json --top 30
 
 Functions stand in the order of their change, CPU time per run, item or
 request, with the 95 % interval that counting samples allows. Before them
 stands which part is spin-waits, memory, frequency and waiting, and what is
-unexplained.")]
+unexplained. `pinwise record report A B` is a page with both flame graphs and
+that of their difference.")]
     Diff(ProfileDiffArgs),
 }
 
@@ -143,9 +143,6 @@ pub struct ProfileDiffArgs {
     /// Functions that are printed; the record has more
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = parse_whole::<usize>)]
     pub top: usize,
-    /// Draw the stacks of both, coloured by what changed
-    #[arg(long, value_name = "FILE.svg")]
-    pub flame_graph: Option<PathBuf>,
     /// Write the record
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,

@@ -15,7 +15,7 @@ use crate::cli::values::{
     after_help = "Examples:
   pinwise search -- ./prog
   pinwise search --threads 16 --budget 2m -- ./prog
-  pinwise search --threads 1..max --picture found.svg -- ./prog -t {threads}
+  pinwise search --threads 1..max --report found.html -- ./prog -t {threads}
   pinwise search --resume 20261121-2132
   pinwise search --machine sim:machine.toml --seed 1 -- prog
 
@@ -100,9 +100,6 @@ pub enum SearchAction {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results as files")]
 pub struct SearchResultArgs {
-    /// Draw predicted against measured, and best so far against runs (SVG)
-    #[arg(long, value_name = "FILE")]
-    pub picture: Option<PathBuf>,
     /// Write the record
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,

@@ -159,8 +159,8 @@ pub struct PruneArgs {
 
 Every record can be shown as text and json. What has runs has csv, one line per
 run, and parquet, the same rows with missing figures as null; a comparison is
-also a markdown table and hyperfine's JSON, a machine svg and hwloc's xml, a
-search and a profile svg; html is the page of `pinwise record report`.")]
+also a markdown table and hyperfine's JSON, a machine svg and hwloc's xml; html
+is the page of `pinwise record report`.")]
 pub struct ShowArgs {
     /// The record's id, its beginning, `last`, or `last~1` for the one before
     pub id: String,

@@ -20,13 +20,8 @@ pub(super) fn diff(
     args: &ProfileDiffArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    for (option, path) in [
-        ("--flame-graph", &args.flame_graph),
-        ("--export-json", &args.export_json),
-    ] {
-        if let Some(path) = path {
-            check_folder(option, path)?;
-        }
+    if let Some(path) = &args.export_json {
+        check_folder("--export-json", path)?;
     }
     let before = named(global, &args.before)?;
     let after = named(global, &args.after)?;
@@ -39,9 +34,6 @@ pub(super) fn diff(
             args.top,
             terminal.palette(),
         ))?;
-    }
-    if let Some(path) = &args.flame_graph {
-        files::write_file(path, &pinwise_report::flame_graph_diff(&record))?;
     }
     files::write_json(args.export_json.as_deref(), &record)?;
     Ok(Exit::Done)

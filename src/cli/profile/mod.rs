@@ -11,7 +11,7 @@ use super::args::{Global, ProfileAction, ProfileArgs, ProfileView};
 use super::ending::{keep_and_show, unless_interrupted};
 use super::plan::name_and_time;
 use super::terminal::Terminal;
-use super::{Exit, files, open_machine, open_store};
+use super::{Exit, export, files, open_machine, open_store};
 use crate::cli::subject::{self, Started};
 use pinwise_machine::linux::random_seed;
 use pinwise_machine::{Machine, Output, Subject};
@@ -82,19 +82,17 @@ const fn shown(view: &ProfileView) -> ProfileShown {
 }
 
 fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()> {
-    if let Some(path) = &args.files.flame_graph {
-        files::write_file(path, &pinwise_report::flame_graph(record))?;
-    }
     if let Some(path) = &args.files.folded {
         files::write_file(path, &pinwise_report::folded(record))?;
     }
-    files::write_json(args.sampling.export_json.as_deref(), record)
+    files::write_json(args.sampling.export_json.as_deref(), record)?;
+    export::page(record, args.files.report.as_deref())
 }
 
 /// Files can only be written where their folder is: checked before the runs.
 fn check_files(args: &ProfileArgs) -> anyhow::Result<()> {
     let named = [
-        ("--flame-graph", &args.files.flame_graph),
+        ("--report", &args.files.report),
         ("--folded", &args.files.folded),
         ("--export-json", &args.sampling.export_json),
     ];

@@ -137,7 +137,6 @@ fn carry_out(
 
 fn files(args: &SearchResultArgs) -> Vec<(&'static str, &std::path::Path)> {
     let files = [
-        ("--picture", &args.picture),
         ("--export-json", &args.export_json),
         ("--export-csv", &args.export_csv),
         ("--report", &args.report),
@@ -161,9 +160,6 @@ fn finish(
         terminal.print_json(record)?;
     } else if record.stopped != Some(Stopped::Failed) {
         terminal.print(&pinwise_report::search(record, terminal.palette()))?;
-    }
-    if let Some(path) = &results.picture {
-        write_file(path, &pinwise_report::search_picture(record))?;
     }
     write_json(results.export_json.as_deref(), record)?;
     if let Some(path) = &results.export_csv {

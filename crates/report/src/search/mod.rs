@@ -1,7 +1,6 @@
 //! A search as text: what is best, how sure that is, what the program is
 //! sensitive to, and what it took to find out.
 
-mod picture;
 mod rows;
 mod words;
 
@@ -9,12 +8,11 @@ use std::time::Duration;
 
 use super::comparison::{findings, place, what_to_do};
 use super::style::{self, Palette, columns, paragraph, shortened};
-pub use picture::search_picture;
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
 pub use rows::search_rows;
 pub(super) use words::{NamedRow, named_table};
-use words::{costs, placements, value, value_range};
+use words::{placements, value, value_range};
 
 /// Arms in the table, beside `os-default`.
 const SHOWN: usize = 8;

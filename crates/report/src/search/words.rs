@@ -1,7 +1,7 @@
 //! Names, costs and large numbers of a search, in words.
 
 use crate::style::{columns, quantity, table, visible, width};
-use pinwise_format::{count, percent, three_digits};
+use pinwise_format::{count, percent};
 use pinwise_record::{Direction, SearchModelRecord, SearchRecord, SpaceRecord};
 
 /// Longest name in a table.
@@ -99,14 +99,6 @@ fn cut_within(text: &str, width: usize) -> String {
     let first: String = text.chars().take(kept / 2).collect();
     let last: String = text.chars().skip(length - (kept - kept / 2)).collect();
     format!("{first}…{last}")
-}
-
-/// A cost with its unit; of rates the inverse is meant, which has no unit.
-pub(super) fn costs(record: &SearchRecord, cost: f64, unit: &str) -> String {
-    match record.metric.better {
-        Direction::Higher => three_digits(cost),
-        Direction::Lower | Direction::Other(_) => quantity(cost, unit),
-    }
 }
 
 /// The value of the metric that has this cost.

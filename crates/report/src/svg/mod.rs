@@ -4,7 +4,7 @@
 //! light and in a dark viewer, and asks for nothing from elsewhere. Layout
 //! reckons with a wide font, since it cannot measure the viewer's.
 
-pub(super) mod canvas;
+mod canvas;
 mod layout;
 mod machine;
 mod matrix;

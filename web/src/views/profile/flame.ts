@@ -2,8 +2,9 @@
 // their time. A click or Enter goes into a call. Inverted, functions stand above
 // and their callers below.
 
-import { h, visible } from '../../dom';
+import { h, svg, visible } from '../../dom';
 import { count, percent } from '../../format';
+import { drawingKinds, HEADING, saveMenu, sheet } from '../../save';
 import type { Theme } from '../../theme';
 import { onPrint } from '../../print';
 import { onTheme, theme } from '../../theme';
@@ -130,6 +131,10 @@ export function flameGraph(
       'p',
       { class: 'muted' },
       'Arrows go from call to call, Enter goes into one, Escape or Home back to all.',
+    ),
+    saveMenu(
+      name,
+      drawingKinds(name, () => drawingOf(handle, name, summary)),
     ),
   );
   return {
@@ -264,20 +269,50 @@ function paintBox(
     context.lineWidth = box.frame === state.cursor ? 2 : 1;
     context.strokeRect(x + 1, y + 1, Math.max(1, wide - 2), ROW - 3);
   }
-  if (wide < 26) return;
-  const text = (SIGNS[frame.kind] ?? '') + visible(frame.name);
-  const room = Math.floor((wide - 8) / 6.2);
+  const text = label(frame, wide);
+  if (text === '') return;
   context.fillStyle = isDim ? colours.text : inkOn(fill);
   context.save();
   context.beginPath();
   context.rect(x, y, wide - 3, ROW);
   context.clip();
-  context.fillText(
-    text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text,
-    x + 4,
-    y + ROW / 2,
-  );
+  context.fillText(text, x + 4, y + ROW / 2);
   context.restore();
+}
+
+/** What is written on a box of this width, CSS pixels. */
+function label(frame: Flame['frames'][number], wide: number): string {
+  if (wide < 26) return '';
+  const text = (SIGNS[frame.kind] ?? '') + visible(frame.name);
+  const room = Math.floor((wide - 8) / 6.2);
+  return text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text;
+}
+
+/** The calls as the canvas has them, each with its words for who points at it. */
+function drawingOf(
+  { tree, state, canvas }: Handle,
+  name: string,
+  summary: string,
+): SVGElement {
+  const { clientWidth: width, clientHeight: height } = canvas;
+  const colours = theme();
+  const calls = state.boxes.map((box) => {
+    const frame = tree.frames[box.frame]!;
+    const fill = colourOf(frame.kind, colours);
+    const wide = Math.max(1, box.width * width - 1);
+    const [x, y] = [box.left * width, HEADING + box.row * ROW];
+    const text = { x: x + 4, y: y + 13, fill: inkOn(fill), 'font-size': 12 };
+    return svg(
+      'g',
+      {},
+      svg('title', {}, `${visible(frame.name)}: ${frame.words}`),
+      svg('rect', { x, y, width: wide, height: ROW - 1, fill }),
+      svg('text', text, label(frame, wide)),
+    );
+  });
+  const size = { width, height: HEADING + height };
+  const { fontFamily, color } = getComputedStyle(document.body);
+  return sheet({ name, summary, size, fontFamily, color }, calls);
 }
 
 function listen(handle: Handle): void {
