@@ -1743,6 +1743,8 @@ export interface CpuTimeRecord {
   own_s?: number | null;
   /** Switches on it. */
   switches?: number | null;
+  /** With what nobody knows; 0 below half a percent of the trace. */
+  unknown_s?: number | null;
 }
 
 /** How cycles were found. */

@@ -431,6 +431,9 @@ pub struct CpuTimeRecord {
     pub foreign_s: Option<f64>,
     /// With nothing.
     pub idle_s: Option<f64>,
+    /// With what nobody knows; 0 below half a percent of the trace.
+    #[serde(default)]
+    pub unknown_s: Option<f64>,
     /// Switches on it.
     pub switches: Option<u64>,
 }

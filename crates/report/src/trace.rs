@@ -13,8 +13,6 @@ use pinwise_sched::Tier;
 /// Threads and CPUs shown; the record has more.
 const MOST_THREADS: usize = 12;
 const MOST_CPUS: usize = 16;
-/// Less than this of the time in which nobody knows what a CPU did is not shown.
-const UNKNOWN: f64 = 0.005;
 /// Columns of a CPU's strip.
 const STRIP: usize = 40;
 /// From nothing to all of a span, in eighths.
@@ -412,12 +410,7 @@ fn cpus(record: &TraceRecord) -> String {
     }
     let share = |part: f64| format!("{:.0} %", 100.0 * part / record.elapsed_s.max(1e-9));
     let optional = |part: Option<f64>| part.map_or_else(|| "–".to_owned(), share);
-    let unknown = |cpu: &CpuTimeRecord| {
-        let known_s = cpu.own_s + cpu.foreign_s? + cpu.idle_s?;
-        Some((record.elapsed_s - known_s).max(0.0))
-    };
-    let has_unknown = |cpu: &&CpuTimeRecord| unknown(cpu) >= Some(UNKNOWN * record.elapsed_s);
-    let has_unknown = shown.iter().any(has_unknown);
+    let has_unknown = shown.iter().any(|cpu| cpu.unknown_s > Some(0.0));
     let with_unknown = |mut cells: Vec<String>, what: String| {
         if has_unknown {
             cells.insert(cells.len() - 1, what);
@@ -434,7 +427,7 @@ fn cpus(record: &TraceRecord) -> String {
                 optional(cpu.idle_s),
                 strip(record, cpu.cpu),
             ];
-            with_unknown(cells, optional(unknown(cpu)))
+            with_unknown(cells, optional(cpu.unknown_s))
         })
         .collect();
     if rows.is_empty() {

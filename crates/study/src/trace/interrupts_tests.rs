@@ -45,6 +45,7 @@ fn traced(cpus: &[usize]) -> TraceRecord {
         own_s: 0.5,
         foreign_s: None,
         idle_s: None,
+        unknown_s: None,
         switches: None,
     };
     record.cpus = cpus.iter().map(time).collect();

@@ -140,6 +140,7 @@ mod tests {
             own_s,
             foreign_s: None,
             idle_s: None,
+            unknown_s: None,
             switches: None,
         };
         (0..).zip(own_s).map(cpu).collect()

@@ -26,6 +26,8 @@ pub struct TraceRecorder {
 /// mark: looks are not quite of the moments of events.
 const DOUBTFUL_NS: u64 = 2_000_000;
 const DOUBTFUL_SHARE: u64 = 33;
+/// Time in which nobody knows what a CPU did matters from one part in so many on.
+const LEAST_UNKNOWN_SHARE: u64 = 200;
 
 /// What a record says beside its figures.
 #[derive(Debug, Clone)]
@@ -325,14 +327,24 @@ fn thread(listed: &ThreadSummary) -> ThreadRecord {
 }
 
 fn cpus(summary: &Summary) -> Vec<CpuTimeRecord> {
+    let all_ns = summary.to_ns - summary.from_ns;
     let record = |cpu: &pinwise_sched::CpuSummary| CpuTimeRecord {
         cpu: cpu.cpu as usize,
         own_s: seconds(cpu.own_ns),
         foreign_s: cpu.foreign_ns.map(seconds),
         idle_s: cpu.idle_ns.map(seconds),
+        unknown_s: unknown_ns(cpu, all_ns).map(seconds),
         switches: cpu.switches,
     };
     summary.by_cpu.iter().map(record).collect()
+}
+
+/// Time in which nobody knows what a CPU did, of `all_ns`; 0 where that is little.
+fn unknown_ns(cpu: &pinwise_sched::CpuSummary, all_ns: u64) -> Option<u64> {
+    let known_ns = cpu.own_ns + cpu.foreign_ns? + cpu.idle_ns?;
+    let unknown_ns = all_ns.saturating_sub(known_ns);
+    let is_much = unknown_ns.saturating_mul(LEAST_UNKNOWN_SHARE) >= all_ns;
+    Some(if is_much { unknown_ns } else { 0 })
 }
 
 fn cores(summary: &Summary, names: &[String]) -> Vec<CoreTimeRecord> {
@@ -365,5 +377,24 @@ mod tests {
         check(2000, 68_000_000, false, false);
         check(2000, 64_000_000, true, false);
         check(1000, 0, false, false);
+    }
+
+    #[test]
+    fn what_a_cpu_did_is_unknown_from_half_a_percent_on() {
+        let of = |own_ns, foreign_ns, idle_ns| {
+            let cpu = pinwise_sched::CpuSummary {
+                cpu: 0,
+                own_ns,
+                foreign_ns,
+                idle_ns,
+                switches: None,
+            };
+            unknown_ns(&cpu, 1_000)
+        };
+        assert_eq!(of(500, Some(200), Some(200)), Some(100));
+        assert_eq!(of(500, Some(300), Some(196)), Some(0));
+        assert_eq!(of(500, Some(300), Some(201)), Some(0));
+        assert_eq!(of(500, None, Some(200)), None);
+        assert_eq!(of(500, Some(200), None), None);
     }
 }

@@ -370,3 +370,15 @@ group('memory', () => {
     expect(shape.memoryTable({})).toBeNull();
   });
 });
+
+test('a column shows what is unknown of CPUs, where it is', () => {
+  const named = (unknown_s: number | null): (string | number | null)[] => {
+    const cpus = [{ cpu: 0, own_s: 25e-6, unknown_s }];
+    const table = shape.cpuTable({ ...SMALL, cpus });
+    const at = table!.columns.findIndex(({ name }) => name === 'Unknown');
+    return table!.rows.map((row) => (at < 0 ? null : (row[at] as string)));
+  };
+  expect(named(50e-6)).toEqual(['50.0 %']);
+  expect(named(0)).toEqual([null]);
+  expect(named(null)).toEqual([null]);
+});

@@ -352,14 +352,7 @@ export function cpuTable(record: TraceRecord): Table | null {
     value === null || value === undefined
       ? '–'
       : percent(value / Math.max(record.elapsed_s ?? 0, 1e-12));
-  const unknown = cpus.map(({ own_s, foreign_s, idle_s }) =>
-    typeof foreign_s === 'number' && typeof idle_s === 'number'
-      ? Math.max(0, (record.elapsed_s ?? 0) - (own_s ?? 0) - foreign_s - idle_s)
-      : null,
-  );
-  const hasUnknown = unknown.some(
-    (s) => s !== null && s >= 0.005 * (record.elapsed_s ?? 0),
-  );
+  const hasUnknown = cpus.some(({ unknown_s }) => (unknown_s ?? 0) > 0);
   return {
     caption: 'Each CPU: shares of the time of the trace',
     columns: [
@@ -372,12 +365,12 @@ export function cpuTable(record: TraceRecord): Table | null {
         'Switches',
       ),
     ],
-    rows: cpus.map((cpu, at) => [
+    rows: cpus.map((cpu) => [
       `CPU ${cpu.cpu}`,
       of(cpu.own_s),
       of(cpu.foreign_s),
       of(cpu.idle_s),
-      ...(hasUnknown ? [of(unknown[at])] : []),
+      ...(hasUnknown ? [of(cpu.unknown_s)] : []),
       wholeNumber(cpu.switches),
     ]),
   };
