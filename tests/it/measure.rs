@@ -91,6 +91,27 @@ topology = "package:1 [numa(memory=128GB)] l3:1(size=8MB) core:8 pu:1"
 }
 
 #[test]
+fn a_cache_that_others_may_use_contradicts_no_report() {
+    let record = measure(
+        r#"
+topology = "package:1 l3:1(size=32MB) core:4 pu:1"
+[wiring]
+topology = "package:1 l3:1(size=8MB) core:4 pu:1"
+stacked = ["1,3"]
+"#,
+        &[],
+    );
+    verdict(&record, "stacked", "contradicted");
+    let verdicts = record["measured"]["verdicts"].as_array().unwrap();
+    let of_caches = verdicts.iter().filter(|v| v["level"] == "cache");
+    let smaller: Vec<&Value> = of_caches.filter(|v| v["verdict"] != "agrees").collect();
+    assert_eq!(smaller.len(), 1, "{smaller:?}");
+    assert_eq!(smaller[0]["verdict"], "cannot_tell", "{smaller:?}");
+    let advice = smaller[0]["advice"].as_str().unwrap();
+    assert!(advice.contains("Size working sets"), "{advice}");
+}
+
+#[test]
 fn siblings_are_found_where_latency_cannot_see_them() {
     let record = measure(
         r#"
@@ -150,6 +171,25 @@ dwell_s = 12.0
     assert_eq!(states.len(), 2, "{states:?}");
     verdict(&record, "placement", "contradicted");
     assert!(drift["valid_s"].as_f64().unwrap() < 4.0);
+}
+
+#[test]
+fn what_was_found_before_the_wiring_changed_contradicts_nothing() {
+    let record = measure(
+        r#"
+topology = "package:1 l3:1(size=32MB) core:4 pu:1"
+[[wiring.states]]
+topology = "package:1 l3:2(size=32MB) core:2 pu:1"
+dwell_s = 30.0
+[[wiring.states]]
+topology = "package:1 l3:1(size=32MB) core:4 pu:1"
+dwell_s = 30.0
+"#,
+        &["--wiring-only", "--watch", "10m"],
+    );
+    verdict(&record, "placement", "contradicted");
+    verdict(&record, "llc", "cannot_tell");
+    assert_eq!(record["contradictions"].as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -136,10 +136,22 @@ pub enum Evidence {
 pub struct Tunable {
     /// Its name, as `GOMP_SPINCOUNT`.
     pub name: &'static str,
-    /// Its usual value, as it is written.
+    /// Its usual value, as it is written; empty where it has none.
     pub usual: &'static str,
     /// Where and how it is set, as `environment variable`.
     pub how: &'static str,
+}
+
+impl Tunable {
+    /// `GOMP_SPINCOUNT (environment variable; usually 300000)`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let usual = match self.usual {
+            "" => String::new(),
+            usual => format!("; usually {usual}"),
+        };
+        format!("{} ({}{usual})", self.name, self.how)
+    }
 }
 
 /// A waiter's algorithm.

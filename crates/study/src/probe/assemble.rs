@@ -29,6 +29,7 @@ pub(super) fn assemble(
         nodes: &found.nodes,
         drift: found.drift.as_ref(),
         changed: &found.changed,
+        is_disturbed: effort.batches_switched + effort.batches_stolen > 0,
     });
     let contradictions = contradictions(&verdicts);
     let pairs = &found.pairs;

@@ -36,6 +36,8 @@ pub(super) struct Case<'a> {
     pub(super) drift: Option<&'a DriftRecord>,
     /// What changed between the start and the end of measuring.
     pub(super) changed: &'a [String],
+    /// Others had the CPUs for some of the time.
+    pub(super) is_disturbed: bool,
 }
 
 /// What one verdict says, before it has a level.
@@ -60,6 +62,12 @@ impl Opinion {
         }
     }
 
+    /// What was found while the wiring changed proves nothing.
+    fn of_a_moment(self) -> Self {
+        let measured = format!("Before the wiring changed: {}", self.measured);
+        Self::cannot_tell(self.claim, measured)
+    }
+
     fn cannot_tell(claim: String, measured: impl Into<String>) -> Self {
         Self {
             verdict: Agreement::CannotTell,
@@ -73,10 +81,17 @@ impl Opinion {
 
 /// A verdict for every level that the system reports or the probes found.
 pub(super) fn verdicts(case: &Case<'_>) -> Vec<LevelVerdict> {
+    let wired = |level, kind| {
+        let opinion = groups(case, level, kind);
+        match has_moved(case) && opinion.verdict == Agreement::Contradicted {
+            true => opinion.of_a_moment(),
+            false => opinion,
+        }
+    };
     let mut verdicts = vec![
-        groups(case, Level::Core, LevelKind::Smt).at(LevelName::Smt),
-        groups(case, Level::Llc, LevelKind::Llc).at(LevelName::Llc),
-        groups(case, Level::Package, LevelKind::Package).at(LevelName::Package),
+        wired(Level::Core, LevelKind::Smt).at(LevelName::Smt),
+        wired(Level::Llc, LevelKind::Llc).at(LevelName::Llc),
+        wired(Level::Package, LevelKind::Package).at(LevelName::Package),
     ];
     verdicts.extend(nodes(case).map(|opinion| opinion.at(LevelName::Numa)));
     verdicts.extend(
@@ -180,18 +195,25 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
             listed(effective),
             plateau.latency_ns
         );
-        Some(if (CACHE_SHARE..=1.0 / CACHE_SHARE).contains(&share) {
-            agrees(claim, measured, 0.8)
+        if (CACHE_SHARE..=1.0 / CACHE_SHARE).contains(&share) {
+            return Some(agrees(claim, measured, 0.8));
+        }
+        let advice = format!("Size working sets and blocks by {}.", listed(effective));
+        // The host's other guests, too, may have the rest.
+        let has_others = case.is_disturbed || case.topology.identity.hypervisor.is_some();
+        Some(if share < 1.0 && has_others {
+            let measured = format!("{claim} {measured} Others may have the rest of it.");
+            Opinion {
+                advice,
+                ..Opinion::cannot_tell(claim, measured)
+            }
         } else {
             Opinion {
                 verdict: Agreement::Contradicted,
                 claim,
                 measured,
                 confidence: 0.8,
-                advice: format!(
-                    "Size working sets and blocks by {} while this other load stays; measure again on a quiet machine before calling the report wrong.",
-                    listed(effective)
-                ),
+                advice,
             }
         })
     });
@@ -232,6 +254,11 @@ pub(super) const fn may_move(is_virtual: bool) -> &'static str {
     } else {
         "Do not use core or LLC placements here; find out what moves the CPUs."
     }
+}
+
+/// Did pairs change while they were measured, or watched?
+fn has_moved(case: &Case<'_>) -> bool {
+    !case.changed.is_empty() || case.drift.is_some_and(|drift| drift.changes > 0)
 }
 
 /// Does the wiring stay as it is?

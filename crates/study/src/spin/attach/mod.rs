@@ -28,6 +28,7 @@ use crate::host::host_record;
 use crate::profile::{counted_s, missed, pause};
 use crate::trace::{exit_of, last_words, left_running};
 use idle::Idle;
+use pinwise_spin::algorithm::Tunable;
 use pinwise_spin::identify::{Candidate, Evidence, identify};
 use pinwise_spin::loops::LoopKind;
 use pinwise_spin::table::algorithm;
@@ -438,14 +439,12 @@ fn matches(samples: &Samples, site: &Site, heat: &Heat) -> Vec<SpinMatch> {
 
 fn match_of(candidate: Candidate) -> Option<SpinMatch> {
     let row = algorithm(candidate.algorithm).ok()?;
-    let tunables = row.tunables.iter();
-    let tunables = tunables.map(|t| format!("{} ({}; usually {})", t.name, t.how, t.usual));
     Some(SpinMatch {
         algorithm: row.id.to_owned(),
         name: row.name.to_owned(),
         strength: candidate.strength.into(),
         why: candidate.reason,
-        tunables: tunables.collect(),
+        tunables: row.tunables.iter().map(Tunable::words).collect(),
     })
 }
 
