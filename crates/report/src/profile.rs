@@ -1,7 +1,7 @@
 //! A profile as text: summary, functions, hot instructions, threads.
 
 use super::style::{Palette, columns, paragraph, shortened, table, visible, width as width_of};
-use pinwise_format::{seconds, trimmed};
+use pinwise_format::{percent, seconds, trimmed};
 use pinwise_record::{
     AmountRecord, FunctionKind, FunctionRecord, LineRecord, ProfileRecord, SampleEvent, SpotRecord,
     StackMethod, TraceSource,
@@ -146,21 +146,13 @@ pub(super) fn stacks(record: &ProfileRecord) -> Option<String> {
     Some(format!(
         "Stacks by {by}: {:.1} frames on average, {least}{} broken{hint}.",
         stacks.mean_frames,
-        percent(&stacks.broken, total)
+        share(&stacks.broken, total)
     ))
 }
 
 /// A part of all CPU time, per cent.
-fn percent(part: &AmountRecord, total: &AmountRecord) -> String {
-    if total.cpu_s <= 0.0 {
-        return "–".to_owned();
-    }
-    let percent = 100.0 * part.cpu_s / total.cpu_s;
-    if percent >= 9.95 {
-        format!("{percent:.0} %")
-    } else {
-        format!("{percent:.1} %")
-    }
+fn share(part: &AmountRecord, total: &AmountRecord) -> String {
+    percent(part.cpu_s / total.cpu_s)
 }
 
 /// `spin [libc.so.6]`: the module where it is not the program itself.
@@ -202,7 +194,7 @@ fn functions(record: &ProfileRecord, most: usize) -> String {
                 NAME,
             ),
             seconds(function.own.cpu_s),
-            percent(&function.own, &figures.total),
+            share(&function.own, &figures.total),
             seconds(function.total.cpu_s),
         ];
         if has_units {
@@ -260,7 +252,7 @@ fn instructions(record: &ProfileRecord, most: usize, palette: Palette) -> String
             "{}: {} ({}) and {} samples here",
             place(spot, record.program()),
             seconds(spot.shown.cpu_s),
-            percent(&spot.shown, &figures.total),
+            share(&spot.shown, &figures.total),
             spot.shown.samples
         );
         out += &format!("\n{}\n", palette.strong(&paragraph("", "  ", &what)));

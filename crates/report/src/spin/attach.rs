@@ -3,7 +3,7 @@
 use crate::comparison::findings;
 use crate::style::{Palette, paragraph, shortened, table, visible};
 use pinwise_format::shell;
-use pinwise_format::{count, count_of, grouped, nanoseconds, seconds};
+use pinwise_format::{count, count_of, grouped, nanoseconds, percent, seconds};
 use pinwise_record::{
     MatchStrength, SampleEvent, SpinAttachRecord, SpinPlace, SpinShares, TraceSource,
 };
@@ -145,10 +145,10 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
         });
     let function = place.function.as_deref().unwrap_or("no name");
     let head = format!(
-        "{number}. {}: {} of CPU time, {:.1} % ({} samples, {})",
+        "{number}. {}: {} of CPU time, {} ({} samples, {})",
         visible(place.kind.as_str()).replace('_', " "),
         seconds(place.cpu_s),
-        100.0 * place.share,
+        percent(place.share),
         place.samples,
         count(place.threads, "thread")
     );

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pinwise_format::{percent, seconds};
 use pinwise_profile::{Amount, FunctionTime, Kind, Profile, REGION};
 use pinwise_record::WorkRecord;
 
@@ -42,11 +43,11 @@ pub(super) fn summary(profile: &Profile) -> String {
     format!("{} is spent in {}.", part(first.own, total), name(first))
 }
 
-/// `82 % of the CPU time (2.62 s of 3.20 s, 2610 of 3190 samples)`.
+/// `81.9 % of the CPU time (2.62 s of 3.20 s, 2610 of 3190 samples)`.
 fn part(amount: Amount, total: Amount) -> String {
-    let share = 100.0 * amount.share_of(total).unwrap_or_default();
+    let share = percent(amount.share_of(total).unwrap_or_default());
     format!(
-        "{share:.0} % of the CPU time ({} of {}, {} of {} samples)",
+        "{share} of the CPU time ({} of {}, {} of {} samples)",
         time(amount),
         time(total),
         amount.samples,
@@ -54,14 +55,8 @@ fn part(amount: Amount, total: Amount) -> String {
     )
 }
 
-/// `2.62 s`, `24 ms`.
 fn time(amount: Amount) -> String {
-    let time_s = amount.cpu_s();
-    if time_s >= 0.9995 {
-        format!("{time_s:.2} s")
-    } else {
-        format!("{:.0} ms", 1e3 * time_s)
-    }
+    seconds(amount.cpu_s())
 }
 
 fn name(time: &FunctionTime) -> String {
@@ -118,10 +113,10 @@ fn without_symbols(profile: &Profile) -> Option<String> {
             module => module,
         };
         format!(
-            "{:.0} % of the CPU time is in code without symbols, most of it in {module}: a row such \
+            "{} of the CPU time is in code without symbols, most of it in {module}: a row such \
              as 0x1100+ is {REGION} bytes of code, not a function. A build that is not stripped, or a \
              package of its debug symbols, names them.",
-            100.0 * nameless / total
+            percent(nameless / total)
         )
     })
 }
@@ -141,7 +136,7 @@ mod tests {
         let scene = Scene::new("/bin/prog").waiting(&["main", "spin"], 900);
         assert_eq!(
             listed(scene.stack(&["main", "work"], 100)),
-            "90 % of the CPU time (900 ms of 1.00 s, 900 of 1000 samples) waits in spin hints, \
+            "90.0 % of the CPU time (900 ms of 1.00 s, 900 of 1000 samples) waits in spin hints, \
              most of it in spin (900 ms)."
         );
     }
@@ -154,7 +149,7 @@ mod tests {
         let note = noted(stripped().stack(&["main"], 40)).unwrap();
         assert!(
             note.starts_with(
-                "60 % of the CPU time is in code without symbols, most of it in prog: "
+                "60.0 % of the CPU time is in code without symbols, most of it in prog: "
             ),
             "{note}"
         );
@@ -167,7 +162,7 @@ mod tests {
         let scene = Scene::new("/bin/prog").stack(&["main", "0x1104"], 60);
         assert_eq!(
             listed(scene.stack(&["main"], 40)),
-            "60 % of the CPU time (60 ms of 100 ms, 60 of 100 samples) is spent in prog at 0x1100."
+            "60.0 % of the CPU time (60.0 ms of 100 ms, 60 of 100 samples) is spent in prog at 0x1100."
         );
         assert_eq!(
             listed(Scene::new("/bin/prog")),
