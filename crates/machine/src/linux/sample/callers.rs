@@ -22,6 +22,9 @@ use pinwise_profile::Module;
 
 /// Frames of a stack at most.
 const MOST_FRAMES: usize = 200;
+/// Callers that frame pointers may pass over: functions of the C library call
+/// one another some times.
+const MOST_PASSED_OVER: usize = 8;
 /// Bytes of tables that are kept of all files together; files; rules; and places
 /// where files are mapped.
 const MOST_BYTES: usize = 256 << 20;
@@ -133,7 +136,7 @@ impl Unwinder {
             match caller(tables, rule, &registers, stack) {
                 Caller::Frame(next)
                     if place.maps.find(next.looked_up()).is_some()
-                        && callers.len() < MOST_FRAMES =>
+                        && callers.len() < MOST_PASSED_OVER =>
                 {
                     callers.push(next.address);
                     registers = next;
