@@ -485,7 +485,7 @@ export interface ProfileRecord {
   calls?: CallsRecord | null;
   /** What made the samples. */
   event?: SampleEvent | null;
-  /** How the last command ended: exit status, or 128 + signal; `null` where none was started. */
+  /** How the last command ended: exit status, or 128 + signal; `null` where none was started, and where `--for` ended it. */
   exit?: number | null;
   /** The longest own time first. */
   functions?: FunctionRecord[] | null;
@@ -720,7 +720,7 @@ export interface SpinAttachRecord {
   cpu_s?: number | null;
   /** What made the samples. */
   event?: SampleEvent | null;
-  /** How the command ended: exit status, or 128 + signal. */
+  /** How the command ended: exit status, or 128 + signal; `null` where `--for` ended it. */
   exit?: number | null;
   /** What it means. */
   findings?: Finding[] | null;
@@ -958,7 +958,7 @@ export interface TraceRecord {
   cpus?: CpuTimeRecord[] | null;
   /** Time from the first to the last moment, seconds. */
   elapsed_s?: number | null;
-  /** How the command ended: exit status, or 128 + signal; `null` where none was started. */
+  /** How the command ended: exit status, or 128 + signal; `null` where none was started, and where `--for` ended it. */
   exit?: number | null;
   /** What it means, gravest first. */
   findings?: Finding[] | null;
@@ -3548,7 +3548,7 @@ export interface ProfileRun {
   accesses_s?: number | null;
   /** CPU time that the samples stand for, seconds. */
   cpu_s?: number | null;
-  /** Exit status, or 128 + signal; `null` of a process. */
+  /** Exit status, or 128 + signal; `null` of a process, and where `--for` ended it. */
   exit?: number | null;
   /** What was sampled. */
   samples?: number | null;

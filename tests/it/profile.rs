@@ -286,6 +286,21 @@ fn a_command_that_fails_is_reported() {
 }
 
 #[test]
+fn a_command_that_is_cut_off_as_asked_has_not_failed() {
+    let Some(stage) = Stage::new("a_command_that_is_cut_off_as_asked_has_not_failed") else {
+        return;
+    };
+    for command in [&["trace"][..], &["profile"], &["spin", "attach"]] {
+        let line = [command, &["--for", "200ms", "--", "sleep", "600"]].concat();
+        let record = stage.json(&line);
+        assert_eq!(record["exit"], Value::Null, "{line:?}");
+        let text = record.to_string();
+        assert!(text.contains("its time limit"), "{record}");
+        assert!(!text.contains("-0.0"), "{record}");
+    }
+}
+
+#[test]
 fn a_process_is_profiled_and_may_end() {
     let Some(stage) = Stage::new("a_process_is_profiled_and_may_end") else {
         return;

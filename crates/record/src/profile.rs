@@ -83,7 +83,7 @@ pub struct ProfileRecord {
     /// What came out, in words.
     pub sentence: String,
     /// How the last command ended: exit status, or 128 + signal; `null` where
-    /// none was started.
+    /// none was started, and where `--for` ended it.
     pub exit: Option<i32>,
     /// What else should be known, as full sentences.
     pub notes: Vec<String>,
@@ -170,7 +170,8 @@ pub struct ProfileRun {
     /// CPU time in code that could not be read, such as the kernel's, seconds.
     #[serde(default)]
     pub unread_s: Option<f64>,
-    /// Exit status, or 128 + signal; `null` of a process.
+    /// Exit status, or 128 + signal; `null` of a process, and where `--for`
+    /// ended it.
     pub exit: Option<i32>,
 }
 

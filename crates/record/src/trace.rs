@@ -56,7 +56,7 @@ pub struct TraceRecord {
     /// What it means, gravest first.
     pub findings: Vec<Finding>,
     /// How the command ended: exit status, or 128 + signal; `null` where none
-    /// was started.
+    /// was started, and where `--for` ended it.
     pub exit: Option<i32>,
     /// What else should be known, as full sentences.
     pub notes: Vec<String>,

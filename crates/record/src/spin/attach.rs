@@ -61,7 +61,8 @@ pub struct SpinAttachRecord {
     pub threads: Vec<SpinThread>,
     /// What it means.
     pub findings: Vec<Finding>,
-    /// How the command ended: exit status, or 128 + signal.
+    /// How the command ended: exit status, or 128 + signal; `null` where `--for`
+    /// ended it.
     pub exit: Option<i32>,
     /// What else should be known, as full sentences.
     pub notes: Vec<String>,

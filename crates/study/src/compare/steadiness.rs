@@ -107,7 +107,10 @@ pub(super) fn finding(record: &Comparison) -> Option<Finding> {
     let finding = Finding::new(
         "spread_differs",
         Severity::Note,
-        format!("Runs spread differently: {}.", parts.join("; ")),
+        format!(
+            "Runs spread differently, drift and bursts left out: {}.",
+            parts.join("; ")
+        ),
         "If consistency matters, compare the spread too.",
     );
     Some(finding.with("spread_ratio", first.spread_ratio))

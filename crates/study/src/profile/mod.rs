@@ -15,7 +15,9 @@ use crate::compare::figures_of;
 use crate::host::host_record;
 use crate::trace::{exit_of, last_words, left_running};
 use pinwise_format::seconds;
-use pinwise_machine::{MachineError, Probe, Prober, Run, SampleOrder, Sampled, Sampler, Subject};
+use pinwise_machine::{
+    End, MachineError, Probe, Prober, Run, SampleOrder, Sampled, Sampler, Subject,
+};
 use pinwise_profile::{Amount, Bounds, Event, Profile, Samples, Stacks};
 use pinwise_record::{
     PROFILE_SCHEMA, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun,
@@ -75,7 +77,9 @@ impl Units {
             Self::Given { count, .. } => *count,
             Self::Metric { metric, .. } => match run {
                 None => 0.0,
-                Some(run) if exit_of(&run.end) != 0 => metric.read(&figures_of(run)).unwrap_or(0.0),
+                Some(run) if run.end != End::Status(0) => {
+                    metric.read(&figures_of(run)).unwrap_or(0.0)
+                }
                 Some(run) => metric.read(&figures_of(run)).context("--metric")?,
             },
         })
@@ -215,7 +219,7 @@ impl Gathered {
     fn add(&mut self, sampled: Sampled, units: &Units) -> anyhow::Result<bool> {
         let samples = sampled.samples;
         let run = sampled.run.as_ref();
-        let exit = run.map(|run| exit_of(&run.end));
+        let exit = run.and_then(|run| exit_of(&run.end));
         let known = self.samples.first();
         if known.is_some_and(|first| first.event != samples.event) {
             bail!("the runs were sampled by different events, which cannot be added");

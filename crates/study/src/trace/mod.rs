@@ -105,7 +105,7 @@ pub fn run(
     let cost = costs.iter().find(|cost| cost.tier == traced.tier);
     record.cost = cost.map(|cost| overhead(cost, &record, traced.own_cpu));
     record.tiers = tier_records(plan.tiers, &costs);
-    record.exit = traced.run.as_ref().map(|run| exit_of(&run.end));
+    record.exit = traced.run.as_ref().and_then(|run| exit_of(&run.end));
     record.notes.extend(
         traced
             .run
@@ -218,12 +218,14 @@ fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCo
     }
 }
 
-/// As a shell reports it.
-pub(crate) fn exit_of(end: &End) -> i32 {
+/// As a shell reports it; `None` where it was ended because that was asked for
+/// (`--for`).
+pub(crate) fn exit_of(end: &End) -> Option<i32> {
     match end {
-        End::Status(status) => *status,
-        End::Signal(signal) => 128 + signal,
-        End::TimedOut | End::LeftBehind(_) | End::NoFigure(_) => 128 + 9,
+        End::Status(status) => Some(*status),
+        End::Signal(signal) => Some(128 + signal),
+        End::TimedOut => None,
+        End::LeftBehind(_) | End::NoFigure(_) => Some(128 + 9),
     }
 }
 

@@ -166,7 +166,7 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
         threads: tally.threads(samples),
         places,
         findings: Vec::new(),
-        exit: sampled.run.as_ref().map(|run| exit_of(&run.end)),
+        exit: sampled.run.as_ref().and_then(|run| exit_of(&run.end)),
         notes: notes.chain(words).collect(),
         tags: about.tags,
     };
@@ -319,12 +319,12 @@ impl Tally {
         if samples.event == Event::Proc || samples.wall_s <= 0.0 {
             return None;
         }
-        let hinting = places.iter().filter(|place| place.hints > 0);
-        let counts = hinting.map(|place| {
+        let mut hinting = places.iter().filter(|place| place.hints > 0);
+        // The sum of no floats would be −0.
+        let total = hinting.try_fold(0.0, |total, place| {
             let ns = place.hint_ns_seen.or(pause_ns)?;
-            Some(place.cpu_s * 1e9 / ns)
+            Some(total + place.cpu_s * 1e9 / ns)
         });
-        let total: Option<f64> = counts.sum();
         total.map(|total| total / samples.wall_s)
     }
 }
