@@ -162,15 +162,17 @@ impl Sqlite {
         let change = || self.connection.pragma_update(None, "journal_mode", "WAL");
         let is_locked =
             |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy);
+        // All waiting is here.
+        self.connection.busy_timeout(Duration::ZERO)?;
+        let mut changed = change();
         let mut waited = Duration::ZERO;
-        loop {
-            let changed = change();
-            if !changed.as_ref().is_err_and(is_locked) || waited >= PATIENCE {
-                return changed;
-            }
+        while changed.as_ref().is_err_and(is_locked) && waited < PATIENCE {
             std::thread::sleep(MOMENT);
             waited += MOMENT;
+            changed = change();
         }
+        self.connection.busy_timeout(PATIENCE)?;
+        changed
     }
 
     /// Looks before anything is changed: a newer store, and what is none, are

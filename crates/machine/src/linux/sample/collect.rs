@@ -291,7 +291,9 @@ impl Collector {
             return (frames, false);
         }
         let Some(innermost) = unwinding(frames[first].0, registers) else {
-            return (frames, true);
+            // A 32-bit program: there is nothing but frame pointers.
+            let is_broken = self.kind.stacks == Stacks::Dwarf || frames.len() == first + 1;
+            return (frames, is_broken);
         };
         let copy = unwind::StackCopy {
             start: innermost.stack_pointer().unwrap_or(0),
