@@ -3566,7 +3566,7 @@ export interface ProfileRun {
 
 /** A thread, or all of one name where there were several runs. */
 export interface ProfileThread {
-  /** CPU time as the kernel counts it, seconds. */
+  /** CPU time as the kernel counts it, seconds; of a thread that ended before the command by samples, where they show more than the last look at it. */
   cpu_s?: number | null;
   /** Its name. */
   name?: string | null;

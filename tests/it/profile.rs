@@ -583,6 +583,44 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// Threads that end long before their process does.
+const ENDING: &str = r"
+#include <pthread.h>
+#include <time.h>
+static void *work(void *seconds) {
+  struct timespec t;
+  volatile double x = 0;
+  do {
+    for (int i = 0; i < 20000; i++) x += i;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  } while (t.tv_sec + t.tv_nsec * 1e-9 < *(double *)seconds);
+  return 0;
+}
+int main(void) {
+  pthread_t threads[2];
+  double seconds[] = {0.17, 0.45};
+  for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, work, &seconds[i]);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+  struct timespec rest = {0, 300000000};
+  nanosleep(&rest, 0);
+  return 0;
+}
+";
+
+/// A function that asks the time, through two libraries without frames.
+const ASKING: &str = r#"
+#include <time.h>
+static volatile long sink;
+__attribute__((noinline)) long tick(long x) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_nsec + x;
+}
+__attribute__((noinline)) void ask(long n) { for (long i = 0; i < n; i++) sink += tick(i); }
+__attribute__((noinline)) void deeper(int n) { if (n) deeper(n - 1); else ask(1000000); sink += n; }
+int main(void) { for (int i = 0; i < 8; i++) deeper(200 * (i % 2)); return sink == 1; }
+"#;
+
 /// A loop that the compiler puts into its caller.
 const INLINED: &str = r"
 static inline __attribute__((always_inline)) unsigned long inner(unsigned long x) {
@@ -695,4 +733,50 @@ fn stacks_without_frame_pointers_are_whole() {
     let (share, record, folded) = profiled("auto", &[]);
     assert_eq!(record["stacks"]["by"], "fp", "{record}");
     assert!(share > 0.9, "{share} {folded}");
+}
+
+#[test]
+fn callers_are_known_behind_libraries_and_beyond_the_kernels_depth_they_are_missed() {
+    let name = "callers_are_known_behind_libraries_and_beyond_the_kernels_depth_they_are_missed";
+    let Some(stage) = Stage::new(name) else {
+        return;
+    };
+    std::fs::write(stage.path("asking.c"), ASKING).unwrap();
+    stage.shell("cc -O1 -fno-omit-frame-pointer -o asking asking.c");
+    let command = [
+        "profile", "--store", "none", "--folded", "k.txt", "--", "./asking",
+    ];
+    let record = stage.json(&command);
+    assert_eq!(record["stacks"]["by"], "fp", "{record}");
+    let folded = std::fs::read_to_string(stage.path("k.txt")).unwrap();
+    let samples = |wanted: &dyn Fn(&str) -> bool| -> f64 {
+        let lines = folded.lines().map(|line| line.rsplit_once(' ').unwrap());
+        let wanted = lines.filter(|(stack, _)| wanted(stack));
+        wanted
+            .map(|(_, samples)| samples.parse::<f64>().unwrap())
+            .sum()
+    };
+    let whole = samples(&|stack| stack.contains("main;deeper;ask;tick"));
+    let cut = samples(&|stack| stack.starts_with("[broken]") && stack.contains(";ask;tick"));
+    let all = samples(&|_| true);
+    // Half of the calls are 200 deep.
+    assert!(
+        whole > 0.3 * all && cut > 0.3 * all,
+        "{whole} {cut} of {all}: {folded}"
+    );
+}
+
+#[test]
+fn threads_that_end_early_have_all_their_time() {
+    let Some(stage) = Stage::new("threads_that_end_early_have_all_their_time") else {
+        return;
+    };
+    std::fs::write(stage.path("ending.c"), ENDING).unwrap();
+    stage.shell("cc -O1 -o ending ending.c -lpthread");
+    let record = stage.json(&["profile", "--store", "none", "--", "./ending"]);
+    let threads = record["threads"].as_array().unwrap();
+    for (thread, seconds) in threads.iter().zip([0.45, 0.17]) {
+        let time = number(&thread["cpu_s"]);
+        assert!((0.95..1.2).contains(&(time / seconds)), "{thread}");
+    }
 }

@@ -258,7 +258,8 @@ pub struct ProfileThread {
     pub sampled: AmountRecord,
     /// Of that, waiting in spin hints.
     pub waits: AmountRecord,
-    /// CPU time as the kernel counts it, seconds.
+    /// CPU time as the kernel counts it, seconds; of a thread that ended before the
+    /// command by samples, where they show more than the last look at it.
     pub cpu_s: Option<f64>,
 }
 

@@ -120,7 +120,9 @@ impl StackCopy<'_> {
         Some(u64::from_le_bytes(number))
     }
 
-    fn word(&self, address: u64) -> Option<u64> {
+    /// The word at an address; `None` where the copy does not have it.
+    #[must_use]
+    pub fn word(&self, address: u64) -> Option<u64> {
         self.number(address, 8)
     }
 }

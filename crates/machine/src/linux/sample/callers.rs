@@ -49,9 +49,10 @@ pub(super) struct Place<'a> {
 /// Which file, however it is called: device, number, bytes, last change.
 type Identity = (u64, u64, u64, i64);
 
-/// Callers that frame pointers pass over.
+/// Callers by tables, among them those that frame pointers pass over.
 #[derive(Debug)]
 pub(super) struct PassedOver {
+    /// Innermost first.
     pub(super) callers: Vec<u64>,
     pub(super) end: Lead,
 }
@@ -59,7 +60,8 @@ pub(super) struct PassedOver {
 /// What leads on from the last of some callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lead {
-    FramePointers,
+    /// Frame pointers, from so many frames of theirs on.
+    FramePointers(usize),
     /// Nothing has to: a thread begins there.
     Outermost,
     Nothing,
@@ -115,23 +117,32 @@ impl Unwinder {
         (frames, true)
     }
 
-    /// The callers that frame pointers pass over, innermost first: those of
-    /// functions that make no frame, or have not made it yet.
+    /// Callers up to two functions in turn that make a frame. Those that make
+    /// none, or have not made it yet, are passed over by frame pointers, which lead
+    /// on from there.
     pub(super) fn passed_over(
         &mut self,
         place: &Place<'_>,
         mut registers: Registers,
         stack: &StackCopy<'_>,
     ) -> PassedOver {
-        let pointer = registers.frame_pointer();
+        let first = registers.frame_pointer();
         let mut callers = Vec::new();
-        let end = loop {
-            let Some((tables, rule)) = self.rule(place, registers.looked_up()) else {
-                break Lead::FramePointers;
-            };
-            let keeps = tables.keeps_frame_pointer(rule) == Some(true);
-            if keeps && registers.frame_pointer() == pointer {
-                break Lead::FramePointers;
+        let mut joined = None;
+        let mut has_frame = false;
+        loop {
+            let rule = self.rule(place, registers.looked_up());
+            // Code without tables has nothing but frame pointers.
+            let keeps =
+                rule.is_none_or(|(tables, rule)| tables.keeps_frame_pointer(rule) == Some(true));
+            let had_frame = std::mem::replace(&mut has_frame, keeps);
+            let join = steps(first, registers.frame_pointer(), stack).filter(|_| keeps);
+            if let Some(frames) = join {
+                joined = Some((callers.len(), frames));
+            }
+            let Some((tables, rule)) = rule else { break };
+            if join.is_some() && had_frame {
+                break;
             }
             match caller(tables, rule, &registers, stack) {
                 Caller::Frame(next)
@@ -141,10 +152,17 @@ impl Unwinder {
                     callers.push(next.address);
                     registers = next;
                 }
-                Caller::Nobody => break Lead::Outermost,
-                Caller::Frame(_) | Caller::Unknown => break Lead::Nothing,
+                Caller::Nobody => {
+                    let end = Lead::Outermost;
+                    return PassedOver { callers, end };
+                }
+                Caller::Frame(_) | Caller::Unknown => break,
             }
-        };
+        }
+        let end = joined.map_or(Lead::Nothing, |(many, frames)| {
+            callers.truncate(many);
+            Lead::FramePointers(frames)
+        });
         PassedOver { callers, end }
     }
 
@@ -233,6 +251,20 @@ impl Unwinder {
         self.tables.push(tables);
         Some(self.tables.len() - 1)
     }
+}
+
+/// Frames from one frame pointer to another, each the word that the one before
+/// points at.
+fn steps(from: Option<u64>, to: Option<u64>, stack: &StackCopy<'_>) -> Option<usize> {
+    let mut at = from?;
+    let to = to?;
+    for steps in 0..=MOST_PASSED_OVER {
+        if at == to {
+            return Some(steps);
+        }
+        at = stack.word(at)?;
+    }
+    None
 }
 
 /// The tables of a file.

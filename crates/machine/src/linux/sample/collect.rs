@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::callers::{Lead, PassedOver, Place, Unwinder};
-use super::event::{Kind, period_ns};
+use super::event::{Kind, deepest, period_ns};
 use super::files::is_file;
 use super::made::is_dump;
 use super::maps::{self, Mapping, Maps};
@@ -56,6 +56,8 @@ pub(super) struct Collector {
     /// By thread, frames, and whether they end early.
     stacks: BTreeMap<(usize, Vec<usize>, bool), u64>,
     kept_frames: usize,
+    /// Frames of a chain of the kernel's at most.
+    deepest: usize,
     unwinder: Unwinder,
     steps: Steps,
     lost: u64,
@@ -86,6 +88,7 @@ impl Collector {
             frame_indices: BTreeMap::new(),
             stacks: BTreeMap::new(),
             kept_frames: 0,
+            deepest: deepest().into(),
             unwinder: Unwinder::new(),
             steps: Steps::default(),
             lost: 0,
@@ -313,17 +316,19 @@ impl Collector {
             callers.extend(caller_of_call(&frames[first..], registers, stack));
             callers.retain(|caller| process.maps.find(*caller).is_some());
         }
-        if end == Lead::Outermost {
-            frames.truncate(first + 1);
-        }
-        let has_led = frames.len() > first + 1;
-        let is_broken = match end {
-            Lead::FramePointers => !has_led && callers.is_empty(),
-            Lead::Outermost => false,
-            Lead::Nothing => !has_led,
+        // The kernel follows no more.
+        let is_cut = frames.len() >= self.deepest;
+        let chain = frames.split_off(first + 1);
+        let (led, is_broken) = match end {
+            Lead::FramePointers(known) => (
+                chain.get(known..).unwrap_or_default(),
+                is_cut || chain.is_empty() && callers.is_empty(),
+            ),
+            Lead::Outermost => (&[][..], false),
+            Lead::Nothing => (&chain[..], is_cut || chain.is_empty()),
         };
-        let callers = callers.into_iter().map(|address| (address, false));
-        frames.splice(first + 1..first + 1, callers);
+        frames.extend(callers.into_iter().map(|address| (address, false)));
+        frames.extend(led);
         (frames, is_broken)
     }
 

@@ -230,8 +230,12 @@ impl Collected {
         if samples.event == Event::Proc {
             samples.threads = self.times.threads();
         }
-        for thread in &mut samples.threads {
-            thread.cpu_s = self.times.of(thread.tid);
+        let mut sampled_ns = vec![0; samples.threads.len()];
+        for stack in &samples.stacks {
+            sampled_ns[stack.thread] += stack.weight_ns;
+        }
+        for (thread, sampled_ns) in samples.threads.iter_mut().zip(sampled_ns) {
+            thread.cpu_s = self.times.of(thread.tid, sampled_ns);
         }
         samples.code = pages.finish();
         let unread = symbols::name(&mut samples, &offsets, &self.name_files);

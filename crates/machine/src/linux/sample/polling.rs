@@ -2,7 +2,7 @@
 //!
 //! What they execute is unknown; nothing is invented for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::super::capture::read_file;
@@ -15,6 +15,8 @@ pub(super) struct Times {
     root: Option<i32>,
     /// By thread: process, name, CPU time before and by now, ns.
     threads: BTreeMap<i32, (i32, String, u64, u64)>,
+    /// Those that the last look found.
+    last: BTreeSet<i32>,
 }
 
 impl Times {
@@ -23,6 +25,7 @@ impl Times {
         let mut times = Self {
             root,
             threads: BTreeMap::new(),
+            last: BTreeSet::new(),
         };
         times.look();
         for (_, _, before, now) in times.threads.values_mut() {
@@ -38,6 +41,7 @@ impl Times {
 
     pub(super) fn look(&mut self) {
         let Some(root) = self.root else { return };
+        self.last.clear();
         for thread in threads::below(root) {
             let path = format!("/proc/{}/task/{}/schedstat", thread.process, thread.tid);
             let text = read_file(Path::new(&path)).unwrap_or_default();
@@ -50,13 +54,20 @@ impl Times {
                 (thread.process, name.into(), 0, 0)
             });
             entry.3 = run_ns;
+            self.last.insert(thread.tid);
         }
     }
 
-    /// CPU time of a thread, s; `None` where it was never seen.
-    pub(super) fn of(&self, tid: i32) -> Option<f64> {
+    /// CPU time of a thread, s; `None` where it was never seen. One that ended
+    /// after the look before had `sampled_ns`, where that is more.
+    pub(super) fn of(&self, tid: i32, sampled_ns: u64) -> Option<f64> {
         let (_, _, before, now) = self.threads.get(&tid)?;
-        Some(now.saturating_sub(*before) as f64 * 1e-9)
+        let counted_ns = now.saturating_sub(*before);
+        let cpu_ns = match self.last.contains(&tid) {
+            true => counted_ns,
+            false => counted_ns.max(sampled_ns),
+        };
+        Some(cpu_ns as f64 * 1e-9)
     }
 
     /// All threads that were seen.
@@ -66,7 +77,7 @@ impl Times {
             pid: *pid,
             tid,
             name: name.clone(),
-            cpu_s: self.of(tid),
+            cpu_s: self.of(tid, 0),
         });
         all.collect()
     }
