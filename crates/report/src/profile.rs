@@ -1,7 +1,7 @@
 //! A profile as text: summary, functions, hot instructions, threads.
 
 use super::style::{Palette, columns, paragraph, shortened, table, visible, width as width_of};
-use pinwise_format::{percent, seconds, trimmed};
+use pinwise_format::{count_of, percent, seconds, trimmed};
 use pinwise_record::{
     AmountRecord, FunctionKind, FunctionRecord, LineRecord, ProfileRecord, SampleEvent, SpotRecord,
     StackMethod, TraceSource,
@@ -103,7 +103,7 @@ fn made_by(record: &ProfileRecord) -> String {
     });
     if record.event == SampleEvent::Proc {
         return format!(
-            "CPU times of threads by /proc: {}{per_unit}.",
+            "CPU times of threads by /proc: at least {}{per_unit}.",
             seconds(total.cpu_s)
         );
     }
@@ -117,9 +117,9 @@ fn made_by(record: &ProfileRecord) -> String {
             format!("of {} ", seconds(counted_s))
         });
     format!(
-        "{} {of}of CPU time{per_unit}; {} samples by {} at {} Hz, {lost}.{pause}",
+        "{} {of}of CPU time{per_unit}; {} by {} at {} Hz, {lost}.{pause}",
         seconds(total.cpu_s),
-        total.samples,
+        count_of(total.samples, "sample", "samples"),
         record.event,
         record.hz
     )
@@ -222,7 +222,8 @@ fn functions(record: &ProfileRecord, most: usize) -> String {
     let samples = samples.fold(left_out.own.samples, u64::saturating_add);
     let more = left_out.count.saturating_add(rest.len() as u64);
     if more > 0 {
-        out += &format!("  and {more} more: {}, {samples} samples\n", seconds(own_s));
+        let samples = count_of(samples, "sample", "samples");
+        out += &format!("  and {more} more: {}, {samples}\n", seconds(own_s));
     }
     out
 }
@@ -249,11 +250,15 @@ fn instructions(record: &ProfileRecord, most: usize, palette: Palette) -> String
     let mut out = String::new();
     for spot in spots {
         let what = format!(
-            "{}: {} ({}) and {} samples here",
+            "{}: {} ({}) and {} {}",
             place(spot, record.program()),
             seconds(spot.shown.cpu_s),
             share(&spot.shown, &figures.total),
-            spot.shown.samples
+            count_of(spot.shown.samples, "sample", "samples"),
+            match spot.lines.is_empty() {
+                true => "here",
+                false => "in these lines",
+            }
         );
         out += &format!("\n{}\n", palette.strong(&paragraph("", "  ", &what)));
         if spot.lines.is_empty() {

@@ -192,6 +192,11 @@ fn numbers_of_threads_are_searched_too() {
         .all(|arm| arm["name"].as_str().unwrap().contains(" @ "));
     assert!(named, "{arms:?}");
     assert_eq!(record["confirmation"], Value::Null);
+    let sentence = record["verdict"]["sentence"].as_str().unwrap();
+    assert!(
+        sentence.ends_with(" os-default has 4 threads."),
+        "{sentence}"
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use groups::groups;
 
 use super::memory::NodeLatency;
 use super::pairs::Pairs;
-use pinwise_format::count;
+use pinwise_format::{count, round_bytes};
 use pinwise_record::{
     Agreement, Contradiction, DriftRecord, LadderRecord, LevelName, LevelVerdict,
 };
@@ -176,29 +176,26 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
     let Some(ladder) = case.ladder else {
         return Vec::new();
     };
-    let listed = |bytes: u64| {
-        if bytes >= 10 << 20 {
-            format!("{} MiB", bytes >> 20)
-        } else if bytes >= 1 << 20 {
-            format!("{:.1} MiB", bytes as f64 / 1_048_576.0)
-        } else {
-            format!("{} KiB", bytes >> 10)
-        }
-    };
     let judged = ladder.plateaus.iter().filter_map(|plateau| {
         let (level, effective) = (plateau.level?, plateau.effective_bytes?);
         let reported = plateau.reported_bytes?;
         let share = effective as f64 / reported as f64;
-        let claim = format!("The system reports an L{level} of {}.", listed(reported));
+        let claim = format!(
+            "The system reports an L{level} of {}.",
+            round_bytes(reported)
+        );
         let measured = format!(
             "With the current other load, a program sees {} of L{level} at {:.1} ns a load.",
-            listed(effective),
+            round_bytes(effective),
             plateau.latency_ns
         );
         if (CACHE_SHARE..=1.0 / CACHE_SHARE).contains(&share) {
             return Some(agrees(claim, measured, 0.8));
         }
-        let advice = format!("Size working sets and blocks by {}.", listed(effective));
+        let advice = format!(
+            "Size working sets and blocks by {}.",
+            round_bytes(effective)
+        );
         // The host's other guests, too, may have the rest.
         let has_others = case.is_disturbed || case.topology.identity.hypervisor.is_some();
         Some(if share < 1.0 && has_others {

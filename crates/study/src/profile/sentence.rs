@@ -19,7 +19,7 @@ const NAMELESS: f64 = 0.2;
 pub(super) fn summary(profile: &Profile) -> String {
     let total = profile.total;
     if total.samples == 0 && total.cpu_ns == 0 {
-        return "It used no CPU time while it was sampled.".to_owned();
+        return "No sample fell into its CPU time.".to_owned();
     }
     let Some(first) = profile.functions.first() else {
         return format!("{} of CPU time, in unknown functions.", time(total));
@@ -80,8 +80,13 @@ pub(super) fn cautions(
     let mut notes = Vec::new();
     let samples = profile.total.samples;
     if (1..FEW).contains(&samples) {
+        let are = if samples == 1 {
+            "sample is"
+        } else {
+            "samples are"
+        };
         notes.push(format!(
-            "{samples} samples are few: run it longer, more often (--runs) or sample faster (--hz)."
+            "{samples} {are} few: run it longer, more often (--runs) or sample faster (--hz)."
         ));
     }
     if made < planned {
@@ -166,7 +171,7 @@ mod tests {
         );
         assert_eq!(
             listed(Scene::new("/bin/prog")),
-            "It used no CPU time while it was sampled."
+            "No sample fell into its CPU time."
         );
     }
 }

@@ -79,6 +79,14 @@ impl SearchOutcome {
             ),
             _ => (sentence, advice),
         };
+        // Whoever searches numbers of threads compares with one of them.
+        let sentence = match engine.plan.threads.len() {
+            0 | 1 => sentence,
+            _ => format!(
+                "{sentence} os-default has {}.",
+                count(engine.plan.default_threads, "thread")
+            ),
+        };
         let placed = engine
             .outdone_by()
             .or(self.best)

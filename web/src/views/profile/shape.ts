@@ -334,12 +334,7 @@ export function threadTable(record: ProfileRecord): Table | null {
     caption: 'Threads, the busiest first',
     columns: [
       { name: 'Thread' },
-      ...numberColumns(
-        'Sampled',
-        'In spin hints',
-        'CPU time by the kernel',
-        'Samples',
-      ),
+      ...numberColumns('Sampled', 'In spin hints', 'CPU time', 'Samples'),
     ],
     rows: threads.map((row) => [
       (row.threads ?? 1) > 1

@@ -125,8 +125,9 @@ function spotElement(
   isOpen: boolean,
 ): HTMLElement {
   const name = visible(shape.spotName(spot));
-  const title = `${name}: ${seconds(spot.own?.cpu_s)}, ${percent(timeOf(spot.own) / Math.max(whole, 1e-12))} of all`;
   const lines = spot.lines ?? [];
+  const shown = spot.shown ?? spot.own;
+  const title = `${name}: ${seconds(shown?.cpu_s)}, ${percent(timeOf(shown) / Math.max(whole, 1e-12))} of all${lines.length > 0 ? ', in these lines' : ''}`;
   const hottest = Math.max(...lines.map(({ own }) => timeOf(own)), 1e-12);
   const rows = lines.map((line) => {
     const time = timeOf(line.own);
