@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::callers::{Lead, PassedOver, Place, Unwinder};
-use super::event::{Kind, deepest, period_ns};
+use super::event::{DEEPEST, Kind, period_ns};
 use super::files::is_file;
 use super::made::is_dump;
 use super::maps::{self, Mapping, Maps};
@@ -56,8 +56,6 @@ pub(super) struct Collector {
     /// By thread, frames, and whether they end early.
     stacks: BTreeMap<(usize, Vec<usize>, bool), u64>,
     kept_frames: usize,
-    /// Frames of a chain of the kernel's at most.
-    deepest: usize,
     unwinder: Unwinder,
     steps: Steps,
     lost: u64,
@@ -88,7 +86,6 @@ impl Collector {
             frame_indices: BTreeMap::new(),
             stacks: BTreeMap::new(),
             kept_frames: 0,
-            deepest: deepest().into(),
             unwinder: Unwinder::new(),
             steps: Steps::default(),
             lost: 0,
@@ -317,7 +314,7 @@ impl Collector {
             callers.retain(|caller| process.maps.find(*caller).is_some());
         }
         // The kernel follows no more.
-        let is_cut = frames.len() >= self.deepest;
+        let is_cut = frames.len() >= usize::from(*DEEPEST);
         let chain = frames.split_off(first + 1);
         let (led, is_broken) = match end {
             Lead::FramePointers(known) => (

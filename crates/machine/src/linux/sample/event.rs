@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use perf_event_open_sys::bindings as perf;
 
@@ -11,8 +12,13 @@ use super::super::sys;
 use super::records::{REGISTER_MASK, SAMPLE_STACK, SAMPLE_TYPE};
 use pinwise_profile::{Event, Stacks};
 
-/// Frames of a call chain at most.
-const DEEPEST: u16 = 127;
+/// Frames of a call chain at most, as far as this system permits.
+pub(super) static DEEPEST: LazyLock<u16> = LazyLock::new(|| {
+    const MOST: u16 = 127;
+    let permitted = read_file(Path::new("/proc/sys/kernel/perf_event_max_stack"));
+    let permitted = permitted.and_then(|text| str::from_utf8(&text).ok()?.trim().parse().ok());
+    permitted.map_or(MOST, |most: u16| most.min(MOST))
+});
 /// Bytes of each stack that are copied to be unwound.
 pub(super) const STACK_BYTES: u32 = 16 << 10;
 /// Bytes that are copied where frame pointers lead: what functions have there that
@@ -66,7 +72,7 @@ pub(super) fn open(kind: Kind, wish: &Wish) -> io::Result<OwnedFd> {
         attributes.__bindgen_anon_1.sample_period = period_ns(kind.hz);
     }
     attributes.sample_type = SAMPLE_TYPE;
-    attributes.sample_max_stack = deepest();
+    attributes.sample_max_stack = *DEEPEST;
     attributes.sample_regs_user = REGISTER_MASK;
     attributes.sample_stack_user = match kind.stacks {
         Stacks::Dwarf => STACK_BYTES,
@@ -89,13 +95,6 @@ pub(super) fn open(kind: Kind, wish: &Wish) -> io::Result<OwnedFd> {
     attributes.set_sample_id_all(1);
     let cpu = libc::c_int::try_from(wish.cpu).unwrap_or(libc::c_int::MAX);
     sys::perf_event(&attributes, wish.thread, cpu)
-}
-
-/// Frames of a call chain at most, as far as this system permits.
-pub(super) fn deepest() -> u16 {
-    let permitted = read_file(Path::new("/proc/sys/kernel/perf_event_max_stack"));
-    let permitted = permitted.and_then(|text| str::from_utf8(&text).ok()?.trim().parse().ok());
-    permitted.map_or(DEEPEST, |most: u16| most.min(DEEPEST))
 }
 
 /// CPU time from one sample to the next, ns.
