@@ -1,7 +1,7 @@
 //! The threads of a trace: those that live, by number, and what became of
 //! those that ended. Memory is bounded by the threads that live at once.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use super::super::summary::{Causes, ThreadSummary};
 use super::super::{Migrations, Sample, Tid};
@@ -300,10 +300,10 @@ pub(super) struct Hidden {
 pub(super) struct Threads {
     slots: Vec<Option<Thread>>,
     free: Vec<usize>,
-    by_tid: HashMap<Tid, usize>,
+    by_tid: foldhash::HashMap<Tid, usize>,
     /// Numbers of threads that are gone, and since when, unless the number has
     /// come again since.
-    gone: HashMap<Tid, Option<Gone>>,
+    gone: foldhash::HashMap<Tid, Option<Gone>>,
     listed: Vec<ThreadSummary>,
     left_out: u64,
     followed: u64,

@@ -4,7 +4,7 @@
 //!
 //! Memory is for threads alone, and bounded for those too.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 use super::raw_event::{Comm, Named, RawEvent, RawKind};
 use super::{ImportError, Imported, Whom, prefix};

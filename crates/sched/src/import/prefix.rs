@@ -6,7 +6,7 @@
 //! brought. Where that does not hold, or the tool looked at one command only,
 //! nothing is known about idle CPUs and other programs.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::raw_event::{RawEvent, RawKind};
 use crate::{Scope, Tid};

@@ -1,7 +1,7 @@
 //! What was recorded (`perf_event_attr`), and where a record's general fields
 //! are: time, thread, CPU, raw data.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use crate::perf::sampled::IDENTIFIER;
 use crate::perf::{Bytes, General, Layout};
@@ -31,6 +31,8 @@ struct Attribute {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Attributes {
     all: Vec<Attribute>,
+    /// Some records do not begin with an id.
+    lacks_ids: bool,
     by_id: HashMap<u64, usize>,
 }
 
@@ -61,6 +63,7 @@ impl Attributes {
             true => flags.reverse_bits(),
             false => flags,
         };
+        self.lacks_ids |= sample_type & IDENTIFIER == 0;
         self.all.push(Attribute {
             kind,
             config,
@@ -109,16 +112,11 @@ impl Attributes {
         self.all.get(index.unwrap_or(0))
     }
 
-    fn all_have(&self, bit: u64) -> bool {
-        self.all.iter().all(|a| a.layout.sample_type & bit != 0)
-    }
-
     /// The general fields of a sample, and its raw data where it has some.
     /// `None`: it is shorter than it should be.
     pub(super) fn sample<'a>(&self, body: Bytes<'a>) -> Option<(General, Option<&'a [u8]>)> {
         let mut begin = body;
-        let has_id = self.all_have(IDENTIFIER);
-        let id = has_id.then(|| begin.u64()).flatten();
+        let id = (!self.lacks_ids).then(|| begin.u64()).flatten();
         self.of(id)?.layout.sample(body)
     }
 
@@ -131,8 +129,7 @@ impl Attributes {
     fn read_trailer(&self, body: Bytes<'_>) -> Option<General> {
         let mut end = body;
         end.skip(body.rest().len().checked_sub(8)?)?;
-        let has_id = self.all_have(IDENTIFIER);
-        let id = has_id.then(|| end.u64()).flatten();
+        let id = (!self.lacks_ids).then(|| end.u64()).flatten();
         self.of(id)?.layout.trailer(body)
     }
 }

@@ -1,6 +1,6 @@
 //! One record of the kernel: its content.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 use super::attributes::Attributes;
 use super::header::Header;
