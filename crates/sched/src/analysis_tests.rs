@@ -797,6 +797,7 @@ proptest! {
             prop_assert!(!is_whole || beside_idle <= idle, "{beside_idle} of {idle}");
             let episodes = result.idle_waiting.unwrap();
             prop_assert!(episodes.longest <= episodes.scheduler + episodes.mask);
+            prop_assert!(Some(episodes.longest) <= result.waits.longest_ns);
         }
         if let Some(sharing) = result.sharing {
             let avoidable = sharing.avoidable.map_or(0, |a| a.total());

@@ -109,7 +109,8 @@ impl Analysis {
         }
         for slot in self.threads.living() {
             if let State::Queued(queued) = self.state_of(slot) {
-                self.count_wait(slot, queued);
+                let waited_ns = self.count_wait(slot, queued);
+                self.waits.add_open(waited_ns);
             }
         }
         self.cores.advance(self.now_ns);

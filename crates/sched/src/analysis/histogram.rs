@@ -31,6 +31,11 @@ impl Histogram {
         self.longest = self.longest.max(value);
     }
 
+    /// One that is not over yet: it counts where it is the longest already.
+    pub(crate) fn add_open(&mut self, value: u64) {
+        self.longest = self.longest.max(value);
+    }
+
     pub(crate) const fn total(&self) -> u64 {
         self.total
     }

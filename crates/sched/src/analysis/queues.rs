@@ -100,6 +100,8 @@ struct Waiting {
     foreign_beside_ns: u64,
     scheduler_ns: u64,
     mask_ns: u64,
+    /// Those of this wait: they count where its end is seen.
+    episodes: IdleWaiting,
 }
 
 /// A wait that was begun.
@@ -260,6 +262,7 @@ impl Queues {
             foreign_beside_ns: 0,
             scheduler_ns: 0,
             mask_ns: 0,
+            episodes: IdleWaiting::default(),
         });
         self.masks[mask].unserved.insert((time_ns, slot));
         self.alone.insert((time_ns, slot));
@@ -272,33 +275,54 @@ impl Queues {
 
     /// It waits no more: why it did.
     pub(super) fn leave(&mut self, slot: usize, mark: Mark, time_ns: u64) -> Causes {
+        let (causes, episodes) = self.settle(slot, mark, time_ns);
+        self.episodes.add(episodes);
+        causes
+    }
+
+    /// It goes on waiting with another mask: why it did until now.
+    pub(super) fn renew(
+        &mut self,
+        slot: usize,
+        mark: Mark,
+        mask: usize,
+        time_ns: u64,
+    ) -> (Causes, Mark) {
+        let (causes, episodes) = self.settle(slot, mark, time_ns);
+        let mark = self.enter(slot, mask, mark.cpu, time_ns);
+        if let Some(Some(waiting)) = self.waiting.get_mut(slot) {
+            waiting.episodes.add(episodes);
+        }
+        (causes, mark)
+    }
+
+    fn settle(&mut self, slot: usize, mark: Mark, time_ns: u64) -> (Causes, IdleWaiting) {
         self.end_chance(slot, time_ns);
         let total = time_ns.saturating_sub(mark.since_ns);
         let Some(waiting) = self.remove(slot, time_ns) else {
-            return Causes {
+            let causes = Causes {
                 own: total,
                 ..Causes::default()
             };
+            return (causes, IdleWaiting::default());
         };
         let scheduler = waiting.scheduler_ns.min(total);
         let mask = waiting.mask_ns.min(total - scheduler);
         let none = total - scheduler - mask;
         let foreign = self.foreign_until(mark.cpu, time_ns) - waiting.foreign_before_ns;
         let others = foreign.saturating_sub(waiting.foreign_beside_ns).min(none);
-        Causes {
+        let causes = Causes {
             scheduler,
             mask,
             others,
             own: none - others,
             starting: 0,
-        }
+        };
+        (causes, waiting.episodes)
     }
 
     /// It is no longer known whether it waits; nothing of it counts.
     pub(super) fn forget(&mut self, slot: usize, time_ns: u64) {
-        if let Some(Some(waiting)) = self.waiting.get_mut(slot) {
-            waiting.chance = None;
-        }
         self.remove(slot, time_ns);
     }
 
@@ -436,11 +460,18 @@ impl Queues {
             Whose::Scheduler => waiting.scheduler_ns += length,
             Whose::Mask => waiting.mask_ns += length,
         }
-        self.episodes.count(length, chance.whose);
+        waiting.episodes.count(length, chance.whose);
     }
 }
 
 impl IdleWaiting {
+    fn add(&mut self, other: Self) {
+        self.scheduler += other.scheduler;
+        self.mask += other.mask;
+        self.episodes += other.episodes;
+        self.longest = self.longest.max(other.longest);
+    }
+
     fn count(&mut self, length_ns: u64, whose: Whose) {
         if length_ns < EPISODE_NS {
             return;

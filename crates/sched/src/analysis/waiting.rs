@@ -160,9 +160,11 @@ impl Analysis {
         let Place::Behind(mark) = queued.place else {
             return;
         };
-        let causes = self.queues.leave(slot, mark, self.now_ns);
+        let mask = self.threads.of(slot).and_then(|thread| thread.mask);
+        let mask = mask.unwrap_or(0);
+        let (causes, mark) = self.queues.renew(slot, mark, mask, self.now_ns);
         queued.before.add(causes);
-        queued.place = self.behind(slot, mark.cpu());
+        queued.place = Place::Behind(mark);
         if let Some(thread) = self.threads.of_mut(slot) {
             thread.state = State::Queued(queued);
         }
