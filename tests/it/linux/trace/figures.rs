@@ -159,6 +159,56 @@ fn without_rights_queued_time_is_a_lower_bound() {
     );
 }
 
+/// Two processes that wake each other up, and note at their end who they are and how
+/// long the kernel says that they ran.
+fn ping_pong(folder: &Path) -> String {
+    let end = "read -r pid rest < /proc/self/stat; read -r r w n < /proc/self/schedstat";
+    let side = |name: &str, first: &str, then: &str| {
+        format!(
+            "(i=0; while [ $i -lt 4000 ]; do {first}; {then}; i=$((i+1)); done; {end}; echo $pid $r > {name})"
+        )
+    };
+    let one = side("one", "echo x >&3", "read -r x <&4");
+    let other = side("other", "read -r x <&3", "echo x >&4");
+    format!(
+        "cd {}; rm -f there back; mkfifo there back; exec 3<>there 4<>back; {one} & {other} & wait",
+        folder.display()
+    )
+}
+
+/// Switches that do not reach the tracer took up to 6 % of the CPU time of threads
+/// that sleep often.
+#[test]
+fn cpu_time_of_threads_that_ended_is_that_of_the_kernel() {
+    let test = "cpu_time_of_threads_that_ended_is_that_of_the_kernel";
+    if !learns_of_exits() {
+        skipped(
+            test,
+            "the kernel does not report ends of threads to this user",
+        );
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for tier in permitted(test, &WITH_SWITCHES) {
+        let record = trace(tier, &["sh", "-c", &ping_pong(folder.path())]);
+        let threads = record["threads"].as_array().unwrap();
+        for side in ["one", "other"] {
+            let note = std::fs::read_to_string(folder.path().join(side)).unwrap();
+            let (thread, ran_ns) = note.trim().split_once(' ').unwrap();
+            let thread: i64 = thread.parse().unwrap();
+            let true_s = ran_ns.parse::<f64>().unwrap() * 1e-9;
+            let of_thread = threads.iter().find(|of| of["thread"] == thread).unwrap();
+            let reported_s = seconds(&of_thread["cpu_s"]);
+            // It ran a little longer, to its end.
+            let wanted_s = true_s - 1e-6..true_s + 0.05;
+            assert!(
+                wanted_s.contains(&reported_s),
+                "{tier}: {reported_s} of {true_s}"
+            );
+        }
+    }
+}
+
 #[test]
 fn polling_is_held_against_what_the_kernel_counted() {
     let record = trace("proc", &["sh", "-c", STORM]);

@@ -13,7 +13,7 @@ use super::super::sys;
 use super::exits::Exits;
 use super::figures::{Figures, Look, introduce};
 use super::threads::{self, Found};
-use pinwise_sched::{Event, EventKind, Left, Scope, Tid};
+use pinwise_sched::{Event, EventKind, Left, Tid};
 
 /// Looks are at least so far apart.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ pub(super) struct Beside {
     /// Whoever is there is meant.
     is_everything: bool,
     threads: BTreeMap<Tid, Figures>,
-    /// `None` where waits are in the stream, or the kernel does not report them.
+    /// `None` where the kernel does not report them.
     exits: Option<Exits>,
     /// Not looked at yet.
     fresh: BTreeSet<Tid>,
@@ -46,12 +46,11 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// `scope`: of the stream beside which it stands.
-    pub(super) fn new(scope: Scope, is_everything: bool) -> Self {
+    pub(super) fn new(is_everything: bool) -> Self {
         Self {
             is_everything,
             threads: BTreeMap::new(),
-            exits: (!scope.has_wakeups).then(Exits::open).flatten(),
+            exits: Exits::open(),
             fresh: BTreeSet::new(),
             cursor: 0,
             next: Duration::ZERO,
@@ -115,6 +114,11 @@ impl Beside {
                 EventKind::Out {
                     thread,
                     left: Left::Ended,
+                }
+                | EventKind::Switch {
+                    prev: thread,
+                    left: Left::Ended,
+                    ..
                 } => last_looks.extend(self.last_look(thread).map(|look| (index, look))),
                 _ => {}
             }

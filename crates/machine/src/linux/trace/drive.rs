@@ -261,7 +261,7 @@ impl<'a> Session<'a> {
         let has_beside = chosen.tier != Tier::Proc;
         Self {
             source: chosen.source,
-            beside: has_beside.then(|| Beside::new(scope, is_everything)),
+            beside: has_beside.then(|| Beside::new(is_everything)),
             pages: Pages::none(),
             interrupts: None,
             interrupted: None,
