@@ -3,6 +3,10 @@
 //! `AHEAD` is how far ahead lines are prefetched, in bytes; 0 for not at all.
 //! Prefetching beyond an array's end does nothing. `WAYS` arrays parts are gone
 //! through side by side, so that the hardware follows several streams.
+//!
+//! No loop calls anything that takes a closure (`array::map`): such a function
+//! lacks the instructions, so that whether it is inlined depends on the level of
+//! optimisation, and values go through memory where it is not.
 
 #![expect(
     unsafe_code,
@@ -11,10 +15,10 @@
 
 use std::arch::x86_64::{
     __m256d, __m512d, _MM_HINT_NTA, _MM_HINT_T0, _mm_add_pd, _mm_load_pd, _mm_mul_pd, _mm_prefetch,
-    _mm_set1_pd, _mm_sfence, _mm_stream_pd, _mm256_add_pd, _mm256_load_pd, _mm256_mul_pd,
-    _mm256_set1_pd, _mm256_setzero_pd, _mm256_storeu_pd, _mm256_stream_pd, _mm512_add_pd,
-    _mm512_fmadd_pd, _mm512_load_pd, _mm512_set1_pd, _mm512_setzero_pd, _mm512_store_pd,
-    _mm512_storeu_pd, _mm512_stream_pd,
+    _mm_set1_pd, _mm_setzero_pd, _mm_sfence, _mm_stream_pd, _mm256_add_pd, _mm256_load_pd,
+    _mm256_mul_pd, _mm256_set1_pd, _mm256_setzero_pd, _mm256_storeu_pd, _mm256_stream_pd,
+    _mm512_add_pd, _mm512_fmadd_pd, _mm512_load_pd, _mm512_set1_pd, _mm512_setzero_pd,
+    _mm512_store_pd, _mm512_storeu_pd, _mm512_stream_pd,
 };
 
 use super::{Arrays, BLOCK, Instructions, Pattern, SCALAR, Variant};
@@ -181,7 +185,10 @@ unsafe fn copy_128(on: Arrays) -> f64 {
     for at in (0..on.bytes / 8).step_by(8) {
         // SAFETY: within both arrays, which are aligned.
         unsafe {
-            let values = [0, 2, 4, 6].map(|lane| _mm_load_pd(on.b.add(at + lane)));
+            let mut values = [_mm_setzero_pd(); 4];
+            for (lane, value) in values.iter_mut().enumerate() {
+                *value = _mm_load_pd(on.b.add(at + 2 * lane));
+            }
             for (lane, value) in values.into_iter().enumerate() {
                 _mm_stream_pd(on.a.add(at + 2 * lane), value);
             }
@@ -197,10 +204,12 @@ unsafe fn triad_128(on: Arrays) -> f64 {
     for at in (0..on.bytes / 8).step_by(8) {
         // SAFETY: within all arrays, which are aligned.
         unsafe {
-            let values = [0, 2, 4, 6].map(|lane| {
-                let product = _mm_mul_pd(scalar, _mm_load_pd(on.c.add(at + lane)));
-                _mm_add_pd(_mm_load_pd(on.b.add(at + lane)), product)
-            });
+            let mut values = [_mm_setzero_pd(); 4];
+            for (lane, value) in values.iter_mut().enumerate() {
+                let at = at + 2 * lane;
+                let product = _mm_mul_pd(scalar, _mm_load_pd(on.c.add(at)));
+                *value = _mm_add_pd(_mm_load_pd(on.b.add(at)), product);
+            }
             for (lane, value) in values.into_iter().enumerate() {
                 _mm_stream_pd(on.a.add(at + 2 * lane), value);
             }
@@ -330,7 +339,10 @@ unsafe fn copy_256<const AHEAD: usize>(on: Arrays) -> f64 {
             let (to, from) = (on.a.add(at), on.b.add(at));
             fetch::<AHEAD>(from);
             fetch::<AHEAD>(from.add(8));
-            let values = [0, 4, 8, 12].map(|lane| _mm256_load_pd(from.add(lane)));
+            let mut values = [_mm256_setzero_pd(); 4];
+            for (lane, value) in values.iter_mut().enumerate() {
+                *value = _mm256_load_pd(from.add(4 * lane));
+            }
             for (lane, value) in values.into_iter().enumerate() {
                 _mm256_stream_pd(to.add(4 * lane), value);
             }
@@ -346,10 +358,12 @@ unsafe fn copy_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) -> f64 
         // SAFETY: within both arrays, which are aligned.
         unsafe {
             let (to, from) = (on.a.add(at), on.b.add(at));
-            let values = [0, 8, 16, 24].map(|lane| {
-                fetch::<AHEAD>(from.add(lane));
-                _mm512_load_pd(from.add(lane))
-            });
+            let mut values = [_mm512_setzero_pd(); 4];
+            for (lane, value) in values.iter_mut().enumerate() {
+                let from = from.add(8 * lane);
+                fetch::<AHEAD>(from);
+                *value = _mm512_load_pd(from);
+            }
             for (lane, value) in values.into_iter().enumerate() {
                 put::<STREAMED>(to.add(8 * lane), value);
             }
@@ -370,10 +384,11 @@ unsafe fn triad_256<const AHEAD: usize>(on: Arrays) -> f64 {
                 fetch::<AHEAD>(b.add(line));
                 fetch::<AHEAD>(c.add(line));
             }
-            let values = [0, 4, 8, 12].map(|lane| {
-                let product = _mm256_mul_pd(scalar, _mm256_load_pd(c.add(lane)));
-                _mm256_add_pd(_mm256_load_pd(b.add(lane)), product)
-            });
+            let mut values = [_mm256_setzero_pd(); 4];
+            for (lane, value) in values.iter_mut().enumerate() {
+                let product = _mm256_mul_pd(scalar, _mm256_load_pd(c.add(4 * lane)));
+                *value = _mm256_add_pd(_mm256_load_pd(b.add(4 * lane)), product);
+            }
             for (lane, value) in values.into_iter().enumerate() {
                 _mm256_stream_pd(to.add(4 * lane), value);
             }
@@ -390,12 +405,13 @@ unsafe fn triad_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) -> f64
         // SAFETY: within all arrays, which are aligned.
         unsafe {
             let (to, b, c) = (on.a.add(at), on.b.add(at), on.c.add(at));
-            let values = [0, 8, 16, 24].map(|lane| {
-                fetch::<AHEAD>(b.add(lane));
-                fetch::<AHEAD>(c.add(lane));
-                let (b, c) = (_mm512_load_pd(b.add(lane)), _mm512_load_pd(c.add(lane)));
-                _mm512_fmadd_pd(scalar, c, b)
-            });
+            let mut values = [_mm512_setzero_pd(); 4];
+            for (lane, value) in values.iter_mut().enumerate() {
+                let (b, c) = (b.add(8 * lane), c.add(8 * lane));
+                fetch::<AHEAD>(b);
+                fetch::<AHEAD>(c);
+                *value = _mm512_fmadd_pd(scalar, _mm512_load_pd(c), _mm512_load_pd(b));
+            }
             for (lane, value) in values.into_iter().enumerate() {
                 put::<STREAMED>(to.add(8 * lane), value);
             }
