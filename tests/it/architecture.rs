@@ -349,6 +349,25 @@ fn faults_are_read_only_with_debug_assertions() {
     assert!(seen > 0, "the variable has another name");
 }
 
+/// Link-time optimisation takes the level of the binary for all crates: compiled
+/// for size, kernels took up to eight times as long.
+#[test]
+fn loops_of_release_builds_are_vectorised() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    let release = &manifest["profile"]["release"];
+    let is_three = |level: &toml::Value| level.as_integer() == Some(3);
+    assert!(release.get("opt-level").is_none_or(is_three));
+    let of_package = |name: &str| release["package"].get(name).map(|own| &own["opt-level"]);
+    for own in ["pinwise-kernels", "pinwise-machine", "pinwise-stats"] {
+        assert!(of_package(own).is_none_or(is_three), "{own}");
+    }
+    for used in ["png", "rustfft", "tiff"] {
+        assert!(of_package(used).is_some_and(is_three), "{used}");
+    }
+}
+
 #[test]
 fn every_file_says_what_it_is_for_and_names_say_something() {
     for source in sources() {
