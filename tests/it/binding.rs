@@ -594,7 +594,7 @@ fn all_end(word: &str) {
     let start = std::time::Instant::now();
     while living(word) > 0 {
         let waited = start.elapsed();
-        assert!(waited < std::time::Duration::from_secs(20), "left behind");
+        assert!(waited < crate::support::PATIENCE, "left behind");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

@@ -5,13 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::{pinwise, texts};
+use crate::support::{PATIENCE, pinwise, texts};
 
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
-
-/// Ample even where builds go on beside the tests.
-const LONGEST: Duration = Duration::from_secs(60);
 
 /// A folder in the form of a Linux system's `/sys` and `/proc`.
 struct Snapshot {
@@ -157,7 +154,7 @@ fn topology(from: &Path, format: &str) -> (i32, String, String) {
         .unwrap();
     let begin = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if begin.elapsed() > LONGEST {
+        if begin.elapsed() > PATIENCE {
             child.kill().unwrap();
             panic!("{format} did not end");
         }

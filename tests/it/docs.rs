@@ -152,6 +152,13 @@ impl Stage {
         if words[1..].starts_with(&["fleet", "submit"]) && !words.contains(&"--launcher") {
             return Some("tests/it/fleet_slurm.rs runs it on a cluster".to_owned());
         }
+        if words.contains(&"--realtime") {
+            let asked = std::process::Command::new("chrt")
+                .args(["-f", "1", "true"])
+                .output();
+            let is_permitted = asked.is_ok_and(|asked| asked.status.success());
+            return (!is_permitted).then(|| "real-time priority is not permitted".to_owned());
+        }
         let at = words.iter().position(|word| *word == "--recipe")?;
         let all = self.run("pinwise bench recipes --format json");
         let all: serde_json::Value = serde_json::from_str(&all).unwrap();

@@ -14,10 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{has_program, pinwise, skipped, texts};
-
-/// Anything that is waited for is there by then, however busy the host.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{PATIENCE, has_program, pinwise, skipped, texts};
 
 /// A process of the test's, ended with it.
 struct Running(Child);
@@ -288,6 +285,8 @@ fn placements_of_a_service_are_compared_by_its_own_figure() {
             "40ms",
             "--settle",
             "10ms",
+            "--budget",
+            "10m",
             "--format",
             "json",
         ];

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+/// What is waited for so long does not come, however loaded the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
+
 /// The root of the project.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -134,10 +137,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         let waited = start.elapsed();
-        assert!(
-            waited < Duration::from_secs(120),
-            "{what}: not in {waited:?}"
-        );
+        assert!(waited < PATIENCE, "{what}: not in {waited:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -8,10 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{has_program, pinwise, skipped, texts};
-
-/// What would take for ever is waited for this long.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{PATIENCE, has_program, pinwise, skipped, texts};
 
 /// Makes code at run time, says `ready`, and executes it for half a second, or
 /// for ever. By its first argument it names that code in a list, at once or when it

@@ -6,10 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{self, has_program, root, skipped, texts};
-
-/// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(150);
+use crate::support::{self, PATIENCE, has_program, root, skipped, texts};
 
 /// What kills a node's processes takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,10 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{pinwise, skipped};
+use crate::support::{PATIENCE, pinwise, skipped};
 
-/// Nothing here takes this long, however loaded the machine is.
-const PATIENCE: Duration = Duration::from_secs(90);
 /// Environment variable that marks all processes of a trial.
 const MARK: &str = "PINWISE_TRIAL";
 
@@ -168,7 +166,7 @@ impl Trial {
     pub(super) fn leaves_no_process(&self) {
         let start = Instant::now();
         let mut living = self.living();
-        while !living.is_empty() && start.elapsed() < Duration::from_secs(20) {
+        while !living.is_empty() && start.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
             living = self.living();
         }

@@ -254,7 +254,7 @@ impl Running {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let running = Self(command.spawn().unwrap());
         let started = Instant::now();
-        while started.elapsed() < Duration::from_secs(30) {
+        while started.elapsed() < crate::support::PATIENCE {
             let listed = stage.json("record history");
             let id = listed["records"][0]["id"].clone();
             if let Some(id) = id.as_str() {
@@ -265,7 +265,7 @@ impl Running {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("no block was stored in 30 s");
+        panic!("no block was stored");
     }
 }
 

@@ -110,7 +110,7 @@ fn runs_are_sent_again_when_the_server_is_back() {
     assert_eq!(place.message().len(), 1);
     server.start();
     // It is asked again after a while.
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + crate::support::PATIENCE;
     let rows = || select(&place.url, "SELECT count(*) FROM pinwise.run")[0].clone();
     while rows().parse::<usize>().unwrap() < 400 {
         assert!(Instant::now() < deadline, "{} rows", rows());

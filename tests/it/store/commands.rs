@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::server::{Server, database};
-use crate::support::{pinwise, texts};
+use crate::support::{PATIENCE, pinwise, texts};
 
 /// A database and a folder.
 struct Stage {
@@ -217,9 +217,7 @@ fn get(address: &str) -> String {
         .split_once('/')
         .unwrap();
     let mut stream = std::net::TcpStream::connect(host).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
-        .unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
@@ -249,7 +247,7 @@ fn a_site_shows_what_a_server_has_and_outlives_it() {
         "{away}"
     );
     server.start();
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + PATIENCE;
     while !list().contains(id) {
         assert!(Instant::now() < deadline, "{}", list());
     }
@@ -276,7 +274,7 @@ fn a_measurement_outlives_its_server() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let comparing = command.spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + PATIENCE;
     while !stage.folder.path().join("started").exists() {
         assert!(Instant::now() < deadline);
         std::thread::sleep(Duration::from_millis(10));
@@ -334,7 +332,7 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
         let started = std::fs::read_to_string(stage.folder.path().join("started"));
         started.unwrap_or_default().lines().count()
     };
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + PATIENCE;
     while lines() < 8 {
         assert!(Instant::now() < deadline);
         std::thread::sleep(Duration::from_millis(10));
@@ -359,7 +357,7 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
     assert_eq!(runs(&other), 7);
     assert_eq!(stage.waiting(), 0);
     // Nobody writes it any more, which other hosts see, too.
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + PATIENCE;
     while !other
         .run(&["record", "tag", "last", "--add", "x"])
         .status

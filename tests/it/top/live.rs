@@ -7,10 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::support::{has_program, skipped};
-
-/// Nothing here takes this long, however loaded the machine is.
-const PATIENCE: Duration = Duration::from_secs(90);
+use crate::support::{PATIENCE, has_program, skipped};
 
 /// pinwise top in a terminal of 80 columns and 24 rows.
 struct Shown {

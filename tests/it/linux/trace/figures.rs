@@ -8,10 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{WITH_SWITCHES, as_nobody, permitted};
-use crate::support::{json as record_of, skipped};
-
-/// Longer than anything waited for takes on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::support::{PATIENCE, json as record_of, skipped};
 
 fn all_tiers(test: &str) -> Vec<&'static str> {
     permitted(test, &[&["proc"][..], &WITH_SWITCHES].concat())
