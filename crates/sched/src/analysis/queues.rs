@@ -100,7 +100,7 @@ struct Waiting {
     foreign_beside_ns: u64,
     scheduler_ns: u64,
     mask_ns: u64,
-    /// Those of this wait: they count where its end is seen.
+    /// Episodes of this wait so far; they count where its end is seen.
     episodes: IdleWaiting,
 }
 
