@@ -353,8 +353,7 @@ fn faults_are_read_only_with_debug_assertions() {
 /// for size, kernels took up to eight times as long.
 #[test]
 fn loops_of_release_builds_are_vectorised() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let manifest: toml::Table = manifest.parse().unwrap();
     let release = &manifest["profile"]["release"];
     let is_three = |level: &toml::Value| level.as_integer() == Some(3);

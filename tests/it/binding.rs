@@ -6,7 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{has_program, pinwise, root, skipped, texts};
+use crate::support::{has_program, pinwise, root, skipped, texts, until};
 
 /// Threads of a test that counts them.
 const MANY: usize = 24;
@@ -591,10 +591,5 @@ fn living(word: &str) -> usize {
 
 #[track_caller]
 fn all_end(word: &str) {
-    let start = std::time::Instant::now();
-    while living(word) > 0 {
-        let waited = start.elapsed();
-        assert!(waited < crate::support::PATIENCE, "left behind");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    until("what is left behind ends", || living(word) == 0);
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{PATIENCE, has_program, pinwise, skipped, texts};
+use crate::support::{PATIENCE, has_program, pinwise, skipped, texts, until};
 
 /// A process of the test's, ended with it.
 struct Running(Child);
@@ -64,15 +64,6 @@ fn masks(process: &str) -> Vec<String> {
         .collect()
 }
 
-#[track_caller]
-fn wait_for(what: &str, is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn one_of_two(test: &str) -> Option<String> {
     let all = masks("self").first().cloned().unwrap_or_default();
     let has_two = all.contains(['-', ',']);
@@ -118,7 +109,7 @@ fn a_process_with_all_it_started_is_placed_and_given_back() {
     let service = Running::start(Command::new(&odd).args(["-c", "sleep 600 & wait"]));
     let before = masks(&service.id());
     let children = format!("/proc/{0}/task/{0}/children", service.id());
-    wait_for("the child", || {
+    until("the child", || {
         read(Path::new(&children)).is_some_and(|c| !c.trim().is_empty())
     });
     let child = read(Path::new(&children)).unwrap().trim().to_owned();
@@ -127,11 +118,11 @@ fn a_process_with_all_it_started_is_placed_and_given_back() {
     for name in ["INT", "TERM", "KILL"] {
         let applying = start(&store, &arguments);
         for process in [&service.id(), &child] {
-            wait_for(name, || masks(process) == [cpu.as_str()]);
+            until(name, || masks(process) == [cpu.as_str()]);
         }
         signal(applying.0.id(), name);
         for process in [&service.id(), &child] {
-            wait_for(name, || masks(process) == before);
+            until(name, || masks(process) == before);
         }
     }
     // Reported in text and as a record; the name is made harmless.
@@ -201,10 +192,10 @@ fn who_was_started_in_the_last_moment_gets_its_cpus_too() {
             &["apply", "--pid", &service.0.id(), "--place", &place],
         );
         let placed = || service.masks().iter().filter(|mask| **mask == cpu).count();
-        wait_for("some that are placed", || placed() > 50);
+        until("some that are placed", || placed() > 50);
         signal(applying.0.id(), name);
         let is_as_before = || service.masks().iter().all(|mask| before.contains(mask));
-        wait_for(name, is_as_before);
+        until(name, is_as_before);
         std::thread::sleep(Duration::from_millis(600));
         assert!(is_as_before(), "{name}");
     }
@@ -232,7 +223,7 @@ fn who_is_placed_by_somebody_else_meanwhile_is_left_alone() {
     command.args(["apply", "--pid", &service.id(), "--place", &place]);
     command.stderr(Stdio::piped()).stdout(Stdio::null());
     let mut applying = Running(command.spawn().unwrap());
-    wait_for("the placement", || masks(&service.id()) == [cpu.as_str()]);
+    until("the placement", || masks(&service.id()) == [cpu.as_str()]);
     if !taskset(other) {
         return skipped(test, "CPU 0 and 1 are not both allowed");
     }
@@ -403,7 +394,7 @@ fn a_page_in_prometheus_text_is_read() {
         run(&store, &arguments)
     };
     let url = format!("http://127.0.0.1:{port}/metrics");
-    let until = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + PATIENCE;
     // Beside others, the rate of eight runs may drift, which withholds a verdict.
     let record = loop {
         let record = json(&compare(&url, "prometheus:rate(reqs_total) higher"));
@@ -412,7 +403,7 @@ fn a_page_in_prometheus_text_is_read() {
         if contrast["verdict"] == "slower" {
             break record;
         }
-        assert!(Instant::now() < until, "{record}");
+        assert!(Instant::now() < deadline, "{record}");
     };
     assert_eq!(record["service"]["metric_source"], url.as_str());
     let (_, err) = texts(&compare(&url, "prometheus:rate(answers_total) higher"));
@@ -472,7 +463,7 @@ fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
     };
     let mut service = Running::sleeper();
     let pinwise = comparing(&service);
-    wait_for("the placement", || masks(&service.id()) == [cpu.as_str()]);
+    until("the placement", || masks(&service.id()) == [cpu.as_str()]);
     service.0.kill().unwrap();
     service.0.wait().unwrap();
     let output = pinwise.wait_with_output().unwrap();
@@ -492,11 +483,11 @@ fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
         let service = Running::sleeper();
         let before = masks(&service.id());
         let pinwise = comparing(&service);
-        wait_for(name, || masks(&service.id()) == [cpu.as_str()]);
+        until(name, || masks(&service.id()) == [cpu.as_str()]);
         signal(pinwise.id(), name);
         let output = pinwise.wait_with_output().unwrap();
         assert_eq!(output.status.code(), status, "{name}: {}", texts(&output).1);
-        wait_for(name, || masks(&service.id()) == before);
+        until(name, || masks(&service.id()) == before);
         // And it stays so.
         std::thread::sleep(Duration::from_millis(200));
         assert_eq!(masks(&service.id()), before, "{name}");
@@ -628,7 +619,7 @@ impl Redis {
                 ])
                 .current_dir(folder),
         );
-        wait_for("redis", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        until("redis", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         let load = Running::start(Command::new("redis-benchmark").args([
             "-p", &text, "-t", "get", "-l", "-n", "1000000", "-c", "8", "-q",
         ]));
@@ -660,7 +651,7 @@ fn redis_is_compared_under_load_and_given_back() {
     let pid = redis.server.id();
     // Its background threads begin after it listens.
     let is_whole = || masks(&pid).len() > 4;
-    wait_for("redis's threads", is_whole);
+    until("redis's threads", is_whole);
     let before = masks(&pid);
     let (command, place) = (
         format!("redis-cli -p {} info stats", redis.port),
@@ -711,7 +702,7 @@ fn redis_is_compared_under_load_and_given_back() {
         &["apply", "--pid", &pid, "--place", "compact/bound"],
     );
     let is_bound = || masks(&pid).iter().all(|mask| mask.parse::<usize>().is_ok());
-    wait_for("bound threads", is_bound);
+    until("bound threads", is_bound);
     signal(applying.0.id(), "KILL");
-    wait_for("their old masks", || masks(&pid) == before);
+    until("their old masks", || masks(&pid) == before);
 }

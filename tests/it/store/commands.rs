@@ -2,12 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::server::{Server, database};
-use crate::support::{PATIENCE, pinwise, texts};
+use crate::support::{PATIENCE, pinwise, texts, until};
 
 /// A database and a folder.
 struct Stage {
@@ -247,10 +246,7 @@ fn a_site_shows_what_a_server_has_and_outlives_it() {
         "{away}"
     );
     server.start();
-    let deadline = Instant::now() + PATIENCE;
-    while !list().contains(id) {
-        assert!(Instant::now() < deadline, "{}", list());
-    }
+    until("the record is listed", || list().contains(id));
     let killed = Command::new("kill").arg(site.id().to_string()).status();
     assert!(killed.unwrap().success());
     assert!(site.wait().unwrap().success());
@@ -274,11 +270,8 @@ fn a_measurement_outlives_its_server() {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let comparing = command.spawn().unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    while !stage.folder.path().join("started").exists() {
-        assert!(Instant::now() < deadline);
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let started = stage.folder.path().join("started");
+    until("the command is started", || started.exists());
     // On another host it is seen growing.
     let other = Stage::new(stage.url.clone());
     let refused = other.run(&["record", "tag", "last", "--add", "x"]);
@@ -332,11 +325,7 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
         let started = std::fs::read_to_string(stage.folder.path().join("started"));
         started.unwrap_or_default().lines().count()
     };
-    let deadline = Instant::now() + PATIENCE;
-    while lines() < 8 {
-        assert!(Instant::now() < deadline);
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("eight runs are made", || lines() >= 8);
     let other = Stage::new(url);
     assert_eq!(
         other.json(&["record", "history"])["records"][0]["complete"],
@@ -357,14 +346,10 @@ fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
     assert_eq!(runs(&other), 7);
     assert_eq!(stage.waiting(), 0);
     // Nobody writes it any more, which other hosts see, too.
-    let deadline = Instant::now() + PATIENCE;
-    while !other
-        .run(&["record", "tag", "last", "--add", "x"])
-        .status
-        .success()
-    {
-        assert!(Instant::now() < deadline);
-    }
+    until("the record may be changed", || {
+        let tagged = other.run(&["record", "tag", "last", "--add", "x"]);
+        tagged.status.success()
+    });
 }
 
 #[test]
