@@ -44,9 +44,14 @@ impl Analysis {
     }
 
     fn behind(&mut self, slot: usize, cpu: u32) -> Place {
-        let mask = self.threads.of(slot).and_then(|thread| thread.mask);
-        let mark = self.queues.enter(slot, mask.unwrap_or(0), cpu, self.now_ns);
-        Place::Behind(mark)
+        let mask = self.mask_of(slot);
+        Place::Behind(self.queues.enter(slot, mask, cpu, self.now_ns))
+    }
+
+    /// The number of a thread's mask; that of all CPUs where it is not known.
+    fn mask_of(&self, slot: usize) -> usize {
+        let thread = self.threads.of(slot);
+        thread.and_then(|thread| thread.mask).unwrap_or(0)
     }
 
     /// The CPU that was about to start a thread took another one first, or
@@ -160,8 +165,7 @@ impl Analysis {
         let Place::Behind(mark) = queued.place else {
             return;
         };
-        let mask = self.threads.of(slot).and_then(|thread| thread.mask);
-        let mask = mask.unwrap_or(0);
+        let mask = self.mask_of(slot);
         let (causes, mark) = self.queues.renew(slot, mark, mask, self.now_ns);
         queued.before.add(causes);
         queued.place = Place::Behind(mark);
