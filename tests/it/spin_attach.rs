@@ -273,8 +273,21 @@ fn work_that_looks_like_a_wait_is_work() {
 /// these parts of their CPU time; all others are a failure.
 #[cfg(target_arch = "x86_64")]
 fn check_threads(test: &str, source: &str, fewest: usize, expected: std::ops::RangeInclusive<f64>) {
+    for level in ["-O2", "-O0"] {
+        check_threads_at(level, test, source, fewest, &expected);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn check_threads_at(
+    level: &str,
+    test: &str,
+    source: &str,
+    fewest: usize,
+    expected: &std::ops::RangeInclusive<f64>,
+) {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(test, folder.path(), source, &["cc", "-O2", "-pthread"]) else {
+    let Some(program) = compiled(test, folder.path(), source, &["cc", level, "-pthread"]) else {
         return;
     };
     let program = program.to_str().unwrap();
@@ -295,7 +308,7 @@ fn check_threads(test: &str, source: &str, fewest: usize, expected: std::ops::Ra
         .iter()
         .filter(|(_, share)| !expected.contains(share))
         .collect();
-    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(wrong.is_empty(), "{level}: {wrong:?}");
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -396,7 +396,7 @@ mod tests {
 
     fn polling(constants: &[u64]) -> SpinLoop {
         SpinLoop {
-            hides_progress: false,
+            hidden_progress: Vec::new(),
             kind: LoopKind::Polling,
             start: 0x1000,
             end: 0x1010,

@@ -5,7 +5,7 @@
 //! pointer; a counter that only ends the loop is allowed. Instructions are gone
 //! through once, in the order of their addresses.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use pinwise_code::{
     Access, Arch, Condition, Flow, Operand, Operation, Owner, Place, Question, Step, Verb,
@@ -75,8 +75,9 @@ pub(super) struct Turn {
     works: bool,
     /// Does it go on with what earlier turns made?
     pub(super) carries: bool,
-    /// May it do so without general registers that show it from turn to turn?
-    pub(super) hides_progress: bool,
+    /// Addresses of what does so without general registers that show it from turn to
+    /// turn.
+    pub(super) hiding: BTreeSet<u64>,
     /// Does it read by an address that moves?
     walks: bool,
     /// Does it ask what it looked at?
@@ -100,6 +101,7 @@ pub(super) fn turn(arch: Arch, operations: &[&Operation]) -> Turn {
         changed,
         origins: HashMap::new(),
         updated: HashSet::new(),
+        changing: HashMap::new(),
         carried: HashSet::new(),
         number: None,
         turn: Turn::default(),
@@ -143,6 +145,8 @@ struct Reader {
     origins: HashMap<Place, Origin>,
     /// Local variables that are changed otherwise than from a general register.
     updated: HashSet<Place>,
+    /// Addresses of what changes a place.
+    changing: HashMap<Place, Vec<u64>>,
     /// Places that were read before this turn changed them.
     carried: HashSet<Place>,
     /// What the register of system calls' numbers holds.
@@ -177,13 +181,17 @@ impl Reader {
         self.turn.locked += u32::from(operation.is_locked);
         self.turn.works |= matches!(operation.flow, Flow::Call(_));
         let updates = operation.adds_to_memory || changes_local(operation);
-        self.turn.carries |= updates;
-        self.turn.hides_progress |= updates;
+        if updates {
+            self.turn.carries = true;
+            self.turn.hiding.insert(operation.address);
+        }
         if let Some(step) = operation.step.filter(|step| !shows(step)) {
             self.updated.extend(step.to);
         }
         for place in changes(operation) {
             self.origins.insert(place, origin);
+            let changing = self.changing.entry(place).or_default();
+            changing.push(operation.address);
         }
     }
 
@@ -317,9 +325,13 @@ impl Reader {
             matches!(place, Place::Slot { .. }) && origin.moves()
         };
         self.turn.carries |= ends.iter().any(goes_on);
-        self.turn.hides_progress |= ends.iter().any(|end| goes_on(end) && is_hidden(end.0));
-        // The address is in a register for a moment only.
-        self.turn.hides_progress |= self.turn.walks && ends.iter().any(in_slot);
+        // The address of a walk is in a register for a moment only.
+        let walks = self.turn.walks;
+        let hidden = ends
+            .iter()
+            .filter(|end| goes_on(end) && is_hidden(end.0) || walks && in_slot(end));
+        let hiding = hidden.filter_map(|(place, _)| self.changing.get(*place));
+        self.turn.hiding.extend(hiding.flatten());
         self.turn.works |= self.turn.carries;
         self.turn
     }

@@ -82,6 +82,27 @@ impl Graph {
         &self.before[index]
     }
 
+    /// First and last of the instructions around one that always run one after the other;
+    /// one that is entered from elsewhere begins anew.
+    pub(super) fn run(&self, index: usize, entries: &[u64]) -> (usize, usize) {
+        let follows = |from: usize, to: usize| {
+            let is_only = |edges: &[Vec<usize>], of: usize, other: usize| {
+                edges.get(of).is_some_and(|one| one.as_slice() == [other])
+            };
+            is_only(&self.after, from, to)
+                && is_only(&self.before, to, from)
+                && !entries.contains(&self.operations[to].address)
+        };
+        let (mut first, mut last) = (index, index);
+        while first > 0 && follows(first - 1, first) {
+            first -= 1;
+        }
+        while follows(last, last + 1) {
+            last += 1;
+        }
+        (first, last)
+    }
+
     /// Loops within the largest one that holds an instruction, as far as they
     /// hold it or a hint, smallest first; the largest one comes last.
     pub(super) fn loops(&self, around: usize) -> Vec<Members> {

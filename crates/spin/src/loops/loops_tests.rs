@@ -143,7 +143,11 @@ fn an_atomic_count_until_a_flag_is_work() {
         0x74, 0xf5, // 9: je 0
         0xc3,
     ];
-    assert!(check(&x86(&bytes), 7, LoopKind::Work, None).hides_progress);
+    assert!(
+        !check(&x86(&bytes), 7, LoopKind::Work, None)
+            .hidden_progress
+            .is_empty()
+    );
     // A lock that is tried, and a count of the attempts, are a wait.
     let bytes = [
         0x89, 0xd0, // 0: mov eax, edx
@@ -153,7 +157,11 @@ fn an_atomic_count_until_a_flag_is_work() {
         0x75, 0xf5, // 9: jne 0
         0xc3,
     ];
-    assert!(!check(&x86(&bytes), 7, LoopKind::BareLoad, None).hides_progress);
+    assert!(
+        check(&x86(&bytes), 7, LoopKind::BareLoad, None)
+            .hidden_progress
+            .is_empty()
+    );
 }
 
 #[test]
@@ -165,7 +173,11 @@ fn a_walk_through_memory_goes_on() {
         0xc3,
     ];
     // The address shows it.
-    assert!(!check(&x86(&bytes), 6, LoopKind::Work, None).hides_progress);
+    assert!(
+        check(&x86(&bytes), 6, LoopKind::Work, None)
+            .hidden_progress
+            .is_empty()
+    );
     let from_local = [
         0x48, 0x8b, 0x45, 0xf8, // 0: mov rax, [rbp-8]
         0x48, 0x83, 0x45, 0xf8, 0x01, // 4: add qword [rbp-8], 1
@@ -173,7 +185,11 @@ fn a_walk_through_memory_goes_on() {
         0x75, 0xf2, // c: jne 0
         0xc3,
     ];
-    assert!(check(&x86(&from_local), 12, LoopKind::Work, None).hides_progress);
+    assert!(
+        !check(&x86(&from_local), 12, LoopKind::Work, None)
+            .hidden_progress
+            .is_empty()
+    );
 }
 
 #[test]
@@ -187,7 +203,11 @@ fn arithmetic_of_locals_is_work() {
         0x74, 0xee, // 10: je 0
         0xc3,
     ];
-    assert!(check(&x86(&bytes), 14, LoopKind::Work, None).hides_progress);
+    assert!(
+        !check(&x86(&bytes), 14, LoopKind::Work, None)
+            .hidden_progress
+            .is_empty()
+    );
 }
 
 #[test]
@@ -428,7 +448,11 @@ fn arm64_waits_follow_the_same_rules() {
         0x34ff_ff21, // cbz w1, -28
         0xd65f_03c0,
     ]);
-    assert!(check(&polynomial, 0x18, LoopKind::Work, None).hides_progress);
+    assert!(
+        !check(&polynomial, 0x18, LoopKind::Work, None)
+            .hidden_progress
+            .is_empty()
+    );
 }
 
 /// Kind and gap of the innermost loop with a hint, or of the first one.
@@ -582,5 +606,38 @@ fn locals_that_registers_show_hide_no_progress() {
         0x74, 0xee, // 10: je 0
         0xc3,
     ];
-    assert!(!check(&x86(&retry), 14, LoopKind::Work, None).hides_progress);
+    assert!(
+        check(&x86(&retry), 14, LoopKind::Work, None)
+            .hidden_progress
+            .is_empty()
+    );
+}
+
+/// As compilers enter loops without optimisation: at the question, behind what a turn does.
+#[test]
+fn progress_is_where_a_turn_makes_it_and_not_in_the_question() {
+    let bytes = [
+        0xeb, 0x0e, // 0: jmp 10
+        0x8b, 0x55, 0xfc, // 2: mov edx, [rbp-4]
+        0x48, 0x8b, 0x04, 0xd6, // 5: mov rax, [rsi+rdx*8]
+        0x48, 0x01, 0x07, // 9: add [rdi], rax
+        0x83, 0x45, 0xfc, 0x01, // c: add dword [rbp-4], 1
+        0x8b, 0x45, 0xfc, // 10: mov eax, [rbp-4]
+        0x3b, 0x45, 0xe4, // 13: cmp eax, [rbp-1c]
+        0x72, 0xea, // 16: jb 2
+        0xc3,
+    ];
+    let found = check(&x86(&bytes), 0x10, LoopKind::Work, None);
+    assert_eq!(found.hidden_progress, [(0x1002, 0x1010)]);
+    // What an atomic instruction took is seen at the one behind it.
+    let bytes = [
+        0xeb, 0x05, // 0: jmp 7
+        0xf0, 0x48, 0x83, 0x07, 0x01, // 2: lock add qword [rdi], 1
+        0x8b, 0x06, // 7: mov eax, [rsi]
+        0x85, 0xc0, // 9: test eax, eax
+        0x74, 0xf5, // b: je 2
+        0xc3,
+    ];
+    let found = check(&x86(&bytes), 7, LoopKind::Work, None);
+    assert_eq!(found.hidden_progress, [(0x1002, 0x1009)]);
 }

@@ -9,6 +9,8 @@ mod count;
 mod front;
 mod graph;
 
+use std::collections::BTreeSet;
+
 use graph::{Graph, Members};
 use pinwise_code::{Arch, Code, Flow, Operation, Owner, operation_at};
 
@@ -49,9 +51,10 @@ pub struct SpinLoop {
     pub locked: u32,
     /// System calls.
     pub system_calls: u32,
-    /// Does it go on with what earlier turns left in memory or vectors, so that general
-    /// registers need not show it: a sum among its locals, an atomic count?
-    pub hides_progress: bool,
+    /// Where it goes on with what earlier turns left in memory or vectors, so that
+    /// general registers need not show it (a sum among its locals, an atomic count): from
+    /// and to addresses of instructions that run one after the other.
+    pub hidden_progress: Vec<(u64, u64)>,
     /// Functions that it calls, those that only hint left out, sorted.
     pub calls: Vec<u64>,
     /// Calls of functions that the code does not name, such as those through a
@@ -234,13 +237,41 @@ impl Described<'_> {
             looks: turn.looks,
             locked: turn.locked,
             system_calls: turn.system_calls,
-            hides_progress: turn.hides_progress,
+            hidden_progress: self.runs(&turn.hiding),
             calls,
             computed_calls,
             hinting,
             gap,
             constants,
         }
+    }
+
+    /// The straight runs of instructions that some are in. Compilers enter loops in their
+    /// middle, at the question: a run ends there. What an atomic instruction took is seen at
+    /// the one behind it.
+    fn runs(&self, addresses: &BTreeSet<u64>) -> Vec<(u64, u64)> {
+        let operations = &self.graph.operations;
+        let front = front::in_front_of(self.code, operations[self.members[0]].address);
+        let entries: Vec<u64> = front
+            .iter()
+            .filter_map(|one| match one.flow {
+                Flow::Jump(to) => to,
+                Flow::Branch(to) => Some(to),
+                _ => None,
+            })
+            .collect();
+        let indices = addresses.iter().filter_map(|&at| self.graph.index(at));
+        let mut runs: Vec<(u64, u64)> = indices
+            .map(|index| {
+                let (first, mut last) = self.graph.run(index, &entries);
+                if operations[index].is_locked && last == index && last + 1 < operations.len() {
+                    last += 1;
+                }
+                (operations[first].address, operations[last].end())
+            })
+            .collect();
+        runs.dedup();
+        runs
     }
 
     fn operations(&self) -> Vec<&Operation> {

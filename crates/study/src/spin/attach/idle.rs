@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::counters::{Counters, NUMBERS};
 use super::sites::Sites;
 use pinwise_code::{Owner, Registers, operation_at};
-use pinwise_profile::{Samples, Stack, Step};
+use pinwise_profile::{Frame, Samples, Stack, Step};
+use pinwise_spin::loops::SpinLoop;
 
 /// Functions that read the clock.
 const CLOCKS: [&str; 8] = [
@@ -45,6 +46,9 @@ const STILL_SHARE: f64 = 0.9;
 /// loops that go on with what earlier turns left there, are work. What goes on in
 /// registers is seen in them: a loop that only retries does so in none of its turns.
 const MOST_WRITING: f64 = 0.05;
+/// Where fewer of the samples in a loop than this are in what goes on with earlier turns,
+/// it is left before it comes to that.
+const LEAST_GOING_ON: f64 = 0.01;
 /// Vector registers are numbered from here on.
 const VECTORS: u8 = 32;
 
@@ -61,11 +65,54 @@ struct Seen {
     all: u64,
     reading: u64,
     writing: u64,
+    /// In loops whose progress registers need not show, by process, start and end.
+    hiding: BTreeMap<(i32, u64, u64), Hiding>,
     /// Instructions of the program's own, with the loops around them.
     frames: BTreeMap<usize, Option<(u64, u64)>>,
 }
 
+/// Samples of a loop whose progress registers need not show.
+#[derive(Debug, Default)]
+struct Hiding {
+    all: u64,
+    /// At instructions that neither write memory nor vectors.
+    silent: u64,
+    /// Where it makes progress.
+    going_on: u64,
+}
+
 impl Seen {
+    fn note(&mut self, samples: &Samples, stack: &Stack, found: Option<&SpinLoop>, writes: bool) {
+        let (frame, count) = (stack.frames[0], stack.count);
+        let span = found.map(|found| (found.start, found.end));
+        self.frames.insert(frame, span);
+        if reads_clock(samples, frame) {
+            self.reading += count;
+        }
+        if writes {
+            self.writing += count;
+        }
+        let Frame { pid, address, .. } = samples.frames[frame];
+        let Some(found) = found.filter(|found| !found.hidden_progress.is_empty()) else {
+            return;
+        };
+        let hiding = self.hiding.entry((pid, found.start, found.end));
+        let hiding = hiding.or_default();
+        hiding.all += count;
+        hiding.silent += if writes { 0 } else { count };
+        let mut runs = found.hidden_progress.iter();
+        if runs.any(|&(from, to)| (from..to).contains(&address)) {
+            hiding.going_on += count;
+        }
+    }
+
+    /// Samples in work, whether or not at an instruction that shows it.
+    fn working(&self) -> u64 {
+        let goes_on = |one: &&Hiding| one.going_on as f64 > LEAST_GOING_ON * one.all as f64;
+        let hiding = self.hiding.values().filter(goes_on);
+        self.writing + hiding.map(|one| one.silent).sum::<u64>()
+    }
+
     /// Is it met again with nothing changed but counts?
     fn is_still(&self, samples: &Samples, steps: &BTreeMap<usize, Vec<&Step>>) -> bool {
         let own = self.frames.keys().filter_map(|frame| steps.get(frame));
@@ -94,17 +141,10 @@ impl Idle {
             if samples.frames[frame].is_kernel {
                 continue;
             }
-            let is_writing = *writes.entry(frame).or_insert_with(|| {
-                writes_at(samples, frame) || sites.hides_progress(samples, frame)
-            });
-            let span = sites.span(samples, frame);
-            seen.frames.insert(frame, span);
-            seen.reading += if reads_clock(samples, frame) {
-                stack.count
-            } else {
-                0
-            };
-            seen.writing += if is_writing { stack.count } else { 0 };
+            let writes = *writes
+                .entry(frame)
+                .or_insert_with(|| writes_at(samples, frame));
+            seen.note(samples, stack, sites.around(samples, frame), writes);
         }
         let steps = steps(samples);
         let mut idle = Self::default();
@@ -113,7 +153,7 @@ impl Idle {
             if part(seen.reading) >= CLOCK_SHARE {
                 idle.clocks.insert(*thread);
             }
-            if part(seen.writing) <= MOST_WRITING && seen.is_still(samples, &steps) {
+            if part(seen.working()) <= MOST_WRITING && seen.is_still(samples, &steps) {
                 idle.still.insert(*thread);
             }
         }
@@ -139,7 +179,22 @@ fn reads_clock(samples: &Samples, frame: usize) -> bool {
         .module
         .map(|module| samples.modules[module].path.as_str());
     let is_any = |names: &[&str]| names.iter().any(|one| name.contains(one));
-    is_any(&CLOCKS) || (module == Some(VDSO) && !is_any(&NO_CLOCKS))
+    is_any(&CLOCKS)
+        || (module == Some(VDSO) && !is_any(&NO_CLOCKS))
+        || stands_at_clock(samples, frame)
+}
+
+/// Is it the instruction that reads the clock, or the one behind it, which waits for it?
+fn stands_at_clock(samples: &Samples, frame: &Frame) -> bool {
+    const LENGTHS: [u64; 4] = [0, 2, 3, 4];
+    let Some(code) = samples.code_at(frame.pid, frame.address) else {
+        return false;
+    };
+    LENGTHS.iter().any(|&length| {
+        let start = frame.address.checked_sub(length);
+        let operation = start.and_then(|start| operation_at(code, start));
+        operation.is_some_and(|one| one.reads_clock && (length == 0 || one.end() == frame.address))
+    })
 }
 
 /// Does the instruction write memory that others may read, or a vector? The stack

@@ -187,20 +187,8 @@ impl Sites {
         anchors.contains(&address)
     }
 
-    /// Does the innermost loop go on with what earlier turns made, where registers need
-    /// not show it?
-    pub(super) fn hides_progress(&mut self, samples: &Samples, frame: usize) -> bool {
-        self.around(samples, frame)
-            .is_some_and(|found| found.hides_progress)
-    }
-
-    /// Where the innermost loop begins and ends.
-    pub(super) fn span(&mut self, samples: &Samples, frame: usize) -> Option<(u64, u64)> {
-        let found = self.around(samples, frame)?;
-        Some((found.start, found.end))
-    }
-
-    fn around(&mut self, samples: &Samples, frame: usize) -> Option<&SpinLoop> {
+    /// The innermost loop.
+    pub(super) fn around(&mut self, samples: &Samples, frame: usize) -> Option<&SpinLoop> {
         let found = self.loops.entry(frame).or_insert_with(|| {
             let Frame { pid, address, .. } = samples.frames[frame];
             loop_at(samples.code_at(pid, address)?, address)
