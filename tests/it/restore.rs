@@ -16,7 +16,7 @@ use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
 use pinwise_topology::interrupts::Queue;
 
-use crate::support::{heed_signals, pinwise, run, skipped, texts};
+use crate::support::{heed_signals, pinwise, run, skipped, stat_field, texts};
 
 const KINDS: [&str; 7] = ["int", "term", "kill", "panic", "full", "vanish", "bereft"];
 /// Interrupts of the folder that stands for the host, and the CPUs that take them.
@@ -59,9 +59,7 @@ impl Sleeper {
     }
 
     fn nice(&self) -> String {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
-        let (_, fields) = stat.rsplit_once(')').unwrap();
-        fields.split_whitespace().nth(16).unwrap().to_owned()
+        stat_field(self.id(), 19)
     }
 
     /// Pages of its own on each node, where there are several.
@@ -413,15 +411,7 @@ fn what_the_guardian_could_not_do_the_command_does() {
     std::fs::set_permissions(folder.path(), mode).unwrap();
     let sleeper = Sleeper::start();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", sleeper.id())).unwrap();
-    let start = stat
-        .rsplit_once(')')
-        .unwrap()
-        .1
-        .split_whitespace()
-        .nth(19)
-        .unwrap()
-        .to_owned();
+    let start = stat_field(sleeper.id(), 22);
     let one = cpus.first().unwrap().to_string();
     let id = sleeper.id();
     let set = Command::new("taskset")

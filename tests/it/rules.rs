@@ -12,7 +12,7 @@ use std::time::Duration;
 use pinwise_machine::linux::LinuxProcesses;
 use pinwise_machine::processes::Processes;
 
-use crate::support::{has_program, pinwise, root, run, skipped, texts};
+use crate::support::{has_program, pinwise, root, run, skipped, stat_field, texts};
 
 /// Processes that are ended with the test.
 struct Stage {
@@ -260,11 +260,8 @@ fn a_removed_journal_of_rules_is_written_anew() {
     assert!(!stage.path("state").exists());
 }
 
-/// Field 19 of `proc_pid_stat(5)`.
 fn nice_of(process: u32) -> String {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-    let (_, fields) = stat.rsplit_once(')').unwrap();
-    fields.split_whitespace().nth(16).unwrap().to_owned()
+    stat_field(process, 19)
 }
 
 #[test]

@@ -131,6 +131,16 @@ pub(crate) fn unpacked(name: &str) -> Vec<u8> {
     content
 }
 
+/// A field of `proc_pid_stat(5)`, as the manual numbers them, from 3 on.
+pub(crate) fn stat_field(process: impl std::fmt::Display, number: usize) -> String {
+    let line = std::fs::read(format!("/proc/{process}/stat")).unwrap();
+    let line = String::from_utf8_lossy(&line);
+    // A name may hold anything but ends with the last parenthesis.
+    let (_, fields) = line.rsplit_once(')').unwrap();
+    let mut fields = fields.split_whitespace();
+    fields.nth(number - 3).unwrap().to_owned()
+}
+
 /// Waits for an event that comes of itself.
 #[track_caller]
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -26,6 +26,7 @@ mod peers;
 mod perf_record;
 mod pins;
 mod probe;
+mod process_stat;
 mod processes;
 mod ranks;
 mod replay;

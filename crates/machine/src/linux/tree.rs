@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::capture::read_file;
+use super::process_stat::{self, ProcessStat};
 use super::sys;
 
 /// Deepest level of children whose threads are counted.
@@ -69,18 +70,7 @@ pub fn process_name(pid: i32) -> Option<String> {
 
 /// When a thread was started, ticks since boot.
 pub(super) fn start_of(thread: i32) -> Option<u64> {
-    if thread <= 0 {
-        return None;
-    }
-    let stat = read_file(Path::new(&format!("/proc/{thread}/stat")))?;
-    start_in(&String::from_utf8_lossy(&stat))
-}
-
-/// Field 22 of `proc_pid_stat(5)`, counted from behind the name, which may
-/// hold spaces and parentheses.
-fn start_in(stat: &str) -> Option<u64> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
+    ProcessStat::parse(&process_stat::line_of(thread)?)?.start()
 }
 
 /// Threads of a process and its descendants now; `None` once it is gone.
@@ -138,27 +128,5 @@ impl ThreadSampler {
 
     pub(super) fn most(&self) -> Option<u32> {
         (self.most > 0).then_some(self.most)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn the_start_of_a_thread_with_an_odd_name() {
-        let fields = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
-        assert_eq!(start_in(&format!("12 (a) b ) (c) {fields}")), Some(4711));
-        for bad in ["", "12 (x) S", ")", "12 (x) S x x x x"] {
-            assert_eq!(start_in(bad), None, "{bad}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read_for_a_start(text in "\\PC{0,40}") {
-            let _ = start_in(&text);
-        }
     }
 }

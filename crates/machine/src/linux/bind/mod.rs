@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
+use super::process_stat::{self, ProcessStat};
 use super::sys;
 use crate::{Binding, Coverage};
 use coverage::Tally;
@@ -362,12 +363,7 @@ const fn is_stopping(signal: libc::c_int) -> bool {
 
 /// Is this process the parent of that one?
 fn is_child(pid: libc::pid_t) -> bool {
-    let path = format!("/proc/{pid}/stat");
-    let stat = super::capture::read_file(std::path::Path::new(&path)).unwrap_or_default();
-    let text = String::from_utf8_lossy(&stat);
-    // A name may hold anything but ends with the last parenthesis.
-    let parent = text
-        .rsplit_once(')')
-        .and_then(|(_, after)| after.split_ascii_whitespace().nth(1)?.parse::<u32>().ok());
-    parent == Some(std::process::id())
+    let line = process_stat::line_of(pid).unwrap_or_default();
+    let parent = ProcessStat::parse(&line).and_then(|stat| stat.parent());
+    parent.and_then(|parent| u32::try_from(parent).ok()) == Some(std::process::id())
 }

@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 use super::act::{self, System};
 use super::entry::{Change, Entry};
 use super::{Id, Ledger, LedgerError, UndoOutcome};
-use crate::linux::capture::{mounts, names, read_file};
+use crate::linux::capture::{mounts, names};
+use crate::linux::process_stat::{self, PF_NO_SETAFFINITY, ProcessStat};
 use crate::linux::{sys, tree};
 use crate::{HostSetting, MachineError};
 use pinwise_placement::InterruptCpus;
 use pinwise_topology::CpuSet;
 
-/// `PF_NO_SETAFFINITY` of `linux/sched.h`: a thread of the kernel's that is bound
-/// to its CPU, and which the kernel itself parks and wakes.
-const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 /// Cgroups are looked at so deep …
 const DEEPEST: usize = 16;
 /// … and at most this many.
@@ -309,12 +307,8 @@ fn lost_mask(thread: i32, cpus: &CpuSet, online: &CpuSet) -> Option<Entry> {
 }
 
 fn is_bound_by_the_kernel(thread: i32) -> bool {
-    let stat = read_file(Path::new(&format!("/proc/{thread}/stat"))).unwrap_or_default();
-    flags_in(&String::from_utf8_lossy(&stat)).is_none_or(|flags| flags & PF_NO_SETAFFINITY != 0)
-}
-
-/// Field 9 of `proc_pid_stat(5)`.
-fn flags_in(stat: &str) -> Option<u64> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(6)?.parse().ok()
+    let line = process_stat::line_of(thread).unwrap_or_default();
+    let stat = ProcessStat::parse(&line);
+    stat.and_then(|stat| stat.has(PF_NO_SETAFFINITY))
+        .unwrap_or(true)
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::linux::capture::{names, read_file};
+use crate::linux::process_stat::{self, PF_KTHREAD, ProcessStat};
 use pinwise_topology::CpuSet;
 
-/// A flag of `proc_pid_stat(5)`: a thread of the kernel.
-const PF_KTHREAD: u64 = 0x0020_0000;
 /// Deepest process tree that is followed upwards.
 const DEEPEST: usize = 64;
 
@@ -29,29 +28,18 @@ pub(super) struct Stat {
 
 /// Of a process, or of a thread by its own id.
 pub(super) fn stat(id: i32) -> Option<Stat> {
-    if id <= 0 {
-        return None;
-    }
-    let text = read_file(Path::new(&format!("/proc/{id}/stat")))?;
-    parse_stat(&String::from_utf8_lossy(&text))
-}
-
-/// The name stands in parentheses and may hold any character.
-pub(super) fn parse_stat(text: &str) -> Option<Stat> {
-    let (_, rest) = text.split_once('(')?;
-    let (name, rest) = rest.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // Field 3, the state, is the first behind the name.
-    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    let line = process_stat::line_of(id)?;
+    let stat = ProcessStat::parse(&line)?;
+    let (user, system) = stat.ticks()?;
     Some(Stat {
-        name: name.to_owned(),
-        state: fields.first()?.chars().next()?,
-        parent: fields.get(1)?.parse().ok()?,
-        is_kernel: number(9)? & PF_KTHREAD != 0,
-        user: number(14)?,
-        system: number(15)?,
-        start: number(22)?,
-        cpu: number(39).and_then(|cpu| usize::try_from(cpu).ok()),
+        name: stat.name.to_owned(),
+        state: stat.state()?,
+        parent: stat.parent()?,
+        is_kernel: stat.has(PF_KTHREAD)?,
+        user,
+        system,
+        start: stat.start()?,
+        cpu: stat.cpu().and_then(|cpu| usize::try_from(cpu).ok()),
     })
 }
 
@@ -130,28 +118,6 @@ pub(super) fn is_ours(process: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    const FIELDS: &str = "S 7 5 5 0 -1 4194560 1 2 3 4 50 60 0 0 20 0 1 0 4711 9 9 9 9 9 9 9 9 9 9 9 9 0 0 0 17 3 0 0";
-
-    #[test]
-    fn hostile_names_do_not_shift_the_fields() {
-        for name in ["redis", ") S 1 (", "a b", "", "((", "\u{1b}[2J"] {
-            let stat = parse_stat(&format!("12 ({name}) {FIELDS}")).unwrap();
-            assert_eq!((stat.name.as_str(), stat.parent), (name, 7));
-            assert_eq!((stat.user, stat.system, stat.start), (50, 60, 4711));
-            assert_eq!(
-                (stat.cpu, stat.is_kernel, stat.state),
-                (Some(3), false, 'S')
-            );
-        }
-        let kernel = FIELDS.replace("4194560", "2129984");
-        assert!(
-            parse_stat(&format!("2 (kthreadd) {kernel}"))
-                .unwrap()
-                .is_kernel
-        );
-    }
 
     #[test]
     fn this_process_is_ours_and_the_first_is_not() {
@@ -160,12 +126,5 @@ mod tests {
         assert_eq!(process_of(own), Some(own));
         assert!(threads_of(own).contains(&own));
         assert!(!command_line(own)[0].is_empty());
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read(text in "\\PC{0,40}", tail in "[()S0-9 -]{0,80}") {
-            let _ = (parse_stat(&text), parse_stat(&format!("1 (x{tail}")));
-        }
     }
 }

@@ -18,6 +18,7 @@ pub use ownership::writable_by_others;
 pub use watch::ProcessWatch;
 
 use super::capture::read_file;
+use super::process_stat::{self, PF_KTHREAD, ProcessStat};
 use super::sys;
 use crate::processes::{Identity, Processes, Refused};
 use pinwise_topology::CpuSet;
@@ -26,7 +27,6 @@ use pinwise_workload::rules;
 /// Bytes of a command line that are read.
 const LONGEST_COMMAND_LINE: u64 = 4096;
 /// `PF_KTHREAD` of Linux's `sched.h`: a thread of the kernel's.
-const KERNEL_THREAD: u64 = 0x0020_0000;
 /// `CAP_SYS_NICE` of `capability.h`.
 const CAP_SYS_NICE: u32 = 23;
 
@@ -169,21 +169,14 @@ fn user_in(status: &str) -> Option<u32> {
 
 /// What `proc_pid_stat(5)` says. The name stands in parentheses and may hold
 /// some itself.
-fn identity_in(stat: &[u8]) -> Option<Identity> {
-    let open = stat.iter().position(|&byte| byte == b'(')?;
-    let close = stat.iter().rposition(|&byte| byte == b')')?;
-    let name = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
-    let rest = String::from_utf8_lossy(stat.get(close + 1..)?);
-    let mut fields = rest.split_whitespace();
-    let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let flags: u64 = fields.nth(4)?.parse().ok()?;
-    let start = fields.nth(12)?.parse().ok()?;
-    let is_alive = !matches!(state, "Z" | "X");
-    (is_alive && flags & KERNEL_THREAD == 0).then_some(Identity {
+fn identity_in(line: &str) -> Option<Identity> {
+    let stat = ProcessStat::parse(line)?;
+    let is_program = !stat.has_ended() && !stat.has(PF_KTHREAD)?;
+    let (start, parent) = (stat.start()?, stat.parent()?);
+    is_program.then(|| Identity {
         start,
         parent,
-        name,
+        name: stat.name.to_owned(),
     })
 }
 
@@ -229,10 +222,7 @@ impl Processes for LinuxProcesses {
     }
 
     fn identity(&mut self, process: i32) -> Option<Identity> {
-        if process <= 0 {
-            return None;
-        }
-        identity_in(&read_file(Path::new(&format!("/proc/{process}/stat")))?)
+        identity_in(&process_stat::line_of(process)?)
     }
 
     fn threads(&mut self, process: i32) -> Vec<i32> {
@@ -272,7 +262,7 @@ mod tests {
     #[test]
     fn identities_of_processes_with_odd_names() {
         let fields = "S 7 2 3 4 5 4194560 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
-        let identity = identity_in(format!("12 (a) R 1 (b) {fields}\n").as_bytes()).unwrap();
+        let identity = identity_in(&format!("12 (a) R 1 (b) {fields}\n")).unwrap();
         assert_eq!((identity.start, identity.parent), (4711, 7));
         assert_eq!(identity.name, "a) R 1 (b");
         let kernel = fields.replace("4194560", "2097216");
@@ -283,7 +273,7 @@ mod tests {
             &format!("2 (kthreadd) {kernel}"),
             &format!("2 (x) {}", fields.replace('S', "Z")),
         ] {
-            assert_eq!(identity_in(bad.as_bytes()), None, "{bad}");
+            assert_eq!(identity_in(bad), None, "{bad}");
         }
     }
 
@@ -335,8 +325,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_file_is_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (identity_in(&bytes), cgroup_in(&bytes));
-            let _ = user_in(&String::from_utf8_lossy(&bytes));
+            let _ = cgroup_in(&bytes);
+            let text = String::from_utf8_lossy(&bytes);
+            let _ = (identity_in(&text), user_in(&text));
         }
     }
 }

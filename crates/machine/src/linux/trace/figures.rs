@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use super::super::process_stat::ProcessStat;
 use super::super::sys;
 use super::exits::LastFigures;
 use super::threads::{self, Counts, Found};
@@ -99,7 +100,10 @@ impl Figures {
     fn sample(&mut self, look: Look, buffer: &mut Vec<u8>) -> Option<Sample> {
         let thread = self.found.tid;
         let text = read(&mut self.stat, self.found, &["stat"], buffer)?;
-        let stat = threads::parse_stat(&text)?;
+        let stat = ProcessStat::parse(&text)?;
+        let (cpu, state) = (stat.cpu()?, stat.state()?);
+        let is_last = stat.has_ended();
+        let (user, system) = stat.ticks()?;
         let times = read(&mut self.schedstat, self.found, &["schedstat"], buffer)
             .and_then(|text| threads::parse_schedstat(&text));
         if look == Look::Counts
@@ -110,15 +114,18 @@ impl Figures {
         let tick_ns = 1_000_000_000 / sys::ticks_per_second();
         Some(Sample {
             thread,
-            cpu: stat.cpu,
-            is_runnable: stat.state == 'R',
-            run_ns: times.map_or(stat.ticks.saturating_mul(tick_ns), |(run_ns, _)| run_ns),
+            cpu,
+            is_runnable: state == 'R',
+            run_ns: times.map_or_else(
+                || user.saturating_add(system).saturating_mul(tick_ns),
+                |(run_ns, _)| run_ns,
+            ),
             wait_ns: times.map(|(_, wait_ns)| wait_ns),
             migrations: self.last_counts.migrations,
             voluntary: self.last_counts.voluntary,
             involuntary: self.last_counts.involuntary,
             // Who waits to be taken off the list runs no more.
-            is_last: matches!(stat.state, 'Z' | 'X'),
+            is_last,
         })
     }
 

@@ -108,28 +108,6 @@ fn numbers(names: &[String]) -> Vec<Tid> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
-/// `/proc/PID/task/TID/stat`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::linux) struct Stat {
-    pub(in crate::linux) state: char,
-    /// User and system time, ticks.
-    pub(in crate::linux) ticks: u64,
-    /// The CPU it last ran on.
-    pub(in crate::linux) cpu: u32,
-}
-
-/// Reads a `stat` line. The name in it may hold anything, brackets included.
-pub(in crate::linux) fn parse_stat(text: &str) -> Option<Stat> {
-    let (_, rest) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    Some(Stat {
-        state: fields.first()?.chars().next()?,
-        ticks: number(11)?.saturating_add(number(12)?),
-        cpu: u32::try_from(number(36)?).ok()?,
-    })
-}
-
 /// Time on CPUs and in queues from `schedstat`, ns; `None` where the kernel
 /// does not keep it and writes zeros.
 pub(in crate::linux) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {

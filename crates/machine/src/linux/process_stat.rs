@@ -1,0 +1,135 @@
+//! `/proc/PID/stat`: the line in which the kernel describes a process, or a thread by its
+//! own id.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use super::capture::read_file;
+
+/// A flag of Linux's `sched.h`: a thread of the kernel's.
+pub(super) const PF_KTHREAD: u64 = 0x0020_0000;
+/// A flag of Linux's `sched.h`: the thread is bound to its CPUs for good.
+pub(super) const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
+
+/// Fields of such a line, numbered as `proc_pid_stat(5)` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ProcessStat<'a> {
+    /// Field 2, as the kernel writes it: at most 15 bytes of a program's own.
+    pub(super) name: &'a str,
+    /// Fields from the third on.
+    rest: &'a str,
+}
+
+impl<'a> ProcessStat<'a> {
+    /// The name stands in parentheses and may hold any character, these as well.
+    pub(super) fn parse(line: &'a str) -> Option<Self> {
+        let (_, rest) = line.split_once('(')?;
+        let (name, rest) = rest.rsplit_once(')')?;
+        Some(Self { name, rest })
+    }
+
+    /// The field of this number; `None` where it is missing or something else.
+    fn field<T: FromStr>(&self, number: usize) -> Option<T> {
+        let mut fields = self.rest.split_ascii_whitespace();
+        fields.nth(number.checked_sub(3)?)?.parse().ok()
+    }
+
+    /// `R` for running or ready, `Z` and `X` for ended.
+    pub(super) fn state(&self) -> Option<char> {
+        self.field(3)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.state(), Some('Z' | 'X'))
+    }
+
+    pub(super) fn parent(&self) -> Option<i32> {
+        self.field(4)
+    }
+
+    /// Has the kernel set a flag for it?
+    pub(super) fn has(&self, flag: u64) -> Option<bool> {
+        self.field(9).map(|flags: u64| flags & flag != 0)
+    }
+
+    /// CPU time in user mode and in the kernel, ticks.
+    pub(super) fn ticks(&self) -> Option<(u64, u64)> {
+        Some((self.field(14)?, self.field(15)?))
+    }
+
+    /// When it was started, ticks since boot.
+    pub(super) fn start(&self) -> Option<u64> {
+        self.field(22)
+    }
+
+    /// The CPU that it last ran on.
+    pub(super) fn cpu(&self) -> Option<u32> {
+        self.field(39)
+    }
+}
+
+/// The line of a process or thread; `None` where there is none.
+pub(super) fn line_of(id: i32) -> Option<String> {
+    if id <= 0 {
+        return None;
+    }
+    let line = read_file(Path::new(&format!("/proc/{id}/stat")))?;
+    Some(String::from_utf8_lossy(&line).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FIELDS: &str = "S 7 5 5 0 -1 4194560 1 2 3 4 50 60 0 0 20 0 1 0 4711 9 9 9 9 9 9 9 9 9 9 9 9 0 0 0 17 3 0 0";
+
+    #[test]
+    fn hostile_names_do_not_shift_the_fields() {
+        for name in [
+            "redis",
+            ") S 1 (",
+            "a b",
+            "",
+            "((",
+            "a) R 1 (b",
+            "\u{1b}[2J",
+        ] {
+            let line = format!("12 ({name}) {FIELDS}\n");
+            let stat = ProcessStat::parse(&line).unwrap();
+            assert_eq!((stat.name, stat.parent()), (name, Some(7)));
+            assert_eq!((stat.state(), stat.has_ended()), (Some('S'), false));
+            assert_eq!((stat.ticks(), stat.start()), (Some((50, 60)), Some(4711)));
+            assert_eq!((stat.cpu(), stat.has(PF_KTHREAD)), (Some(3), Some(false)));
+        }
+        let kernel = format!("2 (kthreadd) {}", FIELDS.replace("4194560", "2129984"));
+        assert_eq!(
+            ProcessStat::parse(&kernel).unwrap().has(PF_KTHREAD),
+            Some(true)
+        );
+        let ended = format!("2 (x) {}", FIELDS.replace('S', "Z"));
+        assert!(ProcessStat::parse(&ended).unwrap().has_ended());
+    }
+
+    #[test]
+    fn what_is_missing_is_not_known() {
+        for line in ["", ")(", "12 x S 7"] {
+            assert_eq!(ProcessStat::parse(line), None, "{line}");
+        }
+        let short = ProcessStat::parse("12 (x) S x").unwrap();
+        assert_eq!((short.parent(), short.start()), (None, None));
+        assert_eq!((line_of(0), line_of(-1)), (None, None));
+        assert!(line_of(1).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in "\\PC{0,40}", tail in "[()S0-9 -]{0,80}") {
+            for line in [text, format!("1 (x{tail}")] {
+                if let Some(stat) = ProcessStat::parse(&line) {
+                    let _ = (stat.state(), stat.ticks(), stat.cpu(), stat.has(PF_KTHREAD));
+                }
+            }
+        }
+    }
+}
