@@ -185,6 +185,8 @@ pub struct Operation {
     pub written: Registers,
     /// Its arithmetic; `None` where that is not followed.
     pub step: Option<Step>,
+    /// The local variable that it reads, where its arithmetic is not followed.
+    pub local: Option<Place>,
     /// Does a later branch see its outcome?
     pub sets_flags: bool,
     /// When a conditional branch is taken.
@@ -208,6 +210,7 @@ impl Operation {
             read: Registers::NONE,
             written: Registers::NONE,
             step: None,
+            local: None,
             sets_flags: false,
             condition: None,
             constants: Vec::new(),

@@ -86,6 +86,7 @@ pub(super) fn operation(one: &Instruction) -> Operation {
             Mnemonic::Add | Mnemonic::Sub | Mnemonic::Inc | Mnemonic::Dec | Mnemonic::Xadd
         );
     operation.step = step(one);
+    operation.local = read_local(one, operation.access).filter(|_| operation.step.is_none());
     operation.sets_flags = one.rflags_modified() != 0;
     operation.condition = condition(one);
     operation.constants = constants(one);
@@ -106,13 +107,14 @@ const fn writes(access: OpAccess) -> bool {
     )
 }
 
-/// As the encoding numbers general registers; vectors from 32 on.
+/// As the encoding numbers general registers; vectors from 32 on, and those of the x87 and
+/// MMX as the first of them: both hold what general registers do not show.
 fn number(register: Register) -> Option<u8> {
     let number = u8::try_from(register.number()).ok()?;
     if register.is_gpr() {
         let full = register.full_register().number();
         u8::try_from(full).ok()
-    } else if register.is_vector_register() {
+    } else if register.is_vector_register() || register.is_st() || register.is_mm() {
         Some(32 + number % 32)
     } else {
         None
@@ -301,6 +303,13 @@ fn step(one: &Instruction) -> Option<Step> {
         right,
         bits,
     })
+}
+
+/// The local variable that an instruction reads.
+fn read_local(one: &Instruction, access: Option<Access>) -> Option<Place> {
+    access.filter(|access| access.reads)?;
+    let mut places = (0..one.op_count()).filter_map(|index| place(one, index));
+    places.find(|place| matches!(place, Place::Slot { .. }))
 }
 
 /// One number that moves between vectors, general registers and the stack.

@@ -91,6 +91,11 @@ impl Turn {
         let looks = (self.looks > 0 || self.times) && self.asks && self.system_calls == 0;
         is_tight && looks && !self.works
     }
+
+    /// Does it do something that a wait does not?
+    pub(super) const fn works(&self) -> bool {
+        self.works
+    }
 }
 
 /// Goes through a loop's instructions.
@@ -289,6 +294,9 @@ impl Reader {
         let mut origin = if looks { Origin::Looked } else { Origin::Fixed };
         for register in operation.read.numbers() {
             origin = origin.with(self.origin(Place::Register(register)));
+        }
+        if let Some(local) = operation.local {
+            origin = origin.with(self.origin(local));
         }
         match origin {
             // CMPXCHG compares what it finds with the accumulator.

@@ -201,6 +201,28 @@ impl Graph {
         found
     }
 
+    /// What lies between the ends of each edge that leads back in a loop, but not to its
+    /// first instruction.
+    pub(super) fn within(&self, members: &Members) -> Vec<Members> {
+        let mut found: Vec<Members> = Vec::new();
+        for &header in members.iter().skip(1) {
+            let back = self.before[header].iter();
+            for &from in back.filter(|&&from| from >= header && holds(members, from)) {
+                let is_between = |member: &&usize| (header..=from).contains(*member);
+                found.push(members.iter().filter(is_between).copied().collect());
+            }
+        }
+        found
+    }
+
+    /// The hint that an instruction stands right behind.
+    pub(super) fn hint_before(&self, index: usize) -> Option<usize> {
+        let before = index.checked_sub(1)?;
+        let hint = &self.operations[before];
+        let is_behind = hint.is_hint && hint.end() == self.operations[index].address;
+        is_behind.then_some(before)
+    }
+
     /// Do all ways from the rest of a larger loop lead to the header first?
     fn is_entered_at(&self, header: usize, members: &Members, whole: &Members) -> bool {
         let others = members.iter().filter(|&&member| member != header);

@@ -641,3 +641,57 @@ fn progress_is_where_a_turn_makes_it_and_not_in_the_question() {
     let found = check(&x86(&bytes), 7, LoopKind::Work, None);
     assert_eq!(found.hidden_progress, [(0x1002, 0x1009)]);
 }
+
+/// The way round through a call is a loop of its own, of the address alone.
+#[test]
+fn a_thread_behind_its_hint_is_in_the_loop_of_the_hint() {
+    let bytes = [
+        0x83, 0xc3, 0x01, // 0: add ebx, 1
+        0xf3, 0x90, // 3: pause
+        0x0f, 0xb6, 0x07, // 5: movzx eax, byte [rdi]
+        0x84, 0xc0, // 8: test al, al
+        0x74, 0x0f, // a: je 1b
+        0x81, 0xfb, 0x00, 0x00, 0x00, 0x10, // c: cmp ebx, 0x10000000
+        0x76, 0xec, // 12: jbe 0
+        0xe8, 0x02, 0x00, 0x00, 0x00, // 14: call 1b
+        0xeb, 0xea, // 19: jmp 5
+        0xc3,
+    ];
+    let found = check(&x86(&bytes), 5, LoopKind::Polling, None);
+    assert_eq!(found.hinting, [0x1003]);
+}
+
+#[test]
+fn what_goes_on_within_a_loop_is_work_of_that_loop() {
+    let walk_until_a_flag = [
+        0x48, 0x8d, 0x06, // 0: lea rax, [rsi]
+        0x0f, 0xb6, 0x08, // 3: movzx ecx, byte [rax]
+        0x48, 0xff, 0xc0, // 6: inc rax
+        0x48, 0x39, 0xf8, // 9: cmp rax, rdi
+        0x75, 0xf5, // c: jne 3
+        0x8b, 0x07, // e: mov eax, [rdi]
+        0x85, 0xc0, // 10: test eax, eax
+        0x74, 0xec, // 12: je 0
+        0xc3,
+    ];
+    check(&x86(&walk_until_a_flag), 0x10, LoopKind::Work, None);
+    let x87_sum = [
+        0xd8, 0xc1, // 0: fadd st0, st1
+        0x8b, 0x06, // 2: mov eax, [rsi]
+        0x85, 0xc0, // 4: test eax, eax
+        0x74, 0xf8, // 6: je 0
+        0xc3,
+    ];
+    let found = check(&x86(&x87_sum), 4, LoopKind::Work, None);
+    assert_eq!(found.hidden_progress, [(0x1000, 0x1008)]);
+    let quotient_of_a_local = [
+        0xf2, 0x0f, 0x10, 0x06, // 0: movsd xmm0, [rsi]
+        0xf2, 0x0f, 0x5e, 0x45, 0xf8, // 4: divsd xmm0, [rbp-8]
+        0xf2, 0x0f, 0x11, 0x45, 0xf8, // 9: movsd [rbp-8], xmm0
+        0x8b, 0x07, // e: mov eax, [rdi]
+        0x85, 0xc0, // 10: test eax, eax
+        0x74, 0xec, // 12: je 0
+        0xc3,
+    ];
+    check(&x86(&quotient_of_a_local), 0x10, LoopKind::Work, None);
+}

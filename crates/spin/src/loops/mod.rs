@@ -84,7 +84,8 @@ pub fn loop_at(code: &Code, address: u64) -> Option<SpinLoop> {
 }
 
 /// All loops around an address, innermost first. Code is looked at for 4 KiB to
-/// both sides; a loop through a computed jump is not seen.
+/// both sides; a loop through a computed jump is not seen. A thread that is held by a hint
+/// is seen behind it: the loops are those of the hint.
 #[must_use]
 pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
     let Some(graph) = Graph::from(code, address) else {
@@ -93,14 +94,11 @@ pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
     let Some(around) = graph.index(address) else {
         return Vec::new();
     };
+    let around = graph.hint_before(around).unwrap_or(around);
     let mut all = graph.loops(around);
     let bare = graph.between_ends(around).into_iter().filter(|members| {
-        let operations: Vec<&Operation> = members
-            .iter()
-            .map(|&member| &graph.operations[member])
-            .collect();
-        let hints = operations.iter().any(|one| one.is_hint);
-        !hints && classify::turn(code.arch, &operations).is_bare_load(operations.len())
+        let mut operations = members.iter().map(|&member| &graph.operations[member]);
+        !operations.any(|one| one.is_hint) && is_bare_load(code.arch, &graph, members)
     });
     all.extend(bare);
     all.sort_by_key(Vec::len);
@@ -122,6 +120,17 @@ pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
         members,
     });
     loops.map(|one| one.describe(constants.clone())).collect()
+}
+
+/// Nothing but looking, over and over? What a loop within it goes on with stands still as
+/// seen from outside, so each is asked, too.
+fn is_bare_load(arch: Arch, graph: &Graph, members: &Members) -> bool {
+    let turn = |members: &Members| {
+        let operations = members.iter().map(|&member| &graph.operations[member]);
+        classify::turn(arch, &operations.collect::<Vec<_>>())
+    };
+    let works = |within: &Members| turn(within).works();
+    turn(members).is_bare_load(members.len()) && !graph.within(members).iter().any(works)
 }
 
 /// Loops that hold an instruction, each within the next.
@@ -218,7 +227,7 @@ impl Described<'_> {
             LoopKind::Polling
         } else if !hinting.is_empty() {
             LoopKind::BlindDelay
-        } else if turn.is_bare_load(operations.len()) {
+        } else if is_bare_load(self.code.arch, self.graph, self.members) {
             LoopKind::BareLoad
         } else {
             LoopKind::Work

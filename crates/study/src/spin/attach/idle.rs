@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::counters::{Counters, NUMBERS};
-use super::sites::Sites;
+use super::sites::{Sites, is_in_vdso};
 use pinwise_code::{Owner, Registers, operation_at};
 use pinwise_profile::{Frame, Samples, Stack, Step};
 use pinwise_spin::loops::SpinLoop;
@@ -30,7 +30,6 @@ const CLOCKS: [&str; 8] = [
     "steady_clock::now",
     "time::Instant::now",
 ];
-const VDSO: &str = "[vdso]";
 /// Functions of the kernel's page in every program that read no clock.
 const NO_CLOCKS: [&str; 2] = ["getcpu", "getrandom"];
 /// A thread waits for a moment where it is seen reading the clock this often: who
@@ -173,15 +172,11 @@ impl Idle {
 }
 
 fn reads_clock(samples: &Samples, frame: usize) -> bool {
+    let is_in_vdso = is_in_vdso(samples, frame);
     let frame = &samples.frames[frame];
     let name = frame.symbol.as_ref().map_or("", |symbol| &symbol.name);
-    let module = frame
-        .module
-        .map(|module| samples.modules[module].path.as_str());
     let is_any = |names: &[&str]| names.iter().any(|one| name.contains(one));
-    is_any(&CLOCKS)
-        || (module == Some(VDSO) && !is_any(&NO_CLOCKS))
-        || stands_at_clock(samples, frame)
+    is_any(&CLOCKS) || (is_in_vdso && !is_any(&NO_CLOCKS)) || stands_at_clock(samples, frame)
 }
 
 /// Is it the instruction that reads the clock, or the one behind it, which waits for it?

@@ -154,6 +154,10 @@ impl Sites {
             // interrupt. Spinning is interrupted, too, but not for long.
             return None;
         }
+        if is_in_vdso(samples, first) {
+            // Readers of the clock try again only while it is being set.
+            return None;
+        }
         for (level, &frame) in user.iter().enumerate().take(LEVELS) {
             let Some(found) = self.around(samples, frame) else {
                 continue;
@@ -208,6 +212,12 @@ fn anchors(code: &Code, found: &SpinLoop) -> Vec<u64> {
         .filter_map(|at| operation_at(code, at))
         .flat_map(|one| [one.address, one.end()])
         .collect()
+}
+
+/// Is it code that the kernel maps into every program, to read the clock by?
+pub(super) fn is_in_vdso(samples: &Samples, frame: usize) -> bool {
+    let module = samples.frames[frame].module;
+    module.is_some_and(|module| samples.modules[module].path == "[vdso]")
 }
 
 fn is_named(samples: &Samples, frame: usize, part: &str) -> bool {
