@@ -11,6 +11,7 @@ use super::args::{BenchArgs, Global, Suite as SuiteChoice};
 use super::compare::carry_out;
 use super::kernel::{found, isas, program};
 use super::maps::measured_before;
+use super::outputs::check_outputs;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store, plan};
 use pinwise_kernels::work::{Isa, Kernel};
@@ -37,7 +38,7 @@ pub(super) fn bench(
 ) -> anyhow::Result<Exit> {
     let seed = plan::seed(&args.effort);
     refuse_files_of_runs(args)?;
-    export::check_writable(&args.results)?;
+    check_outputs(global, &export::outputs(&args.results), &[])?;
     let is_local = global.machine == "local";
     let wanted = wanted(args, is_local)?;
     let mut machine = open_machine(global, seed, false)?;

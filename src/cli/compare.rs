@@ -4,6 +4,7 @@ mod live;
 
 use super::args::{CompareArgs, Global, ResultArgs};
 use super::maps::measured_before;
+use super::outputs::check_outputs;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, apply, export, open_machine, open_store, plan, recipes, restore};
@@ -38,7 +39,8 @@ pub(super) fn compare(
     }
     let seed = plan::seed(&args.experiment.effort);
     let targets = emit_targets(args, terminal)?;
-    export::check_writable(&args.experiment.results)?;
+    let outputs = export::outputs(&args.experiment.results);
+    check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
     let metric = args.metric.as_deref().unwrap_or_default();
     // Before the machine is open: it makes orphans its own.
     let ledger = plan::ledger(args, &global.machine)?;
@@ -159,7 +161,8 @@ fn emit_best(
 /// `--self`: one command at one place under several names.
 fn with_itself(global: &Global, args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let seed = plan::seed(&args.experiment.effort);
-    export::check_writable(&args.experiment.results)?;
+    let outputs = export::outputs(&args.experiment.results);
+    check_outputs(global, &outputs, &args.experiment.workload.inputs())?;
     let mut machine = open_machine(
         global,
         seed,

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::args::{Format, ResultArgs};
-use super::files::write_file;
+use super::files::{Named, write_file};
 use pinwise_record::{AnyRecord, Bench, Comparison, StoredRecord};
 use pinwise_report::{Palette, Table};
 
@@ -139,31 +139,9 @@ pub(super) fn results(record: &Comparison, args: &ResultArgs) -> anyhow::Result<
     page(record, args.report.as_deref())
 }
 
-/// Files that should be written can be: checked before an hour of measuring, not
-/// after. None is left behind, since there may be no result.
-pub(super) fn check_writable(args: &ResultArgs) -> anyhow::Result<()> {
+/// The files that an experiment was asked for.
+pub(super) fn outputs(args: &ResultArgs) -> Vec<Named<'_>> {
     let files = asked_for(args).map(|(option, _, path)| (option, path));
     let report = args.report.iter().map(|path| ("--report", path.as_path()));
-    let files: Vec<(&'static str, &Path)> = files.chain(report).collect();
-    check_files(&files)
-}
-
-/// The same of files by option.
-pub(super) fn check_files(files: &[(&'static str, &Path)]) -> anyhow::Result<()> {
-    for (option, path) in files {
-        if *option == "--report" {
-            super::report::template()?;
-        }
-        let is_new = !path.exists();
-        std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path)
-            .with_context(|| format!("{option} {}", path.display()))?;
-        if is_new {
-            #[expect(clippy::disallowed_methods, reason = "cli made it a moment ago")]
-            std::fs::remove_file(path).with_context(|| format!("{option} {}", path.display()))?;
-        }
-    }
-    Ok(())
+    files.chain(report).collect()
 }

@@ -5,6 +5,9 @@ use std::path::Path;
 
 use anyhow::Context;
 
+/// A file that was named, and the option that names it.
+pub(super) type Named<'a> = (&'static str, &'a Path);
+
 /// A record as `--export-json` writes it, where a file was asked for.
 pub(super) fn write_json(
     path: Option<&Path>,

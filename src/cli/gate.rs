@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 
 use super::args::{GateArgs, Global, Undecided};
 use super::files::{read_file, write_file};
+use super::outputs::check_outputs;
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store, plan};
@@ -48,7 +49,7 @@ pub(super) fn gate(global: &Global, args: &GateArgs, terminal: &Terminal) -> any
 
 fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let files = files(args);
-    export::check_files(&files)?;
+    check_outputs(global, &files, &[])?;
     let text =
         read_file(&args.suite).with_context(|| format!("--suite {}", args.suite.display()))?;
     let suite = suite::parse(&text).with_context(|| format!("--suite {}", args.suite.display()))?;

@@ -27,6 +27,7 @@ mod logging;
 mod maps;
 mod named;
 mod opening;
+mod outputs;
 mod password;
 mod plan;
 mod predict;

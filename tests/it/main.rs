@@ -39,6 +39,7 @@ mod machines;
 mod measure;
 mod memory_vm;
 mod method;
+mod outputs;
 mod profile;
 mod records;
 mod replay;

@@ -402,7 +402,7 @@ const REFUSALS: [(&str, &str); 18] = [
     ("--place|nowhere|--|true", "--place|nowhere"),
     (
         "--report|none/a.html|--|true",
-        "--report none/a.html|folder",
+        "--report none/a.html|No such file",
     ),
     ("diff|last|last", "'last'|the store has no profile"),
     ("diff|last~x|last", "'last~x'|last~1"),

@@ -296,7 +296,7 @@ fn places_and_options_that_cannot_be_used_are_reported_in_one_line() {
     check_refused(
         &good,
         &["--export", "csv:/nowhere/a.csv"],
-        "--export csv:/nowhere/a.csv: No such file",
+        "--export /nowhere/a.csv: No such file",
     );
     check_refused(&good, &["--topology", "/nowhere"], "--topology /nowhere");
     if Path::new("/dev/full").exists() {

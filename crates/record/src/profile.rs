@@ -401,7 +401,7 @@ impl ProfileFigures {
 
 /// Samples that stand for less than this part of what the kernel counted missed
 /// something: a thread is first sampled when it has run for a whole period.
-const NEARLY_ALL: f64 = 0.9;
+const NEARLY_ALL: f64 = 0.97;
 /// Less than this is no difference, seconds: what the kernel counts goes by ticks.
 const TICKS_S: f64 = 0.02;
 

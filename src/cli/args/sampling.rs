@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::files::Named;
 use crate::cli::values::parse_tag;
 use pinwise_profile::Event;
 
@@ -32,6 +33,14 @@ pub struct SamplingArgs {
     /// Label the record
     #[arg(long = "tag", value_name = "TAG", value_parser = parse_tag)]
     pub tags: Vec<String>,
+}
+
+impl SamplingArgs {
+    /// Files that it reads.
+    pub(in crate::cli) fn inputs(&self) -> Vec<Named<'_>> {
+        let input = self.input.iter();
+        input.map(|path| ("--input", path.as_path())).collect()
+    }
 }
 
 /// What makes samples.

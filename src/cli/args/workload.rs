@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::cli::files::Named;
 use crate::cli::values::{parse_count, parse_duration};
 
 /// How a command is run.
@@ -55,6 +56,12 @@ pub struct WorkloadArgs {
 }
 
 impl WorkloadArgs {
+    /// Files that it reads.
+    pub(in crate::cli) fn inputs(&self) -> Vec<Named<'_>> {
+        let input = self.input.iter();
+        input.map(|path| ("--input", path.as_path())).collect()
+    }
+
     /// The shell that commands are passed to; `none` is none, as elsewhere.
     pub fn shell(&self) -> Option<&str> {
         self.shell.as_deref().filter(|shell| *shell != "none")

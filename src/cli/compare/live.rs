@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 
 use super::super::apply::target;
 use super::super::args::{CompareArgs, Global};
+use super::super::outputs::check_outputs;
 use super::super::terminal::Terminal;
 use super::super::{Exit, export, live_host, plan, restore};
 use super::{INTERRUPTS_MOVE, carried_out, exit_of, finish, gates, interrupted};
@@ -31,7 +32,7 @@ pub(super) fn compare(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let metric = metric(args)?;
-    export::check_writable(&args.experiment.results)?;
+    check_outputs(global, &export::outputs(&args.experiment.results), &[])?;
     restore::offer(terminal);
     let (pins, mut host) = live_host(global, "compare --pid", &args.interrupts.irqs)?;
     if !args.interrupts.irqs.is_empty() {

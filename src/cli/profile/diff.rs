@@ -4,9 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::check_folder;
 use crate::cli::args::{Global, ProfileDiffArgs};
+use crate::cli::files::Named;
 use crate::cli::opening::needed_store;
+use crate::cli::outputs::check_outputs;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, files};
 use pinwise_record::{PROFILE_SCHEMA, ProfileDiff, ProfileRecord};
@@ -20,9 +21,13 @@ pub(super) fn diff(
     args: &ProfileDiffArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    if let Some(path) = &args.export_json {
-        check_folder("--export-json", path)?;
-    }
+    let json = args.export_json.iter();
+    let json: Vec<Named<'_>> = json.map(|p| ("--export-json", p.as_path())).collect();
+    let inputs = [
+        ("BEFORE", Path::new(&args.before)),
+        ("AFTER", Path::new(&args.after)),
+    ];
+    check_outputs(global, &json, &inputs)?;
     let before = named(global, &args.before)?;
     let after = named(global, &args.after)?;
     let record = ProfileDiff::between(&before, &after)?;

@@ -2,13 +2,14 @@
 
 mod diff;
 
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 
 use super::args::{Global, ProfileAction, ProfileArgs, ProfileView};
 use super::ending::{keep_and_show, unless_interrupted};
+use super::files::Named;
+use super::outputs::check_outputs;
 use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::{Exit, export, files, open_machine, open_store};
@@ -37,7 +38,7 @@ pub(super) fn profile(
     }
     let units = units(args)?;
     let output = output(args, &units)?;
-    check_files(args)?;
+    check_outputs(global, &outputs(args), &args.sampling.inputs())?;
     let mut machine = open_machine(global, random_seed(), false)?;
     let store = open_store(global)?;
     let made = match args.pid {
@@ -89,32 +90,16 @@ fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()>
     export::page(record, args.files.report.as_deref())
 }
 
-/// Files can only be written where their folder is: checked before the runs.
-fn check_files(args: &ProfileArgs) -> anyhow::Result<()> {
+fn outputs(args: &ProfileArgs) -> Vec<Named<'_>> {
     let named = [
         ("--report", &args.files.report),
         ("--folded", &args.files.folded),
         ("--export-json", &args.sampling.export_json),
     ];
-    for (option, path) in named {
-        if let Some(path) = path {
-            check_folder(option, path)?;
-        }
-    }
-    Ok(())
-}
-
-fn check_folder(option: &str, path: &Path) -> anyhow::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    if folder.is_some_and(|folder| !folder.is_dir()) {
-        bail!("{option} {}: there is no such folder", path.display());
-    }
-    if path.is_dir() {
-        bail!("{option} {}: that is a folder", path.display());
-    }
-    Ok(())
+    let named = named.into_iter();
+    named
+        .filter_map(|(option, path)| Some((option, path.as_deref()?)))
+        .collect()
 }
 
 fn of_command(

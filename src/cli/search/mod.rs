@@ -7,6 +7,7 @@ mod threads;
 use super::args::{Global, SearchArgs, SearchResultArgs};
 use super::files::{write_file, write_json};
 use super::opening::needed_store;
+use super::outputs::check_outputs;
 use super::plan::seed_or_new;
 use super::terminal::Terminal;
 use super::watch::Watch;
@@ -23,7 +24,7 @@ pub(super) fn search(
     args: &SearchArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    export::check_files(&files(&args.results))?;
+    check_outputs(global, &files(&args.results), &args.workload.inputs())?;
     let past = match &args.resume {
         Some(id) => Some(begun(global, id)?),
         None => None,

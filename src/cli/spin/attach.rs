@@ -6,6 +6,7 @@ use anyhow::bail;
 
 use crate::cli::args::{Global, SpinAttachArgs};
 use crate::cli::ending::{keep_and_show, unless_interrupted};
+use crate::cli::outputs::check_outputs;
 use crate::cli::plan::name_and_time;
 use crate::cli::subject::{self, Started};
 use crate::cli::terminal::Terminal;
@@ -22,6 +23,9 @@ pub(super) fn attach(
     args: &SpinAttachArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
+    let json = args.sampling.export_json.iter();
+    let json = json.map(|path| ("--export-json", path.as_path()));
+    check_outputs(global, &json.collect::<Vec<_>>(), &args.sampling.inputs())?;
     let mut machine = open_machine(global, 0, false)?;
     let store = open_store(global)?;
     let made = match args.pid {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
+use crate::cli::files::Named;
 use pinwise_machine::Listener;
 use pinwise_record::TraceRecord;
 use pinwise_report::{TraceCsv, TracePerfetto};
@@ -16,13 +17,25 @@ use pinwise_sched::Event;
 #[derive(Debug, Default)]
 pub(super) struct Sinks {
     sinks: Vec<Sink>,
+    /// Events from before the first round: what is there before a command starts, which it
+    /// may not.
+    held: Vec<Event>,
+    has_begun: bool,
 }
 
 #[derive(Debug)]
 struct Sink {
+    format: Format,
     path: String,
-    writer: Writer,
+    /// `None` until something was measured: what stands in the file is kept till then.
+    writer: Option<Writer>,
     failed: Option<io::Error>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Format {
+    Perfetto,
+    Csv,
 }
 
 #[derive(Debug)]
@@ -33,28 +46,55 @@ enum Writer {
 
 /// Bytes held back for a file: events come at a million a second.
 const BUFFER: usize = 1 << 18;
+/// Events that are held until the first round at most.
+const MOST_HELD: usize = 1 << 16;
 
 impl Sinks {
-    /// Opens the files that `--export` names: `perfetto` or `csv`, perhaps
-    /// with `:FILE`.
+    /// The files that `--export` names: `perfetto` or `csv`, perhaps with `:FILE`.
     ///
     /// # Errors
-    /// A format that is none, a file named twice or that cannot be written.
-    pub(super) fn open(exports: &[String]) -> anyhow::Result<Self> {
-        let mut sinks: Vec<Sink> = Vec::new();
-        for export in exports {
-            let sink = Sink::open(export, &sinks)?;
-            sinks.push(sink);
-        }
-        Ok(Self { sinks })
+    /// A format that is none, or no file.
+    pub(super) fn named(exports: &[String]) -> anyhow::Result<Self> {
+        let sinks = exports.iter().map(|export| Sink::named(export));
+        Ok(Self {
+            sinks: sinks.collect::<anyhow::Result<_>>()?,
+            ..Self::default()
+        })
+    }
+
+    pub(super) fn paths(&self) -> impl Iterator<Item = Named<'_>> {
+        let sinks = self.sinks.iter();
+        sinks.map(|sink| ("--export", Path::new(&sink.path)))
     }
 
     pub(super) fn take(&mut self, events: &[Event]) {
+        if self.sinks.is_empty() {
+            return;
+        }
+        if self.has_begun {
+            self.write(events);
+            return;
+        }
+        self.held.extend_from_slice(events);
+        if self.held.len() > MOST_HELD {
+            self.begin();
+        }
+    }
+
+    fn begin(&mut self) {
+        self.has_begun = true;
+        let held = std::mem::take(&mut self.held);
+        self.write(&held);
+    }
+
+    fn write(&mut self, events: &[Event]) {
         for sink in self.sinks.iter_mut().filter(|s| s.failed.is_none()) {
-            sink.failed = match &mut sink.writer {
-                Writer::Perfetto(writer) => writer.write(events).err(),
-                Writer::Csv(writer) => writer.write(events).err(),
+            let written = match sink.open() {
+                Ok(Writer::Perfetto(writer)) => writer.write(events),
+                Ok(Writer::Csv(writer)) => writer.write(events),
+                Err(error) => Err(error),
             };
+            sink.failed = written.err();
         }
     }
 
@@ -63,21 +103,22 @@ impl Sinks {
     ///
     /// # Errors
     /// The first thing that went wrong with a file, now or before.
-    pub(super) fn finish(self, record: Option<&TraceRecord>) -> anyhow::Result<()> {
+    pub(super) fn finish(mut self, record: Option<&TraceRecord>) -> anyhow::Result<()> {
+        self.begin();
         let mut result = Ok(());
-        for sink in self.sinks {
-            let Sink {
-                path,
-                writer,
-                failed,
-            } = sink;
+        for mut sink in self.sinks {
             let findings = record.into_iter().flat_map(|record| &record.findings);
             let sentences = findings.map(|finding| finding.sentence.as_str());
-            let finished = match (failed, writer) {
-                (Some(error), _) => Err(error),
-                (None, Writer::Perfetto(writer)) => writer.finish(sentences),
-                (None, Writer::Csv(writer)) => writer.finish(),
+            let opened = match sink.failed.take() {
+                Some(error) => Err(error),
+                None => sink.open().map(|_| ()),
             };
+            let path = sink.path;
+            let finished = opened.and_then(|()| match sink.writer {
+                Some(Writer::Perfetto(writer)) => writer.finish(sentences),
+                Some(Writer::Csv(writer)) => writer.finish(),
+                None => Ok(()),
+            });
             if result.is_ok() {
                 result = finished.with_context(|| format!("--export {path}"));
             }
@@ -90,39 +131,49 @@ impl Listener for Sinks {
     fn events(&mut self, events: &[Event]) {
         self.take(events);
     }
+
+    fn round(&mut self, _now_ns: u64) -> bool {
+        if !self.has_begun {
+            self.begin();
+        }
+        true
+    }
 }
 
 impl Sink {
-    fn open(export: &str, others: &[Self]) -> anyhow::Result<Self> {
+    fn named(export: &str) -> anyhow::Result<Self> {
         let (format, path) = match export.split_once(':') {
             Some((format, path)) => (format, Some(path)),
             None => (export, None),
         };
-        let usual = match format {
-            "perfetto" => "pinwise.pftrace",
-            "csv" => "pinwise.csv",
+        let (format, usual) = match format {
+            "perfetto" => (Format::Perfetto, "pinwise.pftrace"),
+            "csv" => (Format::Csv, "pinwise.csv"),
             _ => bail!("--export {export}: there are perfetto and csv, each with :FILE or without"),
         };
         let path = path.unwrap_or(usual).to_owned();
         if ["", "-"].contains(&path.as_str()) {
             bail!("--export {export}: a file is needed; standard output has the record");
         }
-        if others.iter().any(|other| other.path == path) {
-            bail!("--export {export}: {path} is written already");
-        }
-        let file = create(Path::new(&path)).with_context(|| format!("--export {export}"))?;
-        let file = BufWriter::with_capacity(BUFFER, file);
-        let writer = match format {
-            "csv" => Writer::Csv(Box::new(
-                TraceCsv::new(file).with_context(|| format!("--export {export}"))?,
-            )),
-            _ => Writer::Perfetto(Box::new(TracePerfetto::new(file))),
-        };
         Ok(Self {
+            format,
             path,
-            writer,
+            writer: None,
             failed: None,
         })
+    }
+
+    fn open(&mut self) -> io::Result<&mut Writer> {
+        if self.writer.is_none() {
+            let file = BufWriter::with_capacity(BUFFER, create(Path::new(&self.path))?);
+            self.writer = Some(match self.format {
+                Format::Csv => Writer::Csv(Box::new(TraceCsv::new(file)?)),
+                Format::Perfetto => Writer::Perfetto(Box::new(TracePerfetto::new(file))),
+            });
+        }
+        self.writer
+            .as_mut()
+            .ok_or_else(|| io::Error::other("no writer"))
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::export::Sinks;
 use crate::cli::args::{Global, TraceImportArgs};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_store, topology};
@@ -21,12 +20,13 @@ pub(super) fn import(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let named = || args.file.display().to_string();
+    let inputs = [("the import", args.file.as_path())];
+    let mut sinks = super::sinks(global, &args.files, &inputs)?;
     let import = open(&args.file).and_then(|file| Ok(Import::open(file)?));
     let import = import.with_context(named)?;
     let facts = import.facts().clone();
     let (machine, topology) = machine(global, args, terminal)?;
     let store = open_store(global)?;
-    let mut sinks = Sinks::open(&args.files.exports)?;
     let mut book = TraceRecorder::new(&topology, facts.scope);
     let mut cpus = CpuSet::new();
     let whom = args.pid.map_or(Whom::Default, Whom::Process);

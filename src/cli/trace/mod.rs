@@ -10,6 +10,8 @@ use anyhow::bail;
 
 use super::args::{Global, TraceAction, TraceArgs, TraceFiles};
 use super::ending::{keep_and_show, unless_interrupted};
+use super::files::Named;
+use super::outputs::check_outputs;
 use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::{Exit, files as text_files, open_machine, open_store};
@@ -42,9 +44,10 @@ pub(super) fn trace(
         bail!("say what to trace: -- COMMAND, --pid PID, or --all");
     }
     let tier: Option<Tier> = parsed_tier(args.tier.as_deref())?;
+    let inputs = args.input.iter().map(|path| ("--input", path.as_path()));
+    let mut sinks = sinks(global, &args.files, &inputs.collect::<Vec<_>>())?;
     let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
     let store = open_store(global)?;
-    let mut sinks = Sinks::open(&args.files.exports)?;
     let made = if args.argv.is_empty() {
         of_running(args, tier, machine.as_mut(), &mut sinks)
     } else {
@@ -54,6 +57,16 @@ pub(super) fn trace(
         Some(record) => finish(record, store, sinks, &args.files, terminal),
         None => Ok(Exit::Interrupted),
     }
+}
+
+/// Where events go, once all files that were asked for can be written.
+fn sinks(global: &Global, files: &TraceFiles, inputs: &[Named<'_>]) -> anyhow::Result<Sinks> {
+    let sinks = Sinks::named(&files.exports)?;
+    let json = files.export_json.iter();
+    let json = json.map(|path| ("--export-json", path.as_path()));
+    let outputs: Vec<Named<'_>> = sinks.paths().chain(json).collect();
+    check_outputs(global, &outputs, inputs)?;
+    Ok(sinks)
 }
 
 /// Names a trace, keeps it, shows it, and writes its files.

@@ -13,7 +13,21 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::sys;
+use super::{sys, tree};
+
+/// What they are called.
+pub(super) const GUARD: &CStr = c"pinwise-guard";
+pub(super) const LEDGER: &CStr = c"pinwise-ledger";
+pub(super) const DRAIN: &CStr = c"pinwise-drain";
+
+/// Is a process one of these? One that is started late is given to pinwise, as orphans of
+/// a command are.
+pub(super) fn is_one(pid: libc::pid_t) -> bool {
+    let name = tree::process_name(pid).unwrap_or_default();
+    [GUARD, LEDGER, DRAIN]
+        .iter()
+        .any(|one| one.to_bytes() == name.as_bytes())
+}
 
 /// Starts such a process: `life` is what it does, and standard input its end of
 /// the pipe. Closing what is returned, by any means, ends that input. `held`: a
@@ -35,10 +49,12 @@ pub(super) fn start(
     unsafe {
         let middle = sys::check(libc::fork())?;
         if middle == 0 {
+            // Before the other is there: it never has another name.
+            libc::prctl(libc::PR_SET_NAME, name.as_ptr(), 0, 0, 0);
             match libc::fork() {
                 0 => {
                     drop(write);
-                    stand_aside(name, &read, held);
+                    stand_aside(&read, held);
                     let ended = catch_unwind(AssertUnwindSafe(life));
                     libc::_exit(i32::from(ended.is_err()));
                 }
@@ -56,12 +72,11 @@ pub(super) fn start(
 
 /// Holds nothing of pinwise's but the pipe, as standard input, and what is to be
 /// held: a reader of pinwise's output must not wait for this process.
-fn stand_aside(name: &CStr, death_pipe: &OwnedFd, held: Option<&File>) {
+fn stand_aside(death_pipe: &OwnedFd, held: Option<&File>) {
     // SAFETY: plain integers, and a name that is NUL-terminated; descriptors
     // closed here are copies that only this process holds.
     unsafe {
         libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, name.as_ptr(), 0, 0, 0);
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
             libc::signal(signal, libc::SIG_IGN);
         }

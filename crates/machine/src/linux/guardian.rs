@@ -39,7 +39,7 @@ impl Guardian {
     pub(super) fn start(mark: &str) -> io::Result<Self> {
         let slot = shared_slot()?;
         let mark = format!("{MARK}={mark}");
-        let death_pipe = daemon::start(c"pinwise-guard", None, || {
+        let death_pipe = daemon::start(daemon::GUARD, None, || {
             // SAFETY: the mapping is shared with the child and holds an
             // AtomicI32 that was zeroed, a valid value.
             guard(unsafe { &*slot }, &mark);

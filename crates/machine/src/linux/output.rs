@@ -196,11 +196,7 @@ impl Streams {
                 continue;
             };
             // Where there is no process for it, writers get SIGPIPE.
-            let _ = daemon::start(
-                c"pinwise-drain",
-                Some(&File::from(read)),
-                daemon::empty_held,
-            );
+            let _ = daemon::start(daemon::DRAIN, Some(&File::from(read)), daemon::empty_held);
         }
     }
 }

@@ -196,8 +196,8 @@ pub(crate) fn counted_s(run: &Run, has_kernel: bool) -> Option<f64> {
 pub(crate) fn missed(sampled_s: f64, counted_s: Option<f64>, hz: u32) -> Option<String> {
     let counted_s = beyond_samples(sampled_s, counted_s)?;
     Some(format!(
-        "Samples stand for {} of {} of CPU time: a thread or process that runs for less than {} \
-         is not sampled. Times are lower bounds, and shares are those of what was sampled; \
+        "Samples stand for {} of {} of CPU time: threads that live for less than {} are not \
+         sampled, and those that often run for moments too rarely. Times are lower bounds, and shares are those of what was sampled; \
          pinwise trace sees all of it.",
         seconds(sampled_s),
         seconds(counted_s),

@@ -231,8 +231,8 @@ fn polling_is_held_against_what_the_kernel_counted() {
 struct Group(PathBuf);
 
 impl Group {
-    fn make() -> Option<Self> {
-        let name = format!("pinwise-test-{}", std::process::id());
+    fn make(name: &str) -> Option<Self> {
+        let name = format!("pinwise-{name}-{}", std::process::id());
         for (root, quota, value) in [
             ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "10000"),
             ("/sys/fs/cgroup", "cpu.max", "10000 100000"),
@@ -265,7 +265,7 @@ impl Drop for Group {
 #[test]
 fn a_quota_of_an_attached_process_is_reported() {
     let test = "a_quota_of_an_attached_process_is_reported";
-    let Some(group) = Group::make() else {
+    let Some(group) = Group::make("attached") else {
         skipped(test, "it needs a cgroup with a quota of its own");
         return;
     };
@@ -334,5 +334,39 @@ fn a_quota_of_an_attached_process_is_reported() {
         // A wait that began on a CPU of which nothing was known has no cause.
         let causes: f64 = because.keys().map(|cause| of(cause)).sum();
         assert!(causes < waited_s + 1e-6, "{seen}");
+    }
+}
+
+#[test]
+fn a_quota_that_a_command_enters_itself_is_reported() {
+    let test = "a_quota_that_a_command_enters_itself_is_reported";
+    let Some(group) = Group::make("entered") else {
+        skipped(test, "it needs a cgroup with a quota of its own");
+        return;
+    };
+    let procs = group.0.join("cgroup.procs");
+    let script = format!("echo $$ > {} && while :; do :; done", procs.display());
+    for tier in all_tiers(test) {
+        let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
+        let whom = ["--for", "2s", "--", "sh", "-c", &script];
+        let until = Instant::now() + PATIENCE;
+        // A machine that stands still meanwhile has no periods to count.
+        loop {
+            let record = record_of(&[&arguments[..], &whom].concat());
+            if record["throttled"]["times"].as_u64() >= Some(5) {
+                assert!(finding(&record, "throttled").is_some(), "{tier}: {record}");
+                break;
+            }
+            assert!(Instant::now() < until, "{tier}: {record}");
+        }
+    }
+}
+
+/// It is first seen as a copy of pinwise.
+#[test]
+fn a_command_has_its_own_name_in_every_tier() {
+    for tier in all_tiers("a_command_has_its_own_name_in_every_tier") {
+        let record = trace(tier, &["sleep", "0.3"]);
+        assert_eq!(record["threads"][0]["name"], "sleep", "{tier}: {record}");
     }
 }

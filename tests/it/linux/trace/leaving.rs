@@ -58,6 +58,8 @@ fn left_behind(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> O
         .collect();
     std::fs::write(&gate, "").unwrap();
     assert_eq!(wait_for(&note, runs), "on\n".repeat(runs), "{out}{err}");
+    // What empties the pipe of those that are left is no part of the command.
+    assert!(!out.contains("pinwise-drain"), "{out}");
     assert_eq!(out.matches("The command left ").count(), runs, "{out}{err}");
     Some(out)
 }

@@ -25,7 +25,7 @@ pub(super) fn start(
     system: &System,
     lock: Option<&File>,
 ) -> io::Result<File> {
-    let death_pipe = daemon::start(c"pinwise-ledger", lock, || {
+    let death_pipe = daemon::start(daemon::LEDGER, lock, || {
         let mut journal = journal.clone();
         let mut known = Known::default();
         let mut is_closed = false;

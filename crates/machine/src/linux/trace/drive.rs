@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use super::super::host::numa_balancing;
 use super::super::supervise::{Attendant, Stir};
-use super::super::usage::Throttle;
 use super::super::{LinuxMachine, sys};
 use super::beside::Beside;
 use super::cost::measure;
 use super::interrupts::Interrupts;
 use super::pages::Pages;
+use super::quotas::Quotas;
 use super::{Source, Target, availability, nanoseconds, open, threads};
 use crate::{Listener, MachineError, Request, Run, Subject, TierCost, TraceOrder, Traced, Tracer};
 use pinwise_sched::{Availability, Event, EventKind, InterruptSummary, Refusal, Tid, Tier};
@@ -62,12 +62,12 @@ impl Tracer for LinuxMachine {
         if tier.scope().has_all_cpus {
             visit_all_cpus();
         }
-        let mut throttles = match target {
-            Target::Child => Throttle::of_process(i32::try_from(std::process::id()).unwrap_or(0)),
-            Target::Process(pid) => Throttle::of_process(pid),
-            Target::Everything => Vec::new(),
-        };
         let mut session = Session::new(chosen, order, target, listener);
+        session.quotas = match target {
+            Target::Child => Quotas::of(i32::try_from(std::process::id()).unwrap_or(0)),
+            Target::Process(pid) => Quotas::of(pid),
+            Target::Everything => Quotas::default(),
+        };
         session.interrupts = order.interrupts.then(Interrupts::open).transpose()?;
         let run = match order.subject {
             Subject::Command(request) => Some(self.trace_command(request, order, &mut session)?),
@@ -85,10 +85,7 @@ impl Tracer for LinuxMachine {
             to_ns,
             run,
             own_cpu: sys::own_cpu_time().saturating_sub(cpu_before),
-            throttled: throttles
-                .iter_mut()
-                .filter_map(Throttle::since_last)
-                .max_by_key(|since| since.held),
+            throttled: session.quotas.most(),
             pages: session.pages.take(),
             interrupts: session.interrupted,
             numa_balancing: numa_balancing(Path::new("/")),
@@ -232,6 +229,7 @@ struct Session<'a> {
     /// `None` where the source itself looks at threads.
     beside: Option<Beside>,
     pages: Pages,
+    quotas: Quotas,
     interrupts: Option<Interrupts>,
     /// What they took, at the end.
     interrupted: Option<InterruptSummary>,
@@ -263,6 +261,7 @@ impl<'a> Session<'a> {
             source: chosen.source,
             beside: has_beside.then(|| Beside::new(is_everything)),
             pages: Pages::none(),
+            quotas: Quotas::default(),
             interrupts: None,
             interrupted: None,
             listener,
@@ -384,6 +383,7 @@ impl Attendant for Session<'_> {
         self.source.started(pid);
         self.follow(pid);
         self.pages.follow(pid, started);
+        self.quotas.follow(pid);
     }
 
     fn descriptors(&self) -> Vec<RawFd> {
@@ -420,6 +420,7 @@ impl Attendant for Session<'_> {
             return true;
         }
         self.next_round = now + self.round;
+        self.quotas.look();
         self.listener.round(nanoseconds(now))
     }
 }

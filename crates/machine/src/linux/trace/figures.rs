@@ -26,6 +26,8 @@ pub(super) struct Figures {
     counts: Option<File>,
     last_counts: Counts,
     mask: Option<CpuSet>,
+    /// The name it was last seen with: a new program has another.
+    name: Box<str>,
     /// The CPU it was last seen on.
     cpu: u32,
 }
@@ -41,7 +43,7 @@ pub(super) enum Look {
 
 impl Figures {
     /// Opens nothing yet.
-    pub(super) const fn new(found: Found) -> Self {
+    pub(super) fn new(found: Found) -> Self {
         Self {
             found,
             stat: None,
@@ -53,6 +55,7 @@ impl Figures {
                 involuntary: None,
             },
             mask: None,
+            name: Box::default(),
             cpu: 0,
         }
     }
@@ -69,7 +72,7 @@ impl Figures {
         let Ok(mask) = sys::affinity_of(thread) else {
             return false;
         };
-        let Some(mut sample) = self.sample(look, buffer) else {
+        let Some(mut sample) = self.sample(look, buffer, emit) else {
             return false;
         };
         sample.is_last |= is_last;
@@ -97,10 +100,20 @@ impl Figures {
         self.counts = None;
     }
 
-    fn sample(&mut self, look: Look, buffer: &mut Vec<u8>) -> Option<Sample> {
+    fn sample(
+        &mut self,
+        look: Look,
+        buffer: &mut Vec<u8>,
+        emit: &mut dyn FnMut(EventKind),
+    ) -> Option<Sample> {
         let thread = self.found.tid;
         let text = read(&mut self.stat, self.found, &["stat"], buffer)?;
         let stat = ProcessStat::parse(&text)?;
+        if *self.name != *stat.name {
+            self.name = stat.name.into();
+            let name = self.name.clone();
+            emit(EventKind::Name { thread, name });
+        }
         let (cpu, state) = (stat.cpu()?, stat.state()?);
         let is_last = stat.has_ended();
         let (user, system) = stat.ticks()?;

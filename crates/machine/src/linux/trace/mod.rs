@@ -20,6 +20,7 @@ mod pages;
 mod perf;
 pub(super) mod permission;
 mod polling;
+mod quotas;
 pub(super) mod threads;
 pub(super) mod tracefs;
 

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::pace::{self, Pace};
 use pinwise_code::{Code, disassemble, operation_at};
 use pinwise_profile::{Frame, Samples, Stack};
 use pinwise_spin::loops::{LoopKind, SpinLoop, loop_at};
@@ -109,6 +110,12 @@ impl Site {
         }
     }
 
+    /// What a hint took there, where a register counts the turns.
+    pub(super) fn pace(&self, samples: &Samples, pause_ns: Option<f64>) -> Option<Pace> {
+        let pid = samples.frames[self.frame].pid;
+        pace::of(samples, pid, self.spin_loop.as_ref()?, pause_ns)
+    }
+
     pub(super) fn code<'a>(&self, samples: &'a Samples) -> Option<&'a Code> {
         let pid = samples.frames[self.frame].pid;
         samples.code_at(pid, self.spin_loop.as_ref()?.start)
@@ -120,7 +127,7 @@ impl Site {
 pub(super) struct Sites {
     loops: BTreeMap<usize, Option<SpinLoop>>,
     /// Where a loop waits, by process and its first address.
-    anchors: BTreeMap<(i32, u64), Vec<u64>>,
+    anchors: BTreeMap<(i32, u64), Anchors>,
 }
 
 impl Sites {
@@ -173,22 +180,31 @@ impl Sites {
         None
     }
 
-    /// Does the innermost address stand right after a hint, a locked
-    /// instruction, or in a function that hints for the loop?
-    pub(super) fn is_waiting(&mut self, samples: &Samples, innermost: usize, site: &Site) -> bool {
+    /// Where in its loop the innermost address stands.
+    pub(super) fn standing(
+        &mut self,
+        samples: &Samples,
+        innermost: usize,
+        site: &Site,
+    ) -> Standing {
         let (Some(found), Some(code)) = (&site.spin_loop, site.code(samples)) else {
-            return true;
+            return Standing::AtAtomic;
         };
-        let address = samples.frames[innermost].address;
         if innermost != site.frame {
-            return true;
+            return Standing::AtHint;
         }
-        let key = (samples.frames[innermost].pid, found.start);
+        let Frame { pid, address, .. } = samples.frames[innermost];
         let anchors = self
             .anchors
-            .entry(key)
+            .entry((pid, found.start))
             .or_insert_with(|| anchors(code, found));
-        anchors.contains(&address)
+        if anchors.hints.contains(&address) {
+            Standing::AtHint
+        } else if anchors.atomics.contains(&address) {
+            Standing::AtAtomic
+        } else {
+            Standing::Elsewhere
+        }
     }
 
     /// The innermost loop.
@@ -201,17 +217,36 @@ impl Sites {
     }
 }
 
+/// Where in a loop that waits a sample stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// At a hint, right behind it, or in a function that hints for the loop.
+    AtHint,
+    /// At a locked instruction or right behind it, or in what waits without a loop.
+    AtAtomic,
+    Elsewhere,
+}
+
 /// Addresses at which a thread that waits in a loop is seen: its hints and
 /// locked instructions, and what follows each.
-fn anchors(code: &Code, found: &SpinLoop) -> Vec<u64> {
+#[derive(Debug)]
+struct Anchors {
+    hints: Vec<u64>,
+    atomics: Vec<u64>,
+}
+
+fn anchors(code: &Code, found: &SpinLoop) -> Anchors {
+    let with_next = |at: u64| {
+        let operation = operation_at(code, at);
+        operation.map_or_else(Vec::new, |one| vec![one.address, one.end()])
+    };
     let all = disassemble(code, found.start, found.end);
     let all = all.iter().map(|one| one.address);
     let locked = all.filter(|&at| operation_at(code, at).is_some_and(|one| one.is_locked));
-    let waits = found.hinting.iter().copied().chain(locked);
-    waits
-        .filter_map(|at| operation_at(code, at))
-        .flat_map(|one| [one.address, one.end()])
-        .collect()
+    Anchors {
+        hints: found.hinting.iter().copied().flat_map(with_next).collect(),
+        atomics: locked.flat_map(with_next).collect(),
+    }
 }
 
 /// Is it code that the kernel maps into every program, to read the clock by?

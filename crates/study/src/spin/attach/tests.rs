@@ -1,7 +1,11 @@
 //! Where made-up samples of real machine code say that a program spins.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use pinwise_code::Arch;
+use pinwise_code::Code;
+use pinwise_profile::{Frame, Samples};
 use pinwise_profile::{Module, Stack, Step, Symbol, Thread};
 use pinwise_record::SpinKind;
 use pinwise_topology::Topology;

@@ -1,0 +1,106 @@
+//! Files that a command is to write, checked before it does anything.
+
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::args::Global;
+use super::files::Named;
+use super::opening::location;
+use pinwise_store::Location;
+
+/// Files that are to be written can be: checked before an hour of measuring, not after.
+/// None is left behind, since there may be no result, and none may be a file that is
+/// needed: one that is read, the store, or another of them.
+pub(super) fn check_outputs(
+    global: &Global,
+    outputs: &[Named<'_>],
+    inputs: &[Named<'_>],
+) -> anyhow::Result<()> {
+    for (option, path) in inputs {
+        check_pipe(option, path)?;
+    }
+    let store = store_files(global)?;
+    let mut needed: Vec<(String, PathBuf)> = inputs
+        .iter()
+        .map(|(option, path)| (format!("{option} reads that file"), (*path).to_owned()))
+        .collect();
+    needed.extend(
+        store
+            .into_iter()
+            .map(|path| ("that is the store".to_owned(), path)),
+    );
+    for (option, path) in outputs {
+        if *option == "--report" {
+            super::report::template()?;
+        }
+        check_pipe(option, path)?;
+        let same = needed.iter().find(|(_, other)| is_same(path, other));
+        if let Some((why, _)) = same {
+            bail!("{option} {}: {why}; name another", path.display());
+        }
+        check_writable(path).with_context(|| format!("{option} {}", path.display()))?;
+        needed.push((format!("{option} writes that file"), (*path).to_owned()));
+    }
+    Ok(())
+}
+
+fn check_writable(path: &Path) -> std::io::Result<()> {
+    let is_new = !path.exists();
+    std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)?;
+    if is_new {
+        #[expect(clippy::disallowed_methods, reason = "cli made it a moment ago")]
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+/// Opening a pipe waits for who opens its other end. A pipe of the shell's (`<(command)`)
+/// is open and has no name of its own.
+fn check_pipe(option: &str, path: &Path) -> anyhow::Result<()> {
+    let is_pipe = path.metadata().is_ok_and(|file| file.file_type().is_fifo());
+    if is_pipe && path.canonicalize().is_ok() {
+        bail!(
+            "{option} {}: that is a named pipe, which might never be opened at its other end; \
+             name a file",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// Is it one file by two names? Devices may be named twice.
+fn is_same(a: &Path, b: &Path) -> bool {
+    match (a.metadata(), b.metadata()) {
+        (Ok(a), Ok(b)) => a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        (Err(_), Err(_)) => placed(a) == placed(b),
+        _ => false,
+    }
+}
+
+/// Where a file that is not there yet would be.
+fn placed(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let folder = folder
+        .canonicalize()
+        .unwrap_or_else(|_| folder.to_path_buf());
+    path.file_name().map_or(folder.clone(), |n| folder.join(n))
+}
+
+/// The store's files, where it has some.
+fn store_files(global: &Global) -> anyhow::Result<Vec<PathBuf>> {
+    let Location::Sqlite(store) = location(global)? else {
+        return Ok(Vec::new());
+    };
+    let beside = ["", "-wal", "-shm", "-journal"].map(|ending| {
+        let mut name = store.clone().into_os_string();
+        name.push(ending);
+        PathBuf::from(name)
+    });
+    Ok(beside.into())
+}
