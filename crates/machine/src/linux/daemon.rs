@@ -12,8 +12,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
-use super::{sys, tree};
+use super::capture::read_file;
+use super::sys;
 
 /// What they are called.
 pub(super) const GUARD: &CStr = c"pinwise-guard";
@@ -23,10 +25,11 @@ pub(super) const DRAIN: &CStr = c"pinwise-drain";
 /// Is a process one of these? One that is started late is given to pinwise, as orphans of
 /// a command are.
 pub(super) fn is_one(pid: libc::pid_t) -> bool {
-    let name = tree::process_name(pid).unwrap_or_default();
+    let name = read_file(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
+    let name = name.trim_ascii_end();
     [GUARD, LEDGER, DRAIN]
         .iter()
-        .any(|one| one.to_bytes() == name.as_bytes())
+        .any(|one| one.to_bytes() == name)
 }
 
 /// Starts such a process: `life` is what it does, and standard input its end of

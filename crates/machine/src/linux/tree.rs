@@ -11,18 +11,18 @@ use std::time::Duration;
 
 use super::capture::read_file;
 use super::process_stat::{self, ProcessStat};
-use super::sys;
+use super::{daemon, sys};
 
 /// Deepest level of children whose threads are counted.
 const DEEPEST: usize = 6;
 /// How long ending a tree may take before it is given up.
 pub(super) const ENDING: Duration = Duration::from_secs(5);
 
-/// Children of pinwise, without those in `spared`.
+/// Children of pinwise, without those in `spared` and its own helpers.
 pub(super) fn own_children(spared: &BTreeSet<libc::pid_t>) -> Vec<libc::pid_t> {
     let own = std::process::id();
     let mut children = children_of(i32::try_from(own).unwrap_or(0));
-    children.retain(|pid| !spared.contains(pid));
+    children.retain(|pid| !spared.contains(pid) && !daemon::is_one(*pid));
     children
 }
 
