@@ -239,17 +239,11 @@ fn a_second_signal_ends_pinwise_wherever_it_is() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
-        assert!(
-            Command::new("mkfifo")
-                .arg(&pipe)
-                .status()
-                .unwrap()
-                .success()
-        );
-        // Nobody reads the pipe: opening it lasts for ever.
+        // What was a file's name when it was checked is a pipe's once the command has
+        // run, and nobody reads it: opening it lasts for ever.
         let mut command = pinwise(&folder.path().join("store"));
         command.args(["spin", "attach", "--store", "none", "--export-json"]);
-        command.arg(&pipe).args(["--", "true"]);
+        command.arg(&pipe).args(["--", "mkfifo"]).arg(&pipe);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         // SAFETY: the call is permitted between fork and exec.
         #[expect(unsafe_code, reason = "a test may have been started with it ignored")]

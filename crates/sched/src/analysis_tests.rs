@@ -426,6 +426,39 @@ fn polling_counts_what_the_kernel_counted() {
     assert_eq!(result.sharing, None);
 }
 
+/// The kernel's count of moves is read at every tenth look: moves that were seen in between
+/// are among those that it has by then.
+#[test]
+fn moves_that_were_seen_are_not_counted_again() {
+    let sample = |ms, cpu, migrations| {
+        let sample = Sample {
+            thread: 1,
+            cpu,
+            is_runnable: true,
+            run_ns: ms * MS,
+            wait_ns: Some(0),
+            migrations: Some(migrations),
+            voluntary: Some(0),
+            involuntary: Some(0),
+            is_last: false,
+        };
+        at(ms, cpu, EventKind::Sample(Box::new(sample)))
+    };
+    let events = [
+        follow(1),
+        sample(0, 0, 10),
+        sample(10, 4, 10),
+        sample(20, 0, 10),
+        sample(30, 4, 10),
+        // Three of these were seen, and a fourth between two looks.
+        sample(40, 4, 14),
+        sample(50, 0, 15),
+    ];
+    let result = summary(SMT, Tier::Proc.scope(), &events, 50);
+    assert_eq!(result.migrations.package, 4);
+    assert_eq!(result.migrations.unknown, 1);
+}
+
 /// Threads on their way out come again after they seemed to be gone, and looks
 /// may be late: they are who they were. A number that begins anew is another's.
 #[test]

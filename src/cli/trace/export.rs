@@ -164,16 +164,19 @@ impl Sink {
     }
 
     fn open(&mut self) -> io::Result<&mut Writer> {
-        if self.writer.is_none() {
-            let file = BufWriter::with_capacity(BUFFER, create(Path::new(&self.path))?);
-            self.writer = Some(match self.format {
-                Format::Csv => Writer::Csv(Box::new(TraceCsv::new(file)?)),
-                Format::Perfetto => Writer::Perfetto(Box::new(TracePerfetto::new(file))),
-            });
-        }
-        self.writer
-            .as_mut()
-            .ok_or_else(|| io::Error::other("no writer"))
+        let writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => self.created()?,
+        };
+        Ok(self.writer.insert(writer))
+    }
+
+    fn created(&self) -> io::Result<Writer> {
+        let file = BufWriter::with_capacity(BUFFER, create(Path::new(&self.path))?);
+        Ok(match self.format {
+            Format::Csv => Writer::Csv(Box::new(TraceCsv::new(file)?)),
+            Format::Perfetto => Writer::Perfetto(Box::new(TracePerfetto::new(file))),
+        })
     }
 }
 

@@ -18,11 +18,11 @@ const DEEPEST: usize = 6;
 /// How long ending a tree may take before it is given up.
 pub(super) const ENDING: Duration = Duration::from_secs(5);
 
-/// Children of pinwise, without those in `spared` and its own helpers.
+/// Children of pinwise, without those in `spared`.
 pub(super) fn own_children(spared: &BTreeSet<libc::pid_t>) -> Vec<libc::pid_t> {
     let own = std::process::id();
     let mut children = children_of(i32::try_from(own).unwrap_or(0));
-    children.retain(|pid| !spared.contains(pid) && !daemon::is_one(*pid));
+    children.retain(|pid| !spared.contains(pid));
     children
 }
 
@@ -54,9 +54,10 @@ pub(super) fn kill_tree(group: libc::pid_t, spared: &BTreeSet<libc::pid_t>) {
     }
 }
 
-/// `name (pid)` of processes, for messages.
+/// `name (pid)` of processes, for messages; helpers of pinwise's own are none of them.
 pub(super) fn describe(pids: &[libc::pid_t]) -> Vec<String> {
     pids.iter()
+        .filter(|pid| !daemon::is_one(**pid))
         .map(|&pid| format!("{} ({pid})", process_name(pid).unwrap_or_default()))
         .collect()
 }

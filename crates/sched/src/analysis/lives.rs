@@ -263,7 +263,7 @@ pub(super) fn summarise(
     // Where wake-ups are seen, events lack nothing of other threads.
     let is_hidden = scope.has_wakeups && thread.is_hidden();
     let has_events = scope.has_switches && !is_hidden;
-    let is_counted = has_events || polled.is_some_and(|p| p.1.voluntary.is_some());
+    let is_counted = has_events || polled.is_some_and(|p| p.last.voluntary.is_some());
     let is_bound = (is_hidden || !scope.has_wakeups) && waited.is_lower_bound();
     ThreadSummary {
         thread: thread.tid,

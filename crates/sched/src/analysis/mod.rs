@@ -8,6 +8,7 @@ mod closing;
 pub(crate) mod histogram;
 mod lives;
 mod longest;
+mod looks;
 mod polling;
 mod queues;
 mod running;

@@ -2,6 +2,7 @@
 //! others a complement.
 
 use super::super::{Crossed, Sample};
+use super::looks::Polled;
 use super::threads::{State, Thread};
 use super::{Analysis, Occupant};
 
@@ -27,8 +28,8 @@ impl Analysis {
             thread.looked_cpu_ns.0 = thread.looked_cpu_ns.1;
         }
         match &mut thread.polled {
-            Some(polled) => polled.1 = sample.clone(),
-            None => thread.polled = Some(Box::new((sample.clone(), sample.clone()))),
+            Some(polled) => polled.last = sample.clone(),
+            None => thread.polled = Some(Box::new(Polled::new(sample))),
         }
     }
 
@@ -67,7 +68,11 @@ impl Analysis {
         }
         // Moves between two looks were counted by the kernel, but not where.
         let moved = grown(thread, |s| s.migrations, sample);
-        let unseen = moved.saturating_sub(u64::from(crossed.is_some()));
+        let seen = u64::from(crossed.is_some());
+        let unseen = match &mut thread.polled {
+            Some(polled) => polled.unseen(moved, seen),
+            None => moved.saturating_sub(seen),
+        };
         thread.tally.migrations.add(Crossed::Unknown, unseen);
         let pushed = grown(thread, |s| s.involuntary, sample);
         thread.tally.preemptions += pushed;
@@ -95,7 +100,7 @@ impl Analysis {
 /// thread's beginning where that was in the trace.
 fn grown(thread: &Thread, figure: impl Fn(&Sample) -> Option<u64>, now: &Sample) -> u64 {
     let before = match thread.polled.as_deref() {
-        Some((_, last)) => figure(last),
+        Some(polled) => figure(&polled.last),
         None if thread.was_born => Some(0),
         None => figure(now),
     };

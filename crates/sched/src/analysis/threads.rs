@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::super::summary::{Causes, ThreadSummary};
-use super::super::{Migrations, Sample, Tid};
-use super::queues::Mark;
+use super::super::{Migrations, Tid};
+use super::{looks::Polled, queues::Mark};
 
 /// Threads listed one by one; of more, those with the most CPU time.
 const MOST_LISTED: usize = 1_000;
@@ -85,7 +85,7 @@ pub(super) struct Thread {
     pub(super) since_ns: u64,
     pub(super) tally: Tally,
     /// First and latest look at it by polling.
-    pub(super) polled: Option<Box<(Sample, Sample)>>,
+    pub(super) polled: Option<Box<Polled>>,
     /// When it was looked at last.
     pub(super) polled_ns: Option<u64>,
     /// Its CPU time by events at its first and latest look.
@@ -152,7 +152,7 @@ impl Thread {
     pub(super) fn wait_so_far(&self, now_ns: u64) -> PartialWait {
         let polled_ns = self.polled_wait_ns();
         let looked_ns = self.polled_ns.unwrap_or(self.since_ns);
-        let is_whole = self.polled.as_deref().is_some_and(|p| p.1.is_last);
+        let is_whole = self.polled.as_deref().is_some_and(|p| p.last.is_last);
         PartialWait {
             is_reported: polled_ns.is_some(),
             ns: polled_ns.unwrap_or(0).max(self.tally.wait_ns),
@@ -169,7 +169,7 @@ impl Thread {
     /// hypervisor took from the CPU while the thread was on it.
     pub(super) fn cpu_so_far(&self) -> PartialCpu {
         let by_events_ns = self.tally.cpu_ns;
-        let Some((first, last)) = self.polled.as_deref() else {
+        let Some(Polled { first, last, .. }) = self.polled.as_deref() else {
             return PartialCpu {
                 ns: by_events_ns,
                 unseen_ns: 0,
@@ -228,7 +228,7 @@ impl Thread {
 
     /// Time queued as the kernel counts it, since the trace began.
     fn polled_wait_ns(&self) -> Option<u64> {
-        let (first, last) = self.polled.as_deref()?;
+        let Polled { first, last, .. } = self.polled.as_deref()?;
         let before = if self.was_born {
             0
         } else {
@@ -428,7 +428,7 @@ impl Threads {
             thread.is_back = false;
             thread.looked_cpu_ns = (0, 0);
             if let Some(polled) = &mut thread.polled {
-                polled.0 = polled.1.clone();
+                polled.first = polled.last.clone();
             }
         }
     }

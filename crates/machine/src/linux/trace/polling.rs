@@ -9,7 +9,7 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 use super::super::usage::{LEAST_INTERVAL, Meter};
-use super::super::{sys, tree};
+use super::super::{daemon, sys, tree};
 use super::exits::Exits;
 use super::figures::{Figures, Look, introduce};
 use super::threads::{self, Found};
@@ -213,11 +213,12 @@ impl Source for Polling {
     }
 }
 
-/// Threads of pinwise's children but these, and of what they started.
+/// Threads of pinwise's children but these and its own helpers, and of what they started.
 fn own_orphans(roots: &[Tid]) -> Vec<Found> {
     let spared = roots.iter().copied().collect();
-    let children = tree::own_children(&spared);
-    children.into_iter().flat_map(threads::below).collect()
+    let children = tree::own_children(&spared).into_iter();
+    let others = children.filter(|&pid| !daemon::is_one(pid));
+    others.flat_map(threads::below).collect()
 }
 
 /// Appends events with the time at which they are emitted.
