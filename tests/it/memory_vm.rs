@@ -46,7 +46,7 @@ fn script() -> String {
         text.push_str(&format!(
             "PINWISE_FAULT={fault} \"$0\" apply --pid $p --place one-numa:0 --memory --for 1ms >/tmp/out 2>&1\n\
              echo \"status $?\" >>/tmp/out\n\
-             n=0; until [ $(node 2) -ge 8000 ] || [ $n -ge 200 ]; do sleep 0.1; n=$((n+1)); done\n\
+             n=0; until [ $(node 2) -ge 8000 ] || [ $n -ge 6000 ]; do sleep 0.1; n=$((n+1)); done\n\
              show {fault}; sed 's/^/# /' /tmp/out\n"
         ));
     }
