@@ -174,8 +174,6 @@ pub enum Format {
     Xml,
     /// As hyperfine's --export-json.
     Hyperfine,
-    /// The rows of `csv`, for pandas, DuckDB, Spark; missing figures are null.
-    Parquet,
 }
 
 /// When to use colour.

@@ -14,7 +14,6 @@ pub(super) fn in_form(format: Format, record: &AnyRecord, id: &str) -> anyhow::R
     let kind = record.kind().name();
     Ok(match (format, record) {
         (Format::Csv, _) => rows(record, id)?.csv()?.into_bytes(),
-        (Format::Parquet, _) => as_parquet(&rows(record, id)?)?,
         (Format::Markdown, AnyRecord::Comparison(record)) => {
             Form::Markdown.render(record)?.into_bytes()
         }
@@ -50,18 +49,6 @@ fn rows(record: &AnyRecord, id: &str) -> anyhow::Result<Table> {
         let kind = record.kind().name();
         format!("record {id} is a {kind}, which has no rows: --format text, json or html")
     })
-}
-
-#[cfg(feature = "parquet")]
-fn as_parquet(rows: &Table) -> anyhow::Result<Vec<u8>> {
-    pinwise_report::parquet(rows).context("writing Parquet")
-}
-
-#[cfg(not(feature = "parquet"))]
-fn as_parquet(_rows: &Table) -> anyhow::Result<Vec<u8>> {
-    bail!(
-        "this pinwise was built without Parquet (cargo feature parquet): --format csv has the same rows"
-    )
 }
 
 /// What a record can be written as.

@@ -182,11 +182,8 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         .output
         .as_deref()
         .filter(|path| *path != Path::new("-"));
-    if matches!(format, Format::Parquet | Format::Html)
-        && args.output.is_none()
-        && terminal.is_read_by_people()
-    {
-        bail!("--format parquet and html are not for a terminal: name a file with -o FILE");
+    if format == Format::Html && args.output.is_none() && terminal.is_read_by_people() {
+        bail!("--format html is not for a terminal: name a file with -o FILE");
     }
     if format == Format::Html {
         let page = report::of_stored(global, &args.id)?;

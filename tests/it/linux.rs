@@ -16,7 +16,6 @@ mod placed;
 mod spin_pause;
 mod stored;
 mod trace;
-#[cfg(feature = "bpf")]
 mod trace_bpf;
 mod trace_interrupts;
 mod trial;

@@ -60,7 +60,7 @@ pub fn text(record: &AnyRecord, palette: Palette) -> String {
     }
 }
 
-/// A record's rows for CSV and Parquet; `None` of a kind that has none.
+/// A record's rows for CSV; `None` of a kind that has none.
 ///
 /// # Errors
 /// Slices of a trace that are damaged or of a newer layout.

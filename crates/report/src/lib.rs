@@ -48,8 +48,6 @@ mod markup;
 mod matrix;
 mod measured;
 pub mod page;
-#[cfg(feature = "parquet")]
-mod parquet;
 mod placement;
 mod placements;
 mod prediction;
@@ -89,8 +87,6 @@ pub use gate_history::gate_history;
 pub use history::{Line, history};
 pub use jitter::{jitter, jitter_rows};
 pub use kernel::{KernelRow, kernel, kernels};
-#[cfg(feature = "parquet")]
-pub use parquet::parquet;
 pub use placement::explain;
 pub use placements::placements;
 pub use prediction::prediction;

@@ -14,10 +14,6 @@ mod link;
 mod reading;
 mod schema;
 mod secure;
-#[cfg(feature = "tls")]
-mod tls;
-#[cfg(not(feature = "tls"))]
-#[path = "postgres/no_tls.rs"]
 mod tls;
 mod upkeep;
 mod writing;

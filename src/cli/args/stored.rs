@@ -155,12 +155,10 @@ pub struct PruneArgs {
   pinwise record show last
   pinwise record show 20261121-2132 --format json
   pinwise record show last --format csv -o runs.csv
-  pinwise record show last --format parquet -o runs.parquet
 
 Every record can be shown as text and json. What has runs has csv, one line per
-run, and parquet, the same rows with missing figures as null; a comparison is
-also a markdown table and hyperfine's JSON, a machine svg and hwloc's xml; html
-is the page of `pinwise record report`.")]
+run; a comparison is also a markdown table and hyperfine's JSON, a machine svg
+and hwloc's xml; html is the page of `pinwise record report`.")]
 pub struct ShowArgs {
     /// The record's id, its beginning, `last`, or `last~1` for the one before
     pub id: String,

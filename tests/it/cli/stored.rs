@@ -1,5 +1,5 @@
-//! What is done with stored records: narrowed, labelled, compared, removed,
-//! written as Parquet.
+//! What is done with stored records: narrowed, labelled, compared
+//! and removed.
 
 use super::{Stage, check};
 
@@ -270,29 +270,4 @@ fn records_are_removed_only_when_told_to() {
     assert_eq!(ids(&stage, "record history"), all[..2]);
     stage.succeed("record prune --untagged --yes");
     assert!(ids(&stage, "record history").is_empty());
-}
-
-#[test]
-fn runs_are_written_as_parquet() {
-    let stage = filled();
-    let id = ids(&stage, "record history --kind comparison").remove(0);
-    stage.succeed(&format!(
-        "record show {id} --format parquet -o runs.parquet"
-    ));
-    let path = stage.folder.path().join("runs.parquet");
-    let bytes = std::fs::read(path).unwrap();
-    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
-    let piped = stage
-        .command(&format!("record show {id} --format parquet"))
-        .output()
-        .unwrap();
-    assert!(piped.status.success());
-    assert_eq!(piped.stdout, bytes);
-    stage.succeed("topology --measure --machine sim:share.toml --wiring-only");
-    let machine = stage.run("record show last --format parquet -o x.parquet");
-    assert_eq!(machine.status, 2, "{machine}");
-    assert!(
-        machine.err.contains("--format text, json or html"),
-        "{machine}"
-    );
 }

@@ -13,7 +13,7 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 
 use super::failure::{Failure, Insecure};
 use super::guard::Guarded;
-use super::tls::{Client, Encrypted, IS_SPOKEN};
+use super::tls::{Client, Encrypted};
 use crate::location::Server;
 use crate::sslmode::SslMode;
 
@@ -34,7 +34,6 @@ impl Connector {
     pub(super) fn new(server: &Server) -> Result<Self, Insecure> {
         let mode = match server.security.mode() {
             _ if server.is_socket() => SslMode::Disable,
-            SslMode::Prefer if !IS_SPOKEN => SslMode::Disable,
             mode => mode,
         };
         Ok(Self {

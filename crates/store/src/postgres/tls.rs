@@ -31,9 +31,6 @@ use tokio_rustls::rustls::{
 use super::failure::{Failure, Insecure};
 use crate::sslmode::{Authorities, SslMode};
 
-/// Can connections be encrypted?
-pub(super) const IS_SPOKEN: bool = true;
-
 /// A connection that is encrypted.
 pub(super) type Encrypted<S> = TlsStream<S>;
 

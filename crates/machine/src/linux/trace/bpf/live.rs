@@ -54,7 +54,7 @@ enum LoadError {
 }
 
 /// Loads the program, attaches it everywhere, and begins to record.
-pub(super) fn open() -> Opened {
+pub(in super::super) fn open() -> Opened {
     if let Some(refusal) = Standing::read().obstacle() {
         return Err(refusal);
     }

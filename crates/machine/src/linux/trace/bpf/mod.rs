@@ -11,31 +11,11 @@
 //! whatever way. It sees the whole machine whoever is asked for, because who
 //! idles is part of the answer, and it does not filter.
 
-#[cfg(feature = "bpf")]
 mod live;
-#[cfg(feature = "bpf")]
 mod permission;
-#[cfg(feature = "bpf")]
 mod rings;
 
-use super::Opened;
-#[cfg(not(feature = "bpf"))]
-use pinwise_sched::Refusal;
-
-/// Loads the program and begins to record.
-#[cfg(feature = "bpf")]
-pub(super) fn open() -> Opened {
-    live::open()
-}
-
-/// Says that it is not built in.
-#[cfg(not(feature = "bpf"))]
-pub(super) fn open() -> Opened {
-    Err(Refusal {
-        reason: "this pinwise was built without the feature bpf".to_owned(),
-        remedy: Some("cargo install pinwise --features bpf".to_owned()),
-    })
-}
+pub(super) use live::open;
 
 #[cfg(test)]
 mod tests {
