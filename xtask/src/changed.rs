@@ -7,33 +7,32 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::programs::{cargo, output, root, step, tests_step};
+use crate::programs::{cargo, output, root, step};
+use crate::suites::{Extent, Tests};
+use crate::timing::Table;
 use crate::web;
 
-/// Checks the packages that differ from a commit, and those that depend on them.
+/// Checks the packages that differ from a commit, and those that depend on them. All
+/// are compiled, as in `check`: what is unchanged was compiled before.
 pub(crate) fn check(commit: &str) -> Result<()> {
     let files = files(commit)?;
     if files.is_empty() {
         eprintln!("xtask: nothing differs from {commit}");
         return Ok(());
     }
+    let mut table = Table::begin();
     if files.iter().any(|file| file.starts_with("web/")) {
-        web::build()?;
-        web::unit()?;
+        table.run("page", web::build);
+        table.run("tests of the page", web::unit);
     }
-    step(&mut cargo(&["fmt", "--all", "--check"]))?;
+    table.run("format", || step(&mut cargo(&["fmt", "--all", "--check"])));
     let packages = concerned(&packages()?, &files);
-    let named = |words: &[&str]| {
-        let mut command = cargo(words);
-        for package in &packages {
-            command.args(["--package", package]);
-        }
-        command
-    };
-    let mut lints = named(&["clippy", "--all-targets", "--locked", "--quiet"]);
-    step(lints.args(["--", "-D", "warnings"]))?;
-    let mut tests = named(&["test", "--locked", "--no-fail-fast"]);
-    tests_step(tests.env("INSTA_UPDATE", "no"))
+    if let Some(built) = table.run("lints, and building the tests", Tests::build) {
+        let of_packages = built.of_packages(&packages);
+        table.run("unit tests", || of_packages.run_units(Extent::Change));
+        table.run("tests of the command", || of_packages.run_quick());
+    }
+    table.finish()
 }
 
 /// Files that differ from a commit, those that git does not know yet among them.

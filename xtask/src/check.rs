@@ -1,137 +1,91 @@
 //! The checks that every change must pass.
+//!
+//! Compiling takes most of the time, so the tree is compiled once: clippy's driver is
+//! the compiler with more lints, and what it makes of the tests is what is run.
 
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::programs::{cargo, find, root, step, tests_step};
+use crate::programs::{cargo, find, root, step};
+use crate::suites::{self, Extent, Tests};
+use crate::timing::{Table, Timed};
 use crate::{bpf, fuzz, generated, web};
 
-/// Format, lints, tests, documents. What fails does not hide the rest: all are
-/// run, and those that failed are named at the end.
-pub(crate) fn check() -> Result<()> {
+/// What one change must pass: format, lints, tests, documents. A step that fails does
+/// not hide the others; those that failed are named at the end, below the table of
+/// times.
+pub(crate) fn check(extent: Extent) -> Result<()> {
     need_component("rustfmt", "cargo-fmt");
     need_component("clippy", "cargo-clippy");
-    let mut failures = run(&[
-        format,
-        // Before the rest: the page is compiled into the binary.
-        web::build,
-        web::unit,
-        lints,
-        lints_without_features,
-        tests,
-    ]);
-    // What mostly waits goes on beside what mostly compiles. The first of these
-    // builds in a folder of its own, so that neither waits for the other's lock.
-    let compiling: [Check; 5] = [fuzz_targets, bpf::check, documentation, others, oldest_rust];
-    let waiting: [Check; 2] = [tests_that_wait, web::in_browser];
-    std::thread::scope(|scope| {
-        let beside = scope.spawn(|| run(&waiting));
-        failures.extend(run(&compiling));
-        match beside.join() {
-            Ok(more) => failures.extend(more),
-            Err(_) => failures.push("what waits has panicked".to_owned()),
-        }
-    });
-    if !failures.is_empty() {
-        bail!(
-            "{} of the checks failed:\n{}",
-            failures.len(),
-            failures.join("\n")
-        );
+    let mut table = Table::begin();
+    table.run("format", format);
+    // The page is compiled into the binary.
+    table.run("page", web::build);
+    match table.run("lints, and building the tests", Tests::build) {
+        Some(built) => run_built(&mut table, &built, extent),
+        None => table.leave_out("tests", "they could not be built"),
     }
-    eprintln!("xtask: all checks passed; tests that could not run here are named above as SKIPPED");
-    Ok(())
+    table.run("documentation", || documentation(extent));
+    table.run("BPF program", bpf::check);
+    table.run("terms of other packages", others);
+    if extent == Extent::All {
+        table.run("fuzz targets", || fuzz::fuzz(None));
+        table.run("oldest Rust", oldest_rust);
+    } else {
+        table.leave_out("the rest", REST);
+    }
+    table.finish_whole()
 }
 
-type Check = fn() -> Result<()>;
+/// What only `check --all` does.
+const REST: &str = "emulated machines, Slurm, Firefox, libFuzzer, all replays, all documentation \
+     and the oldest Rust are tried by `cargo xtask check --all`";
 
-/// What a check builds is used once: without the compiler's notes for the next build and
-/// without debug information, the folder takes 4 GB in place of 10.
-const LEAN: [(&str, &str); 2] = [
-    ("CARGO_INCREMENTAL", "0"),
-    ("CARGO_PROFILE_DEV_DEBUG", "false"),
-];
-
-fn lean_cargo(arguments: &[&str]) -> Command {
-    let mut command = cargo(arguments);
-    command.envs(LEAN);
-    command
-}
-
-/// Runs all and says what failed.
-fn run(checks: &[Check]) -> Vec<String> {
-    let failed = checks.iter().filter_map(|check| check().err());
-    let reported = failed.map(|error| {
-        let text = format!("{error:#}");
-        eprintln!("xtask: {text}");
-        text
+/// Tests of the command mostly wait, and the browser's do; the unit tests compute.
+fn run_built(table: &mut Table, built: &Tests, extent: Extent) {
+    let mut units = Timed::new("unit tests");
+    let mut examples = Timed::new("examples in the documentation");
+    let mut page = Timed::new("tests of the page");
+    let mut browser = Timed::new("page in a browser");
+    let mut whole = Timed::new("tests of the command");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            units.run(|| built.run_units(extent));
+            examples.run(suites::run_examples);
+        });
+        scope.spawn(|| {
+            page.run(web::unit);
+            browser.run(|| web::in_browser(built.command(), extent));
+        });
+        whole.run(|| built.run_whole(extent));
     });
-    reported.collect()
+    table.add([units, page, whole, browser, examples]);
+    if extent == Extent::All {
+        table.run("tests that need the machine", || built.run_apart());
+    }
 }
 
 fn format() -> Result<()> {
     step(&mut cargo(&["fmt", "--all", "--check"]))
 }
 
-fn lints() -> Result<()> {
-    step(&mut lean_cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--locked",
-        "--quiet",
-        "--",
-        "-D",
-        "warnings",
-    ]))
-}
+/// The crates that others build on are published alone; the rest is read here.
+const PUBLISHED: [&str; 4] = [
+    "pinwise-format",
+    "pinwise-topology",
+    "pinwise-placement",
+    "pinwise-affinity",
+];
 
-/// Tracing without BPF, export without Parquet, PostgreSQL without TLS.
-fn lints_without_features() -> Result<()> {
-    step(&mut lean_cargo(&[
-        "clippy",
-        "--no-default-features",
-        "--locked",
-        "--quiet",
-        "--",
-        "-D",
-        "warnings",
-    ]))
-}
-
-/// Tests that wait for a scheduler's timers, minutes in all.
-const WAITING: &str = "fleet_slurm::";
-
-/// All suites, those after a failed one too. A test among them compares the
-/// generated reference.
-fn tests() -> Result<()> {
-    let mut command = lean_cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
-    command.args(["--", "--skip", WAITING]);
-    tests_step(command.env("INSTA_UPDATE", "no"))
-}
-
-fn tests_that_wait() -> Result<()> {
-    let mut command = lean_cargo(&["test", "--locked", "--test", "it", "--", WAITING]);
-    tests_step(command.env("INSTA_UPDATE", "no"))
-}
-
-fn fuzz_targets() -> Result<()> {
-    fuzz::fuzz(None)
-}
-
-fn documentation() -> Result<()> {
-    let mut command = lean_cargo(&[
-        "doc",
-        "--workspace",
-        "--exclude",
-        "pinwise-fuzz",
-        "--exclude",
-        "xtask",
-        "--no-deps",
-        "--locked",
-        "--quiet",
-    ]);
+fn documentation(extent: Extent) -> Result<()> {
+    let mut command = suites::lean(cargo(&["doc", "--no-deps", "--locked", "--quiet"]));
+    if extent == Extent::All {
+        command.args(["--workspace", "--exclude", "pinwise-fuzz"]);
+        command.args(["--exclude", "xtask"]);
+    } else {
+        command.args(PUBLISHED.iter().flat_map(|name| ["--package", name]));
+    }
     step(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
@@ -151,29 +105,28 @@ fn others() -> Result<()> {
     step(command.args(["--hide-inclusion-graph"]).args(checks))
 }
 
-/// Compiles with the oldest Rust that is promised.
+/// Compiles with the oldest Rust that is promised, unless that is what compiles
+/// anyway, as in continuous integration.
 fn oldest_rust() -> Result<()> {
     let version = oldest_version()?;
     let rustup = |words: &[&str]| {
         let mut command = Command::new("rustup");
-        command
-            .args(["run", &version])
-            .args(words)
-            .envs(LEAN)
-            .current_dir(root());
-        command
+        command.args(["run", &version]).args(words);
+        command.current_dir(root());
+        suites::lean(command)
     };
-    let output = rustup(&["rustc", "--version"]).output();
-    let is_there = output.is_ok_and(|output| output.status.success());
-    if !is_there {
-        eprintln!(
-            "SKIPPED: Rust {version}, the oldest that is promised, is not installed \
-             (rustup toolchain install --profile minimal {version})"
-        );
-        return Ok(());
+    if rustup(&["rustc", "--version"])
+        .output()
+        .is_ok_and(|output| output.status.success())
+    {
+        let check = ["cargo", "check", "--workspace", "--locked", "--quiet"];
+        return step(&mut rustup(&check));
     }
-    let check = ["cargo", "check", "--workspace", "--locked", "--quiet"];
-    step(&mut rustup(&check))
+    eprintln!(
+        "SKIPPED: Rust {version}, the oldest that is promised, is not installed \
+         (rustup toolchain install --profile minimal {version})"
+    );
+    Ok(())
 }
 
 /// What `rust-version` of the workspace says.

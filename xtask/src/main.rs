@@ -18,6 +18,8 @@ mod package;
 mod programs;
 mod records;
 mod release;
+mod suites;
+mod timing;
 mod web;
 
 use std::process::ExitCode;
@@ -29,7 +31,10 @@ const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   demo              build pinwise and compare placements of a real program
-  check             format, lints, all tests, generated documents: what CI runs
+  check             format, lints, tests, documents: what CI runs; ends with what
+                    each step took
+  check --all       the same, and what takes long: emulated machines, Slurm, Firefox,
+                    libFuzzer, all replays, all documentation, the oldest Rust
   check --changed [COMMIT]
                     lints and tests of the packages that differ from a commit, HEAD by
                     default, and of those that depend on them
@@ -64,7 +69,8 @@ fn main() -> ExitCode {
 fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
         ["demo"] => demo::run(),
-        ["check"] => check::check(),
+        ["check"] => check::check(suites::Extent::Change),
+        ["check", "--all"] => check::check(suites::Extent::All),
         ["check", "--changed"] => changed::check("HEAD"),
         ["check", "--changed", commit] => changed::check(commit),
         ["fuzz"] => fuzz::fuzz(None),

@@ -1,10 +1,14 @@
 //! Starting programs, and finding or installing those that are missing.
 
-use std::io::{BufRead, BufReader};
+use std::cell::RefCell;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+
+use crate::timing::Seconds;
 
 /// The root of the project.
 pub(crate) fn root() -> &'static Path {
@@ -35,46 +39,85 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 /// Says what is run, runs it, and fails where it fails.
 pub(crate) fn step(command: &mut Command) -> Result<()> {
     let shown = announce(command);
-    let status = command
-        .status()
+    let child = command
+        .spawn()
         .with_context(|| format!("{shown} cannot be started"))?;
+    let status = wait(&child)?;
     if !status.success() {
         bail!("{shown} failed ({status})");
     }
     Ok(())
 }
 
-/// A step that runs Rust's tests: where it fails, the error names those that did.
-pub(crate) fn tests_step(command: &mut Command) -> Result<()> {
-    let shown = announce(command);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("{shown} cannot be started"))?;
-    let mut failed = String::new();
-    if let Some(lines) = child.stdout.take() {
-        for line in BufReader::new(lines).lines() {
-            let line = line?;
-            println!("{line}");
-            if let Some(name) = failed_test(&line) {
-                failed.push_str("\n  ");
-                failed.push_str(name);
-            }
+/// What a step took of the machine.
+#[derive(Default)]
+pub(crate) struct Used {
+    /// CPU time of the programs that were started, and of theirs.
+    pub(crate) cpu: Duration,
+    /// How many crates were compiled, the same one for another purpose again.
+    pub(crate) crates: usize,
+    /// What each test took.
+    pub(crate) tests: Seconds,
+}
+
+impl Used {
+    /// Adds what happened beside it.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.cpu += other.cpu;
+        self.crates += other.crates;
+        self.tests.extend(other.tests);
+    }
+}
+
+thread_local! {
+    /// What the programs used that this thread has waited for.
+    static USED: RefCell<Used> = RefCell::default();
+}
+
+/// Runs something, and says what the programs used that it waited for.
+pub(crate) fn used_by<T>(run: impl FnOnce() -> T) -> (T, Used) {
+    let before = USED.take();
+    let value = run();
+    (value, USED.replace(before))
+}
+
+/// Notes what was used on behalf of this thread.
+pub(crate) fn note(used: Used) {
+    USED.with_borrow_mut(|sum| sum.add(used));
+}
+
+/// Waits for a program, and notes what it used.
+pub(crate) fn wait(child: &Child) -> Result<ExitStatus> {
+    let pid = libc::pid_t::try_from(child.id())?;
+    let mut status = 0;
+    // SAFETY: all zeros is a value of it, which the call below replaces.
+    #[expect(unsafe_code, reason = "std does not say what a child used")]
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: both pointers are to values of this function.
+        #[expect(unsafe_code, reason = "std does not say what a child used")]
+        let waited = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
+        if waited == pid {
+            break;
+        }
+        let error = std::io::Error::last_os_error();
+        if error.kind() != std::io::ErrorKind::Interrupted {
+            return Err(error).context("waiting for a program");
         }
     }
-    let status = child.wait()?;
-    if !status.success() {
-        bail!("{shown} failed ({status}){failed}");
-    }
-    Ok(())
+    let time = |time: libc::timeval| {
+        let seconds = Duration::from_secs(time.tv_sec.unsigned_abs());
+        seconds + Duration::from_micros(time.tv_usec.unsigned_abs())
+    };
+    note(Used {
+        cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        ..Used::default()
+    });
+    Ok(ExitStatus::from_raw(status))
 }
 
-/// The name of a test whose line of libtest's says that it failed.
-fn failed_test(line: &str) -> Option<&str> {
-    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
-}
-
-fn announce(command: &Command) -> String {
+/// Says what is run.
+pub(crate) fn announce(command: &Command) -> String {
     let shown: Vec<String> = std::iter::once(command.get_program())
         .chain(command.get_args())
         .map(|word| word.to_string_lossy().into_owned())

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 
-use crate::programs::{find, output, root, step, target};
+use crate::programs::{find, output, root, step};
+use crate::suites::Extent;
 
 /// The oldest Node that the page's tools run with.
 const OLDEST_NODE: (u32, u32) = (20, 19);
@@ -47,17 +48,19 @@ pub(crate) fn unit() -> Result<()> {
     step(&mut npm(&["run", "--silent", "unit"]))
 }
 
-/// The page in a browser, as a report and as the local site of this binary.
-pub(crate) fn in_browser() -> Result<()> {
+/// The page in a browser, as a report and as the local site of this binary; in a
+/// second browser where all is tried.
+pub(crate) fn in_browser(pinwise: Option<&Path>, extent: Extent) -> Result<()> {
+    let pinwise = pinwise.context("the command was not built")?;
     let Some(chromium) = chromium() else {
         eprintln!("SKIPPED: the page in a browser: no chromium in PATH (apt-get install chromium)");
         return Ok(());
     };
-    step(
-        npm(&["run", "--silent", "e2e"])
-            .env("CHROMIUM", chromium)
-            .env("PINWISE", target().join("debug/pinwise")),
-    )
+    let mut command = npm(&["run", "--silent", "e2e"]);
+    if extent == Extent::Change {
+        command.args(["--", "--exclude", "e2e/firefox.e2e.ts"]);
+    }
+    step(command.env("CHROMIUM", chromium).env("PINWISE", pinwise))
 }
 
 /// What measures the page in a browser, with records of this binary.

@@ -1,0 +1,384 @@
+//! Tests: built once, with the lints, and run side by side.
+//!
+//! `cargo clippy` compiles without making code, and `cargo test` compiles all of it
+//! again. Clippy's driver is the whole compiler, though: as the compiler of the
+//! workspace it lints what it makes the tests of. `cargo test` would then run one
+//! program after the other and say nothing of times, so the programs are started here.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::programs::{Used, announce, cargo, note, output, step, wait};
+use crate::timing;
+
+/// How much is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What one change must pass.
+    Change,
+    /// What takes long, too.
+    All,
+}
+
+/// What a check builds is used once: without the compiler's notes for the next build and
+/// without debug information, the folder takes 4 GB in place of 10.
+const LEAN: [(&str, &str); 2] = [
+    ("CARGO_INCREMENTAL", "0"),
+    ("CARGO_PROFILE_DEV_DEBUG", "false"),
+];
+
+/// What `cargo clippy -- -D warnings` hands on to the driver.
+const DENIED: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
+
+/// The tests of the command, in one program.
+const WHOLE: &str = "it";
+
+/// Modules of it that start emulated machines or a cluster: minutes, in which they
+/// mostly wait. What the machines showed is recorded and tested always.
+const APART: [&str; 5] = [
+    "devices_vm::",
+    "fleet_slurm::",
+    "memory_vm::",
+    "restore_vm::",
+    "trace_vm::",
+];
+
+/// The other tests of the command wait for what they start half of the time.
+const AT_ONCE: usize = 3;
+
+/// One that takes longer is left to the whole check, s.
+const QUICK_S: f64 = 1.0;
+
+/// A build that is used once.
+pub(crate) fn lean(mut command: Command) -> Command {
+    command.envs(LEAN);
+    command
+}
+
+/// The same, by the compiler that lints.
+fn linted(command: Command) -> Result<Command> {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
+    let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
+    if !driver.exists() {
+        bail!(
+            "there is no {}: rustup component add clippy",
+            driver.display()
+        );
+    }
+    let mut command = lean(command);
+    command.env("RUSTC_WORKSPACE_WRAPPER", driver);
+    command.env("CLIPPY_ARGS", DENIED);
+    Ok(command)
+}
+
+/// Test programs, and the command that they try.
+#[derive(Debug, Default)]
+pub(crate) struct Tests {
+    programs: Vec<Program>,
+    command: Option<PathBuf>,
+}
+
+/// A test program.
+#[derive(Debug, Clone)]
+struct Program {
+    package: String,
+    name: String,
+    /// Of its package: where it is started.
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl Tests {
+    /// Lints and compiles everything: of fewer packages cargo would unite other
+    /// features, and compile what they share again.
+    pub(crate) fn build() -> Result<Self> {
+        let mut tests = Self::default();
+        // Asked for benchmarks, cargo would make tests of the examples.
+        for targets in [None, Some("--benches")] {
+            let mut command = linted(cargo(&["test", "--no-run", "--locked", "--workspace"]))?;
+            command.args(targets);
+            command.args(["--quiet", "--message-format", "json-render-diagnostics"]);
+            tests.take_from(&mut command)?;
+        }
+        Ok(tests)
+    }
+
+    /// Runs a build, and keeps what it makes.
+    fn take_from(&mut self, command: &mut Command) -> Result<()> {
+        let shown = announce(command);
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let mut crates = 0;
+        if let Some(lines) = child.stdout.take() {
+            for line in BufReader::new(lines).lines() {
+                let message: Value = serde_json::from_str(&line?)?;
+                crates += usize::from(is_compiled(&message));
+                self.take(&message);
+            }
+        }
+        note(Used {
+            crates,
+            ..Used::default()
+        });
+        let status = wait(&child)?;
+        if !status.success() {
+            bail!("{shown} failed ({status})");
+        }
+        Ok(())
+    }
+
+    /// Keeps what a message of cargo says was made.
+    fn take(&mut self, message: &Value) -> Option<()> {
+        let path = PathBuf::from(message["executable"].as_str()?);
+        let target = &message["target"];
+        let kind = target["kind"][0].as_str()?;
+        let name = target["name"].as_str()?;
+        let is_test = message["profile"]["test"].as_bool()?;
+        let is_known = self.programs.iter().any(|program| program.path == path);
+        if is_test && matches!(kind, "lib" | "bin" | "test") && !is_known {
+            let manifest = Path::new(message["manifest_path"].as_str()?);
+            let package = message["package_id"].as_str()?;
+            self.programs.push(Program {
+                package: package_name(package).to_owned(),
+                name: name.to_owned(),
+                folder: manifest.parent()?.to_owned(),
+                path,
+            });
+        } else if name == "pinwise" && kind == "bin" {
+            self.command = Some(path);
+        }
+        Some(())
+    }
+
+    /// The programs of some packages only.
+    pub(crate) fn of_packages(&self, packages: &BTreeSet<String>) -> Self {
+        let programs = self.programs.iter();
+        let programs = programs.filter(|program| packages.contains(&program.package));
+        Self {
+            programs: programs.cloned().collect(),
+            command: self.command.clone(),
+        }
+    }
+
+    /// The command that was built.
+    pub(crate) fn command(&self) -> Option<&Path> {
+        self.command.as_deref()
+    }
+
+    /// Tests that stand beside the code, one program after the other.
+    pub(crate) fn run_units(&self, extent: Extent) -> Result<()> {
+        let units = self.programs.iter().filter(|program| program.name != WHOLE);
+        run_all(units.map(|program| (program, Vec::new())), extent)
+    }
+
+    /// Tests of the command, but for those that start machines.
+    pub(crate) fn run_whole(&self, extent: Extent) -> Result<()> {
+        let mut arguments = at_once();
+        for module in APART {
+            arguments.extend(["--skip".to_owned(), module.to_owned()]);
+        }
+        let whole = self.programs.iter().filter(|program| program.name == WHOLE);
+        run_all(whole.map(|program| (program, arguments.clone())), extent)
+    }
+
+    /// Tests of the command that took little when all ran last, and new ones.
+    pub(crate) fn run_quick(&self) -> Result<()> {
+        let took = timing::read_tests();
+        for program in self.programs.iter().filter(|program| program.name == WHOLE) {
+            let list = output(Command::new(&program.path).args(["--list", "--format", "terse"]))?;
+            let names = list.lines().filter_map(|line| line.strip_suffix(": test"));
+            let names = names.filter(|name| !APART.iter().any(|module| name.starts_with(module)));
+            let (quick, slow): (Vec<&str>, Vec<&str>) = names.partition(|name| {
+                let seconds = took.get(&format!("{WHOLE} {name}"));
+                seconds.is_none_or(|&seconds| seconds <= QUICK_S)
+            });
+            if !slow.is_empty() {
+                eprintln!(
+                    "not run: {} tests of the command that take longer than {QUICK_S} s: \
+                     `cargo xtask check` runs them",
+                    slow.len()
+                );
+            }
+            let mut arguments = at_once();
+            arguments.push("--exact".to_owned());
+            arguments.extend(quick.into_iter().map(ToOwned::to_owned));
+            run(program, &arguments, Extent::Change)?;
+        }
+        Ok(())
+    }
+
+    /// Tests of the command that start machines or a cluster.
+    pub(crate) fn run_apart(&self) -> Result<()> {
+        let modules: Vec<String> = APART.map(ToOwned::to_owned).to_vec();
+        let whole = self.programs.iter().filter(|program| program.name == WHOLE);
+        run_all(whole.map(|program| (program, modules.clone())), Extent::All)
+    }
+}
+
+/// The package that cargo identifies by its folder: `path+file:///x/stats#pinwise-stats@0.1.0`,
+/// or `path+file:///x/xtask#0.0.0` where the folder has its name.
+fn package_name(id: &str) -> &str {
+    let (folder, version) = id.rsplit_once('#').unwrap_or((id, ""));
+    match version.split_once('@') {
+        Some((name, _)) => name,
+        None => folder.rsplit_once('/').map_or(folder, |(_, name)| name),
+    }
+}
+
+/// Was a crate compiled, and not only found?
+fn is_compiled(message: &Value) -> bool {
+    message["reason"] == "compiler-artifact" && message["fresh"] == false
+}
+
+/// How many tests of the command run at once.
+fn at_once() -> Vec<String> {
+    let lanes = std::thread::available_parallelism().map_or(1, usize::from);
+    vec!["--test-threads".to_owned(), (AT_ONCE * lanes).to_string()]
+}
+
+/// Runs test programs in turn; those after a failed one, too.
+fn run_all<'a>(
+    programs: impl Iterator<Item = (&'a Program, Vec<String>)>,
+    extent: Extent,
+) -> Result<()> {
+    let failed: Vec<String> = programs
+        .filter_map(|(program, arguments)| run(program, &arguments, extent).err())
+        .map(|error| format!("{error:#}"))
+        .collect();
+    if !failed.is_empty() {
+        bail!("{}", failed.join("\n"));
+    }
+    Ok(())
+}
+
+fn run(program: &Program, arguments: &[String], extent: Extent) -> Result<()> {
+    let mut command = linted(Command::new(&program.path))?;
+    command
+        .current_dir(&program.folder)
+        .args(arguments)
+        // How long a test took is said by an option that is not stable.
+        .args(["-Z", "unstable-options", "--report-time"])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .env("INSTA_UPDATE", "no");
+    if extent == Extent::All {
+        command.env("PINWISE_REPLAYS", "all");
+    }
+    eprintln!("xtask: {}", program.name);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("{} cannot be started", program.path.display()))?;
+    let mut used = Used::default();
+    let mut failed = String::new();
+    if let Some(lines) = child.stdout.take() {
+        for line in BufReader::new(lines).lines() {
+            let line = line?;
+            match Outcome::parse(&line) {
+                Some(outcome) => {
+                    let name = format!("{} {}", program.name, outcome.name);
+                    used.tests.insert(name, outcome.seconds);
+                    if outcome.has_failed {
+                        println!("{line}");
+                        failed.push_str(&format!("\n  {}", outcome.name));
+                    }
+                }
+                None if line.is_empty() => {}
+                None => println!("{line}"),
+            }
+        }
+    }
+    note(used);
+    let status = wait(&child)?;
+    if !status.success() {
+        bail!("{} failed ({status}){failed}", program.name);
+    }
+    Ok(())
+}
+
+/// What libtest says of a test.
+#[derive(Debug, PartialEq)]
+struct Outcome<'a> {
+    name: &'a str,
+    seconds: f64,
+    has_failed: bool,
+}
+
+impl<'a> Outcome<'a> {
+    /// A line such as `test a::b ... ok <1.5s>`.
+    fn parse(line: &'a str) -> Option<Self> {
+        let (name, rest) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+        let (outcome, time) = rest.rsplit_once(" <")?;
+        let seconds = time.strip_suffix("s>")?.parse().ok()?;
+        Some(Self {
+            name,
+            seconds,
+            has_failed: outcome != "ok",
+        })
+    }
+}
+
+/// Examples in the documentation of the code.
+pub(crate) fn run_examples() -> Result<()> {
+    step(&mut linted(cargo(&[
+        "test",
+        "--workspace",
+        "--doc",
+        "--locked",
+        "--quiet",
+    ]))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_of_tests_are_read() {
+        let outcome = |name, seconds, has_failed| {
+            Some(Outcome {
+                name,
+                seconds,
+                has_failed,
+            })
+        };
+        assert_eq!(
+            Outcome::parse("test a::b ... ok <1.5s>"),
+            outcome("a::b", 1.5, false)
+        );
+        assert_eq!(
+            Outcome::parse("test a - should panic ... FAILED <0.001s>"),
+            outcome("a - should panic", 0.001, true)
+        );
+        assert_eq!(Outcome::parse("test a ... ignored, by others"), None);
+        assert_eq!(Outcome::parse("test result: ok. 3 passed; 0 failed"), None);
+        assert_eq!(Outcome::parse("running 3 tests"), None);
+    }
+
+    #[test]
+    fn programs_and_the_command_are_found() {
+        let message = |kind: &str, is_test: bool, fresh: bool| {
+            serde_json::json!({
+                "reason": "compiler-artifact", "manifest_path": "/p/Cargo.toml",
+                "package_id": "path+file:///p#pinwise@0.1.0",
+                "target": {"kind": [kind], "name": "pinwise"},
+                "profile": {"test": is_test}, "executable": "/t/x", "fresh": fresh,
+            })
+        };
+        let mut tests = Tests::default();
+        for (kind, is_test) in [("lib", true), ("bench", true), ("bin", false)] {
+            tests.take(&message(kind, is_test, true));
+        }
+        assert_eq!(tests.command(), Some(Path::new("/t/x")));
+        assert_eq!(tests.programs.len(), 1);
+        assert_eq!(tests.programs[0].folder, Path::new("/p"));
+        assert_eq!(tests.programs[0].package, "pinwise");
+        assert_eq!(package_name("path+file:///a/xtask#0.0.0"), "xtask");
+        assert!(is_compiled(&message("lib", true, false)));
+        assert!(!is_compiled(&message("lib", true, true)));
+    }
+}

@@ -1,0 +1,237 @@
+//! What the steps of a check took: the table at its end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::programs::{Used, target, used_by};
+
+/// Tests that are shown.
+const SLOWEST: usize = 10;
+
+/// One step, and what came of it.
+pub(crate) struct Timed {
+    name: &'static str,
+    wall: Duration,
+    used: Used,
+    /// Why it failed, if it did.
+    failure: Option<String>,
+}
+
+impl Timed {
+    /// Not run yet.
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            wall: Duration::ZERO,
+            used: Used::default(),
+            failure: None,
+        }
+    }
+
+    /// Runs it; what it returns, unless it failed.
+    pub(crate) fn run<T>(&mut self, step: impl FnOnce() -> Result<T>) -> Option<T> {
+        let begun = Instant::now();
+        let (result, used) = used_by(step);
+        self.wall = begun.elapsed();
+        self.used = used;
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let text = format!("{error:#}");
+                eprintln!("xtask: {text}");
+                self.failure = Some(text);
+                None
+            }
+        }
+    }
+
+    fn row(&self) -> String {
+        let crates = match self.used.crates {
+            0 => String::new(),
+            crates => crates.to_string(),
+        };
+        let row = format!(
+            "{:<32}{:>9}{:>9}{crates:>9}",
+            self.name,
+            minutes(self.wall),
+            minutes(self.used.cpu)
+        );
+        let row = row.trim_end();
+        match self.failure {
+            Some(_) => format!("{row}   FAILED"),
+            None => row.to_owned(),
+        }
+    }
+}
+
+/// All steps of a check.
+pub(crate) struct Table {
+    begun: Instant,
+    steps: Vec<Timed>,
+    left_out: Vec<String>,
+}
+
+impl Table {
+    pub(crate) fn begin() -> Self {
+        Self {
+            begun: Instant::now(),
+            steps: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+
+    pub(crate) fn run<T>(
+        &mut self,
+        name: &'static str,
+        step: impl FnOnce() -> Result<T>,
+    ) -> Option<T> {
+        let mut timed = Timed::new(name);
+        let value = timed.run(step);
+        self.steps.push(timed);
+        value
+    }
+
+    pub(crate) fn add(&mut self, steps: impl IntoIterator<Item = Timed>) {
+        self.steps.extend(steps);
+    }
+
+    /// Says what is not run, and why.
+    pub(crate) fn leave_out(&mut self, name: &str, why: &str) {
+        self.left_out.push(format!("not run: {name}: {why}"));
+    }
+
+    /// Prints the table, and keeps what all tests took; fails where a step failed.
+    pub(crate) fn finish_whole(self) -> Result<()> {
+        self.write_tests()?;
+        self.finish()
+    }
+
+    /// Prints the table; fails where a step failed.
+    pub(crate) fn finish(self) -> Result<()> {
+        eprintln!("\n{}", self.text());
+        let failures: Vec<&str> = self
+            .steps
+            .iter()
+            .filter_map(|step| step.failure.as_deref())
+            .collect();
+        if !failures.is_empty() {
+            bail!(
+                "{} of the checks failed:\n{}",
+                failures.len(),
+                failures.join("\n")
+            );
+        }
+        eprintln!(
+            "xtask: all checks passed; tests that could not run here are named above as SKIPPED"
+        );
+        Ok(())
+    }
+
+    fn text(&self) -> String {
+        let mut lines = vec![format!(
+            "{:<32}{:>9}{:>9}{:>9}",
+            "step", "wall", "CPU", "crates"
+        )];
+        lines.extend(self.steps.iter().map(Timed::row));
+        let cpu = self.steps.iter().map(|step| step.used.cpu).sum();
+        lines.push(format!(
+            "{:<32}{:>9}{:>9}",
+            "all",
+            minutes(self.begun.elapsed()),
+            minutes(cpu)
+        ));
+        lines.extend(self.left_out.iter().cloned());
+        lines.extend(self.slowest());
+        lines.join("\n")
+    }
+
+    /// What each test took, the longest first.
+    fn tests(&self) -> Vec<(&String, &f64)> {
+        let steps = self.steps.iter();
+        let mut tests: Vec<_> = steps.flat_map(|step| step.used.tests.iter()).collect();
+        tests.sort_by(|a, b| b.1.total_cmp(a.1));
+        tests
+    }
+
+    /// Writes what every test took to a file beside what was built.
+    fn write_tests(&self) -> Result<()> {
+        let lines = self.tests().into_iter();
+        let lines = lines.map(|(name, seconds)| format!("{seconds:.3}\t{name}\n"));
+        std::fs::write(times_file(), lines.collect::<String>())?;
+        Ok(())
+    }
+
+    /// The tests that took longest, from whatever step.
+    fn slowest(&self) -> Vec<String> {
+        let tests = self.tests();
+        let lines = tests.iter().take(SLOWEST);
+        let lines = lines.map(|(name, seconds)| format!("  {seconds:>7.1} s  {name}"));
+        let head =
+            (!tests.is_empty()).then(|| "\nslowest tests (all: target/test-times.tsv)".to_owned());
+        head.into_iter().chain(lines).collect()
+    }
+}
+
+fn times_file() -> PathBuf {
+    target().join("test-times.tsv")
+}
+
+/// What each test took when all ran last; nothing where they never did.
+pub(crate) fn read_tests() -> Seconds {
+    let text = std::fs::read_to_string(times_file()).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| line.split_once('\t'));
+    let tests = lines.filter_map(|(seconds, name)| Some((name.to_owned(), seconds.parse().ok()?)));
+    tests.collect()
+}
+
+/// Minutes and seconds.
+fn minutes(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// Seconds that each test took, by name.
+pub(crate) type Seconds = BTreeMap<String, f64>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_step_fails_the_check_and_is_marked() {
+        let mut table = Table::begin();
+        assert_eq!(table.run("one", || Ok(7)), Some(7));
+        assert_eq!(
+            table.run("two", || -> Result<()> { bail!("no disk") }),
+            None
+        );
+        table.leave_out("three", "nobody asked");
+        let text = table.text();
+        assert!(
+            text.contains("two                                  0:00     0:00   FAILED"),
+            "{text}"
+        );
+        assert!(text.contains("not run: three: nobody asked"), "{text}");
+        let error = table.finish().unwrap_err().to_string();
+        assert_eq!(error, "1 of the checks failed:\nno disk");
+    }
+
+    #[test]
+    fn the_slowest_tests_come_first() {
+        let mut table = Table::begin();
+        let mut timed = Timed::new("tests");
+        timed.used.tests = (0..12).map(|i| (format!("t{i}"), f64::from(i))).collect();
+        table.add([timed]);
+        let lines = table.slowest();
+        assert_eq!(lines.len(), 1 + SLOWEST);
+        assert_eq!(lines[1], "     11.0 s  t11");
+    }
+
+    #[test]
+    fn times_are_in_minutes() {
+        assert_eq!(minutes(Duration::from_secs(605)), "10:05");
+    }
+}
