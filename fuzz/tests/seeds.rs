@@ -8,8 +8,15 @@ use std::sync::Once;
 use pinwise_fuzz::TARGETS;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Inputs by chance for each target.
-const INPUTS: u64 = 4000;
+/// Inputs by chance for each target; a fifth of them, unless `PINWISE_REPLAYS=all`
+/// asks for all.
+fn inputs() -> u64 {
+    match std::env::var("PINWISE_REPLAYS") {
+        Ok(which) if which == "all" => 4000,
+        _ => 800,
+    }
+}
+
 /// Longer inputs are not made: libFuzzer, too, keeps to the longest seed.
 const LONGEST: usize = 32 << 10;
 /// Address space of all targets together, bytes: what asks for more than a
@@ -129,7 +136,7 @@ fn check(name: &str) {
     let (_, target) = TARGETS.iter().find(|(known, _)| *known == name).unwrap();
     let seeds = seeds(name);
     let mut chance = Chance(7);
-    let made = (0..INPUTS).map(|_| changed(&seeds, &mut chance));
+    let made = (0..inputs()).map(|_| changed(&seeds, &mut chance));
     for input in seeds.iter().cloned().chain(made.collect::<Vec<_>>()) {
         if catch_unwind(|| target(&input)).is_err() {
             let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.failed"));

@@ -5,6 +5,7 @@ use pinwise_record::{ChangeVerdict, Comparison};
 
 use crate::replay::recorded;
 use crate::sessions::{diff, experiment, tally};
+use crate::support::replays;
 
 /// Two noises that last shorter than an experiment, and one of a real machine,
 /// which changes its state between experiments of a few seconds.
@@ -20,13 +21,13 @@ fn noises() -> [String; 3] {
 /// that did not change none may look changed, in one of twenty diffs.
 #[test]
 fn arms_that_did_not_change_are_rarely_said_to_have() {
-    const PAIRS: u64 = 100;
+    let pairs = replays(100) as u64;
     // What chance adds to 5 % in three cases of a thousand.
-    let bound = 0.05 + 3.0 * (0.05 * 0.95 / PAIRS as f64).sqrt();
+    let bound = 0.05 + 3.0 * (0.05 * 0.95 / pairs as f64).sqrt();
     for noise in noises() {
         for arms in [2, 6] {
-            let found = tally(&noise, 1.0, arms, 0..PAIRS);
-            let share = f64::from(found.claims) / PAIRS as f64;
+            let found = tally(&noise, 1.0, arms, 0..pairs);
+            let share = f64::from(found.claims) / pairs as f64;
             println!("{noise}, {arms} arms: {share}");
             assert!(
                 share <= bound,
@@ -38,12 +39,14 @@ fn arms_that_did_not_change_are_rarely_said_to_have() {
 
 #[test]
 fn a_change_of_a_tenth_is_found_in_the_right_direction() {
+    let pairs = replays(40);
+    let most = u32::try_from(pairs * 4 / 5).unwrap();
     for noise in &noises()[..2] {
-        let found = tally(noise, 1.1, 2, 0..40);
-        assert!(found.higher >= 32, "{noise}: {found:?}");
+        let found = tally(noise, 1.1, 2, 0..pairs as u64);
+        assert!(found.higher >= most, "{noise}: {found:?}");
         assert_eq!((found.lower, found.same), (0, 0), "{noise}");
-        let found = tally(noise, 1.0 / 1.1, 2, 0..40);
-        assert!(found.lower >= 32, "{noise}: {found:?}");
+        let found = tally(noise, 1.0 / 1.1, 2, 0..pairs as u64);
+        assert!(found.lower >= most, "{noise}: {found:?}");
         assert_eq!((found.higher, found.same), (0, 0), "{noise}");
     }
 }

@@ -94,6 +94,8 @@ fn cargo(arguments: &[&str]) {
     let (folder, is_release) = built();
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
+    // Whoever times the tests sets it; build scripts would run again.
+    command.env_remove("RUSTC_BOOTSTRAP");
     command.args(["--locked", "--quiet", "--target-dir"]);
     command.arg(folder.parent().unwrap());
     if is_release {

@@ -1,6 +1,7 @@
 //! The method on known truth: whole comparisons on simulated machines, through
-//! the code path of real ones. Numbers of replays are small here, seeds fixed
-//! and limits wide enough for chance; `benches/method.rs` has the full table.
+//! the code path of real ones. Numbers of replays are small here, a fifth of them
+//! where not all are asked for, seeds fixed and limits wide enough for chance;
+//! `benches/method.rs` has the full table.
 
 use pinwise_record::{SearchAnswer, SearchRecord};
 use pinwise_sim::world::{self, World, WorldNoise};
@@ -9,9 +10,11 @@ use pinwise_stats::judge::Judge;
 
 use crate::replay::{Cell, Tally, independent, recorded, replay};
 use crate::search_worlds;
+use crate::support::replays;
 
 /// Runs a cell on both processors.
-fn measure(cell: &Cell, replays: usize) -> Tally {
+fn measure(cell: &Cell, all: usize) -> Tally {
+    let replays = replays(all);
     let half = replays / 2;
     std::thread::scope(|scope| {
         let other = scope.spawn(|| replay(cell, half, 1_000_000));
@@ -281,11 +284,19 @@ fn what_depends_on_load_is_not_recommended() {
     at_least(0.9, &tally, tally.recommended);
 }
 
+/// Every fifth seed, unless all replays are asked for.
+fn every_fifth(seeds: std::ops::Range<u64>) -> Vec<u64> {
+    let count = usize::try_from(seeds.end - seeds.start).expect("few seeds");
+    let step = count.div_ceil(replays(count));
+    seeds.step_by(step).collect()
+}
+
 /// Searches of several seeds, half of them on another thread.
 fn searches(
     seeds: std::ops::Range<u64>,
     world: &(dyn Fn(u64) -> (usize, String) + Sync),
 ) -> Vec<SearchRecord> {
+    let seeds = every_fifth(seeds);
     let of = |seeds: Vec<u64>| -> Vec<SearchRecord> {
         let made = seeds.into_iter().map(|seed| {
             let (threads, text) = world(seed);
@@ -293,10 +304,11 @@ fn searches(
         });
         made.collect()
     };
-    let (even, odd) = seeds.partition(|seed| seed % 2 == 0);
+    let middle = seeds.len().div_ceil(2);
+    let (some, others) = (seeds[..middle].to_vec(), seeds[middle..].to_vec());
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| of(odd));
-        let mut all = of(even);
+        let other = scope.spawn(|| of(others));
+        let mut all = of(some);
         all.extend(other.join().expect("the other half"));
         all
     })
@@ -327,7 +339,11 @@ fn a_search_decides_where_the_scheduler_is_erratic() {
     let found = searches(3..13, &search_worlds::varied_demands);
     let is_open = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::Undecided;
     let open = found.iter().filter(is_open).count();
-    assert!(open <= 2, "{open} of {} undecided", found.len());
+    assert!(
+        5 * open <= found.len(),
+        "{open} of {} undecided",
+        found.len()
+    );
     let runs = median_runs(&found);
     assert!(runs <= 60.0, "{runs}");
     let regrets: Vec<f64> = found.iter().map(search_worlds::regret).collect();
@@ -339,7 +355,7 @@ fn a_search_decides_where_the_scheduler_is_erratic() {
     }
     let smaller: Vec<bool> = found.iter().filter_map(search_worlds::least).collect();
     let wrong = smaller.iter().filter(|is_false| **is_false).count();
-    assert!(wrong <= 1, "{wrong} of {}", smaller.len());
+    assert!(10 * wrong <= found.len(), "{wrong} of {}", smaller.len());
 }
 
 #[test]
@@ -352,7 +368,8 @@ fn where_nothing_matters_a_search_soon_says_so() {
     let runs = median_runs(&found);
     assert!(runs <= 36.0, "{runs}");
     let is_said = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::DoesNotMatter;
-    assert!(found.iter().filter(is_said).count() >= 4);
+    let open = found.len() - found.iter().filter(is_said).count();
+    assert!(open <= (found.len() / 3).max(1), "{open}");
     assert!(found.iter().all(|r| r.verdict.kind != SearchAnswer::Best));
 }
 
@@ -368,7 +385,8 @@ fn intervals_of_predictions_hold_on_recorded_noise() {
         let truths = found.iter().filter_map(|record| record.truth.as_ref());
         let coverage: Vec<f64> = truths.map(|truth| truth.coverage).collect();
         let mean = coverage.iter().sum::<f64>() / coverage.len() as f64;
-        // Eight searches: chance takes up to a tenth.
-        assert!(mean >= 0.75, "{series}: {coverage:?}");
+        // What chance takes of few searches: a tenth of eight, a fifth of two.
+        let least = 0.85 - 0.28 / (coverage.len() as f64).sqrt();
+        assert!(mean >= least, "{series}: {coverage:?}");
     }
 }

@@ -117,6 +117,15 @@ pub(crate) fn has_program(name: &str) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
+/// How many of these replays a test makes: a fifth, unless `PINWISE_REPLAYS=all` asks
+/// for all of them. Limits allow for what chance does in that number.
+pub(crate) fn replays(all: usize) -> usize {
+    match std::env::var("PINWISE_REPLAYS") {
+        Ok(which) if which == "all" => all,
+        _ => all.div_ceil(5).max(all.min(2)),
+    }
+}
+
 /// The content of a file of `tests/data/traces`.
 pub(crate) fn recorded_trace(name: &str) -> Vec<u8> {
     unpacked(&format!("traces/{name}.xz"))

@@ -3,8 +3,8 @@
 use pinwise_machine::linux::{discover, read_interrupts};
 use pinwise_topology::CpuSet;
 
-use super::trial::{Trial, two_cpus};
-use crate::support::skipped;
+use super::trial::{Ended, Trial, two_cpus};
+use crate::support::{skipped, until};
 
 const TEST: &str = "linux::interrupts";
 
@@ -40,20 +40,23 @@ fn interrupts_are_moved_for_the_runs_of_their_arm() {
     let effective = format!("/proc/irq/{number}/effective_affinity_list");
     let taking = std::fs::read_to_string(&effective).unwrap_or_default();
     let line = format!("cat {file} >> seen; cat {effective} >> taking");
-    let ended = trial.run(&[
-        "compare",
-        "--irq",
-        &settings[0],
-        "--irq",
-        &settings[1],
-        "--max-runs",
-        "2",
-        "--warmup",
-        "0",
-        "--shell",
-        "sh",
-        &line,
-    ]);
+    let ended = when_host_is_free(
+        &trial,
+        &[
+            "compare",
+            "--irq",
+            &settings[0],
+            "--irq",
+            &settings[1],
+            "--max-runs",
+            "2",
+            "--warmup",
+            "0",
+            "--shell",
+            "sh",
+            &line,
+        ],
+    );
     ended.succeeded();
     assert!(
         ended.err.contains("--irq moves interrupts"),
@@ -84,8 +87,20 @@ fn interrupts_are_moved_for_the_runs_of_their_arm() {
     assert_eq!(after, taking);
     // All CPUs are the program's: none is left to be away from it.
     let away = format!("{device}=away");
-    let ended = trial.run(&["compare", "--irq", &away, "--", "true"]);
+    let ended = when_host_is_free(&trial, &["compare", "--irq", &away, "--", "true"]);
     assert_eq!(ended.status.code(), Some(2));
     assert!(ended.err.contains("may use every CPU"), "{}", ended.err);
     assert_eq!(cpus_of(&file), before);
+}
+
+/// Runs pinwise once no other changes this host: another test may.
+fn when_host_is_free(trial: &Trial, arguments: &[&str]) -> Ended {
+    let mut last = None;
+    until("the host's lock", || {
+        let ended = trial.run(arguments);
+        let is_free = !ended.err.contains("another pinwise is changing this host");
+        last = Some(ended);
+        is_free
+    });
+    last.unwrap()
 }

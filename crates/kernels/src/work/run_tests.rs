@@ -28,16 +28,14 @@ fn every_kernel_gives_the_same_checksum_however_it_is_run() {
     for kernel in KERNELS {
         let expected = reference(kernel);
         assert_eq!(expected.units, 2, "{}", kernel.name);
-        for threads in [1, 2, 4] {
-            for split in [Split::Static, Split::Dynamic] {
-                let found = run(&order(kernel, threads, 2, split, Isa::V1), None).unwrap();
-                assert_eq!(
-                    found.checksum, expected.checksum,
-                    "{} {threads} {split:?}",
-                    kernel.name
-                );
-                assert_eq!(found.operations, expected.operations, "{}", kernel.name);
-            }
+        for (threads, split) in [(1, Split::Dynamic), (2, Split::Static), (4, Split::Dynamic)] {
+            let found = run(&order(kernel, threads, 2, split, Isa::V1), None).unwrap();
+            assert_eq!(
+                found.checksum, expected.checksum,
+                "{} {threads} {split:?}",
+                kernel.name
+            );
+            assert_eq!(found.operations, expected.operations, "{}", kernel.name);
         }
         for isa in Isa::here().into_iter().filter(|_| kernel.has_versions) {
             let found = run(&order(kernel, 1, 2, Split::Static, isa), None).unwrap();

@@ -42,6 +42,14 @@ fn search(text: &str, plan: &SearchPlan) -> SearchRecord {
 
 const SERVER: &str = "package:2 l3:2 core:4 pu:2";
 
+/// Twelve seeds, or the first four, unless `PINWISE_REPLAYS=all` asks for all.
+fn several() -> std::ops::Range<u64> {
+    match std::env::var("PINWISE_REPLAYS") {
+        Ok(which) if which == "all" => 1..13,
+        _ => 1..5,
+    }
+}
+
 fn worlds(world: World, seeds: std::ops::Range<u64>) -> Vec<SearchRecord> {
     seeds
         .map(|seed| {
@@ -54,9 +62,12 @@ fn worlds(world: World, seeds: std::ops::Range<u64>) -> Vec<SearchRecord> {
 #[test]
 fn what_is_found_is_nearly_the_best() {
     for world in [World::Fits, World::Misfits, World::Useless] {
-        let found = worlds(world, 1..13);
+        let found = worlds(world, several());
         let regrets: Vec<f64> = found.iter().filter_map(|r| r.true_regret).collect();
-        assert!(regrets.len() >= 10, "{world:?}: {regrets:?}");
+        assert!(
+            6 * regrets.len() >= 5 * found.len(),
+            "{world:?}: {regrets:?}"
+        );
         assert!(quantile(&regrets, 0.5) <= 0.01, "{world:?}: {regrets:?}");
         assert!(quantile(&regrets, 0.9) <= 0.06, "{world:?}: {regrets:?}");
         let runs: Vec<f64> = found.iter().map(|r| r.runs_used as f64).collect();
@@ -66,17 +77,17 @@ fn what_is_found_is_nearly_the_best() {
 
 #[test]
 fn where_nothing_matters_that_is_said() {
-    let said = worlds(World::Flat, 1..13);
+    let said = worlds(World::Flat, several());
     let is_said = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::DoesNotMatter;
     // Where fresh pairs leave it open, it is to be left alone.
     assert!(
-        said.iter().filter(is_said).count() >= 7,
+        12 * said.iter().filter(is_said).count() >= 7 * said.len(),
         "{:?}",
         verdicts(&said)
     );
     let is_left = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::LeaveAlone;
     assert!(
-        said.iter().filter(|r| is_said(r) || is_left(r)).count() >= 11,
+        said.iter().filter(|r| is_said(r) || is_left(r)).count() + 1 >= said.len(),
         "{:?}",
         verdicts(&said)
     );
@@ -84,7 +95,7 @@ fn where_nothing_matters_that_is_said() {
     let is_best = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::Best;
     let wrong = said.iter().filter(is_best).count();
     assert!(wrong <= 1, "{:?}", verdicts(&said));
-    let found = worlds(World::Useless, 1..13);
+    let found = worlds(World::Useless, several());
     assert!(
         found.iter().filter(is_said).count() <= 1,
         "{:?}",
