@@ -105,8 +105,7 @@ fn others() -> Result<()> {
     step(command.args(["--hide-inclusion-graph"]).args(checks))
 }
 
-/// Compiles with the oldest Rust that is promised, unless that is what compiles
-/// anyway, as in continuous integration.
+/// Compiles with the oldest Rust that is promised.
 fn oldest_rust() -> Result<()> {
     let version = oldest_version()?;
     let rustup = |words: &[&str]| {
