@@ -173,6 +173,13 @@ fn last_digit(value: f64) -> f64 {
 }
 
 impl Resolution {
+    /// Did every run give the same value, so that the step is not known but for being
+    /// no longer than that?
+    #[must_use]
+    pub fn is_unknown(self) -> bool {
+        self.relative >= std::f64::consts::LN_2 - SAME
+    }
+
     /// Responses whose values are spread over the step that they stand for.
     /// `slots[b][arm]` is the arm's place in block `b`; `is_rate`: the figure is
     /// the inverse of the cost.
