@@ -430,11 +430,10 @@ macro_rules! helps {
 }
 
 helps! {
-    help_examples_of_questions_run: ["apply", "", "topology", "search", "search predict", "gate", "compare"],
-    help_examples_of_traces_run: ["run", "completions", "trace", "trace import", "trace tiers", "top"],
-    help_examples_of_records_run: [
-        "gate", "compare", "record show", "record history", "record tag", "record diff", "record report", "serve",
-        "record prune", "record copy",
+    help_examples_of_questions_and_records_run: [
+        "apply", "", "topology", "search", "search predict", "gate", "compare", "record show",
+        "run", "completions", "trace", "trace import", "trace tiers", "top", "record history",
+        "record tag", "record diff", "record report", "serve", "record prune", "record copy",
     ],
     help_examples_of_spin_run: [
         "spin", "spin pause", "spin predict", "spin replay", "spin attach", "spin advise", "spin scan",
