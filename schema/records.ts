@@ -2296,6 +2296,10 @@ export interface GateBenchmark {
   high?: number | null;
   /** Upper end of the interval of this benchmark alone: below 1 plus the smallest effect it passes. */
   high_alone?: number | null;
+  /** Nominal level of that interval: that of the look it is of. */
+  level?: number | null;
+  /** The ratio as a history chains it; `null` of builds without commits, before the end and with too few pairs. */
+  link?: GateLink | null;
   /** Lower end of the interval that holds for all benchmarks and looks together; `null` with too few pairs. */
   low?: number | null;
   /** The figure. */
@@ -2328,6 +2332,10 @@ export interface GateCpuTime {
   effect?: EffectRecord | null;
   /** Upper end. */
   high?: number | null;
+  /** Nominal level of that interval: that of the look it is of. */
+  level?: number | null;
+  /** The ratio as a history chains it. */
+  link?: GateLink | null;
   /** Lower end of the interval that holds for all benchmarks and looks together; `null` with too few pairs. */
   low?: number | null;
   /** CPU time of the head over that of the base. */
@@ -2336,6 +2344,16 @@ export interface GateCpuTime {
 
 /** What a gate says. */
 export type GateDecision = "pass" | "fail" | "broken" | "undecided" | (string & {});
+
+/** A ratio that does not depend on when the gate stopped: of pairs that were enough by the width of its interval, wherever that lay. */
+export interface GateLink {
+  /** Standard error of its logarithm. */
+  error?: number | null;
+  /** The first pairs of the gate, of which it is. */
+  pairs?: number | null;
+  /** Cost of the head over that of the base. */
+  ratio?: number | null;
+}
 
 /** What became of a benchmark. */
 export type GateOutcome = "slower" | "faster" | "passed" | "undecided" | "failed" | "missing" | "new" | (string & {});

@@ -75,7 +75,9 @@ fn judged(global: &Global, args: &GateArgs, terminal: &Terminal) -> anyhow::Resu
     let (topology, _) = machine.topology()?;
     let (id, started) = plan::name_and_time();
     let has_other_end = args.open_ended || args.max_pairs.is_some();
+    let are_commits = base.record.commit.is_some() && head.record.commit.is_some();
     let plan = GatePlan {
+        is_chained: are_commits && !args.bisect,
         base: base.record,
         head: head.record,
         suite: name_of(&args.suite),

@@ -148,6 +148,9 @@ pub struct GateBenchmark {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Nominal level of that interval: that of the look it is of.
+    #[serde(default)]
+    pub level: Option<f64>,
     /// Upper end of the interval of this benchmark alone: below 1 plus the
     /// smallest effect it passes.
     pub high_alone: Option<f64>,
@@ -161,6 +164,10 @@ pub struct GateBenchmark {
     /// `null` elsewhere.
     #[serde(default)]
     pub cpu: Option<GateCpuTime>,
+    /// The ratio as a history chains it; `null` of builds without commits, before the end
+    /// and with too few pairs.
+    #[serde(default)]
+    pub link: Option<GateLink>,
     /// p-value adjusted for looks and for the suite by the rate of false
     /// discoveries (Benjamini and Hochberg); `null` with too few pairs.
     pub q: Option<f64>,
@@ -181,10 +188,29 @@ pub struct GateCpuTime {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Nominal level of that interval: that of the look it is of.
+    #[serde(default)]
+    pub level: Option<f64>,
     /// The same as a change.
     pub effect: EffectRecord,
+    /// The ratio as a history chains it.
+    #[serde(default)]
+    pub link: Option<GateLink>,
     /// The benchmark is slower by this alone: its wall-clock time does not show it.
     pub decides: bool,
+}
+
+/// A ratio that does not depend on when the gate stopped: of pairs that were enough by the
+/// width of its interval, wherever that lay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GateLink {
+    /// Cost of the head over that of the base.
+    pub ratio: f64,
+    /// Standard error of its logarithm.
+    pub error: f64,
+    /// The first pairs of the gate, of which it is.
+    pub pairs: usize,
 }
 
 /// A run of each build, one right after the other.

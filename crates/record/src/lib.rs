@@ -106,8 +106,8 @@ pub use fleet::{
     FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
 };
 pub use gate::{
-    BuildRecord, GATE_SCHEMA, GateBenchmark, GateCpuTime, GateDecision, GateOutcome, GatePair,
-    GatePlanRecord, GateRecord, GateVerdict,
+    BuildRecord, GATE_SCHEMA, GateBenchmark, GateCpuTime, GateDecision, GateLink, GateOutcome,
+    GatePair, GatePlanRecord, GateRecord, GateVerdict,
 };
 pub use gate_history::{GateHistory, HistoryChange, HistoryStep};
 pub use host::HostRecord;

@@ -1,13 +1,19 @@
 //! Ratios of neighbours, chained: how far did they come together, and where did
 //! they change?
 //!
-//! Each link is `ln(ratio)` of an experiment of its own, with an interval; links
-//! are taken as independent and normal. Sums of links have the sum of their
-//! variances. A change is a range of neighbouring links whose sum differs from 0
-//! at `α / (n (n + 1) / 2)`: that holds for all ranges together (Bonferroni). The
-//! surest range is named, and then the surest on either side of it (binary
-//! segmentation: Vostrikova 1981). A step is the surest by itself, a creep of many
-//! small ones only as a whole.
+//! Each link is `ln(ratio)` of an experiment of its own, whose estimate must not depend
+//! on when that stopped ([`fixed_width`](super::fixed_width)): what is off by little in each
+//! is off by much in a sum. Links are taken as independent and normal. Errors are known as
+//! well as their pairs allow (Student), those of sums as Satterthwaite has it (1946).
+//!
+//! A change is a range of neighbouring links whose sum differs from 0 at
+//! `α / (k s)`, with `k` links in the range and `s = Σ (n − k + 1) / k` over all lengths:
+//! that holds for all ranges together (Bonferroni, weighted). There are many long ranges and
+//! they share most of their links, so that they get less of the error than short ones
+//! (Dümbgen and Spokoiny 2001 weigh scales for the same reason). The surest range by that
+//! measure is named, and then the surest on either side of it (binary segmentation:
+//! Vostrikova 1981). A step is the surest by itself, a creep of many small ones only as a
+//! whole.
 
 use super::normal;
 
@@ -21,17 +27,40 @@ pub struct Link {
     pub estimate: f64,
     /// Standard error.
     pub error: f64,
+    /// Degrees of freedom of the error; infinite where it is known.
+    pub freedom: f64,
 }
 
 impl Link {
-    /// From an interval that leaves out the truth with this probability at most:
-    /// one that was made wider for many looks gives a larger error than there was.
+    /// With an error that is known.
     #[must_use]
-    pub fn of_interval(estimate: f64, (low, high): (f64, f64), level: f64) -> Self {
-        let width = (high - estimate).max(estimate - low);
+    pub const fn exact(estimate: f64, error: f64) -> Self {
         Self {
             estimate,
-            error: width / normal::upper_quantile(0.5 * level),
+            error,
+            freedom: f64::INFINITY,
+        }
+    }
+
+    /// With the error that so many pairs showed.
+    #[must_use]
+    pub const fn of_pairs(estimate: f64, error: f64, pairs: usize) -> Self {
+        let freedom = pairs.saturating_sub(1);
+        Self {
+            estimate,
+            error,
+            freedom: if freedom > 1 { freedom as f64 } else { 1.0 },
+        }
+    }
+
+    /// From an interval at this nominal level around an estimate of so many pairs.
+    #[must_use]
+    pub fn of_interval(estimate: f64, half_width: f64, level: f64, pairs: usize) -> Self {
+        let link = Self::of_pairs(estimate, half_width, pairs);
+        let errors = student(normal::upper_quantile(0.5 * level), link.freedom);
+        Self {
+            error: half_width / errors,
+            ..link
         }
     }
 
@@ -68,9 +97,11 @@ impl Link {
     fn weighted(links: &[Self], weight: impl Fn(&Self) -> f64) -> Option<Self> {
         let whole: f64 = links.iter().map(&weight).sum();
         let sum: f64 = links.iter().map(|link| weight(link) * link.estimate).sum();
+        let unsure = |link: &Self| weight(link).powi(2) / link.freedom;
         (whole > 0.0).then(|| Self {
             estimate: sum / whole,
             error: whole.powf(-0.5),
+            freedom: whole * whole / links.iter().map(unsure).sum::<f64>(),
         })
     }
 
@@ -82,25 +113,49 @@ impl Link {
     #[must_use]
     pub fn sum(links: &[Self]) -> Self {
         let variance: f64 = links.iter().map(|link| link.error.powi(2)).sum();
+        let unsure = |link: &Self| link.error.powi(4) / link.freedom;
         Self {
             estimate: links.iter().map(|link| link.estimate).sum(),
             error: variance.sqrt(),
+            freedom: variance * variance / links.iter().map(unsure).sum::<f64>(),
         }
     }
 
     /// The interval that leaves out the truth with this probability.
     #[must_use]
     pub fn interval(&self, level: f64) -> (f64, f64) {
-        let width = self.error * normal::upper_quantile(0.5 * level);
+        let width = self.error * student(normal::upper_quantile(0.5 * level), self.freedom);
         (self.estimate - width, self.estimate + width)
     }
 
+    /// How sure it is that it differs from 0, in standard deviations of a normal.
     fn z(&self) -> f64 {
         match self.error > 0.0 {
-            true => self.estimate.abs() / self.error,
+            true => normal_of(self.estimate.abs() / self.error, self.freedom),
             false => 0.0,
         }
     }
+}
+
+/// The normal deviate that is exceeded as often as this one of Student's t, within
+/// 1 % from eight degrees of freedom on (Wallace 1959).
+fn normal_of(t: f64, freedom: f64) -> f64 {
+    match freedom.is_finite() {
+        true => wallace(freedom) * (freedom * (t * t / freedom).ln_1p()).sqrt(),
+        false => t,
+    }
+}
+
+/// The deviate of Student's t that is exceeded as often as this one of a normal.
+fn student(z: f64, freedom: f64) -> f64 {
+    match freedom.is_finite() {
+        true => (freedom * ((z / wallace(freedom)).powi(2) / freedom).exp_m1()).sqrt(),
+        false => z,
+    }
+}
+
+fn wallace(freedom: f64) -> f64 {
+    (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)
 }
 
 /// A range of links over which the ratio changed.
@@ -120,12 +175,13 @@ pub struct Change {
 /// `alpha` at most.
 #[must_use]
 pub fn changes(links: &[Link], alpha: f64) -> Vec<Change> {
-    let count = links.len() as f64;
-    let level = alpha / (0.5 * count * (count + 1.0)).max(1.0);
+    let count = links.len();
+    let shares = (1..=count).map(|length| (count - length + 1) as f64 / length as f64);
+    let level_of_one = alpha / shares.sum::<f64>().max(1.0);
     let mut found = Vec::new();
-    let mut open = vec![(0, links.len())];
+    let mut open = vec![(0, count)];
     while let Some((from, to)) = open.pop() {
-        let Some(change) = surest(&links[from..to], from, level) else {
+        let Some(change) = surest(&links[from..to], from, level_of_one) else {
             continue;
         };
         open.push((from, change.first));
@@ -137,29 +193,32 @@ pub fn changes(links: &[Link], alpha: f64) -> Vec<Change> {
 }
 
 /// The range of these links, the first of which is number `from`, that differs
-/// from 0 most surely, if any does.
-fn surest(links: &[Link], from: usize, level: f64) -> Option<Change> {
-    let bound = normal::upper_quantile(0.5 * level);
-    let mut best: Option<Change> = None;
+/// from 0 most surely for its length, if any does.
+fn surest(links: &[Link], from: usize, level_of_one: f64) -> Option<Change> {
+    let bounds: Vec<f64> = (1..=links.len())
+        .map(|length| normal::upper_quantile(0.5 * level_of_one / length as f64))
+        .collect();
+    let mut best: Option<(f64, Change)> = None;
     for first in 0..links.len() {
-        let mut whole = Link {
-            estimate: 0.0,
-            error: 0.0,
-        };
+        let mut whole = Link::exact(0.0, 0.0);
         for (last, link) in links.iter().enumerate().skip(first) {
             whole = Link::sum(&[whole, *link]);
-            let least = best.map_or(bound, |best| best.whole.z());
-            if whole.z() > least {
-                best = Some(Change {
+            let bound = bounds[last - first];
+            let z = whole.z();
+            // The p-value over its level, by the size of its logarithm.
+            let margin = z * z - bound * bound;
+            if z > bound && best.is_none_or(|(most, _)| margin > most) {
+                let change = Change {
                     first: from + first,
                     last: from + last,
                     whole,
-                    level,
-                });
+                    level: level_of_one / (last - first + 1) as f64,
+                };
+                best = Some((margin, change));
             }
         }
     }
-    best
+    best.map(|(_, change)| change)
 }
 
 #[cfg(test)]
@@ -174,10 +233,7 @@ mod tests {
     fn links(truth: &[f64], seed: u64) -> Vec<Link> {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         let mut noise = || ERROR * normal::upper_quantile(chance.random_range(1e-9..1.0));
-        let link = |truth: &f64| Link {
-            estimate: truth + noise(),
-            error: ERROR,
-        };
+        let link = |truth: &f64| Link::exact(truth + noise(), ERROR);
         truth.iter().map(link).collect()
     }
 
@@ -233,20 +289,14 @@ mod tests {
         let mut chance = ChaCha8Rng::seed_from_u64(1);
         let mut normal = || normal::upper_quantile(chance.random_range(1e-9..1.0));
         // Sessions of ±0.2 % each that truly lie ±0.5 % apart around 2 %.
-        let mut experiment = || Link {
-            estimate: 0.02 + 0.005 * normal() + 0.002 * normal(),
-            error: 0.002,
-        };
+        let mut experiment = || Link::exact(0.02 + 0.005 * normal() + 0.002 * normal(), 0.002);
         let is_right = |links: &[Link]| {
             let (low, high) = Link::pooled(links).unwrap().0.interval(0.05);
             low <= 0.02 && 0.02 <= high
         };
         let right = (0..400).filter(|_| is_right(&[(); 8].map(|()| experiment())));
         assert!(right.count() >= 352, "88 % of intervals hold");
-        let far = [0.0206, 0.0166].map(|estimate| Link {
-            estimate,
-            error: 0.0005,
-        });
+        let far = [0.0206, 0.0166].map(|estimate| Link::exact(estimate, 0.0005));
         let between = |links: &[Link]| Link::pooled(links).unwrap().1;
         assert!((between(&far) - 0.0028).abs() < 1e-4);
         assert!(between(&far[..1]) < 1e-12);
@@ -254,14 +304,32 @@ mod tests {
 
     #[test]
     fn experiments_of_the_same_ratio_are_pooled() {
-        let link = |estimate, error| Link { estimate, error };
+        let link = Link::exact;
         let (pooled, _) = Link::pooled(&[link(0.019, 0.002), link(0.021, 0.002)]).unwrap();
         assert!((pooled.estimate - 0.02).abs() < 1e-12);
         assert!((pooled.error - 0.002 / 2.0f64.sqrt()).abs() < 1e-12);
         let (sure, _) = Link::pooled(&[link(0.01, 0.0001), link(0.05, 0.1)]).unwrap();
         assert!((sure.estimate - 0.01).abs() < 1e-4);
         assert_eq!(Link::pooled(&[]), None);
-        let read = Link::of_interval(0.0, (-0.0196, 0.0196), 0.05);
-        assert!((read.error - 0.01).abs() < 1e-4);
+    }
+
+    #[test]
+    fn errors_of_few_pairs_are_known_roughly() {
+        // scipy 1.17.1: t.ppf(0.975, 8), t.ppf(0.9995, 8), t.ppf(0.975, 30)
+        for (level, freedom, expected) in [
+            (0.05, 8.0, 2.306_004),
+            (0.001, 8.0, 5.041_305),
+            (0.05, 30.0, 2.042_272),
+        ] {
+            let z = normal::upper_quantile(0.5 * level);
+            let t = student(z, freedom);
+            assert!((t / expected - 1.0).abs() < 6e-3, "{t}");
+            assert!((normal_of(t, freedom) - z).abs() < 1e-9);
+        }
+        let read = Link::of_interval(0.0, 0.023_06, 0.05, 9);
+        assert!((read.error - 0.01).abs() < 1e-4, "{read:?}");
+        assert!((read.interval(0.05).1 - 0.023_06).abs() < 1e-9);
+        // Of two alike a sum knows its error twice as well.
+        assert!((Link::sum(&[read, read]).freedom - 16.0).abs() < 1e-9);
     }
 }

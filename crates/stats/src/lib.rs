@@ -17,6 +17,8 @@
 //! * [`sequential`]: looking early without raising the error rate;
 //! * [`confirm`]: several arms against a baseline at one family-wise level;
 //! * [`anytime`]: pairs without a planned number of them;
+//! * [`fixed_width`], [`chain`]: ratios that do not depend on when an experiment stopped, and
+//!   their sums;
 //! * [`halving`]: screening many arms down to a few;
 //! * [`verdict`]: faster, slower, same, undecided, and what to do;
 //! * [`surrogate`]: what a few runs say of arms that were never run;
@@ -52,6 +54,7 @@ mod decision;
 pub mod describe;
 pub mod diagnose;
 pub mod discovery;
+pub mod fixed_width;
 #[cfg(test)]
 mod golden;
 pub mod halving;

@@ -69,10 +69,12 @@ fn not_measured(benchmark: &PlannedBenchmark) -> GateBenchmark {
         ratio: None,
         low: None,
         high: None,
+        level: None,
         high_alone: None,
         effect: None,
         change: String::new(),
         cpu: None,
+        link: None,
         q: None,
         pairs: Vec::new(),
         problem: None,
@@ -130,6 +132,8 @@ fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
     let (ratio, low, high) = estimate(&look.shared);
     entry.ratio = Some(ratio);
     (entry.low, entry.high) = (low, high);
+    entry.level = low.map(|_| look.shared.nominal_level);
+    entry.link = state.links.and_then(|links| links.figure);
     let alone = look.alone.as_ref().unwrap_or(&look.shared);
     entry.high_alone = end(alone.interval.high);
     entry.effect = Some(entry.metric.effect(ratio, low, high));
@@ -139,6 +143,8 @@ fn fill_one(entry: &mut GateBenchmark, state: &Measured) {
             ratio,
             low,
             high,
+            level: low.map(|_| look.shared.nominal_level),
+            link: state.links.and_then(|links| links.cpu),
             effect: MetricRecord::new(&Metric::Cpu, "").effect(ratio, low, high),
             decides: state.is_slower_by_cpu(),
         }

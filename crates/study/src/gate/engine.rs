@@ -14,6 +14,7 @@ use crate::compare::{Moment, PADDING, Trial};
 use pinwise_format::{count, duration};
 use pinwise_machine::{CommandRunner, MachineError, Output};
 use pinwise_record::{GateRecord, Phase, RunRecord, Stopped};
+use pinwise_stats::fixed_width::FixedWidth;
 use pinwise_stats::regression::{Regression, Standing};
 use pinwise_stats::verdict::ROOM;
 
@@ -92,7 +93,9 @@ impl<'a> Engine<'a> {
             let question = benchmark.question(plan);
             let regression = Regression::new(question, judged);
             let cpu = benchmark.with_cpu.then(|| regression.clone());
-            benchmark.both().map(|_| Measured::new(regression, cpu))
+            let width = FixedWidth::new(question);
+            let both = benchmark.both();
+            both.map(|_| Measured::new(regression, cpu, width, plan.is_chained))
         });
         Self {
             states: states.collect(),
@@ -118,11 +121,7 @@ impl<'a> Engine<'a> {
             let mut turn = self.worth_running(&open);
             turn.retain(|&index| self.may_begin(index));
             if turn.is_empty() {
-                let is_out_of_runs = |&index: &usize| self.pairs_left(index) == 0;
-                return Ok(match open.iter().all(is_out_of_runs) {
-                    true => Stopped::Runs,
-                    false => Stopped::Budget,
-                });
+                return Ok(self.ended(&open));
             }
             self.sharing.clone_from(&turn);
             turn.shuffle(&mut self.order);
@@ -141,6 +140,19 @@ impl<'a> Engine<'a> {
             }
             self.report(record);
             self.warn_of_little();
+        }
+    }
+
+    /// Why no other pair may begin.
+    fn ended(&self, open: &[usize]) -> Stopped {
+        let state = |index: &usize| self.states[*index].as_ref();
+        let is_decided = |index: &usize| state(index).is_some_and(Measured::is_only_measured);
+        if open.iter().all(is_decided) {
+            return Stopped::Precision;
+        }
+        match open.iter().all(|&index| self.pairs_left(index) == 0) {
+            true => Stopped::Runs,
+            false => Stopped::Budget,
         }
     }
 
@@ -224,18 +236,19 @@ impl<'a> Engine<'a> {
         let needed = |&index: &usize| {
             let state = self.states[index].as_ref()?;
             let delta = self.plan.benchmarks[index].min_effect.ln_1p();
-            Some((index, state.needed_s(delta)?))
+            Some((index, state.needed_s(delta)?, state.is_only_measured()))
         };
         let Some(mut needed) = open.iter().map(needed).collect::<Option<Vec<_>>>() else {
             return open.to_vec();
         };
-        needed.sort_by(|a, b| a.1.total_cmp(&b.1));
+        // What is decided and only measured on comes last.
+        needed.sort_by(|a, b| a.2.cmp(&b.2).then(a.1.total_cmp(&b.1)));
         let mut sum_s = 0.0;
-        let fits = |(_, needed_s): &&(usize, f64)| {
+        let fits = |(_, needed_s, _): &&(usize, f64, bool)| {
             sum_s += needed_s;
             sum_s <= left.as_secs_f64()
         };
-        let chosen: Vec<usize> = needed.iter().take_while(fits).map(|(i, _)| *i).collect();
+        let chosen: Vec<usize> = needed.iter().take_while(fits).map(|one| one.0).collect();
         match chosen.is_empty() {
             true => open.to_vec(),
             false => chosen,
@@ -374,7 +387,9 @@ impl<'a> Engine<'a> {
                 .time_left()
                 .map_or(f64::INFINITY, |left| left.as_secs_f64()),
             benchmark: &self.plan.benchmarks[index].name,
-            decided: states().filter(|state| !state.is_open()).count(),
+            decided: states()
+                .filter(|state| !state.is_open() || state.is_only_measured())
+                .count(),
             benchmarks: self.states.len(),
             slower: states()
                 .filter(|state| state.standing() == Standing::Slower)

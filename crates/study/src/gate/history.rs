@@ -1,13 +1,16 @@
 //! The gates of a benchmark, chained from commit to commit.
 //!
 //! Every ratio was measured side by side on one host, so that no change of a
-//! machine is in any, whichever hosts the gates ran on.
+//! machine is in any, whichever hosts the gates ran on. It is the one that does not
+//! depend on when its gate stopped: gates pass where their ratios are low, and a sum of
+//! those would fall from commit to commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pinwise_format::{count, percent};
 use pinwise_record::{
-    EffectRecord, GateBenchmark, GateHistory, GateRecord, HistoryChange, HistoryStep, MetricRecord,
+    EffectRecord, GateBenchmark, GateHistory, GateLink, GateRecord, HistoryChange, HistoryStep,
+    MetricRecord,
 };
 use pinwise_stats::chain::{Change, Link, changes};
 use pinwise_workload::Metric;
@@ -23,19 +26,6 @@ struct Measured<'a> {
     link: Link,
     /// The same of its CPU time, where its gate judged that.
     cpu: Option<Link>,
-}
-
-impl Measured<'_> {
-    /// As its gate says it.
-    fn effect(&self, metric: &MetricRecord) -> EffectRecord {
-        let said = match metric.name == self.benchmark.metric.name {
-            true => self.benchmark.effect.clone(),
-            false => self.benchmark.cpu.as_ref().map(|cpu| cpu.effect.clone()),
-        };
-        let is_whole = |effect: &EffectRecord| effect.low.is_some() && effect.high.is_some();
-        said.filter(is_whole)
-            .unwrap_or_else(|| effect(metric, self.link, ALPHA))
-    }
 }
 
 /// The history of a benchmark that ends with the newest gate of two commits, by
@@ -85,10 +75,7 @@ pub fn history(gates: &[GateRecord], benchmark: &str) -> Option<GateHistory> {
             head: commits.1.to_owned(),
             records: of_step.iter().map(|one| one.gate.id.clone()).collect(),
             started: of_step.last()?.gate.started.clone(),
-            effect: match of_step.as_slice() {
-                [only] => only.effect(&metric),
-                _ => effect(&metric, link, ALPHA),
-            },
+            effect: effect(&metric, link, ALPHA),
             between,
             since_first: effect(&metric, Link::sum(&links), ALPHA),
         });
@@ -157,7 +144,7 @@ fn method(left_out: usize, steps: &[HistoryStep], is_by_cpu: bool) -> String {
         ),
     };
     format!(
-        "Every ratio was measured side by side, so that no change of a machine is in it.{figure} Error at most {} over all changes; intervals of steps are at {} each, or those of their gate.{between}{left_out}",
+        "Every ratio was measured side by side, so that no change of a machine is in it.{figure} Ratios do not depend on when a gate stopped, and may differ a little from what it said. Error at most {} over all changes; intervals of steps are at {} each.{between}{left_out}",
         percent(ALPHA),
         percent(1.0 - ALPHA)
     )
@@ -181,28 +168,18 @@ fn has(gate: &GateRecord, benchmark: &str) -> bool {
     gate.benchmarks.iter().any(|b| b.name == benchmark)
 }
 
+fn chained(link: &GateLink) -> Link {
+    Link::of_pairs(link.ratio.ln(), link.error, link.pairs)
+}
+
 fn measured<'a>(gate: &'a GateRecord, name: &str) -> Option<Measured<'a>> {
     let commits = (gate.base.commit.as_deref()?, gate.head.commit.as_deref()?);
     let benchmark = gate.benchmarks.iter().find(|b| b.name == name)?;
-    let estimate = benchmark.ratio?.ln();
-    // Intervals hold for the suite and all looks together.
-    let level = gate.plan.alpha / gate.benchmarks.len().max(1) as f64;
-    let whole = |ratio: f64, low: f64, high: f64| {
-        Link::of_interval(ratio.ln(), (low.ln(), high.ln()), level)
-    };
-    let cpu = benchmark
-        .cpu
-        .as_ref()
-        .and_then(|cpu| Some(whole(cpu.ratio, cpu.low?, cpu.high?)))
+    let link = chained(&benchmark.link?);
+    let cpu = benchmark.cpu.as_ref().and_then(|cpu| cpu.link.as_ref());
+    let cpu = cpu
+        .map(chained)
         .filter(|cpu| cpu.error.is_finite() && cpu.estimate.is_finite());
-    let link = match benchmark.low.zip(benchmark.high) {
-        Some((low, high)) => whole(estimate.exp(), low, high),
-        // What passed after few pairs has the end that it passed by, and no other.
-        None => {
-            let high = benchmark.high_alone?.ln();
-            Link::of_interval(estimate, (estimate, high), gate.plan.alpha)
-        }
-    };
     let is_known = link.error.is_finite() && link.estimate.is_finite();
     (is_known && commits.0 != commits.1).then_some(Measured {
         gate,

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use pinwise_record::{GatePair, Stopped};
+use pinwise_record::{GateLink, GatePair, Stopped};
 use pinwise_stats::Responses;
 use pinwise_stats::caveats::Circumstances;
+use pinwise_stats::chain::Link;
+use pinwise_stats::fixed_width::FixedWidth;
 use pinwise_stats::regression::{Regression, RegressionLook, Standing};
 
 /// Index of each build among the columns.
@@ -51,6 +53,13 @@ impl Judged {
     }
 }
 
+/// Ratios as a history chains them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Links {
+    pub(super) figure: Option<GateLink>,
+    pub(super) cpu: Option<GateLink>,
+}
+
 /// The state of one benchmark.
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
@@ -70,6 +79,12 @@ pub(super) struct Measured {
     around: Circumstances,
     /// Seconds per pair, sorted.
     pair_times_s: Vec<f64>,
+    /// When its pairs are enough for a history.
+    width: FixedWidth,
+    /// Do they have to be?
+    is_chained: bool,
+    /// Known once they are, or at the end.
+    pub(super) links: Option<Links>,
 }
 
 /// A pair of runs that went well.
@@ -93,7 +108,12 @@ pub(super) struct Pair {
 }
 
 impl Measured {
-    pub(super) fn new(figure: Regression, cpu: Option<Regression>) -> Self {
+    pub(super) fn new(
+        figure: Regression,
+        cpu: Option<Regression>,
+        width: FixedWidth,
+        is_chained: bool,
+    ) -> Self {
         Self {
             pairs: Vec::new(),
             failed: None,
@@ -104,6 +124,9 @@ impl Measured {
             cpu_share: 0.0,
             around: Circumstances::default(),
             pair_times_s: Vec::new(),
+            width,
+            is_chained,
+            links: None,
         }
     }
 
@@ -144,7 +167,21 @@ impl Measured {
 
     /// Is there something left to find out?
     pub(super) fn is_open(&self) -> bool {
-        self.failed.is_none() && self.standing() == Standing::Undecided
+        self.failed.is_none() && (!self.is_decided() || self.needs_pairs())
+    }
+
+    fn is_decided(&self) -> bool {
+        self.standing() != Standing::Undecided
+    }
+
+    /// Does a history need more pairs?
+    const fn needs_pairs(&self) -> bool {
+        self.is_chained && self.links.is_none()
+    }
+
+    /// Is it decided, and open for its history alone?
+    pub(super) fn is_only_measured(&self) -> bool {
+        self.is_open() && self.is_decided()
     }
 
     pub(super) const fn least_pairs(&self) -> usize {
@@ -162,6 +199,7 @@ impl Measured {
     pub(super) fn needed_s(&self, delta: f64) -> Option<f64> {
         let seen = self.look();
         let more = match seen.filter(|look| look.shows_an_interval()) {
+            _ if self.is_decided() => self.width.pairs().saturating_sub(self.pairs.len()) as f64,
             Some(look) => (look.work_factor(delta) - 1.0) * look.pairs as f64,
             None => self.least_pairs().saturating_sub(self.pairs.len()) as f64,
         };
@@ -203,8 +241,60 @@ impl Measured {
             base_cpu_s: pair.cpu_s.map(|cpu_s| cpu_s[BASE]),
             head_cpu_s: pair.cpu_s.map(|cpu_s| cpu_s[HEAD]),
         });
-        self.look_at_all(more, false);
+        self.measure();
+        match self.is_decided() {
+            false => self.look_at_all(more, false),
+            true if !self.needs_pairs() => self.look_again(),
+            true => {}
+        }
         !self.is_open()
+    }
+
+    /// Takes the ratios for a history once these pairs are enough, whatever is decided.
+    fn measure(&mut self) {
+        if !self.needs_pairs() || self.pairs.len() < self.width.pairs() {
+            return;
+        }
+        let (links, stored) = self.chained();
+        if self.width.is_enough(&links) {
+            self.links = Some(stored);
+        }
+    }
+
+    /// The ratios of all pairs.
+    fn chained(&self) -> (Vec<Link>, Links) {
+        let link = |judged: &Judged| self.width.link(&judged.data, &self.around);
+        let cpu = self.cpu.as_ref();
+        let cpu = cpu.filter(|_| self.cpu_share >= CPU_BOUND).and_then(link);
+        let figure = link(&self.figure);
+        let stored = |link: Link| GateLink {
+            ratio: link.estimate.exp(),
+            error: link.error,
+            pairs: self.pairs.len(),
+        };
+        let links = Links {
+            figure: figure.map(stored),
+            cpu: cpu.map(stored),
+        };
+        (figure.into_iter().chain(cpu).collect(), links)
+    }
+
+    /// Pairs that came after the verdict tell its size better. They do not take it back:
+    /// its error was spent.
+    fn look_again(&mut self) {
+        let standing = self.standing();
+        let looks = |state: &Self| {
+            let cpu = state.cpu.as_ref();
+            (state.figure.look.clone(), cpu.map(|cpu| cpu.look.clone()))
+        };
+        let (figure, cpu_look) = looks(self);
+        self.look_at_all(0, true);
+        if self.standing() != standing {
+            self.figure.look = figure;
+            if let (Some(cpu), Some(look)) = (&mut self.cpu, cpu_look) {
+                cpu.look = look;
+            }
+        }
     }
 
     /// Adds the CPU time of a pair; without it in one, there is none to judge.
@@ -226,12 +316,19 @@ impl Measured {
     /// Looks for the last time, unless it is decided already; after an
     /// interruption `more` pairs were still possible.
     pub(super) fn close(&mut self, stopped: Stopped, more: usize) {
-        if self.is_open() {
+        if self.failed.is_some() {
+            return;
+        }
+        if !self.is_decided() {
             let more = match stopped {
                 Stopped::Interrupted => more,
                 _ => 0,
             };
             self.look_at_all(more, true);
+        }
+        // What time or the user ended, ended wherever its ratio was.
+        if self.needs_pairs() {
+            self.links = Some(self.chained().1);
         }
     }
 }

@@ -47,6 +47,9 @@ pub struct GatePlan {
     pub is_open_ended: bool,
     /// How pairs count.
     pub score: Score,
+    /// Is it a step of a history? Then benchmarks that are decided are measured on until
+    /// their ratios are known as well as a history needs, as far as the budget goes.
+    pub is_chained: bool,
     /// Seed of the order of runs.
     pub seed: u64,
     /// Name under which the record is stored.

@@ -1,6 +1,6 @@
 use super::*;
 use pinwise_placement::Placement;
-use pinwise_record::{GateCpuTime, GateDecision, GateOutcome, MetricRecord, Stopped};
+use pinwise_record::{GateCpuTime, GateDecision, GateLink, GateOutcome, MetricRecord, Stopped};
 use pinwise_sim::SimulatedMachine;
 use pinwise_workload::{Command, Metric};
 
@@ -61,6 +61,7 @@ fn plan(benchmarks: Vec<PlannedBenchmark>, budget_s: u64, seed: u64) -> GatePlan
         max_pairs: None,
         is_open_ended: false,
         score: Score::default(),
+        is_chained: false,
         seed,
         id: "gate".to_owned(),
         started: String::new(),
@@ -212,12 +213,43 @@ fn an_open_ended_gate_goes_on_until_all_is_decided() {
 
 /// A gate between two commits, in which the head's benchmark is one of these.
 fn between(base: &str, head: &str, program: &str, at: u64) -> GateRecord {
-    let mut record = gate(vec![planned(program)], 30, at);
+    let mut machine = SimulatedMachine::from_text("test", MACHINE, at).unwrap();
+    let plan = GatePlan {
+        is_chained: true,
+        ..plan(vec![planned(program)], 30, at)
+    };
+    let mut record = run(&plan, &mut machine, &mut Unwatched).unwrap();
     (record.base.commit, record.head.commit) = (Some(base.to_owned()), Some(head.to_owned()));
     record.benchmarks[0].name = "parse".to_owned();
     record.id = format!("gate-{at}");
     record.started = format!("2026-11-25T10:00:{at:02}Z");
     record
+}
+
+#[test]
+fn a_gate_of_commits_is_measured_on_and_keeps_its_verdict() {
+    let slow = |is_chained: bool, budget_s: u64| {
+        let mut machine = SimulatedMachine::from_text("test", MACHINE, 1).unwrap();
+        let plan = GatePlan {
+            is_chained,
+            ..plan(vec![planned("slow")], budget_s, 1)
+        };
+        let record = run(&plan, &mut machine, &mut Unwatched).unwrap();
+        let slow = &record.benchmarks[0];
+        assert_eq!(slow.outcome, GateOutcome::Slower, "{is_chained}");
+        assert_eq!(record.stopped, Some(Stopped::Precision));
+        (slow.pairs.len(), slow.link)
+    };
+    let (of_folders, no_link) = slow(false, 60);
+    let (of_commits, link) = slow(true, 60);
+    assert!(of_folders < 20 && no_link.is_none(), "{of_folders}");
+    assert!(of_commits >= 20, "{of_commits}");
+    let link = link.unwrap();
+    assert!(link.pairs <= of_commits && link.ratio > 1.03, "{link:?}");
+    // As far as the budget goes: the verdict does not wait for it.
+    let (within, link) = slow(true, 2);
+    assert!((of_folders..20).contains(&within), "{within}");
+    assert_eq!(link.unwrap().pairs, within);
 }
 
 #[test]
@@ -262,7 +294,7 @@ fn a_gate_that_passed_after_few_pairs_keeps_the_chain_together() {
     let mut few = between("b", "c", "same", 2);
     let parse = &mut few.benchmarks[0];
     (parse.low, parse.high) = (None, None);
-    assert!(parse.high_alone.is_some());
+    assert!(parse.high_alone.is_some() && parse.link.is_some());
     let gates = [
         between("a", "b", "same", 1),
         few,
@@ -283,11 +315,20 @@ fn a_history_goes_by_cpu_time_where_all_gates_know_that_better() {
     let disturbed = |base: &str, head: &str, at: u64| {
         let mut gate = between(base, head, "same", at);
         let parse = &mut gate.benchmarks[0];
-        (parse.ratio, parse.low, parse.high) = (Some(1.1), Some(0.9), Some(1.35));
+        let link = |ratio: f64, error: f64| {
+            Some(GateLink {
+                ratio,
+                error,
+                pairs: 30,
+            })
+        };
+        parse.link = link(1.1, 0.1);
         parse.cpu = Some(GateCpuTime {
             ratio: 1.09,
             low: Some(1.08),
             high: Some(1.10),
+            level: Some(0.05),
+            link: link(1.09, 0.005),
             effect: MetricRecord::new(&Metric::Cpu, "").effect(1.09, Some(1.08), Some(1.10)),
             decides: true,
         });

@@ -242,7 +242,8 @@ pub(super) fn advice(
             }
             let states = states.iter().zip(&plan.benchmarks);
             let open = states.filter_map(|(state, benchmark)| {
-                let state = state.as_ref().filter(|state| state.is_open())?;
+                let is_undecided = |s: &&Measured| s.is_open() && !s.is_only_measured();
+                let state = state.as_ref().filter(is_undecided)?;
                 state.needed_s(benchmark.min_effect.ln_1p())
             });
             let needed_s = ROOM * open.sum::<f64>();

@@ -1,0 +1,112 @@
+use super::*;
+use crate::chain::changes;
+use crate::confirm::Score;
+use crate::judge::Judge;
+use crate::normal;
+use crate::regression::{Regression, Standing};
+use crate::resolution::Figure;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+fn question() -> Question {
+    Question {
+        judge: Judge::Typical,
+        score: Score::Weighted,
+        alpha: 0.05,
+        delta: 0.01f64.ln_1p(),
+        figure: Figure::Measured,
+        is_rate: false,
+        is_open_ended: false,
+    }
+}
+
+/// A gate of one benchmark of two commits.
+struct Gate {
+    /// The estimate with which it was decided.
+    decided: f64,
+    link: Link,
+}
+
+/// One with this true effect, whose runs have this spread.
+fn gate(effect: f64, spread: f64, chance: &mut ChaCha8Rng) -> Gate {
+    let most = 1500;
+    let mut regression = Regression::new(question(), 1);
+    let mut width = FixedWidth::new(question());
+    let mut data = Responses::new(2);
+    let mut around = Circumstances::default();
+    let (mut decided, mut link) = (None, None);
+    while (decided.is_none() || link.is_none()) && data.blocks() < most {
+        let mut noise = || normal::upper_quantile(chance.random_range(1e-9..1.0));
+        let level = 0.02 * noise();
+        let row = [0.0, effect].map(|shift| level + shift + spread * noise());
+        assert!(data.push(&row));
+        let slot = usize::from(chance.random::<bool>());
+        around.slots.push(vec![slot, 1 - slot]);
+        around.before.push(vec![None, None]);
+        around.load.push(None);
+        if link.is_none() && data.blocks() >= width.pairs() {
+            let now = width.link(&data, &around);
+            let is_enough = width.is_enough(now.as_slice());
+            link = now.filter(|_| is_enough);
+        }
+        if decided.is_none() {
+            let look = regression.look_if_due(&data, &around, most);
+            decided = look
+                .filter(|look| look.standing != Standing::Undecided)
+                .map(|look| look.shared.estimate);
+        }
+    }
+    let link = link.or_else(|| width.link(&data, &around)).unwrap();
+    Gate {
+        decided: decided.unwrap_or(link.estimate),
+        link,
+    }
+}
+
+#[test]
+fn what_is_chained_does_not_depend_on_when_the_gate_was_decided() {
+    let mut chance = ChaCha8Rng::seed_from_u64(1);
+    let gates: Vec<Gate> = (0..150).map(|_| gate(0.0, 0.01, &mut chance)).collect();
+    let links: Vec<Link> = gates.iter().map(|gate| gate.link).collect();
+    let whole = Link::sum(&links);
+    let decided: f64 = gates.iter().map(|gate| gate.decided).sum();
+    assert!(whole.estimate.abs() < 2.5 * whole.error, "{whole:?}");
+    assert!(decided < -2.5 * whole.error, "{decided} {whole:?}");
+}
+
+#[test]
+fn a_step_in_a_chain_of_gates_is_found_where_it_is() {
+    let mut chance = ChaCha8Rng::seed_from_u64(2);
+    for _ in 0..3 {
+        let effect = |step: usize| if step == 6 { 0.03 } else { 0.0 };
+        let links = (0..12).map(|step| gate(effect(step), 0.01, &mut chance).link);
+        let found = changes(&links.collect::<Vec<_>>(), 0.05);
+        let is_it = |first: usize, last: usize| (5..=6).contains(&first) && (6..=7).contains(&last);
+        assert!(
+            found.iter().any(|change| is_it(change.first, change.last)),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn pairs_are_enough_where_the_interval_is_narrow_or_never_will_be() {
+    let question = Question {
+        delta: 0.01,
+        ..question()
+    };
+    let planned = |links: &[Link]| {
+        let mut width = FixedWidth::new(question);
+        assert_eq!(width.pairs(), FIRST);
+        (
+            width.is_enough(links),
+            width.pairs(),
+            width.is_enough(links),
+        )
+    };
+    assert_eq!(planned(&[]), (false, MOST, true));
+    // ±1.33 % by the one, ±2.67 % by the other: four times the pairs.
+    let links = [1.0, 2.0].map(|size| Link::exact(0.5, size * 0.006_802));
+    assert_eq!(planned(&links), (false, 4 * FIRST, true));
+    assert_eq!(planned(&[Link::exact(-0.5, 0.003)]), (true, FIRST, true));
+}
