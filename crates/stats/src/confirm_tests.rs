@@ -1,6 +1,9 @@
 //! Verdicts on arms that are known.
 
 use super::*;
+use crate::normal;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 /// What most tests ask.
 const QUESTION: Question = Question {
@@ -207,4 +210,66 @@ fn verdict_interval_and_p_value_agree() {
             assert_eq!(excludes, contrast.p_adjusted <= 0.05, "{contrast:?}");
         }
     }
+}
+
+/// A placement that costs something beside others only: three states of load that
+/// last for some blocks, each with its own noise, and what is lost in it.
+fn beside_load(seed: u64, lost: [f64; 3]) -> Responses {
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let mut data = Responses::new(2);
+    let mut state = 0;
+    for _ in 0..200 {
+        if chance.random::<f64>() < 0.1 {
+            state = chance.random_range(0..3);
+        }
+        let (level, sd) = [(0.0, 0.02), (0.35, 0.15), (0.7, 0.25)][state];
+        let mut run = || {
+            let uniform: f64 = chance.random_range(1e-9..1.0);
+            let delayed: f64 = chance.random_range(1e-9..1.0);
+            level + sd * (0.7 * normal::upper_quantile(uniform) - 0.5 * delayed.ln())
+        };
+        data.push(&[run(), lost[state] + run()]);
+    }
+    data
+}
+
+#[test]
+fn the_estimate_is_about_all_blocks_where_the_effect_goes_with_the_load() {
+    let within = (0..60)
+        .filter(|&seed| {
+            let data = beside_load(seed, [0.002, 0.10, 0.13]);
+            let all = Paired::unweighted(data.differences(1, 0)).interval(0.05);
+            let contrast = &last_look(&data, QUESTION).contrasts[0];
+            all.holds(contrast.estimate)
+        })
+        .count();
+    assert!(within >= 58, "{within} of 60");
+}
+
+#[test]
+fn equal_arms_beside_load_are_rarely_told_apart() {
+    let claims = (0..200)
+        .filter(|&seed| {
+            let data = beside_load(1000 + seed, [0.0; 3]);
+            !last_look(&data, QUESTION).contrasts[0].interval.holds(0.0)
+        })
+        .count();
+    // 5 %, and three standard deviations of chance.
+    assert!(claims <= 19, "{claims} of 200");
+}
+
+#[test]
+fn an_effect_that_is_the_same_under_any_load_keeps_the_sharper_score() {
+    let width = |score: Score| -> f64 {
+        let question = Question { score, ..QUESTION };
+        let widths = (0..40).map(|seed| {
+            let data = beside_load(seed, [0.05; 3]);
+            last_look(&data, question).contrasts[0]
+                .interval
+                .half_width()
+        });
+        widths.sum::<f64>() / 40.0
+    };
+    let (sharp, plain) = (width(Score::Weighted), width(Score::Rank));
+    assert!(sharp < 0.8 * plain, "{sharp} beside {plain}");
 }
