@@ -75,6 +75,7 @@ mod tails;
 pub mod verdict;
 pub mod weights;
 pub mod welch;
+mod withheld;
 
 /// Responses of an experiment: one row per block, one column per arm, each
 /// `ln(cost)`.
