@@ -28,9 +28,11 @@ use super::judge::Judge;
 use super::paired::{Interval, Paired, hodges_lehmann};
 use super::{Responses, interaction, normal};
 
+mod centres;
 mod early;
 mod load;
 
+pub use centres::Centres;
 pub use load::{LoadLevel, LoadLevels};
 
 /// Chance of a false alarm of each test, over all arms.
@@ -159,6 +161,8 @@ pub struct Caveats {
     pub time: Option<Split>,
     /// What the other judges say.
     pub others: Vec<Other>,
+    /// What medians and means say, where they contradict the interval.
+    pub centres: Option<Centres>,
     /// Before the end: some more blocks are worth waiting for.
     pub is_early: bool,
 }
@@ -182,10 +186,10 @@ impl Caveats {
         self.time.is_some_and(|split| split.contradicts)
     }
 
-    /// Do mean or percentile say the opposite?
+    /// Do mean or percentile say the opposite, or medians or means something else?
     #[must_use]
     pub fn depends_on_tail(&self) -> bool {
-        self.others.iter().any(|other| other.contradicts)
+        self.centres.is_some() || self.others.iter().any(|other| other.contradicts)
     }
 
     /// What of it speaks of a slow-down of this size or more, `ln(ratio)`: all that
@@ -194,6 +198,7 @@ impl Caveats {
     #[must_use]
     pub fn of_slower(&self, delta: f64) -> Self {
         let is_slower = |split: &Split| split.first.max(split.second) >= delta;
+        let says_slower = |centres: &Centres| centres.median.max(centres.mean) >= delta;
         let mut others = self.others.clone();
         for other in &mut others {
             other.contradicts &= other.estimate >= delta;
@@ -202,6 +207,7 @@ impl Caveats {
             load: self.load.filter(is_slower),
             order: self.order.filter(is_slower),
             time: self.time.filter(is_slower),
+            centres: self.centres.filter(says_slower),
             others,
             ..self.clone()
         }
@@ -246,11 +252,12 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Looks for all of them.
+    /// Looks for all of them; `interval` is the one that was decided by.
     #[must_use]
-    pub fn caveats(&self, data: &Responses, around: &Circumstances) -> Caveats {
+    pub fn caveats(&self, data: &Responses, around: &Circumstances, interval: Interval) -> Caveats {
         let mut caveats = Caveats {
             others: self.others(data),
+            centres: self.centres(data, interval),
             ..Caveats::default()
         };
         let differences = data.differences(self.arm, self.baseline);
@@ -271,7 +278,12 @@ impl Judged {
     }
 
     fn is_alarming(&self, z: f64) -> bool {
-        2.0 * normal::upper_tail(z.abs()) < self.alarm()
+        self.is_beyond(z, ALARM)
+    }
+
+    /// Does a test with this chance of a false alarm over all arms fire?
+    fn is_beyond(&self, z: f64, alarm: f64) -> bool {
+        2.0 * normal::upper_tail(z.abs()) < alarm / self.contrasts.max(1) as f64
     }
 
     /// What these differences alone would have said.

@@ -74,6 +74,7 @@ fn raised_at(
             let (data, around) = experiment(world, blocks, seed);
             let pairs = Judge::Typical.family(&data, 1, 0);
             let middle = estimate(pairs.as_ref());
+            let interval = interval_around(pairs.as_ref(), middle, 0.04);
             let judged = Judged {
                 arm: 1,
                 baseline: 0,
@@ -81,11 +82,11 @@ fn raised_at(
                 estimate: middle,
                 level: 0.04,
                 delta: 0.01,
-                decision: decide(interval_around(pairs.as_ref(), middle, 0.04), 0.01),
+                decision: decide(interval, 0.01),
                 contrasts: 1,
                 is_last,
             };
-            caveat(&judged.caveats(&data, &around))
+            caveat(&judged.caveats(&data, &around, interval))
         })
         .count()
 }
@@ -158,7 +159,7 @@ fn a_drift_that_is_nothing_beside_the_difference_withholds_nothing() {
         contrasts: 1,
         is_last: true,
     };
-    let caveats = judged.caveats(&data, &Circumstances::default());
+    let caveats = judged.caveats(&data, &Circumstances::default(), Interval::UNBOUNDED);
     assert!(caveats.time.is_some(), "it does drift");
     assert!(!caveats.withholds(), "{caveats:?}");
 }
@@ -247,7 +248,7 @@ fn without_order_or_load_nothing_is_said_of_them() {
         contrasts: 1,
         is_last: true,
     };
-    let caveats = judged.caveats(&data, &Circumstances::default());
+    let caveats = judged.caveats(&data, &Circumstances::default(), Interval::UNBOUNDED);
     assert_eq!((caveats.order, caveats.load), (None, None));
     assert_eq!(caveats.others.len(), 2);
 }

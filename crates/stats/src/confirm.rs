@@ -323,7 +323,7 @@ impl Confirmation {
             contrasts: self.contrasted.len(),
             is_last: seen.is_last,
         }
-        .caveats(&seen.spread, seen.around);
+        .caveats(&seen.spread, seen.around, interval);
         if caveats.withholds() {
             decision = Decision::Undecided;
         }

@@ -1,6 +1,6 @@
 //! Verdicts in words.
 
-use super::super::caveats::{Caveats, LoadLevel, LoadLevels, Split};
+use super::super::caveats::{Caveats, Centres, LoadLevel, LoadLevels, Split};
 use super::super::paired::Interval;
 use super::*;
 use crate::judge::Judge;
@@ -87,6 +87,22 @@ fn a_difference_that_goes_with_the_load_is_given_by_level() {
         sentence(&slower),
         "cpu:0 is slower than os-default by 3.0–7.3 % in the typical run, +0.2 % under light, \
          +10.5 % under medium, +12.7 % under heavy load (40 blocks)."
+    );
+}
+
+#[test]
+fn a_verdict_that_medians_contradict_says_what_each_says() {
+    let mut withheld = contrast(1, 0.076, 0.084, Decision::Undecided);
+    withheld.caveats.centres = Some(Centres {
+        median: -0.01,
+        mean: 0.05,
+    });
+    check(
+        withheld,
+        "cpu:0 against os-default is undecided: between +7.9 % and +8.8 % in the typical run, but \
+         −1.0 % in the median block, +5.1 % by the means (40 blocks).",
+        "Undecided: cpu:0 against os-default is between +7.9 % and +8.8 % in the typical run, but \
+         −1.0 % in the median block, +5.1 % by the means.",
     );
 }
 

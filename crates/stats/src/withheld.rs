@@ -1,7 +1,7 @@
 //! What speaks against a verdict, in words: clauses of the sentences of
 //! [`verdict`](super::verdict).
 
-use super::caveats::{LoadLevel, LoadLevels, Split};
+use super::caveats::{Centres, LoadLevel, LoadLevels, Split};
 use super::confirm::{Contrast, Decision, Look};
 use super::setting::{Setting, gain};
 use super::verdict::between;
@@ -33,6 +33,10 @@ pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
             "it depends on load ({})",
             by_load(caveats.by_load?, setting)
         ));
+    }
+    if let Some(Centres { median, mean }) = caveats.centres {
+        let [median, mean] = [median, mean].map(|of| signed_percent(setting.change(of)));
+        return Some(format!("{median} in the median block, {mean} by the means"));
     }
     if let Some(other) = caveats.others.iter().find(|other| other.contradicts) {
         return Some(format!(
