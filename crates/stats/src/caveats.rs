@@ -13,7 +13,8 @@
 //! * *Time*: do they change while the experiment goes on, early on most of all?
 //! * *Tail*: do mean and 90th percentile say the opposite of the typical run?
 //!
-//! The first three are tests by [`interaction`], each at 2.5 % over all arms.
+//! The first three are tests by [`interaction`], each at 1 % over all arms: among
+//! equal arms all caveats together speak up in one of twenty comparisons at most.
 //! That one fires does not make a verdict wrong: it stands where the blocks
 //! that are certain (after equal predecessors; of the second half) give it,
 //! too, or where the change in time is small beside the difference itself: half
@@ -31,12 +32,13 @@ use super::{Responses, interaction, normal};
 mod centres;
 mod early;
 mod load;
+mod time;
 
 pub use centres::Centres;
 pub use load::{LoadLevel, LoadLevels};
 
 /// Chance of a false alarm of each test, over all arms.
-const ALARM: f64 = 0.025;
+const ALARM: f64 = 0.01;
 /// Fewer blocks than this are not tested.
 const LEAST_BLOCKS: usize = 8;
 /// Share of the whole estimate that every part must have.
@@ -60,7 +62,7 @@ const FAR_FROM_SAME: f64 = 2.0;
 const LAST: Limits = Limits {
     mean: 0.5,
     percentile: 0.25,
-    same: 0.25,
+    same: 0.1,
 };
 const EARLIER: Limits = Limits {
     mean: 0.8,
@@ -400,26 +402,6 @@ impl Judged {
         (known.len() >= LEAST_BLOCKS).then_some(known)
     }
 
-    /// Warming up, filling caches, throttling: most happens early, so time
-    /// counts by its logarithm.
-    fn time(&self, differences: &[f64]) -> Option<Split> {
-        let count = differences.len();
-        if !self.is_alarming(interaction::z(differences, &ln_time(count))?) {
-            return None;
-        }
-        let third = count / 3;
-        let late = differences[count / 2..].to_vec();
-        let first = typical(differences[..third].to_vec())?;
-        let second = typical(differences[count - third..].to_vec())?;
-        let matters = (1.0 - LEAST_SHARE) * self.estimate.abs().max(self.delta);
-        Some(Split {
-            first,
-            second,
-            contradicts: (second - first).abs() > matters
-                && self.decision_of(late) != self.decision,
-        })
-    }
-
     fn others(&self, data: &Responses) -> Vec<Other> {
         [Judge::Typical, Judge::Mean, Judge::Percentile(90)]
             .into_iter()
@@ -476,10 +458,6 @@ impl Judged {
         };
         side * estimate > 0.0 && p_value(family, 0.0) <= level
     }
-}
-
-fn ln_time(blocks: usize) -> Vec<f64> {
-    (1..=blocks).map(|block| (block as f64).ln()).collect()
 }
 
 fn part(differences: &[f64], is_in: impl Fn(usize) -> bool) -> Vec<f64> {

@@ -140,12 +140,44 @@ fn an_arm_that_warms_up_alone_is_not_slower() {
     assert!(raised(slower, Caveats::depends_on_time) <= 4);
 }
 
+/// 10 % more at first, of which sixty runs leave a third.
+#[test]
+fn a_fade_that_goes_on_is_no_answer() {
+    let withheld = (0..100)
+        .filter(|&seed| {
+            let (data, around) = experiment(World::default(), 90, seed);
+            let mut fading = Responses::new(2);
+            for (block, row) in data.rows().enumerate() {
+                let left = (-(block as f64) / 60.0).exp();
+                fading.push(&[row[0], row[1] + 0.1 * left]);
+            }
+            let pairs = Judge::Typical.family(&fading, 1, 0);
+            let middle = estimate(pairs.as_ref());
+            let interval = interval_around(pairs.as_ref(), middle, 0.04);
+            let judged = Judged {
+                arm: 1,
+                baseline: 0,
+                judge: Judge::Typical,
+                estimate: middle,
+                level: 0.04,
+                delta: 0.01,
+                decision: decide(interval, 0.01),
+                contrasts: 1,
+                is_last: true,
+            };
+            assert_eq!(judged.decision, Decision::Slower);
+            judged.caveats(&fading, &around, interval).depends_on_time()
+        })
+        .count();
+    assert!(withheld >= 90, "{withheld} of 100");
+}
+
 #[test]
 fn a_drift_that_is_nothing_beside_the_difference_withholds_nothing() {
-    // Twelve blocks in which the ratio creeps from 4.98 to 5.06.
+    // Twenty blocks in which the ratio creeps from 4.98 to 5.06.
     let mut data = Responses::new(2);
-    for block in 0..12 {
-        let creep = f64::from(block) * 0.002;
+    for block in 0..20 {
+        let creep = f64::from(block) * 0.0009;
         data.push(&[0.0, 4.98f64.ln() + creep]);
     }
     let judged = Judged {
