@@ -19,7 +19,7 @@ pub use super::look::{Contrast, Look};
 use super::paired::{Interval, Paired};
 use super::resolution::{self, Resolution};
 use super::sequential::{Depth, GroupSequential, LEAST_PAIRS, Schedule, Spending, least_pairs};
-use super::{Responses, weights};
+use super::{Responses, agreement, weights};
 
 /// Share of the error level that the design spends. The joint distribution of
 /// the looks is taken as normal and the choice of weights as given, which is not
@@ -34,7 +34,7 @@ const LEAST_FOR_MEANS: usize = 24;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Score {
     /// Ranks that redescend where tails are heavy, weighted by the load that
-    /// levels show.
+    /// levels show, while they agree with plain ones ([`agreement`]).
     #[default]
     Weighted,
     /// Plain signed ranks: every block counts alike.
@@ -152,13 +152,15 @@ impl<'a> Seen<'a> {
             return question.judge.family(&self.spread, arm, baseline);
         }
         let differences = self.spread.differences(arm, baseline);
-        Box::new(match question.score {
-            Score::Rank => Paired::unweighted(differences),
+        let plain = Paired::unweighted(differences.clone());
+        match question.score {
+            Score::Rank => Box::new(plain),
             Score::Weighted => {
                 let weights = weights::of_contrast(&self.levels, &differences);
-                Paired::weighted(differences, weights).redescending()
+                let sharp = Paired::weighted(differences, weights).redescending();
+                agreement::sharp_while_it_agrees(plain, sharp)
             }
-        })
+        }
     }
 
     /// The interval, wider by what coarse steps may hide.
@@ -321,7 +323,7 @@ impl Confirmation {
             contrasts: self.contrasted.len(),
             is_last: seen.is_last,
         }
-        .caveats(&seen.spread, seen.around);
+        .caveats(&seen.spread, seen.around, interval);
         if caveats.withholds() {
             decision = Decision::Undecided;
         }

@@ -10,7 +10,8 @@
 //! * [`judge`]: typical run, mean or percentile; [`paired`]: the typical run;
 //! * [`inversion`]: test, estimate and interval from signed scores;
 //! * [`signflip`]: the null distribution that the random order gives;
-//! * [`weights`]: blocks run under load count less;
+//! * [`weights`]: blocks run under load count less; [`agreement`]: while that
+//!   changes no answer;
 //! * [`resolution`]: figures that come in steps;
 //! * [`interaction`], [`caveats`]: what a difference depends on, and what that
 //!   says against a verdict;
@@ -41,6 +42,7 @@
 //! assert_eq!(sequence.decision(&pairs[..3], 0.01), Decision::Undecided);
 //! ```
 
+pub mod agreement;
 pub mod anytime;
 pub mod apart;
 pub mod caveats;
@@ -73,6 +75,7 @@ mod tails;
 pub mod verdict;
 pub mod weights;
 pub mod welch;
+mod withheld;
 
 /// Responses of an experiment: one row per block, one column per arm, each
 /// `ln(cost)`.
