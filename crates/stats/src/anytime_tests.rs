@@ -2,6 +2,7 @@ use super::*;
 use crate::caveats::Circumstances;
 use crate::confirm::{Confirmation, Question, Score};
 use crate::judge::Judge;
+use crate::resolution::Figure;
 use crate::{Responses, normal};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -217,6 +218,7 @@ fn planned_pairs(differences: &[f64], budget: usize) -> Option<usize> {
         score: Score::Rank,
         alpha: 0.05,
         delta: 0.01,
+        figure: Figure::Measured,
         is_rate: false,
         is_open_ended: false,
     };

@@ -17,7 +17,7 @@ use super::inversion::{self, Family};
 use super::judge::Judge;
 pub use super::look::{Contrast, Look};
 use super::paired::{Interval, Paired};
-use super::resolution::{self, Resolution};
+use super::resolution::{self, Figure, Resolution};
 use super::sequential::{Depth, GroupSequential, LEAST_PAIRS, Schedule, Spending, least_pairs};
 use super::{Responses, agreement, weights};
 
@@ -29,6 +29,9 @@ const GUARD: f64 = 0.8;
 
 /// Means of few runs of skewed noise are not looked at before the end.
 const LEAST_FOR_MEANS: usize = 24;
+
+/// A difference that is none, but has a sign.
+const NOTHING: f64 = 1e-9;
 
 /// How blocks count where the typical run is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,6 +55,8 @@ pub struct Question {
     pub alpha: f64,
     /// Smallest effect of interest, `ln(ratio)`.
     pub delta: f64,
+    /// What kind of figure it is.
+    pub figure: Figure,
     /// Is the figure the inverse of the cost?
     pub is_rate: bool,
     /// May it go on for ever, until it is settled?
@@ -119,6 +124,9 @@ pub struct Confirmation {
 struct Seen<'a> {
     /// As measured.
     data: &'a Responses,
+    /// The figures of every arm, as measured.
+    columns: Vec<Vec<f64>>,
+    judge: Judge,
     /// Spread over the steps of a coarse figure.
     spread: Responses,
     resolution: Option<Resolution>,
@@ -128,11 +136,12 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn new(data: &'a Responses, around: &'a Circumstances, most: f64, is_rate: bool) -> Self {
+    fn new(data: &'a Responses, around: &'a Circumstances, most: f64, question: &Question) -> Self {
+        let is_rate = question.is_rate;
         let value = |response: &f64| if is_rate { -response } else { *response }.exp();
         let values = |arm: usize| data.column(arm).iter().map(value).collect();
         let columns: Vec<Vec<f64>> = (0..data.arms()).map(values).collect();
-        let resolution = resolution::of_columns(&columns);
+        let resolution = resolution::of_columns(&columns, question.figure);
         let spread = match resolution {
             Some(found) => found.spread(data, &around.slots, is_rate),
             None => data.clone(),
@@ -140,6 +149,8 @@ impl<'a> Seen<'a> {
         Self {
             levels: spread.rows().map(mean).collect(),
             data,
+            columns,
+            judge: question.judge,
             spread,
             resolution,
             around,
@@ -172,12 +183,27 @@ impl<'a> Seen<'a> {
         (arm, baseline): (usize, usize),
     ) -> Interval {
         let interval = inversion::interval_around(family, estimate, level);
-        let bias = self.resolution.map_or(0.0, |resolution| {
-            resolution.bias(&self.data.differences(arm, baseline))
-        });
-        Interval {
+        let Some(resolution) = self.resolution else {
+            return interval;
+        };
+        let (arm, baseline) = (&self.columns[arm], &self.columns[baseline]);
+        let bias = resolution.bias(arm, self.judge) + resolution.bias(baseline, self.judge);
+        let wider = Interval {
             low: interval.low - bias,
             high: interval.high + bias,
+        };
+        if interval.holds(0.0) || !resolution.is_ordered(arm, baseline) {
+            return wider;
+        }
+        match interval.low > 0.0 {
+            true => Interval {
+                low: wider.low.max(NOTHING),
+                ..wider
+            },
+            false => Interval {
+                high: wider.high.min(-NOTHING),
+                ..wider
+            },
         }
     }
 }
@@ -232,7 +258,7 @@ impl Confirmation {
         most: f64,
         depth: Depth,
     ) -> Option<Look> {
-        let seen = Seen::new(data, around, most, self.question.is_rate);
+        let seen = Seen::new(data, around, most, &self.question);
         let families: Vec<Box<dyn Family>> = self
             .contrasted
             .iter()

@@ -11,6 +11,7 @@ const QUESTION: Question = Question {
     score: Score::Weighted,
     alpha: 0.05,
     delta: 0.01,
+    figure: Figure::Measured,
     is_rate: false,
     is_open_ended: false,
 };

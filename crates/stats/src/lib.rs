@@ -47,6 +47,8 @@ pub mod anytime;
 pub mod apart;
 pub mod caveats;
 pub mod chain;
+#[cfg(test)]
+mod coarse_clocks;
 pub mod confirm;
 mod decision;
 pub mod describe;

@@ -1,6 +1,7 @@
 use super::*;
 use crate::confirm::Score;
 use crate::judge::Judge;
+use crate::resolution::Figure;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -12,6 +13,7 @@ fn question() -> Question {
         score: Score::Weighted,
         alpha: 0.05,
         delta: DELTA,
+        figure: Figure::Measured,
         is_rate: false,
         is_open_ended: false,
     }

@@ -1,35 +1,79 @@
-//! Figures that come in steps: a clock that ticks every 10 ms, a program that
-//! prints two digits.
+//! Figures that come in steps: a clock that ticks every 10 ms or 60 times a second,
+//! a program that prints two digits.
 //!
-//! *Finding the step.* Values that are all whole multiples of something have a
-//! greatest common divisor; Euclid's algorithm on an arm's distinct values finds
-//! it, up to rounding. Where its runs gave one value or two, the last digit that
-//! they have is taken: nothing finer could have been seen.
+//! *Finding the step.* The distinct values of all arms differ by whole multiples of
+//! the step, wherever its zero is: their greatest common divisor is looked for, up
+//! to the last digit that they have. Two values that come again and again differ by
+//! one step at least. A single one of several digits does not show its step: that may
+//! be as long as the value. What is counted is exact and has none ([`Figure`]).
 //!
-//! *What it costs.* Rounding hides where in a step a value was. While runs vary
-//! by half a step and more, roundings cancel over the runs; where they vary less,
-//! two arms can differ by most of a step and look equal, or by nothing and look
-//! different. For normal noise of standard deviation σ the mean of rounded
-//! values is off by at most `s/π exp(−2π²σ²/s²)` (Widrow and Kollár 2008, chapter
-//! 9); without noise a difference of two is off by up to a step. Both are met by
-//! `s exp(−2π²σ²/s²)`, by which intervals are widened.
+//! *What it costs.* Rounding hides where in a step a value was. While an arm's runs
+//! vary by half a step and more, roundings cancel over the runs; where they vary
+//! less, its centre may be anywhere in the step, and the other arm, which may vary
+//! more, says nothing about that. For normal noise of standard deviation σ the mean
+//! of rounded values is off by at most `s/π exp(−2π²σ²/s²)` (Widrow and Kollár 2008,
+//! chapter 9), without noise by half a step: both are met by `s/2 exp(−2π²σ²/s²)`.
+//! Intervals are widened by this much for either arm. σ is that of a normal
+//! distribution with as many runs beyond the middle step or the middle two, on the
+//! side that has fewer (what others delay lies on one side), at the lower end of
+//! that share's 68 % interval (Wilson 1927). Where none is beyond, nothing shows
+//! that the arm varies at all.
+//!
+//! A percentile is off by twice as much, and spreading values over a step moves it
+//! outwards by about `z s²/(12σ)`, z its normal quantile.
 //!
 //! *Ties.* Values are spread evenly over the step that they stand for, by a
 //! number that depends on the run's place in time alone and so knows no labels.
 
-use super::Responses;
 use super::describe::quantile;
+use super::judge::Judge;
+use super::{Responses, normal};
 
 /// A step below this share of the typical value is no concern.
 const FINE: f64 = 1e-4;
-/// Remainders below this share of the smallest value are rounding.
+/// Remainders below this share of a value are rounding.
 const ROUNDING: f64 = 1e-7;
-/// Fewer different values than this do not show a step by what divides them.
-const SEVERAL: usize = 3;
+/// Values closer than this share are the same one.
+const SAME: f64 = 1e-12;
+/// Where every value came this often on average, there are no values between.
+const OFTEN: usize = 3;
 /// Digits of a value that are looked at.
 const DIGITS: i32 = 12;
-/// Differences beyond this many steps say nothing more about noise within one.
-const MOST_STEPS: f64 = 2.0;
+/// A last digit of this share of the value is why it never changes.
+const PLAIN: f64 = 0.01;
+/// The smallest difference is taken for up to this many steps.
+const MOST_STEPS: u32 = 4;
+/// A step must be this many times what is unsure about it.
+const CLEAR: f64 = 4.0;
+/// A step is believed where values without any would fit it this rarely.
+const CHANCE: f64 = 0.05;
+/// A centre is no nearer to 0 than this share of it.
+const MOST_SHARE: f64 = 0.9;
+
+/// What kind of figure it is, which says whether it may have been rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Figure {
+    /// Measured: what shows it may tick.
+    #[default]
+    Measured,
+    /// Counted: exact, however few values it takes.
+    Counted,
+    /// Nobody says. Whole numbers are counts then.
+    Unknown,
+}
+
+impl Figure {
+    fn is_exact(self, values: &[f64]) -> bool {
+        match self {
+            Self::Measured => false,
+            Self::Counted => true,
+            Self::Unknown => {
+                let is_whole = |v: &f64| (v - v.round()).abs() <= SAME * v.abs().max(1.0);
+                values.iter().all(is_whole)
+            }
+        }
+    }
+}
 
 /// The step of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,36 +84,68 @@ pub struct Resolution {
     pub relative: f64,
 }
 
-/// The step that the values of every arm are multiples of; `None` where it is too
-/// fine to matter or there is none. Values must be positive.
-///
-/// What one arm shows to be finer is finer: arms that give 100 and 150 in every
-/// run have no step of 50.
+/// The step by multiples of which the values of all arms differ; `None` where it
+/// is too fine to matter or there is none. Values must be positive.
 #[must_use]
-pub fn of_columns(columns: &[Vec<f64>]) -> Option<Resolution> {
-    let steps = columns.iter().filter_map(|column| step(column));
-    let step = steps.fold(f64::INFINITY, f64::min);
-    let typical = quantile(&columns.concat(), 0.5);
-    let relative = (step / typical).ln_1p();
+pub fn of_columns(columns: &[Vec<f64>], figure: Figure) -> Option<Resolution> {
+    let all = columns.concat();
+    let mut distinct = all.clone();
+    distinct.sort_unstable_by(f64::total_cmp);
+    distinct.dedup_by(|b, a| *b - *a <= SAME * *b);
+    if figure.is_exact(&distinct) {
+        return None;
+    }
+    let step = step(&distinct, all.len() >= OFTEN * distinct.len())?;
+    let relative = (step / quantile(&all, 0.5)).ln_1p();
     (relative > FINE && relative.is_finite()).then_some(Resolution { step, relative })
 }
 
-/// The step of one arm's values; `None` without any.
-fn step(values: &[f64]) -> Option<f64> {
-    let mut distinct = values.to_vec();
-    distinct.sort_unstable_by(f64::total_cmp);
-    distinct.dedup();
-    let least = *distinct.first()?;
-    if distinct.len() < SEVERAL {
-        let digits = distinct.iter().map(|&value| last_digit(value));
-        return Some(digits.fold(f64::INFINITY, f64::min));
+/// The step of distinct values, ascending; `None` without any.
+fn step(distinct: &[f64], came_often: bool) -> Option<f64> {
+    let digits = distinct.iter().map(|&value| last_digit(value));
+    let unit = digits.fold(f64::INFINITY, f64::min);
+    let first = *distinct.first()?;
+    let differences: Vec<f64> = distinct.iter().map(|v| v - first).skip(1).collect();
+    Some(match *differences {
+        [] if came_often && unit < PLAIN * first => first,
+        [only] if came_often => only,
+        [] | [_] => unit,
+        _ => common_step(distinct, &differences, unit),
+    })
+}
+
+/// The step of three values and more, each of them rounded to `unit`.
+fn common_step(distinct: &[f64], differences: &[f64], unit: f64) -> f64 {
+    let gaps = distinct.windows(2).map(|pair| pair[1] - pair[0]);
+    let smallest = gaps.fold(f64::INFINITY, f64::min);
+    let fitted = (1..=MOST_STEPS).find_map(|parts| fitted_step(differences, smallest, parts, unit));
+    fitted.unwrap_or_else(|| {
+        let common = |step: f64, &value: &f64| divisor(step, value, 0.5 * unit);
+        differences.iter().fold(0.0, common).max(unit)
+    })
+}
+
+/// The step of which `smallest`, the smallest difference of neighbours, has so many,
+/// where all differences fit it. Each of them makes it more precise.
+fn fitted_step(differences: &[f64], smallest: f64, parts: u32, unit: f64) -> Option<f64> {
+    let mut step = smallest / f64::from(parts);
+    let mut error = unit / f64::from(parts);
+    // One of them was chosen so that it fits.
+    let mut chance = step / (4.0 * unit).max(f64::MIN_POSITIVE);
+    for &difference in differences {
+        let steps = (difference / step).round();
+        let unsure = unit + steps * error;
+        let is_off = (difference - steps * step).abs() > unsure;
+        if is_off || CLEAR * unsure > step {
+            return None;
+        }
+        chance *= (2.0 * unsure / step).min(1.0);
+        if unit / steps < error {
+            step = difference / steps;
+            error = unit / steps;
+        }
     }
-    let limit = ROUNDING * least;
-    Some(
-        distinct
-            .iter()
-            .fold(0.0, |step, &value| divisor(step, value, limit)),
-    )
+    (chance <= CHANCE).then_some(step)
 }
 
 /// Greatest common divisor of two lengths, of which less than `limit` is
@@ -97,6 +173,13 @@ fn last_digit(value: f64) -> f64 {
 }
 
 impl Resolution {
+    /// Did every run give the same value, so that the step is not known but for being
+    /// no longer than that?
+    #[must_use]
+    pub fn is_unknown(self) -> bool {
+        self.relative >= std::f64::consts::LN_2 - SAME
+    }
+
     /// Responses whose values are spread over the step that they stand for.
     /// `slots[b][arm]` is the arm's place in block `b`; `is_rate`: the figure is
     /// the inverse of the cost.
@@ -121,21 +204,74 @@ impl Resolution {
         spread
     }
 
-    /// By how much a typical difference may be off, `ln(ratio)`, for
-    /// differences (`ln(ratio)`, as measured) that vary this much.
+    /// By how much what is judged of an arm may be off, `ln(ratio)`, from its
+    /// values as measured.
     #[must_use]
-    pub fn bias(self, differences: &[f64]) -> f64 {
-        let centre = quantile(differences, 0.5);
-        let in_steps: Vec<f64> = differences
-            .iter()
-            .map(|d| ((d - centre).abs() / self.relative).min(MOST_STEPS))
-            .collect();
-        // The mean distance of two normal draws is 2σ/√π.
-        let mean = in_steps.iter().sum::<f64>() / in_steps.len().max(1) as f64;
-        let sd = 0.5 * std::f64::consts::PI.sqrt() * mean;
-        let exponent = 2.0 * (std::f64::consts::PI * sd).powi(2);
-        self.relative * (-exponent).exp()
+    pub fn bias(self, values: &[f64], judge: Judge) -> f64 {
+        let sd = self.sd_in_steps(values);
+        let hidden = 0.5 * (-2.0 * (std::f64::consts::PI * sd).powi(2)).exp();
+        let in_steps = match judge {
+            Judge::Typical | Judge::Mean => hidden,
+            Judge::Percentile(percentile) => {
+                let beyond = f64::from(100 - percentile.min(99)) / 100.0;
+                let outwards = normal::upper_quantile(beyond) / (12.0 * sd);
+                2.0 * hidden + outwards.min(0.5)
+            }
+        };
+        let share = in_steps * self.step / quantile(values, 0.5);
+        -(-share.min(MOST_SHARE)).ln_1p()
     }
+
+    /// Standard deviation of an arm in steps, as far as its values show that it
+    /// varies at least so much; 0 where they do not.
+    fn sd_in_steps(self, values: &[f64]) -> f64 {
+        let middle = quantile_below(values);
+        let beyond = |least: f64, most: f64| {
+            let steps = values.iter().map(|v| (v - middle) / self.step);
+            let (below, above) = steps.fold((0usize, 0usize), |(below, above), at| {
+                let is_below = usize::from(at < least - 0.5);
+                (below + is_below, above + usize::from(at > most + 0.5))
+            });
+            let share = low_share(below.min(above), values.len());
+            let width = most - least + 1.0;
+            width / (2.0 * normal::upper_quantile(share))
+        };
+        [(0.0, 0.0), (-1.0, 0.0), (0.0, 1.0)]
+            .map(|(least, most)| beyond(least, most))
+            .into_iter()
+            .fold(0.0, f64::max)
+    }
+
+    /// Do both arms give the same value in every run, and not the same one? Then
+    /// rounding has not changed their order.
+    #[must_use]
+    pub fn is_ordered(self, arm: &[f64], baseline: &[f64]) -> bool {
+        let ends = |values: &[f64]| (quantile(values, 0.0), quantile(values, 1.0));
+        let ((least, most), (least_of_baseline, most_of_baseline)) = (ends(arm), ends(baseline));
+        let some = 0.5 * self.step;
+        most - least < some
+            && most_of_baseline - least_of_baseline < some
+            && (least - least_of_baseline).abs() > some
+    }
+}
+
+/// The middle value, the lower one of two.
+fn quantile_below(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let middle = sorted.len().saturating_sub(1) / 2;
+    sorted.get(middle).copied().unwrap_or(f64::NAN)
+}
+
+/// Lower end of Wilson's 68 % interval of a share.
+fn low_share(count: usize, of: usize) -> f64 {
+    if count == 0 {
+        return 0.0;
+    }
+    let n = of as f64;
+    let share = count as f64 / n;
+    let half = (share * (1.0 - share) / n + 0.25 / (n * n)).sqrt();
+    (share + 0.5 / n - half) / (1.0 + 1.0 / n)
 }
 
 /// A number in [0, 1) for a run's place in time, as good as random (the mixing
@@ -150,85 +286,5 @@ fn evenly(block: usize, slot: usize) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(values: &[f64], step: Option<f64>) {
-        let found = of_columns(&[values.to_vec()]).map(|resolution| resolution.step);
-        match (found, step) {
-            (Some(found), Some(step)) => {
-                assert!(
-                    (found / step - 1.0).abs() < 1e-6,
-                    "{found} instead of {step}"
-                );
-            }
-            (found, step) => assert_eq!(found, step),
-        }
-    }
-
-    #[test]
-    fn steps_are_found() {
-        check(&[0.10, 0.11, 0.13, 0.10], Some(0.01));
-        check(&[0.3, 0.1, 0.7], Some(0.1));
-        check(&[0.104, 0.112, 0.1, 0.12], Some(0.004));
-        check(&[5.0, 6.0, 5.0], Some(1.0));
-        check(&[5.0, 7.3], Some(0.1));
-        check(&[0.12; 9], Some(0.01));
-        check(&[1_000_000.0; 9], None);
-        check(&[], None);
-    }
-
-    #[test]
-    fn arms_that_never_vary_are_no_steps() {
-        let steady = |value: f64| vec![value; 9];
-        assert_eq!(of_columns(&[steady(1e8), steady(1.5e8)]), None);
-        // One arm's figures are finer than the other's seem.
-        assert_eq!(
-            of_columns(&[steady(0.1), vec![0.100_013, 0.100_029, 0.1]]),
-            None
-        );
-        assert!(of_columns(&[steady(0.1), steady(0.11)]).is_some());
-    }
-
-    #[test]
-    fn a_fine_clock_has_no_step_that_matters() {
-        let values: Vec<f64> = (0..40u32)
-            .map(|i| f64::from(66_000_000 + i * 7919 % 4_000_003) * 1e-9)
-            .collect();
-        check(&values, None);
-    }
-
-    #[test]
-    fn values_are_spread_over_their_step_and_no_farther() {
-        let mut data = Responses::new(2);
-        let slots = vec![vec![0, 1]; 50];
-        for _ in 0..50 {
-            data.push(&[0.1f64.ln(), 0.11f64.ln()]);
-        }
-        let resolution = of_columns(&[vec![0.1, 0.11]]).unwrap();
-        let spread = resolution.spread(&data, &slots, false);
-        for row in spread.rows() {
-            assert!((row[0].exp() - 0.1).abs() <= 0.005 + 1e-12);
-            assert!((row[1].exp() - 0.11).abs() <= 0.005 + 1e-12);
-        }
-        let mean = spread.column(0).iter().map(|y| y.exp()).sum::<f64>() / 50.0;
-        assert!((mean - 0.1).abs() < 0.002, "{mean}");
-        let rates = resolution.spread(&data, &slots, true);
-        for row in rates.rows() {
-            let value = (-row[0]).exp();
-            assert!((value - 10.0).abs() <= 0.005 + 1e-9, "{value}");
-        }
-    }
-
-    #[test]
-    fn noise_of_a_step_leaves_no_bias_and_none_leaves_a_step() {
-        let resolution = Resolution {
-            step: 0.01,
-            relative: 0.1,
-        };
-        assert!((resolution.bias(&[0.0; 20]) - 0.1).abs() < 1e-12);
-        let wide: Vec<f64> = (0..20).map(|i| 0.1 * f64::from(i % 5 - 2)).collect();
-        assert!(resolution.bias(&wide) < 1e-4);
-    }
-}
+#[path = "resolution_tests.rs"]
+mod tests;

@@ -4,6 +4,7 @@ use super::super::caveats::{Caveats, Centres, LoadLevel, LoadLevels, Split};
 use super::super::paired::Interval;
 use super::*;
 use crate::judge::Judge;
+use crate::resolution::Resolution;
 
 fn contrast(arm: usize, low: f64, high: f64, decision: Decision) -> Contrast {
     Contrast {
@@ -144,6 +145,31 @@ fn sentences() {
         contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),
         "cpu:0 against os-default is undecided: too few usable pairs in 40 blocks.",
         "Undecided: too few usable pairs in 40 blocks.",
+    );
+}
+
+#[test]
+fn coarse_figures_say_what_they_hide() {
+    let names = two_arms();
+    let open = contrast(1, -0.1, 0.1, Decision::Undecided);
+    let caveat_of = |relative: f64| {
+        let setting = Setting {
+            resolution: Some(Resolution {
+                step: 0.01,
+                relative,
+            }),
+            ..setting(&names)
+        };
+        caveat(&open, &setting)
+    };
+    assert_eq!(caveat_of(0.005), None);
+    assert_eq!(
+        caveat_of(0.1f64.ln_1p()).unwrap(),
+        "the figure comes in steps of 10.0 %"
+    );
+    assert_eq!(
+        caveat_of(1f64.ln_1p()).unwrap(),
+        "no run shows how fine the figure is: all gave the same value"
     );
 }
 

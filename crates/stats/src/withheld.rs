@@ -46,11 +46,12 @@ pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
         ));
     }
     let resolution = setting.resolution?;
-    (resolution.relative > setting.delta).then(|| {
-        format!(
+    (resolution.relative > setting.delta).then(|| match resolution.is_unknown() {
+        true => "no run shows how fine the figure is: all gave the same value".to_owned(),
+        false => format!(
             "the figure comes in steps of {}",
             percent(gain(resolution.relative))
-        )
+        ),
     })
 }
 

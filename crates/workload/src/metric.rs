@@ -16,6 +16,37 @@ use super::prometheus::{Missing, Query};
 /// proportion to it, and those that people write stay far below.
 const LARGEST_REGEX: usize = 256 * 1024;
 
+/// Words in the name of a figure that is a time or a rate.
+const TIME_WORDS: [&str; 27] = [
+    "s",
+    "ms",
+    "us",
+    "µs",
+    "ns",
+    "sec",
+    "secs",
+    "second",
+    "seconds",
+    "millis",
+    "milliseconds",
+    "micros",
+    "microseconds",
+    "nanos",
+    "nanoseconds",
+    "min",
+    "minutes",
+    "time",
+    "elapsed",
+    "duration",
+    "latency",
+    "runtime",
+    "rate",
+    "throughput",
+    "speed",
+    "wall",
+    "fps",
+];
+
 /// Which direction of a figure is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
@@ -204,6 +235,19 @@ impl Metric {
         }
     }
 
+    /// Is it a count, and so exact? Else something measured it that may tick. `None`
+    /// where that is up to the program, and its name has no word for time or rates.
+    #[must_use]
+    pub fn is_count(&self) -> Option<bool> {
+        match self {
+            Self::MaxRss | Self::Cycles | Self::Instructions => Some(true),
+            Self::Wall | Self::User | Self::System | Self::Cpu | Self::Framework(..) => Some(false),
+            Self::Regex(regex, _) => names_time(&without_escapes(regex.as_str())),
+            Self::Json(path, _) => names_time(&path.text),
+            Self::Prometheus(query, _) => names_time(&query.to_string()),
+        }
+    }
+
     /// Unit of the value, empty where the program defines it.
     #[must_use]
     pub fn unit(&self) -> &'static str {
@@ -311,6 +355,26 @@ impl Metric {
             found: found.to_string(),
         })
     }
+}
+
+/// `Some(false)` where a word of the text is one for time, or for what is divided by
+/// it: `took_ms`, `req/s`.
+fn names_time(text: &str) -> Option<bool> {
+    let mut words = text.split(|c: char| !c.is_alphabetic());
+    let is_time = |word: &str| TIME_WORDS.contains(&word.to_lowercase().as_str());
+    words.any(is_time).then_some(false)
+}
+
+/// A pattern less what its backslashes stand before: the `s` of `\s` is no second.
+fn without_escapes(pattern: &str) -> String {
+    let mut is_escaped = false;
+    let mut rest = String::new();
+    for c in pattern.chars() {
+        let is_backslash = c == '\\' && !is_escaped;
+        rest.push(if is_backslash || is_escaped { ' ' } else { c });
+        is_escaped = is_backslash;
+    }
+    rest
 }
 
 /// A number as programs print it: `1234.5`, `1,234.5`, `1.2e3`.
@@ -474,6 +538,32 @@ mod tests {
         assert!((rate.cost(4.0) - 0.25).abs() < 1e-12);
         let time: Metric = "wall".parse().unwrap();
         assert!((time.cost(4.0) - 4.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_counted_is_told_from_what_a_clock_measures() {
+        let is_count = |text: &str| text.parse::<Metric>().unwrap().is_count();
+        for count in ["max-rss", "cycles", "instructions"] {
+            assert_eq!(is_count(count), Some(true), "{count}");
+        }
+        for time in [
+            "wall",
+            "cpu",
+            r"regex:took (\d+)ms lower",
+            r"regex:(\d+) req/s higher",
+            "json:.summary.elapsed_ns lower",
+            "json:.Latency lower",
+            "prometheus:request_seconds lower",
+        ] {
+            assert_eq!(is_count(time), Some(false), "{time}");
+        }
+        for unknown in [
+            r"regex:faults:\s+(\d+) lower",
+            "json:.migrations lower",
+            "prometheus:switches_total lower",
+        ] {
+            assert_eq!(is_count(unknown), None, "{unknown}");
+        }
     }
 
     #[test]

@@ -4,11 +4,12 @@ use pinwise_format::shell;
 use std::collections::HashMap;
 
 use super::{ChangeError, empty, judged, moved, sentence};
-use crate::compare::{all_runs, foreign_cpus};
+use crate::compare::{all_runs, figure_of, foreign_cpus};
 use pinwise_format::count;
 use pinwise_record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
+use pinwise_stats::Responses;
 use pinwise_stats::apart::Question;
-use pinwise_stats::{Responses, resolution};
+use pinwise_stats::resolution::{self, Figure};
 
 /// Standard deviation by which a ratio is taken to move from session to session
 /// without any change, over the smallest effect of interest.
@@ -221,7 +222,9 @@ fn step(record: &Comparison) -> f64 {
         values.filter(|value| *value > 0.0).collect()
     };
     let columns: Vec<Vec<f64>> = record.arms.iter().map(of_arm).collect();
-    resolution::of_columns(&columns).map_or(0.0, |step| step.relative)
+    let metric = record.metric.name.parse();
+    let figure = metric.map_or(Figure::default(), |metric| figure_of(&metric));
+    resolution::of_columns(&columns, figure).map_or(0.0, |step| step.relative)
 }
 
 /// Says so where others used the machine more in one of both by

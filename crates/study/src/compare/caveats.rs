@@ -14,17 +14,21 @@ pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Fi
     let resolution = results.look.as_ref()?.resolution?;
     let is_coarse = resolution.relative > record.plan.min_effect.ln_1p();
     is_coarse.then(|| {
+        let (name, unit) = (&record.metric.name, &record.metric.unit);
+        let step = rounded(resolution.step);
+        let sentence = match resolution.is_unknown() {
+            true => format!(
+                "{name} is {step} {unit} in every run: nothing shows how fine it is, and nothing is called the same."
+            ),
+            false => format!(
+                "{name} comes in steps of {step} {unit}, {} of a typical run: smaller differences may be hidden, and nothing is called the same.",
+                percent(gain(resolution.relative))
+            ),
+        };
         Finding::new(
             "coarse_figure",
             Severity::Warning,
-            format!(
-                "{} comes in steps of {} {}, {} of a typical run: smaller differences may be hidden, and nothing is called the same.",
-                record.metric.name,
-                rounded(resolution.step),
-                record.metric.unit,
-                percent(gain(resolution.relative))
-            )
-            .replace(" ,", ","),
+            sentence.replace(" ,", ",").replace("  ", " "),
             "Give the command more work per run, or measure it with a finer clock.",
         )
         .with("step", resolution.step)

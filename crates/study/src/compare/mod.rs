@@ -27,6 +27,7 @@ pub use engine::{CompareError, run};
 pub(crate) use findings::{all_runs, foreign_cpus, loaded};
 pub(crate) use outcome::{Moment, Trial, figures_of, output_named};
 pub use outcome::{RunFailure, coverage_record};
+pub(crate) use plan::figure_of;
 pub use plan::{ArmPlan, ComparePlan, PlanError, Tuning};
 pub(crate) use recommendation::withheld_here;
 pub use traced::trace_arms;

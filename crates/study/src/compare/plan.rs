@@ -7,6 +7,7 @@ use pinwise_placement::{Placement, RealiseError, Realised, merge_equivalent};
 use pinwise_record::{ComparisonStudy, Finding, ServiceRecord, Stopped};
 use pinwise_stats::confirm::{Question, Score};
 use pinwise_stats::judge::Judge;
+use pinwise_stats::resolution::Figure;
 use pinwise_stats::verdict::Effort;
 use pinwise_topology::Topology;
 use pinwise_workload::{Better, Command, Metric, Workload};
@@ -28,6 +29,16 @@ pub struct ArmPlan {
     pub binding: Option<Binding>,
     /// How the host is set while it runs.
     pub host: Option<HostSetting>,
+}
+
+/// May it have been rounded by a clock? Where nothing says so, whole numbers are
+/// counts.
+pub(crate) fn figure_of(metric: &Metric) -> Figure {
+    match metric.is_count() {
+        Some(true) => Figure::Counted,
+        Some(false) => Figure::Measured,
+        None => Figure::Unknown,
+    }
 }
 
 /// Figures of the method.
@@ -220,6 +231,7 @@ impl ComparePlan {
             score: self.tuning.score,
             alpha: self.tuning.alpha,
             delta: self.tuning.min_effect.ln_1p(),
+            figure: figure_of(&self.metric),
             is_rate: self.metric.better() == Better::Higher,
             is_open_ended: self.tuning.is_open_ended,
         }
