@@ -18,6 +18,7 @@
 //! * [`sequential`]: looking early without raising the error rate;
 //! * [`confirm`]: several arms against a baseline at one family-wise level;
 //! * [`anytime`]: pairs without a planned number of them;
+//! * [`limit`]: slower by more than a limit, or not;
 //! * [`halving`]: screening many arms down to a few;
 //! * [`verdict`]: faster, slower, same, undecided, and what to do;
 //! * [`surrogate`]: what a few runs say of arms that were never run;
@@ -61,6 +62,7 @@ pub mod interaction;
 mod interval;
 pub mod inversion;
 pub mod judge;
+pub mod limit;
 mod look;
 pub mod normal;
 pub mod outliers;
