@@ -4,6 +4,7 @@ use crate::caveats::{Caveats, Circumstances, Split};
 use crate::confirm::{Confirmation, Question, Score};
 use crate::interval::Interval;
 use crate::judge::Judge;
+use crate::resolution::Figure;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -15,6 +16,7 @@ const QUESTION: Question = Question {
     alpha: 0.05,
     delta: 0.01,
     is_rate: false,
+    figure: Figure::Measured,
     is_open_ended: false,
 };
 
