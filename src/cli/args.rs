@@ -84,7 +84,7 @@ use super::values::{parse_count, parse_duration, parse_margin, parse_tag, parse_
   pinwise trace -- ./prog
 
 Exit status: 0 done; 1 a gate failed (--fail-if-slower); 2 error, or a command
-failed; 3 undecided (--require-verdict); 130 interrupted.",
+failed; 3 undecided (--fail-if-slower, --require-verdict); 130 interrupted.",
     disable_help_subcommand = true,
     max_term_width = 80
 )]

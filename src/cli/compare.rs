@@ -2,21 +2,17 @@
 
 mod live;
 
-use super::args::{CompareArgs, Global, ResultArgs};
+use super::args::{CompareArgs, Global, ResultArgs, Undecided};
 use super::maps::measured_before;
 use super::outputs::check_outputs;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, apply, export, open_machine, open_store, plan, recipes, restore};
-use pinwise_format::percent;
 use pinwise_machine::linux::LinuxMachine;
 use pinwise_machine::{CommandRunner, Host, Machine, Tracer};
 use pinwise_placement::Placement;
 use pinwise_placement::emit::{self, Target};
-use pinwise_record::{
-    Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, EffectRecord, Stopped,
-    VerdictKind,
-};
+use pinwise_record::{Comparison, ComparisonStudy, GateOutcome, Stopped, VerdictKind};
 use pinwise_study::bench::builds;
 use pinwise_study::compare::{self, CompareError, ComparePlan};
 use pinwise_study::is_interrupt;
@@ -270,65 +266,42 @@ fn exit_of(record: &Comparison) -> Exit {
     Exit::Done
 }
 
+/// What `--fail-if-slower` and `--require-verdict` make of it.
 fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
-    let mut is_open = record.verdict.kind == VerdictKind::Undecided;
-    if let Some(limit) = args.fail_if_slower {
-        let gate = format!("--fail-if-slower {}", percent(limit));
-        let contrasts = || record.contrasts.iter();
-        let is_slower =
-            |c: &&ContrastRecord| c.verdict == ContrastVerdict::Slower && c.ratio > 1.0 + limit;
-        if let Some(contrast) = contrasts().find(is_slower) {
-            let effect = contrast.effect.as_ref();
-            terminal.warn(&format!(
-                "{gate}: {} against {}: {}.",
-                contrast.arm,
-                contrast.baseline,
-                effect.map_or_else(String::new, EffectRecord::with_interval)
-            ));
-            return Exit::GateFailed;
-        }
-        // Passing is a statement, too: only an interval below the limit makes it.
-        let passes = |c: &ContrastRecord| c.high.is_some_and(|high| high <= 1.0 + limit);
-        for contrast in contrasts().filter(|c| !passes(c)) {
-            is_open = true;
-            terminal.warn(&format!(
-                "{gate} is undecided: {}",
-                undecided_gate(contrast, limit, args.require_verdict)
-            ));
-        }
-        let is_judged = |name: &str| {
-            name == record.baseline || contrasts().any(|contrast| contrast.arm == name)
-        };
-        for arm in record.arms.iter().filter(|arm| !is_judged(&arm.name)) {
-            is_open = true;
-            let why = if arm.eliminated {
-                "was eliminated in screening"
-            } else {
-                "could not be measured"
-            };
-            terminal.warn(&format!("{gate} is undecided: {} {why}.", arm.name));
-        }
+    let limited = match args.fail_if_slower {
+        Some(_) => against_limit(record, args.undecided, terminal),
+        None => Exit::Done,
+    };
+    let is_open = record.verdict.kind == VerdictKind::Undecided;
+    match limited {
+        Exit::Done if args.require_verdict && is_open => Exit::Undecided,
+        other => other,
     }
-    if args.require_verdict && is_open {
-        return Exit::Undecided;
-    }
-    Exit::Done
 }
 
-fn undecided_gate(contrast: &ContrastRecord, limit: f64, has_status: bool) -> String {
-    let ContrastRecord { arm, baseline, .. } = contrast;
-    let is_above = contrast.low.is_some_and(|low| low > 1.0 + limit);
-    let why = match contrast.high {
-        // What withholds the verdict is in the sentence.
-        Some(_) if is_above => contrast.sentence.clone(),
-        Some(high) => format!(
-            "{arm} may cost up to {} more than {baseline}.",
-            percent(high - 1.0)
-        ),
-        None => format!("too few blocks for a verdict on {arm} against {baseline}."),
+/// 1 where an arm is slower by more, 0 where none is; else as the user has it.
+fn against_limit(record: &Comparison, undecided: Undecided, terminal: &Terminal) -> Exit {
+    let (mut is_slower, mut is_open) = (false, false);
+    for limit in record.contrasts.iter().filter_map(|c| c.limit.as_ref()) {
+        is_slower |= limit.outcome == GateOutcome::Slower;
+        is_open |= limit.outcome == GateOutcome::Undecided;
+        if limit.outcome != GateOutcome::Passed {
+            terminal.warn(&format!("--fail-if-slower: {}", limit.sentence));
+        }
+    }
+    let is_judged = |name: &str| {
+        name == record.baseline || record.contrasts.iter().any(|contrast| contrast.arm == name)
     };
-    match has_status {
-        true => why,
-        false => format!("{why} (With --require-verdict the exit status is 3.)"),
+    for arm in record.arms.iter().filter(|arm| !is_judged(&arm.name)) {
+        is_open = true;
+        terminal.warn(&format!(
+            "--fail-if-slower: {} is undecided: it could not be measured.",
+            arm.name
+        ));
+    }
+    match (is_slower, is_open) {
+        (true, _) => Exit::GateFailed,
+        (false, true) => undecided.exit(),
+        (false, false) => Exit::Done,
     }
 }

@@ -181,10 +181,10 @@ fn exit_of(record: &GateRecord, undecided: Undecided) -> Exit {
     if record.stopped == Some(Stopped::Interrupted) {
         return Exit::Interrupted;
     }
-    match (&record.verdict.decision, undecided) {
-        (GateDecision::Pass, _) | (GateDecision::Undecided, Undecided::Pass) => Exit::Done,
-        (GateDecision::Fail, _) | (GateDecision::Undecided, Undecided::Fail) => Exit::GateFailed,
-        (GateDecision::Undecided, Undecided::Status3) => Exit::Undecided,
+    match &record.verdict.decision {
+        GateDecision::Pass => Exit::Done,
+        GateDecision::Fail => Exit::GateFailed,
+        GateDecision::Undecided => undecided.exit(),
         _ => Exit::Error,
     }
 }

@@ -297,7 +297,11 @@ pub(super) fn name_and_time() -> (String, String) {
 /// As [`tuning`], and perhaps without an end.
 pub(super) fn tuning_of(args: &CompareArgs) -> Tuning {
     let effort = &args.experiment.effort;
-    let tuning = tuning(effort);
+    let tuning = Tuning {
+        limit: args.fail_if_slower,
+        requires_verdict: args.require_verdict,
+        ..tuning(effort)
+    };
     if args.open_ended {
         return Tuning {
             budget: effort.budget,

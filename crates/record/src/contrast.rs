@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::gate::GateOutcome;
 use super::metric::EffectRecord;
 use super::named::named;
 
@@ -65,6 +66,10 @@ pub struct ContrastRecord {
     pub wall_per_cpu_time: Option<ComponentRecord>,
     /// Ratios of total and tail.
     pub totals: Option<TotalsRecord>,
+    /// How it stands against the slow-down that was allowed (`--fail-if-slower`); `null`
+    /// where none was named.
+    #[serde(default)]
+    pub limit: Option<LimitRecord>,
     /// The same contrast as other judges see it, each with an interval of its
     /// own at the same level.
     #[serde(default)]
@@ -139,6 +144,18 @@ impl ContrastRecord {
         let rest = rest.map(|rest| format!(", wall per CPU time {rest}"));
         Some(format!("CPU time {cpu}{}.", rest.unwrap_or_default()))
     }
+}
+
+/// How an arm stands against the slow-down that was allowed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LimitRecord {
+    /// That slow-down, as a share of the cost.
+    pub limit: f64,
+    /// As of a benchmark of a gate: `slower` by more, `passed`, or `undecided`.
+    pub outcome: GateOutcome,
+    /// In words.
+    pub sentence: String,
 }
 
 /// Ratios of the mean and of the 90th percentile.

@@ -91,7 +91,7 @@ pub use comparison::{
     VerdictKind, VerdictRecord, no_verdict_yet,
 };
 pub use contrast::{
-    ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, LoadLevelRecord,
+    ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, LimitRecord, LoadLevelRecord,
     LoadLevelsRecord, SplitRecord, TotalsRecord,
 };
 pub use coverage::{CoverageRecord, MoverRecord};

@@ -184,6 +184,11 @@ fn contrast(arm: &Arm, figures: &[f64]) -> ContrastRecord {
             mean: arm.name.clone(),
             p90: String::new(),
         }),
+        limit: Some(LimitRecord {
+            limit: figures[0],
+            outcome: GateOutcome::Passed,
+            sentence: arm.name.clone(),
+        }),
         others: vec![JudgedRecord {
             judge: "mean".to_owned(),
             ratio: figures[0],

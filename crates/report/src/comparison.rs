@@ -174,9 +174,11 @@ fn contrasts(record: &Comparison) -> String {
         .contrasts
         .iter()
         .map(|contrast| {
-            let beside = contrast.beside.iter().map(|more| format!(" {more}"));
+            let limit = contrast.limit.iter().map(|limit| &limit.sentence);
+            let more = contrast.beside.iter().chain(limit);
+            let more = more.map(|more| format!(" {}", style::visible(more)));
             // Names may hold line breaks.
-            let line = style::visible(&contrast.sentence) + &beside.collect::<String>();
+            let line = style::visible(&contrast.sentence) + &more.collect::<String>();
             format!("{}\n", paragraph("  ", "    ", &line))
         })
         .collect()

@@ -13,7 +13,8 @@
 //! * *Time*: do they change while the experiment goes on, early on most of all?
 //! * *Tail*: do mean and 90th percentile say the opposite of the typical run?
 //!
-//! The first three are tests by [`interaction`], each at 2.5 % over all arms.
+//! The first three are tests by [`interaction`], each at 1 % over all arms: among
+//! equal arms all caveats together speak up in one of twenty comparisons at most.
 //! That one fires does not make a verdict wrong: it stands where the blocks
 //! that are certain (after equal predecessors; of the second half) give it,
 //! too, or where the change in time is small beside the difference itself: half
@@ -28,13 +29,16 @@ use super::judge::Judge;
 use super::paired::{Interval, Paired, hodges_lehmann};
 use super::{Responses, interaction, normal};
 
+mod centres;
 mod early;
 mod load;
+mod time;
 
+pub use centres::Centres;
 pub use load::{LoadLevel, LoadLevels};
 
 /// Chance of a false alarm of each test, over all arms.
-const ALARM: f64 = 0.025;
+const ALARM: f64 = 0.01;
 /// Fewer blocks than this are not tested.
 const LEAST_BLOCKS: usize = 8;
 /// Share of the whole estimate that every part must have.
@@ -58,7 +62,7 @@ const FAR_FROM_SAME: f64 = 2.0;
 const LAST: Limits = Limits {
     mean: 0.5,
     percentile: 0.25,
-    same: 0.25,
+    same: 0.1,
 };
 const EARLIER: Limits = Limits {
     mean: 0.8,
@@ -159,6 +163,8 @@ pub struct Caveats {
     pub time: Option<Split>,
     /// What the other judges say.
     pub others: Vec<Other>,
+    /// What medians and means say, where they contradict the interval.
+    pub centres: Option<Centres>,
     /// Before the end: some more blocks are worth waiting for.
     pub is_early: bool,
 }
@@ -182,10 +188,10 @@ impl Caveats {
         self.time.is_some_and(|split| split.contradicts)
     }
 
-    /// Do mean or percentile say the opposite?
+    /// Do mean or percentile say the opposite, or medians or means something else?
     #[must_use]
     pub fn depends_on_tail(&self) -> bool {
-        self.others.iter().any(|other| other.contradicts)
+        self.centres.is_some() || self.others.iter().any(|other| other.contradicts)
     }
 
     /// What of it speaks of a slow-down of this size or more, `ln(ratio)`: all that
@@ -194,6 +200,7 @@ impl Caveats {
     #[must_use]
     pub fn of_slower(&self, delta: f64) -> Self {
         let is_slower = |split: &Split| split.first.max(split.second) >= delta;
+        let says_slower = |centres: &Centres| centres.median.max(centres.mean) >= delta;
         let mut others = self.others.clone();
         for other in &mut others {
             other.contradicts &= other.estimate >= delta;
@@ -202,6 +209,7 @@ impl Caveats {
             load: self.load.filter(is_slower),
             order: self.order.filter(is_slower),
             time: self.time.filter(is_slower),
+            centres: self.centres.filter(says_slower),
             others,
             ..self.clone()
         }
@@ -246,11 +254,12 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Looks for all of them.
+    /// Looks for all of them; `interval` is the one that was decided by.
     #[must_use]
-    pub fn caveats(&self, data: &Responses, around: &Circumstances) -> Caveats {
+    pub fn caveats(&self, data: &Responses, around: &Circumstances, interval: Interval) -> Caveats {
         let mut caveats = Caveats {
             others: self.others(data),
+            centres: self.centres(data, interval),
             ..Caveats::default()
         };
         let differences = data.differences(self.arm, self.baseline);
@@ -271,7 +280,12 @@ impl Judged {
     }
 
     fn is_alarming(&self, z: f64) -> bool {
-        2.0 * normal::upper_tail(z.abs()) < self.alarm()
+        self.is_beyond(z, ALARM)
+    }
+
+    /// Does a test with this chance of a false alarm over all arms fire?
+    fn is_beyond(&self, z: f64, alarm: f64) -> bool {
+        2.0 * normal::upper_tail(z.abs()) < alarm / self.contrasts.max(1) as f64
     }
 
     /// What these differences alone would have said.
@@ -388,26 +402,6 @@ impl Judged {
         (known.len() >= LEAST_BLOCKS).then_some(known)
     }
 
-    /// Warming up, filling caches, throttling: most happens early, so time
-    /// counts by its logarithm.
-    fn time(&self, differences: &[f64]) -> Option<Split> {
-        let count = differences.len();
-        if !self.is_alarming(interaction::z(differences, &ln_time(count))?) {
-            return None;
-        }
-        let third = count / 3;
-        let late = differences[count / 2..].to_vec();
-        let first = typical(differences[..third].to_vec())?;
-        let second = typical(differences[count - third..].to_vec())?;
-        let matters = (1.0 - LEAST_SHARE) * self.estimate.abs().max(self.delta);
-        Some(Split {
-            first,
-            second,
-            contradicts: (second - first).abs() > matters
-                && self.decision_of(late) != self.decision,
-        })
-    }
-
     fn others(&self, data: &Responses) -> Vec<Other> {
         [Judge::Typical, Judge::Mean, Judge::Percentile(90)]
             .into_iter()
@@ -464,10 +458,6 @@ impl Judged {
         };
         side * estimate > 0.0 && p_value(family, 0.0) <= level
     }
-}
-
-fn ln_time(blocks: usize) -> Vec<f64> {
-    (1..=blocks).map(|block| (block as f64).ln()).collect()
 }
 
 fn part(differences: &[f64], is_in: impl Fn(usize) -> bool) -> Vec<f64> {

@@ -19,7 +19,7 @@ pub use super::look::{Contrast, Look};
 use super::paired::{Interval, Paired};
 use super::resolution::{self, Figure, Resolution};
 use super::sequential::{Depth, GroupSequential, LEAST_PAIRS, Schedule, Spending, least_pairs};
-use super::{Responses, weights};
+use super::{Responses, agreement, weights};
 
 /// Share of the error level that the design spends. The joint distribution of
 /// the looks is taken as normal and the choice of weights as given, which is not
@@ -37,7 +37,7 @@ const NOTHING: f64 = 1e-9;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Score {
     /// Ranks that redescend where tails are heavy, weighted by the load that
-    /// levels show.
+    /// levels show, while they agree with plain ones ([`agreement`]).
     #[default]
     Weighted,
     /// Plain signed ranks: every block counts alike.
@@ -113,6 +113,8 @@ pub struct Confirmation {
     baseline: usize,
     contrasted: Vec<usize>,
     question: Question,
+    /// The value that looks for claims ask about, `ln(ratio)`: 0, or a limit.
+    tested: f64,
     /// Contrasts no longer looked at that were not rejected.
     open_elsewhere: usize,
     /// One design per number of arms that Holm may divide α by, from 1.
@@ -163,13 +165,15 @@ impl<'a> Seen<'a> {
             return question.judge.family(&self.spread, arm, baseline);
         }
         let differences = self.spread.differences(arm, baseline);
-        Box::new(match question.score {
-            Score::Rank => Paired::unweighted(differences),
+        let plain = Paired::unweighted(differences.clone());
+        match question.score {
+            Score::Rank => Box::new(plain),
             Score::Weighted => {
                 let weights = weights::of_contrast(&self.levels, &differences);
-                Paired::weighted(differences, weights).redescending()
+                let sharp = Paired::weighted(differences, weights).redescending();
+                agreement::sharp_while_it_agrees(plain, sharp)
             }
-        })
+        }
     }
 
     /// The interval, wider by what coarse steps may hide.
@@ -219,9 +223,18 @@ impl Confirmation {
             scores_before: vec![Vec::new(); contrasted.len()],
             contrasted,
             question,
+            tested: 0.0,
             open_elsewhere: 0,
             designs,
         }
+    }
+
+    /// Asks of each arm whether it is slower by more than `limit`, `ln(ratio)`, and
+    /// no longer whether it differs: looks for claims wait for that.
+    #[must_use]
+    pub fn with_limit(mut self, limit: Option<f64>) -> Self {
+        self.tested = limit.unwrap_or(0.0);
+        self
     }
 
     /// Goes on with only the columns `kept` (ascending, the baseline among them):
@@ -265,7 +278,7 @@ impl Confirmation {
         let levels = self.nominal_levels(&families, data.blocks() as f64, most);
         // The open test rejects whatever the closed one does.
         let level = levels.first().copied().unwrap_or(0.0);
-        let is_open = |family: &dyn Family| inversion::p_value(family, 0.0) > level;
+        let is_open = |family: &dyn Family| inversion::p_value(family, self.tested) > level;
         if depth == Depth::Claims && families.iter().any(|family| is_open(family.as_ref())) {
             return None;
         }
@@ -275,7 +288,8 @@ impl Confirmation {
             .collect();
         let steps = holm(&p_values, &levels, self.open_elsewhere);
         let is_claimed = |index: usize| p_values[index] <= levels[steps[index] - 1];
-        if depth == Depth::Claims && !(0..families.len()).all(is_claimed) {
+        let is_about_0 = self.tested == 0.0;
+        if depth == Depth::Claims && is_about_0 && !(0..families.len()).all(is_claimed) {
             return None;
         }
         let contrasts: Vec<Contrast> = (0..families.len())
@@ -347,7 +361,7 @@ impl Confirmation {
             contrasts: self.contrasted.len(),
             is_last: seen.is_last,
         }
-        .caveats(&seen.spread, seen.around);
+        .caveats(&seen.spread, seen.around, interval);
         if caveats.withholds() {
             decision = Decision::Undecided;
         }

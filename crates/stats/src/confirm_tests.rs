@@ -1,6 +1,9 @@
 //! Verdicts on arms that are known.
 
 use super::*;
+use crate::normal;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 /// What most tests ask.
 const QUESTION: Question = Question {
@@ -208,4 +211,106 @@ fn verdict_interval_and_p_value_agree() {
             assert_eq!(excludes, contrast.p_adjusted <= 0.05, "{contrast:?}");
         }
     }
+}
+
+/// A placement that costs something beside others only: three states of load that
+/// last for some blocks, each with its own noise, and what is lost in it.
+fn beside_load(seed: u64, lost: [f64; 3]) -> Responses {
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let mut data = Responses::new(2);
+    let mut state = 0;
+    for _ in 0..120 {
+        if chance.random::<f64>() < 0.1 {
+            state = chance.random_range(0..3);
+        }
+        let (level, sd) = [(0.0, 0.02), (0.35, 0.15), (0.7, 0.25)][state];
+        let mut run = || {
+            let uniform: f64 = chance.random_range(1e-9..1.0);
+            let delayed: f64 = chance.random_range(1e-9..1.0);
+            level + sd * (0.7 * normal::upper_quantile(uniform) - 0.5 * delayed.ln())
+        };
+        data.push(&[run(), lost[state] + run()]);
+    }
+    data
+}
+
+#[test]
+fn the_estimate_is_about_all_blocks_where_the_effect_goes_with_the_load() {
+    let within = (0..40)
+        .filter(|&seed| {
+            let data = beside_load(seed, [0.002, 0.10, 0.13]);
+            let all = Paired::unweighted(data.differences(1, 0)).interval(0.05);
+            let contrast = &last_look(&data, QUESTION).contrasts[0];
+            all.holds(contrast.estimate)
+        })
+        .count();
+    assert!(within >= 38, "{within} of 40");
+}
+
+#[test]
+fn equal_arms_beside_load_are_rarely_told_apart() {
+    let claims = (0..100)
+        .filter(|&seed| {
+            let data = beside_load(1000 + seed, [0.0; 3]);
+            !last_look(&data, QUESTION).contrasts[0].interval.holds(0.0)
+        })
+        .count();
+    // 5 %, and three standard deviations of chance.
+    assert!(claims <= 11, "{claims} of 100");
+}
+
+#[test]
+fn an_effect_that_is_the_same_under_any_load_keeps_the_sharper_score() {
+    let width = |score: Score| -> f64 {
+        let question = Question { score, ..QUESTION };
+        let widths = (0..20).map(|seed| {
+            let data = beside_load(seed, [0.05; 3]);
+            last_look(&data, question).contrasts[0]
+                .interval
+                .half_width()
+        });
+        widths.sum::<f64>() / 20.0
+    };
+    let (sharp, plain) = (width(Score::Weighted), width(Score::Rank));
+    assert!(sharp < 0.8 * plain, "{sharp} beside {plain}");
+}
+
+/// Four runs in ten of the second arm cost a fifth more, the others 1 % less.
+fn two_modes(seed: u64, blocks: usize) -> Responses {
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let mut data = Responses::new(2);
+    for _ in 0..blocks {
+        let mut run = || 0.002 * normal::upper_quantile(chance.random_range(1e-9..1.0));
+        let (a, b) = (run(), run());
+        let is_slow = chance.random::<f64>() < 0.4;
+        data.push(&[a, b + if is_slow { 1.2f64.ln() } else { 0.99f64.ln() }]);
+    }
+    data
+}
+
+#[test]
+fn where_medians_lie_outside_the_interval_there_is_no_verdict() {
+    let looks: Vec<Look> = (0..30)
+        .map(|seed| last_look(&two_modes(seed, 199), QUESTION))
+        .collect();
+    let contrasts = || looks.iter().map(|look| &look.contrasts[0]);
+    let decided = contrasts().filter(|c| c.decision != Decision::Undecided);
+    // Slow runs are so many by chance that their mode is the median's, too.
+    assert!(decided.count() <= 7);
+    // It says what each of them says.
+    let centres = contrasts().find_map(|c| c.caveats.centres).unwrap();
+    assert!((centres.median - 0.99f64.ln()).abs() < 0.005, "{centres:?}");
+    assert!((centres.mean - 1.074f64.ln()).abs() < 0.02, "{centres:?}");
+}
+
+#[test]
+fn arms_that_differ_by_a_factor_have_medians_that_agree() {
+    let withheld = (0..100)
+        .filter(|&seed| {
+            let data = beside_load(2000 + seed, [0.05; 3]);
+            let contrast = &last_look(&data, QUESTION).contrasts[0];
+            contrast.caveats.centres.is_some()
+        })
+        .count();
+    assert!(withheld <= 8, "{withheld} of 100");
 }

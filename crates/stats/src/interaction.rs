@@ -4,10 +4,11 @@
 //! The differences are aligned, less their Hodges–Lehmann estimate (Hodges and
 //! Lehmann 1962), and turned into signed ranks. Were there nothing it depends
 //! on, their signs would be random whatever the covariate is; the statistic is
-//! their sum weighted by the covariate, less what the estimate has taken out,
-//! over the standard deviation that random signs give it. It holds for noise of
-//! any shape and for blocks of unequal noise.
+//! their sum weighted by the covariate, less what the estimate has taken out
+//! ([`agreement`]), over the standard deviation that random signs give it. It
+//! holds for noise of any shape and for blocks of unequal noise.
 
+use super::agreement;
 use super::paired::hodges_lehmann;
 
 /// Covariates that vary less than this say nothing.
@@ -18,25 +19,29 @@ const LEAST_VARIATION: f64 = 1e-12;
 /// among the differences, or nothing differs.
 #[must_use]
 pub fn z(differences: &[f64], covariate: &[f64]) -> Option<f64> {
-    let ranks = aligned_ranks(differences);
-    let square = |rank: &f64| rank * rank;
-    let all: f64 = ranks.iter().map(square).sum();
-    let shared: f64 = ranks.iter().zip(covariate).map(|(r, x)| r * r * x).sum();
-    let centre = shared / all;
-    let mut sum = 0.0;
-    let mut variance = 0.0;
-    for (rank, x) in ranks.iter().zip(covariate) {
-        let part = rank * (x - centre);
-        sum += part;
-        variance += part * part;
+    let (least, most) = differences
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), d| {
+            (low.min(*d), high.max(*d))
+        });
+    let middle = covariate.iter().sum::<f64>() / covariate.len() as f64;
+    let spread = covariate.iter().map(|x| (x - middle).abs());
+    if spread.fold(0.0, f64::max) < LEAST_VARIATION {
+        return None;
     }
-    (variance > LEAST_VARIATION * all).then(|| sum / variance.sqrt())
+    let scores_at = |shift: f64| {
+        let plain = signed_ranks(differences, shift);
+        let by_covariate = plain.iter().zip(covariate);
+        let other = by_covariate.map(|(rank, x)| rank * (x - middle)).collect();
+        (plain, other)
+    };
+    let centre = hodges_lehmann(differences);
+    agreement::z_of((least, most), centre, scores_at)
 }
 
-/// Signed ranks of the differences less their estimate, over their number.
-fn aligned_ranks(differences: &[f64]) -> Vec<f64> {
-    let centre = hodges_lehmann(differences);
-    let aligned: Vec<f64> = differences.iter().map(|d| d - centre).collect();
+/// Signed ranks of the differences less `shift`, over their number.
+fn signed_ranks(differences: &[f64], shift: f64) -> Vec<f64> {
+    let aligned: Vec<f64> = differences.iter().map(|d| d - shift).collect();
     let mut order: Vec<usize> = (0..aligned.len()).collect();
     order.sort_by(|&a, &b| aligned[a].abs().total_cmp(&aligned[b].abs()));
     let mut ranks = vec![0.0; aligned.len()];

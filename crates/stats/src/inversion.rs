@@ -51,12 +51,17 @@ pub trait Family {
     fn guess(&self) -> Option<f64> {
         None
     }
+
+    /// Two-sided p-value of "the true shift is `theta`".
+    fn p_value(&self, theta: f64) -> f64 {
+        signflip::two_sided_p(&self.scores(theta))
+    }
 }
 
 /// Two-sided p-value of "the true shift is `theta`".
 #[must_use]
 pub fn p_value(family: &dyn Family, theta: f64) -> f64 {
-    signflip::two_sided_p(&family.scores(theta))
+    family.p_value(theta)
 }
 
 /// The same, closed: the largest of `theta` and of both sides of it.

@@ -10,7 +10,8 @@
 //! * [`judge`]: typical run, mean or percentile; [`paired`]: the typical run;
 //! * [`inversion`]: test, estimate and interval from signed scores;
 //! * [`signflip`]: the null distribution that the random order gives;
-//! * [`weights`]: blocks run under load count less;
+//! * [`weights`]: blocks run under load count less; [`agreement`]: while that
+//!   changes no answer;
 //! * [`resolution`]: figures that come in steps;
 //! * [`interaction`], [`caveats`]: what a difference depends on, and what that
 //!   says against a verdict;
@@ -19,6 +20,7 @@
 //! * [`anytime`]: pairs without a planned number of them;
 //! * [`fixed_width`], [`chain`]: ratios that do not depend on when an experiment stopped, and
 //!   their sums;
+//! * [`limit`]: slower by more than a limit, or not;
 //! * [`halving`]: screening many arms down to a few;
 //! * [`verdict`]: faster, slower, same, undecided, and what to do;
 //! * [`surrogate`]: what a few runs say of arms that were never run;
@@ -43,6 +45,7 @@
 //! assert_eq!(sequence.decision(&pairs[..3], 0.01), Decision::Undecided);
 //! ```
 
+pub mod agreement;
 pub mod anytime;
 pub mod apart;
 pub mod caveats;
@@ -62,6 +65,7 @@ pub mod interaction;
 mod interval;
 pub mod inversion;
 pub mod judge;
+pub mod limit;
 mod look;
 pub mod normal;
 pub mod outliers;
@@ -78,6 +82,7 @@ mod tails;
 pub mod verdict;
 pub mod weights;
 pub mod welch;
+mod withheld;
 
 /// Responses of an experiment: one row per block, one column per arm, each
 /// `ln(cost)`.

@@ -6,12 +6,13 @@
 
 use std::time::Duration;
 
-use super::caveats::{LoadLevel, LoadLevels, Split};
 use super::confirm::{Contrast, Decision, Look};
 use super::diagnose::work_factor;
 use super::paired::Interval;
 pub use super::setting::{Basis, Setting, Words, gain};
-use pinwise_format::{count, duration, percent, signed_percent};
+use super::withheld::under_which_load;
+pub use super::withheld::{caveat, under_loads, withheld};
+use pinwise_format::{count, duration, percent};
 
 /// The result of the comparison as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,14 +73,16 @@ pub fn contrast_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_
     let judged = setting.judge.phrase();
     match contrast.decision {
         Decision::Faster => format!(
-            "{arm} is {} than {baseline} by {} {judged} ({basis}).",
+            "{arm} is {} than {baseline} by {} {judged}{} ({basis}).",
             words.better,
-            setting.sizes(low, high)
+            setting.sizes(low, high),
+            under_which_load(contrast, setting)
         ),
         Decision::Slower => format!(
-            "{arm} is {} than {baseline} by {} {judged} ({basis}).",
+            "{arm} is {} than {baseline} by {} {judged}{} ({basis}).",
             words.worse,
-            setting.sizes(low, high)
+            setting.sizes(low, high),
+            under_which_load(contrast, setting)
         ),
         Decision::Same => {
             let (low, high) = setting.ends(low, high);
@@ -141,70 +144,9 @@ fn spoken(time: Duration) -> String {
 }
 
 /// `between −2.0 % and +3.0 % in the typical run`.
-fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
+pub(super) fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
     let (low, high) = setting.ends(contrast.interval.low, contrast.interval.high);
     format!("between {low} and {high} {}", setting.judge.phrase())
-}
-
-/// What withholds a verdict that the interval would give, as a clause: more time
-/// does not help.
-#[must_use]
-pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
-    let caveats = &contrast.caveats;
-    let split = |split: Split| {
-        let change = |log_ratio: f64| signed_percent(setting.change(log_ratio));
-        (change(split.first), change(split.second))
-    };
-    if caveats.depends_on_order() {
-        let (even, uneven) = split(caveats.order?);
-        return Some(format!(
-            "it depends on what ran before ({even} where both ran after the same arm, {uneven} elsewhere)"
-        ));
-    }
-    if caveats.depends_on_time() {
-        let (early, late) = split(caveats.time?);
-        return Some(format!(
-            "it changes over time ({early} at first, {late} at the end)"
-        ));
-    }
-    if caveats.withholds() && caveats.depends_on_load() {
-        return Some(format!(
-            "it depends on load ({})",
-            by_load(caveats.by_load?, setting)
-        ));
-    }
-    if let Some(other) = caveats.others.iter().find(|other| other.contradicts) {
-        return Some(format!(
-            "{} {}",
-            signed_percent(setting.change(other.estimate)),
-            other.judge.phrase()
-        ));
-    }
-    let resolution = setting.resolution?;
-    (resolution.relative > setting.delta).then(|| match resolution.is_unknown() {
-        true => "no run shows how fine the figure is: all gave the same value".to_owned(),
-        false => format!(
-            "the figure comes in steps of {}",
-            percent(gain(resolution.relative))
-        ),
-    })
-}
-
-fn by_load(levels: LoadLevels, setting: &Setting<'_>) -> String {
-    let change = |level: LoadLevel| signed_percent(setting.change(level.difference));
-    under_loads(
-        &change(levels.light),
-        levels.medium.map(change).as_deref(),
-        &change(levels.heavy),
-    )
-}
-
-/// Changes by load as a clause: `−3.0 % under light, −1.0 % under medium, +2.0 % under
-/// heavy load`.
-#[must_use]
-pub fn under_loads(light: &str, medium: Option<&str>, heavy: &str) -> String {
-    let medium = medium.map_or_else(String::new, |medium| format!(", {medium} under medium"));
-    format!("{light} under light{medium}, {heavy} under heavy load")
 }
 
 /// Time beyond what is spent until an undecided contrast can be decided: its
@@ -425,27 +367,6 @@ fn possible_gain(contrasts: &[Contrast], setting: &Setting<'_>) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// What would be decided, but for what speaks against it: a sentence, where there
-/// is such a contrast.
-#[must_use]
-pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
-    let (contrast, caveat) = look.contrasts.iter().find_map(|contrast| {
-        let is_open = contrast.decision == Decision::Undecided;
-        let caveat = caveat(contrast, setting).filter(|_| is_open)?;
-        contrast
-            .interval
-            .half_width()
-            .is_finite()
-            .then_some((contrast, caveat))
-    })?;
-    Some(format!(
-        "Undecided: {} against {} is {}, but {caveat}.",
-        setting.names[contrast.arm],
-        setting.names[setting.baseline],
-        between(contrast, setting)
-    ))
-}
-
 fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let name = &setting.names[arm];
     let baseline = &setting.names[setting.baseline];
@@ -463,16 +384,18 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     };
     match look.contrasts.iter().find(|c| c.arm == arm) {
         Some(contrast) => format!(
-            "{name} is best: {} than {baseline} by {} {judged}{rivals}.",
+            "{name} is best: {} than {baseline} by {} {judged}{}{rivals}.",
             setting.words.better,
-            setting.sizes(contrast.interval.low, contrast.interval.high)
+            setting.sizes(contrast.interval.low, contrast.interval.high),
+            under_which_load(contrast, setting)
         ),
         None => match look.contrasts.as_slice() {
             [only] => format!(
-                "{name} is best: {} is {} by {} {judged}.",
+                "{name} is best: {} is {} by {} {judged}{}.",
                 setting.names[only.arm],
                 setting.words.worse,
-                setting.sizes(only.interval.low, only.interval.high)
+                setting.sizes(only.interval.low, only.interval.high),
+                under_which_load(only, setting)
             ),
             others => format!(
                 "{name} is best: all {} others are {} {judged}.",

@@ -1,6 +1,6 @@
 //! Verdicts in words.
 
-use super::super::caveats::Caveats;
+use super::super::caveats::{Caveats, Centres, LoadLevel, LoadLevels, Split};
 use super::super::paired::Interval;
 use super::*;
 use crate::judge::Judge;
@@ -60,6 +60,51 @@ fn check(contrast: Contrast, sentence: &str, overall: &str) {
     let look = look(40, contrast);
     let outcome = outcome(&look, setting.delta, true);
     assert_eq!(overall_sentence(outcome, &look, &setting), overall);
+}
+
+#[test]
+fn a_difference_that_goes_with_the_load_is_given_by_level() {
+    let level = |load, difference| LoadLevel { load, difference };
+    let mut slower = contrast(1, 0.03, 0.07, Decision::Slower);
+    slower.caveats.by_load = Some(LoadLevels {
+        light: level(0.1, 0.002),
+        medium: Some(level(0.8, 0.1)),
+        heavy: level(1.6, 0.12),
+    });
+    let names = two_arms();
+    let basis = Basis {
+        blocks: 40,
+        is_dropped: false,
+    };
+    let sentence = |of: &Contrast| contrast_sentence(of, basis, &setting(&names));
+    let steady = "cpu:0 is slower than os-default by 3.0–7.3 % in the typical run (40 blocks).";
+    assert_eq!(sentence(&slower), steady);
+    slower.caveats.load = Some(Split {
+        first: 0.002,
+        second: 0.12,
+        contradicts: true,
+    });
+    assert_eq!(
+        sentence(&slower),
+        "cpu:0 is slower than os-default by 3.0–7.3 % in the typical run, +0.2 % under light, \
+         +10.5 % under medium, +12.7 % under heavy load (40 blocks)."
+    );
+}
+
+#[test]
+fn a_verdict_that_medians_contradict_says_what_each_says() {
+    let mut withheld = contrast(1, 0.076, 0.084, Decision::Undecided);
+    withheld.caveats.centres = Some(Centres {
+        median: -0.01,
+        mean: 0.05,
+    });
+    check(
+        withheld,
+        "cpu:0 against os-default is undecided: between +7.9 % and +8.8 % in the typical run, but \
+         −1.0 % in the median block, +5.1 % by the means (40 blocks).",
+        "Undecided: cpu:0 against os-default is between +7.9 % and +8.8 % in the typical run, but \
+         −1.0 % in the median block, +5.1 % by the means.",
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clap::Args;
 
-use super::{ExperimentArgs, InterruptArgs, LiveArgs, WhatIfArgs};
+use super::{ExperimentArgs, InterruptArgs, LiveArgs, Undecided, WhatIfArgs};
 use crate::cli::values::{parse_count, parse_share};
 use pinwise_workload::Sweep;
 
@@ -126,10 +126,21 @@ pub struct CompareArgs {
     /// Add a second baseline under another name: it must come out the same
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
-    /// Exit with 1 where an arm is slower by more; an open question fails only with
-    /// --require-verdict
+    /// Exit with 1 where an arm is surely slower by more, with 0 where all are surely
+    /// not; it goes on until that is known of each
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
     pub fail_if_slower: Option<f64>,
+    /// What --fail-if-slower exits with where neither is sure: status3, pass (0) or
+    /// fail (1)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "STATUS",
+        default_value = "status3",
+        requires = "fail_if_slower",
+        help_heading = "What is compared"
+    )]
+    pub undecided: Undecided,
     /// Then trace one more run of every arm: what did the scheduler do?
     #[arg(long, help_heading = "What is compared")]
     pub trace: bool,
@@ -137,7 +148,8 @@ pub struct CompareArgs {
     /// narrow; --budget, --max-runs and Ctrl-C may end it before
     #[arg(long, help_heading = "How long and how precise")]
     pub open_ended: bool,
-    /// Exit with 3 if there is no verdict; also where --fail-if-slower is open
+    /// Exit with 3 if there is no verdict; with --fail-if-slower: go on until there is
+    /// one as well
     #[arg(long, help_heading = "What is compared")]
     pub require_verdict: bool,
     /// Then print the best arm for this tool; as `pinwise apply --as` does

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::exit::Exit;
 use crate::cli::values::{parse_count, parse_duration, parse_margin, parse_tag, parse_whole};
 
 /// `pinwise gate`
@@ -111,7 +112,7 @@ pub struct GateArgs {
     pub tags: Vec<String>,
 }
 
-/// What an undecided gate exits with.
+/// What it exits with where it is undecided whether something is slower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Undecided {
     /// 3.
@@ -120,4 +121,14 @@ pub enum Undecided {
     Pass,
     /// 1, as if it had failed.
     Fail,
+}
+
+impl Undecided {
+    pub(in crate::cli) const fn exit(self) -> Exit {
+        match self {
+            Self::Status3 => Exit::Undecided,
+            Self::Pass => Exit::Done,
+            Self::Fail => Exit::GateFailed,
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::advice;
 use super::findings;
+use super::limit;
 use super::outcome::ArmState;
 use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
@@ -199,7 +200,10 @@ pub(super) fn close(
             record.contrasts = look
                 .contrasts
                 .iter()
-                .map(|c| contrast_record(c, &look, &setting, &results, &columns))
+                .map(|c| ContrastRecord {
+                    limit: limit::of(c, &record.metric, plan, &setting),
+                    ..contrast_record(c, &look, &setting, &results, &columns)
+                })
                 .collect();
             let place = |name: &str| plan.arms.iter().position(|arm| arm.name == name);
             record.contrasts.sort_by_key(|c| place(&c.arm));
@@ -304,6 +308,7 @@ fn contrast_record(
             mean: String::new(),
             p90: String::new(),
         }),
+        limit: None,
         others: contrast.caveats.others.iter().map(judged_record).collect(),
         depends_on_load: contrast.caveats.depends_on_load(),
         depends_on_tail: contrast.caveats.depends_on_tail(),
@@ -383,12 +388,20 @@ fn conclude(
         ComparisonOutcome::Same | ComparisonOutcome::Undecided => None,
     };
     record.best = best.map(|arm| plan.arms[arm].name.clone());
+    let of_limit = match outcome {
+        ComparisonOutcome::Undecided => limit::conclusion(record, plan, &choice, setting),
+        _ => None,
+    };
     let (not_recommended, advice) = match recommendation::withheld(record, best) {
         Some((reason, sentence)) => (Some(reason), Some(sentence)),
         None => (
             None,
             advice::of(record, plan, outcome, best, (&choice, setting)),
         ),
+    };
+    let (sentence, advice) = match of_limit {
+        Some((sentence, advice)) => (sentence, Some(advice)),
+        None => (sentence, advice),
     };
     let commands = match (&advice, best) {
         (None, Some(arm)) => commands(record, arm, &plan.arms[arm].place, topology),

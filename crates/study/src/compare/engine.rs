@@ -174,8 +174,9 @@ impl<'a> Engine<'a> {
         if let Some(stopped) = self.warm_up()? {
             return Ok(stopped);
         }
-        // Screening shares out a budget.
+        // Screening shares out a budget, and judges no arm that it leaves out.
         if !self.plan.is_survey
+            && self.plan.tuning.limit.is_none()
             && !self.plan.tuning.is_open_ended
             && self.open_arms().len() >= halving::FROM_ARMS
             && !self.is_spent()

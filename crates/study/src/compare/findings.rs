@@ -346,8 +346,9 @@ fn drift(record: &Comparison, results: &Results) -> Option<Finding> {
     })
 }
 
-/// Arms of which the table shows a median on one side of the baseline's and a
-/// change to the other.
+/// Arms that are shown to differ, of which the table has a median on the other side
+/// of the baseline's than the change. Among equal arms medians and change take
+/// sides by chance, so that nothing is said of one that is not shown to differ.
 fn opposite_medians(record: &Comparison) -> Option<Finding> {
     let median = |name: &String| {
         let arm = record.arms.iter().find(|arm| arm.name == *name)?;
@@ -364,6 +365,7 @@ fn opposite_medians(record: &Comparison) -> Option<Finding> {
     let found: Vec<&str> = record
         .contrasts
         .iter()
+        .filter(|contrast| contrast.is_decided())
         .filter(is_opposite)
         .map(|contrast| contrast.arm.as_str())
         .collect();
@@ -466,5 +468,9 @@ mod tests {
         arm.unwrap().estimate.as_mut().unwrap().value = 0.21;
         let found = opposite_medians(&record).unwrap().sentence;
         assert!(found.starts_with("one-per-core: 'typical'"), "{found}");
+        for contrast in &mut record.contrasts {
+            contrast.verdict = pinwise_record::ContrastVerdict::Undecided;
+        }
+        assert_eq!(opposite_medians(&record), None);
     }
 }

@@ -14,6 +14,7 @@ mod budget;
 mod caveats;
 mod engine;
 mod findings;
+mod limit;
 mod outcome;
 mod parts;
 mod plan;

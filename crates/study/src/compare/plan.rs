@@ -63,6 +63,19 @@ pub struct Tuning {
     pub judge: Judge,
     /// How blocks count where that is the typical run.
     pub score: Score,
+    /// A slow-down, as a share, of which is asked whether an arm exceeds it: it goes
+    /// on until that is known of each, and not until it is known which is best.
+    pub limit: Option<f64>,
+    /// Is the latter asked as well?
+    pub requires_verdict: bool,
+}
+
+impl Tuning {
+    /// The limit as `ln(ratio)`.
+    #[must_use]
+    pub fn log_limit(&self) -> Option<f64> {
+        self.limit.map(f64::ln_1p)
+    }
 }
 
 impl Default for Tuning {
@@ -77,6 +90,8 @@ impl Default for Tuning {
             warmup: None,
             judge: Judge::default(),
             score: Score::default(),
+            limit: None,
+            requires_verdict: false,
         }
     }
 }

@@ -5,8 +5,9 @@ use super::{Block, CompareError, Engine, PROJECT_FROM, WholeBlock};
 use pinwise_format::duration;
 use pinwise_record::{Phase, Stopped};
 use pinwise_stats::Responses;
-use pinwise_stats::confirm::{Confirmation, Decision, Look};
+use pinwise_stats::confirm::{Confirmation, Contrast, Decision, Look};
 use pinwise_stats::diagnose::projected_half_width;
+use pinwise_stats::limit::{LimitStanding, standing};
 use pinwise_stats::sequential::{Depth, Schedule};
 use pinwise_stats::verdict::{Effort, ROOM};
 
@@ -74,7 +75,8 @@ impl Engine<'_> {
                 self.columns.len(),
                 self.baseline_column(),
                 self.plan.question(),
-            ),
+            )
+            .with_limit(self.plan.tuning.log_limit()),
             schedule: self.plan.question().schedule(self.columns.len() - 1),
             looked_at: 0,
             has_projected: false,
@@ -209,18 +211,34 @@ impl Engine<'_> {
 
     fn is_settled(&self) -> bool {
         let Some(look) = &self.look else { return false };
-        match self.plan.tuning.precision {
-            None => look.is_settled,
-            Some(precision) => look
-                .contrasts
-                .iter()
-                .all(|c| c.interval.half_width() <= precision.ln_1p()),
-        }
+        let tuning = &self.plan.tuning;
+        let is_precise = |contrast: &Contrast| {
+            let wanted = tuning.precision.map_or(f64::INFINITY, f64::ln_1p);
+            contrast.interval.half_width() <= wanted
+        };
+        let is_judged = |contrast: &Contrast| {
+            let limit = tuning.log_limit();
+            limit.is_none_or(|limit| standing(contrast, limit) != LimitStanding::Undecided)
+        };
+        let contrasts = &look.contrasts;
+        contrasts.iter().all(is_precise)
+            && contrasts.iter().all(is_judged)
+            && (look.is_settled || !self.asks_which_is_best())
     }
 
-    /// Too noisy for the budget? Say so as soon as it is known.
+    /// Does it go on until it is known which arm is best?
+    fn asks_which_is_best(&self) -> bool {
+        let tuning = &self.plan.tuning;
+        let is_asked = tuning.requires_verdict || tuning.limit.is_none();
+        is_asked && tuning.precision.is_none()
+    }
+
+    /// Too noisy for the budget? Say so as soon as it is known; of a limit, whose distance
+    /// is not known, only the end tells.
     fn warn_if_hopeless(&mut self, n: usize, n_max: usize) {
-        let Some(look) = self.look.as_ref().filter(|_| !self.plan.is_survey) else {
+        let has_width = self.plan.tuning.precision.is_some() || self.asks_which_is_best();
+        let is_asked = has_width && !self.plan.is_survey;
+        let Some(look) = self.look.as_ref().filter(|_| is_asked) else {
             return;
         };
         let now = look

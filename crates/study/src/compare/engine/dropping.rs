@@ -10,10 +10,12 @@ use super::confirmation::ConfirmationRun;
 use crate::compare::results::{self, DroppedArm};
 use pinwise_record::Phase;
 use pinwise_stats::describe::mean;
+use pinwise_stats::limit::{LimitStanding, standing};
 
 impl Engine<'_> {
     /// Drops what the last look showed to be clearly behind the best; not where
-    /// every arm's figure or width was asked for, and never the placebo.
+    /// every arm's figure or width was asked for, and neither the placebo nor an arm of
+    /// which a limit is still asked.
     pub(super) fn drop_those_behind(&mut self, run: &mut ConfirmationRun) {
         let tuning = &self.plan.tuning;
         let Some(look) = &self.look else { return };
@@ -23,6 +25,9 @@ impl Engine<'_> {
         let delta = tuning.min_effect.ln_1p();
         let mut behind: Vec<_> = look.clearly_behind(delta).cloned().collect();
         behind.retain(|contrast| Some(self.columns[contrast.arm]) != self.plan.placebo);
+        if let Some(limit) = tuning.log_limit() {
+            behind.retain(|contrast| standing(contrast, limit) != LimitStanding::Undecided);
+        }
         if behind.is_empty() || behind.len() == look.contrasts.len() {
             return;
         }

@@ -1,0 +1,82 @@
+//! Do medians and means say what the typical run says?
+//!
+//! The typical ratio is the one in the middle of all pairs of blocks. Where arms
+//! differ by a factor, so do their medians and their means. Where they differ in
+//! shape, the three part: of an arm that is 1 % faster in six runs of ten and 20 %
+//! slower in the others, the median block says −1 %, the means +7 %, and the
+//! middle of all pairs +8 %. None of these is wrong, and no verdict says which was
+//! meant.
+//!
+//! The median is that of the blocks' ratios. The ratio of the arms' medians is no
+//! use beside load: where runs have some states that whole blocks share, it jumps
+//! from one to the next (27 % of arms that differ by 5 % were told to contradict
+//! themselves).
+
+use super::Judged;
+use crate::decision::Decision;
+use crate::inversion::{Family, estimate};
+use crate::judge::{Judge, Means};
+use crate::paired::{Interval, Paired};
+use crate::{Responses, agreement};
+
+/// Chance that arms which differ by one factor are told apart by the median block,
+/// over all arms. Few runs in a second mode are hard to count, so it is large;
+/// since the median has to lie outside the interval as well, fewer verdicts on
+/// such arms are withheld (`docs/method.md`).
+const ALARM_OF_MEDIAN: f64 = 0.1;
+/// The same by the means: beside load they err by far more than the interval is
+/// wide, so that being outside of it says little.
+const ALARM_OF_MEAN: f64 = 0.02;
+
+/// What medians and means say, `ln(ratio)`, where one of them lies outside the
+/// interval by more than the smallest effect of interest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Centres {
+    /// In the median block: as many have a higher ratio as a lower one.
+    pub median: f64,
+    /// Of the means.
+    pub mean: f64,
+}
+
+impl Judged {
+    /// Those that contradict the interval of a claim about the typical run.
+    pub(super) fn centres(&self, data: &Responses, interval: Interval) -> Option<Centres> {
+        if self.judge != Judge::Typical || self.decision == Decision::Undecided {
+            return None;
+        }
+        let typical = Paired::unweighted(data.differences(self.arm, self.baseline));
+        let medians = Signs(data.differences(self.arm, self.baseline));
+        let means = Means::new(data, self.arm, self.baseline);
+        let centres = Centres {
+            median: estimate(&medians),
+            mean: estimate(&means),
+        };
+        let contradicts = |value: f64, family: &dyn Family, alarm: f64| {
+            let is_outside =
+                value > interval.high + self.delta || value < interval.low - self.delta;
+            is_outside && agreement::z(&typical, family).is_some_and(|z| self.is_beyond(z, alarm))
+        };
+        let is_contradicted = contradicts(centres.median, &medians, ALARM_OF_MEDIAN)
+            || contradicts(centres.mean, &means, ALARM_OF_MEAN);
+        is_contradicted.then_some(centres)
+    }
+}
+
+/// Signs of the differences, whose sum is 0 at their median.
+struct Signs(Vec<f64>);
+
+impl Family for Signs {
+    fn blocks(&self) -> usize {
+        self.0.len()
+    }
+
+    fn scores(&self, theta: f64) -> Vec<f64> {
+        let sign = |d: &f64| f64::from(i8::from(*d > theta) - i8::from(*d < theta));
+        self.0.iter().map(sign).collect()
+    }
+
+    fn range(&self) -> Option<(f64, f64)> {
+        let low = self.0.iter().copied().reduce(f64::min)?;
+        Some((low, self.0.iter().copied().fold(low, f64::max)))
+    }
+}

@@ -1,0 +1,104 @@
+//! What speaks against a verdict, in words: clauses of the sentences of
+//! [`verdict`](super::verdict).
+
+use super::caveats::{Centres, LoadLevel, LoadLevels, Split};
+use super::confirm::{Contrast, Decision, Look};
+use super::setting::{Setting, gain};
+use super::verdict::between;
+use pinwise_format::{percent, signed_percent};
+
+/// What withholds a verdict that the interval would give, as a clause: more time
+/// does not help.
+#[must_use]
+pub fn caveat(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
+    let caveats = &contrast.caveats;
+    let split = |split: Split| {
+        let change = |log_ratio: f64| signed_percent(setting.change(log_ratio));
+        (change(split.first), change(split.second))
+    };
+    if caveats.depends_on_order() {
+        let (even, uneven) = split(caveats.order?);
+        return Some(format!(
+            "it depends on what ran before ({even} where both ran after the same arm, {uneven} elsewhere)"
+        ));
+    }
+    if caveats.depends_on_time() {
+        let (early, late) = split(caveats.time?);
+        return Some(format!(
+            "it changes over time ({early} at first, {late} at the end)"
+        ));
+    }
+    if caveats.withholds() && caveats.depends_on_load() {
+        return Some(format!(
+            "it depends on load ({})",
+            by_load(caveats.by_load?, setting)
+        ));
+    }
+    if let Some(Centres { median, mean }) = caveats.centres {
+        let [median, mean] = [median, mean].map(|of| signed_percent(setting.change(of)));
+        return Some(format!("{median} in the median block, {mean} by the means"));
+    }
+    if let Some(other) = caveats.others.iter().find(|other| other.contradicts) {
+        return Some(format!(
+            "{} {}",
+            signed_percent(setting.change(other.estimate)),
+            other.judge.phrase()
+        ));
+    }
+    let resolution = setting.resolution?;
+    (resolution.relative > setting.delta).then(|| match resolution.is_unknown() {
+        true => "no run shows how fine the figure is: all gave the same value".to_owned(),
+        false => format!(
+            "the figure comes in steps of {}",
+            percent(gain(resolution.relative))
+        ),
+    })
+}
+
+fn by_load(levels: LoadLevels, setting: &Setting<'_>) -> String {
+    let change = |level: LoadLevel| signed_percent(setting.change(level.difference));
+    under_loads(
+        &change(levels.light),
+        levels.medium.map(change).as_deref(),
+        &change(levels.heavy),
+    )
+}
+
+/// Changes by load as a clause: `−3.0 % under light, −1.0 % under medium, +2.0 % under
+/// heavy load`.
+#[must_use]
+pub fn under_loads(light: &str, medium: Option<&str>, heavy: &str) -> String {
+    let medium = medium.map_or_else(String::new, |medium| format!(", {medium} under medium"));
+    format!("{light} under light{medium}, {heavy} under heavy load")
+}
+
+/// Behind the size of a difference that goes with the load: what it is under which,
+/// since no single figure is true of all; empty where nothing shows that it does.
+pub(super) fn under_which_load(contrast: &Contrast, setting: &Setting<'_>) -> String {
+    let caveats = &contrast.caveats;
+    let levels = caveats.load.and(caveats.by_load);
+    levels.map_or_else(String::new, |levels| {
+        format!(", {}", by_load(levels, setting))
+    })
+}
+
+/// What would be decided, but for what speaks against it: a sentence, where there
+/// is such a contrast.
+#[must_use]
+pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
+    let (contrast, caveat) = look.contrasts.iter().find_map(|contrast| {
+        let is_open = contrast.decision == Decision::Undecided;
+        let caveat = caveat(contrast, setting).filter(|_| is_open)?;
+        contrast
+            .interval
+            .half_width()
+            .is_finite()
+            .then_some((contrast, caveat))
+    })?;
+    Some(format!(
+        "Undecided: {} against {} is {}, but {caveat}.",
+        setting.names[contrast.arm],
+        setting.names[setting.baseline],
+        between(contrast, setting)
+    ))
+}

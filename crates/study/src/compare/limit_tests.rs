@@ -1,0 +1,126 @@
+use super::*;
+use crate::compare::{Tuning, Unwatched, run};
+use pinwise_placement::Placement;
+use pinwise_record::{Phase, Stopped, VerdictKind};
+use pinwise_sim::SimulatedMachine;
+use pinwise_topology::Topology;
+use pinwise_workload::Command;
+
+/// `os-default` and single CPUs, each of which costs so many times as much.
+fn compared(effects: &[f64], tuning: Tuning, seed: u64) -> Comparison {
+    let cpus = effects.iter().enumerate();
+    let costs: String = cpus
+        .clone()
+        .map(|(cpu, effect)| format!("\"cpu:{cpu}\" = {effect}\n"))
+        .collect();
+    let shape = format!("core:{} pu:1", effects.len().max(2));
+    let text = format!(
+        "topology = \"{shape}\"\n[workload.default]\nbase_s = 0.05\n[effects]\n{costs}[noise]\nkind = \"lognormal\"\nsd = 0.02\n"
+    );
+    let mut machine = SimulatedMachine::from_text("test", &text, seed).unwrap();
+    let topology = Topology::from_synthetic(&shape).unwrap();
+    let names = cpus.map(|(cpu, _)| format!("cpu:{cpu}"));
+    let names = std::iter::once("os-default".to_owned()).chain(names);
+    let places: Vec<Placement> = names.map(|name| name.parse().unwrap()).collect();
+    let command = Command::from_line("prog").unwrap();
+    let plan = ComparePlan {
+        tuning: Tuning {
+            budget: None,
+            ..tuning
+        },
+        seed,
+        ..ComparePlan::of_placements(command, &topology, &places).unwrap()
+    };
+    run(&plan, &mut machine, &mut Unwatched).unwrap()
+}
+
+fn limited(max_runs: usize) -> Tuning {
+    Tuning {
+        max_runs: Some(max_runs),
+        limit: Some(0.02),
+        ..Tuning::default()
+    }
+}
+
+fn limits(record: &Comparison) -> Vec<&LimitRecord> {
+    let contrasts = record.contrasts.iter();
+    contrasts.map(|c| c.limit.as_ref().unwrap()).collect()
+}
+
+#[test]
+fn it_goes_on_while_the_limit_is_open_and_no_longer() {
+    for (effect, outcome) in [(1.05, GateOutcome::Slower), (0.99, GateOutcome::Passed)] {
+        for seed in 0..6 {
+            let record = compared(&[effect], limited(200), seed);
+            let [limit] = limits(&record)[..] else {
+                panic!("{record:?}")
+            };
+            assert_eq!(limit.outcome, outcome, "{}", limit.sentence);
+            assert_eq!(record.stopped, Some(Stopped::Precision));
+            let contrast = &record.contrasts[0];
+            match outcome {
+                GateOutcome::Slower => assert!(contrast.low.unwrap() > 1.02),
+                _ => assert!(contrast.high.unwrap() <= 1.02),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_slower_by_less_for_sure_runs_on_and_is_undecided_in_the_end() {
+    // Slower for sure, and at the limit: neither side of it can be claimed.
+    let records = (0..8).map(|seed| compared(&[1.02], limited(60), seed));
+    let open = |record: &Comparison| limits(record)[0].outcome == GateOutcome::Undecided;
+    let records: Vec<Comparison> = records.collect();
+    let open: Vec<&Comparison> = records.iter().filter(|record| open(record)).collect();
+    assert!(open.len() >= 6, "{} of 8", open.len());
+    for record in open {
+        assert_eq!(record.stopped, Some(Stopped::Runs));
+        assert!(record.blocks >= 58, "{}", record.blocks);
+        let sentence = &limits(record)[0].sentence;
+        assert!(
+            sentence.starts_with("cpu:0 is undecided at 2.0 %: between "),
+            "{sentence}"
+        );
+    }
+}
+
+#[test]
+fn a_verdict_that_is_required_as_well_takes_more_runs() {
+    let passed = compared(&[1.0], limited(300), 1);
+    let tuning = Tuning {
+        requires_verdict: true,
+        ..limited(300)
+    };
+    let decided = compared(&[1.0], tuning, 1);
+    assert!(passed.blocks < decided.blocks);
+    assert_eq!(passed.verdict.kind, VerdictKind::Undecided);
+    assert_eq!(passed.verdict.sentence, limits(&passed)[0].sentence);
+    let passes = "cpu:0 is not slower than os-default by more than 2.0 %: at most ";
+    assert!(
+        passed.verdict.sentence.starts_with(passes),
+        "{:?}",
+        passed.verdict
+    );
+    assert_ne!(decided.verdict.kind, VerdictKind::Undecided);
+    assert_eq!(limits(&decided)[0].outcome, GateOutcome::Passed);
+}
+
+#[test]
+fn every_arm_is_judged_and_none_is_left_out_before() {
+    let mut effects = [1.0; 9];
+    // Far ahead of the others, which would drop them.
+    effects[8] = 0.8;
+    effects[3] = 1.1;
+    let record = compared(&effects, limited(150), 1);
+    assert_eq!(record.contrasts.len(), 9);
+    for (cpu, limit) in limits(&record).into_iter().enumerate() {
+        let expected = match cpu {
+            3 => GateOutcome::Slower,
+            _ => GateOutcome::Passed,
+        };
+        assert_eq!(limit.outcome, expected, "{}", limit.sentence);
+    }
+    let mut runs = record.arms.iter().flat_map(|arm| &arm.runs);
+    assert!(runs.all(|run| run.phase != Phase::Screening));
+}
