@@ -1571,6 +1571,8 @@ export interface ContrastRecord {
   effect?: EffectRecord | null;
   /** Upper end. */
   high?: number | null;
+  /** How it stands against the slow-down that was allowed (`--fail-if-slower`); `null` where none was named. */
+  limit?: LimitRecord | null;
   /** The typical ratio under light, medium and heavy load, whether it differs or not; `null` where the load is not known or did not vary, and in old records. */
   load_levels?: LoadLevelsRecord | null;
   /** Lower end of the interval; `null` where the runs allow none. */
@@ -2756,6 +2758,16 @@ export interface LevelVerdict {
   measured?: string | null;
   /** The verdict. */
   verdict?: Agreement | null;
+}
+
+/** How an arm stands against the slow-down that was allowed. */
+export interface LimitRecord {
+  /** That slow-down, as a share of the cost. */
+  limit?: number | null;
+  /** As of a benchmark of a gate: `slower` by more, `passed`, or `undecided`. */
+  outcome?: GateOutcome | null;
+  /** In words. */
+  sentence?: string | null;
 }
 
 /** An instruction. */

@@ -23,7 +23,6 @@ use pinwise_workload::Sweep;
   pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
   pinwise compare --kernel 'fft --threads 2' --isa v1,native
   pinwise compare --metric 'regex:([0-9.]+) req/s higher' -- ./bench
-  pinwise compare --self --budget 2m -- ./prog
 
 Placements: os-default, compact, one-per-core, spread, one-llc, cpu:0-3,
 near:gpu0 …; `pinwise topology --help` has them all.
@@ -126,14 +125,14 @@ pub struct CompareArgs {
     /// Add a second baseline under another name: it must come out the same
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
-    /// Exit with 1 where an arm is surely slower by more, with 0 where all are surely
-    /// not; it goes on until that is known of each
+    /// Exit with 1 if an arm is surely slower by more; with 0 if all are surely not;
+    /// it goes on until that is known of each
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
     pub fail_if_slower: Option<f64>,
-    /// What --fail-if-slower exits with where neither is sure: status3, pass (0) or
-    /// fail (1)
+    /// What --fail-if-slower exits with if undecided: status3, pass (0) or fail (1)
     #[arg(
-        long,
+        id = "undecided_limit",
+        long = "undecided",
         value_enum,
         value_name = "STATUS",
         default_value = "status3",

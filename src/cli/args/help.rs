@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Options that `-h` leaves to `--help`, whichever command has them.
-const RARE: [&str; 42] = [
+const RARE: [&str; 43] = [
     "abort_if_worse",
     "arms",
     "cleanup",
@@ -63,6 +63,7 @@ const RARE: [&str; 42] = [
     "threads_env",
     "timeout",
     "trace",
+    "undecided_limit",
     "units",
 ];
 

@@ -195,12 +195,34 @@ fn the_gate_closes_on_a_slower_arm() {
     let line = format!("{PROGRAMS} --command old --command new");
     let closed = stage.snapshot("gate", &format!("{line} --fail-if-slower 2%"));
     assert_eq!(closed.status, 1);
-    assert_eq!(stage.run(&format!("{line} --fail-if-slower 10%")).status, 0);
+    let passed = stage.snapshot("gate-passed", &format!("{line} --fail-if-slower 10%"));
+    assert_eq!(passed.status, 0);
+    assert_eq!(passed.err, "");
     let swapped = format!("{PROGRAMS} --command new --command old");
     assert_eq!(
         stage.run(&format!("{swapped} --fail-if-slower 0%")).status,
         0
     );
+}
+
+/// Old and new differ by 4 %.
+#[test]
+fn a_slow_down_of_less_than_the_limit_does_not_close_the_gate() {
+    let stage = Stage::new();
+    let closed = |limit: &str| {
+        let seeds = (0..12).map(|seed| {
+            let line = "compare --machine sim:programs.toml --command old --command new";
+            stage
+                .run(&format!(
+                    "{line} --seed {seed} --max-runs 40 --fail-if-slower {limit}"
+                ))
+                .status
+        });
+        seeds.filter(|&status| status == 1).count()
+    };
+    assert_eq!(closed("2%"), 12);
+    // The estimate exceeds it in every other experiment.
+    assert!(closed("3.9%") <= 2);
 }
 
 #[test]
