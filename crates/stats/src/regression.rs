@@ -1,8 +1,9 @@
 //! Is a benchmark slower in a new build, where it is one of many in a suite?
 //!
-//! Two questions are asked of the same pairs. *Slower* (or faster) is claimed at
-//! α shared by the suite (Bonferroni), so that a suite in which nothing changed
-//! raises a false alarm with probability α at most. *Not slower by δ* is claimed
+//! Two questions are asked of the same pairs, by the rule of a [`limit`]. *Slower by
+//! more than δ* (or faster) is claimed at α shared by the suite (Bonferroni), so that a
+//! suite in which nothing is slower by more raises a false alarm with probability α at
+//! most. *Not slower by δ* is claimed
 //! at α itself: a gate passes only where every benchmark does, and such an
 //! intersection-union test needs no correction (Berger 1982). Both run over
 //! group-sequential looks of their own.
@@ -11,6 +12,7 @@ use super::Responses;
 use super::caveats::Circumstances;
 use super::confirm::{Confirmation, Question};
 use super::decision::Decision;
+use super::limit;
 use super::look::{Contrast, Look};
 use super::resolution::Resolution;
 use super::sequential::{Depth, Schedule};
@@ -18,7 +20,7 @@ use super::sequential::{Depth, Schedule};
 /// What is known of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Surely slower, and by the smallest effect or more as estimated.
+    /// Surely slower by more than the smallest effect.
     Slower,
     /// Surely faster.
     Faster,
@@ -66,7 +68,7 @@ impl Regression {
         };
         Self {
             delta: question.delta,
-            shared: Confirmation::new(2, 0, shared),
+            shared: Confirmation::new(2, 0, shared).with_limit(Some(question.delta)),
             alone: Confirmation::new(2, 0, question),
             schedule: question.schedule(1),
             looked_at: 0,
@@ -117,7 +119,7 @@ impl Regression {
 
     fn judged(&self, look: &Look, mut alone: Option<Contrast>) -> RegressionLook {
         let shared = look.contrasts[0].clone();
-        if let Some(contrast) = alone.as_mut().filter(|c| c.interval.high < self.delta) {
+        if let Some(contrast) = alone.as_mut().filter(|c| c.interval.high <= self.delta) {
             contrast.caveats = contrast.caveats.of_slower(self.delta);
         }
         let standing = standing(&shared, alone.as_ref(), self.delta);
@@ -132,17 +134,15 @@ impl Regression {
 }
 
 fn standing(shared: &Contrast, alone: Option<&Contrast>, delta: f64) -> Standing {
-    match shared.decision {
-        Decision::Slower if shared.interval.high < delta => Standing::Passed,
-        Decision::Slower if shared.estimate >= delta => Standing::Slower,
-        Decision::Faster => Standing::Faster,
-        _ => {
-            let passes = |c: &Contrast| c.interval.high < delta && !c.caveats.withholds();
-            match alone.is_some_and(passes) {
-                true => Standing::Passed,
-                false => Standing::Undecided,
-            }
-        }
+    let is_passed = |contrast: &Contrast| limit::is_passed(contrast, delta);
+    if limit::is_slower(shared, delta) {
+        Standing::Slower
+    } else if shared.decision == Decision::Faster {
+        Standing::Faster
+    } else if is_passed(shared) || alone.is_some_and(is_passed) {
+        Standing::Passed
+    } else {
+        Standing::Undecided
     }
 }
 
@@ -164,12 +164,13 @@ impl RegressionLook {
             return f64::INFINITY;
         }
         let size = contrast.estimate.abs();
-        // To pass, an end of the interval must come below δ; to fail, above 0.
-        let (interval, target) = match size < delta {
-            true => (contrast.interval, delta - size),
-            false => (self.shared.interval, size),
+        // To pass, an end of the interval must come below δ; to fail, above it.
+        let interval = match size < delta {
+            true => contrast.interval,
+            false => self.shared.interval,
         };
-        (interval.half_width() / target).powi(2).max(1.0)
+        let distance = (size - delta).abs();
+        (interval.half_width() / distance).powi(2).max(1.0)
     }
 }
 
