@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::judge::Judge;
+use super::paired::Interval;
 use super::resolution::Resolution;
 use pinwise_format::{count, percent_range, signed_percent};
 
@@ -78,6 +79,12 @@ impl Setting<'_> {
     pub(super) fn ends(&self, low: f64, high: f64) -> (String, String) {
         let (a, b) = (self.change(low), self.change(high));
         (signed_percent(a.min(b)), signed_percent(a.max(b)))
+    }
+
+    /// `between −2.0 % and +3.0 % in the typical run`.
+    pub(super) fn between(&self, interval: Interval) -> String {
+        let (low, high) = self.ends(interval.low, interval.high);
+        format!("between {low} and {high} {}", self.judge.phrase())
     }
 }
 

@@ -105,7 +105,7 @@ fn undecided_sentence(contrast: &Contrast, basis: Basis, setting: &Setting<'_>) 
             too_few(basis.blocks, setting)
         );
     }
-    let between = between(contrast, setting);
+    let between = setting.between(contrast.interval);
     if let Some(caveat) = caveat(contrast, setting) {
         return format!(
             "{arm} against {baseline} is undecided: {between}, but {caveat} ({basis})."
@@ -141,12 +141,6 @@ fn spoken(time: Duration) -> String {
         true => "more than an hour".to_owned(),
         false => format!("about {}", duration(time)),
     }
-}
-
-/// `between −2.0 % and +3.0 % in the typical run`.
-pub(super) fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
-    let (low, high) = setting.ends(contrast.interval.low, contrast.interval.high);
-    format!("between {low} and {high} {}", setting.judge.phrase())
 }
 
 /// Time beyond what is spent until an undecided contrast can be decided: its

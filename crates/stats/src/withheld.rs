@@ -4,7 +4,6 @@
 use super::caveats::{Centres, LoadLevel, LoadLevels, Split};
 use super::confirm::{Contrast, Decision, Look};
 use super::setting::{Setting, gain};
-use super::verdict::between;
 use pinwise_format::{percent, signed_percent};
 
 /// What withholds a verdict that the interval would give, as a clause: more time
@@ -99,6 +98,6 @@ pub fn withheld(look: &Look, setting: &Setting<'_>) -> Option<String> {
         "Undecided: {} against {} is {}, but {caveat}.",
         setting.names[contrast.arm],
         setting.names[setting.baseline],
-        between(contrast, setting)
+        setting.between(contrast.interval)
     ))
 }
