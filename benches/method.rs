@@ -22,12 +22,13 @@ mod sessions;
 use std::io::Read;
 use std::path::Path;
 
+use pinwise_record::ContrastVerdict;
 use pinwise_stats::confirm::Score;
 use pinwise_stats::judge::Judge;
 use pinwise_stats::welch;
 use pinwise_study::fleet::simulate::{SimulatedFleet, SimulationPlan};
 use pinwise_study::fleet::{Nodes, Side, diff, groups};
-use replay::{Cell, Tally, independent, recorded, replay};
+use replay::{Cell, Tally, independent, recorded, replay, replay_each};
 
 /// Recordings of the project, and how loaded the machine was.
 const SERIES: [(&str, &str); 6] = [
@@ -293,6 +294,7 @@ fn main() {
         }
     }
     print_judges(&noises, replays.unwrap_or(1_000), &filter);
+    print_builds(&noises, replays.unwrap_or(1_000), &filter);
     print_unlike(replays.unwrap_or(1_000), &filter);
     if "sessions/fleets/".contains(&filter) {
         print_sessions(&noises, replays.unwrap_or(1_000));
@@ -301,6 +303,72 @@ fn main() {
     if filter.is_empty() {
         print_sweeps();
     }
+}
+
+/// Two commands in one place: pairs until a slow-down is found in 80 % of comparisons, by
+/// wall-clock time alone and with CPU time beside it; and what both say of equal ones.
+fn print_builds(noises: &[(String, String)], replays: usize, filter: &str) {
+    println!(
+        "\n| noise | true | replays | pairs for 80 %, wall-clock time | with CPU time | ratio | \
+         false claims with CPU time |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for (name, noise) in noises {
+        let label = format!("{name}/builds/");
+        if !filter.split('+').all(|part| label.contains(part)) {
+            continue;
+        }
+        let cell = |effect: f64, with_cpu: bool| Cell {
+            with_cpu,
+            ..Cell::new(noise, 2, effect, MOST_PAIRS)
+        };
+        let found_after = |with_cpu: bool| -> usize {
+            let mut pairs = pairs_to_find(&cell(1.02, with_cpu), replays);
+            pairs.sort_unstable();
+            pairs[replays * 4 / 5]
+        };
+        let (alone, beside) = (found_after(false), found_after(true));
+        let equal = both_halves(&cell(1.0, true), replays);
+        println!(
+            "| {name} | +2 % | {replays} | {} | {} | {:.2} | {} |",
+            at_most_pairs(alone),
+            at_most_pairs(beside),
+            beside as f64 / alone as f64,
+            with_interval(&equal, equal.false_claims)
+        );
+    }
+}
+
+/// Most pairs of a comparison of two commands.
+const MOST_PAIRS: usize = 400;
+
+fn at_most_pairs(pairs: usize) -> String {
+    match pairs > MOST_PAIRS {
+        true => format!("> {MOST_PAIRS}"),
+        false => pairs.to_string(),
+    }
+}
+
+/// Blocks after which each comparison found the slow-down; one more than there can be
+/// where it did not.
+fn pairs_to_find(cell: &Cell, replays: usize) -> Vec<usize> {
+    let half = |count: usize, first_seed: u64| {
+        let mut pairs = Vec::new();
+        replay_each(cell, count, first_seed, |record| {
+            let contrast = &record.contrasts[0];
+            let by_cpu = contrast.cpu_time.as_ref();
+            let is_found = contrast.verdict == ContrastVerdict::Slower
+                || by_cpu.is_some_and(|cpu| cpu.decides && cpu.ratio > 1.0);
+            pairs.push(if is_found { record.blocks } else { cell.max_runs + 1 });
+        });
+        pairs
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| half(replays / 2, 1_000_000));
+        let mut pairs = half(replays - replays / 2, 0);
+        pairs.extend(other.join().expect("the other half"));
+        pairs
+    })
 }
 
 /// Equal arms whose means and tails are judged.

@@ -110,7 +110,9 @@ pub(super) fn compare(
         Some(kernel) => kernel.look(&topology, known(&topology).as_ref(), machine)?,
         None => None,
     };
+    let with_cpu = args.metric.is_none() && metric == Metric::Wall && are_builds(&arms);
     Ok(ComparePlan {
+        with_cpu,
         known: found
             .into_iter()
             .chain(what_if::caution(&smaller, &topology))
@@ -128,6 +130,16 @@ pub(super) fn compare(
         tags: args.experiment.results.tags.clone(),
         ..named()
     })
+}
+
+/// Two commands in one place, by their typical runs?
+fn are_builds(arms: &[ArmPlan]) -> bool {
+    let [one, other] = arms else { return false };
+    let is_same_command = one.workload.command == other.workload.command;
+    !is_same_command
+        && one.place == other.place
+        && one.binding == other.binding
+        && one.host == other.host
 }
 
 /// What is compared: what was asked for, else the figure of the recipe or kernel.

@@ -29,6 +29,8 @@ pub(crate) struct Cell {
     pub(crate) is_open_ended: bool,
     pub(crate) judge: Judge,
     pub(crate) score: Score,
+    /// Is CPU time judged, too, as of two commands in one place?
+    pub(crate) with_cpu: bool,
 }
 
 /// What came out of many experiments.
@@ -82,18 +84,30 @@ pub(crate) fn independent(sd: f64) -> String {
 
 /// Runs a cell `replays` times, from `first_seed` on.
 pub(crate) fn replay(cell: &Cell, replays: usize, first_seed: u64) -> Tally {
+    let mut tally = Tally::default();
+    replay_each(cell, replays, first_seed, |record| {
+        tally.count(cell, record);
+    });
+    tally
+}
+
+/// Runs a cell `replays` times, from `first_seed` on, and shows each record.
+pub(crate) fn replay_each(
+    cell: &Cell,
+    replays: usize,
+    first_seed: u64,
+    mut see: impl FnMut(&Comparison),
+) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("machine.toml");
     std::fs::write(&path, description(cell)).expect("a writable folder");
     let path = path.to_str().expect("a UTF-8 path");
-    let mut tally = Tally::default();
     for seed in first_seed..first_seed + replays as u64 {
         let mut machine = SimulatedMachine::open(path, seed).expect("a description");
         let plan = plan(&mut machine, cell, seed);
         let record = compare::run(&plan, &mut machine, &mut Unwatched).expect("a record");
-        tally.count(cell, &record);
+        see(&record);
     }
-    tally
 }
 
 fn description(cell: &Cell) -> String {
@@ -128,6 +142,7 @@ fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> ComparePlan {
             score: cell.score,
             ..Tuning::default()
         },
+        with_cpu: cell.with_cpu,
         seed,
         ..plan
     }
@@ -145,6 +160,7 @@ impl Cell {
             is_open_ended: false,
             judge: Judge::Typical,
             score: Score::Weighted,
+            with_cpu: false,
         }
     }
 
@@ -185,9 +201,12 @@ impl Tally {
                 self.by_load += usize::from(contrast.by_load.is_some());
                 self.by_tail += usize::from(contrast.depends_on_tail);
             }
-            let claim = match contrast.verdict.as_str() {
-                "faster" => -1,
-                "slower" => 1,
+            let by_cpu = contrast.cpu_time.as_ref().filter(|cpu| cpu.decides);
+            let claim = match (contrast.verdict.as_str(), by_cpu) {
+                ("faster", _) => -1,
+                ("slower", _) => 1,
+                (_, Some(cpu)) if cpu.ratio < 1.0 => -1,
+                (_, Some(_)) => 1,
                 _ => 0,
             };
             let right = if truth < 1.0 { -1 } else { 1 };
@@ -195,8 +214,9 @@ impl Tally {
             is_found |= is_planted && claim == right;
             is_wrong |= is_planted && claim == -right;
             let says = |word: &str| contrast.sentence.contains(word);
-            let is_mute = contrast.low.is_none()
+            let is_silent = contrast.low.is_none()
                 || !says(" more.") && !says(", but ") && !says("(dropped after ");
+            let is_mute = is_silent && by_cpu.is_none();
             if contrast.spread_ratio.is_some() {
                 let low = contrast.spread_low.unwrap_or(0.0);
                 let high = contrast.spread_high.unwrap_or(f64::INFINITY);

@@ -202,6 +202,9 @@ pub struct ComponentRecord {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Is it the verdict on the arm, which wall-clock time leaves open?
+    #[serde(default)]
+    pub decides: bool,
     /// `ratio` as a change.
     pub effect: EffectRecord,
 }
@@ -215,6 +218,7 @@ impl ComponentRecord {
             ratio,
             low,
             high,
+            decides: false,
             effect: EffectRecord::of_percent(percent(ratio), (low.map(percent), high.map(percent))),
         }
     }

@@ -21,6 +21,7 @@
 //! * [`fixed_width`], [`chain`]: ratios that do not depend on when an experiment stopped, and
 //!   their sums;
 //! * [`limit`]: slower by more than a limit, or not;
+//! * [`beside`]: CPU time beside wall-clock time;
 //! * [`halving`]: screening many arms down to a few;
 //! * [`verdict`]: faster, slower, same, undecided, and what to do;
 //! * [`surrogate`]: what a few runs say of arms that were never run;
@@ -48,6 +49,7 @@
 pub mod agreement;
 pub mod anytime;
 pub mod apart;
+pub mod beside;
 pub mod caveats;
 pub mod chain;
 #[cfg(test)]

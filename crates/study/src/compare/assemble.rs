@@ -18,13 +18,15 @@ use pinwise_machine::Host;
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Kind, Placement, Realised, Wish};
 use pinwise_record::{
-    Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ContrastRecord, ContrastVerdict, Estimate,
+    Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ComponentRecord, ContrastRecord, ContrastVerdict, Estimate,
     JudgedRecord, LoadLevelRecord, LoadLevelsRecord, MetricRecord, Phase, PlacementKind,
     PlacementRecord, PlanRecord, SplitRecord, Spread, Stopped, TotalsRecord, VerdictKind,
     VerdictRecord, WorkloadRecord, again, no_verdict_yet, words,
 };
+use pinwise_stats::beside;
 use pinwise_stats::caveats::{LoadLevel, LoadLevels, Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
+use pinwise_stats::paired::Interval;
 use pinwise_stats::describe::{describe, median_interval};
 use pinwise_stats::verdict::{self, Basis, ComparisonOutcome, Setting};
 use pinwise_topology::Topology;
@@ -191,7 +193,7 @@ pub(super) fn close(
         is_rate: plan.metric.better() == Better::Higher,
         judge: plan.tuning.judge,
         resolution: results.look.as_ref().and_then(|look| look.resolution),
-        least: plan.least_blocks(columns.len()),
+        least: results.question.least_blocks(columns.len().saturating_sub(1)),
         spent: results.confirmation_time,
     };
     match &results.look {
@@ -201,13 +203,14 @@ pub(super) fn close(
                 .contrasts
                 .iter()
                 .map(|c| ContrastRecord {
-                    limit: limit::of(c, &record.metric, plan, &setting),
+                    limit: limit::of(c, results.cpu_contrast(), &record.metric, plan, &setting),
                     ..contrast_record(c, &look, &setting, &results, &columns)
                 })
                 .collect();
             let place = |name: &str| plan.arms.iter().position(|arm| arm.name == name);
             record.contrasts.sort_by_key(|c| place(&c.arm));
-            conclude(record, plan, topology, &look, &setting, &columns);
+            let looks = (&look, results.cpu_contrast());
+            conclude(record, plan, topology, looks, &setting, &columns);
             steadiness::add(record, plan, &results.data, &setting);
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
@@ -280,7 +283,15 @@ fn contrast_record(
         None => results::totals(&results.data, contrast.arm, setting.baseline),
     };
     let parts = parts::of(contrast, &arm.runs, &baseline.runs);
-    let [cpu_time, wall_per_cpu_time] = parts.map_or([None, None], |parts| parts.map(Some));
+    let [mut cpu_time, wall_per_cpu_time] = parts.map_or([None, None], |parts| parts.map(Some));
+    let mut sentence = verdict::contrast_sentence(contrast, basis, setting);
+    if let Some(cpu) = results.cpu_contrast() {
+        let part = cpu_time.insert(component(cpu));
+        part.decides = beside::decides(contrast, cpu);
+        if part.decides {
+            sentence = format!("{} ({basis}).", beside::words(contrast, cpu, setting));
+        }
+    }
     ContrastRecord {
         arm: setting.names[contrast.arm].clone(),
         baseline: setting.names[setting.baseline].clone(),
@@ -298,7 +309,7 @@ fn contrast_record(
         effect: None,
         beside: None,
         dropped_after: basis.is_dropped.then_some(blocks),
-        sentence: verdict::contrast_sentence(contrast, basis, setting),
+        sentence,
         more_time_s: more,
         cpu_time,
         wall_per_cpu_time,
@@ -323,6 +334,12 @@ fn contrast_record(
         spread_high: None,
         spread_p_adjusted: None,
     }
+}
+
+fn component(cpu: &Contrast) -> ComponentRecord {
+    let end = |end: f64| finite(end.exp(), end);
+    let Interval { low, high } = cpu.interval;
+    ComponentRecord::new(cpu.estimate.exp(), (end(low), end(high)))
 }
 
 fn judged_record(other: &Other) -> JudgedRecord {
@@ -363,15 +380,23 @@ fn conclude(
     record: &mut Comparison,
     plan: &ComparePlan,
     topology: &Topology,
-    look: &Look,
+    (look, cpu): (&Look, Option<&Contrast>),
     setting: &Setting<'_>,
     columns: &[usize],
 ) {
     let placebo = columns.iter().position(|&arm| Some(arm) == plan.placebo);
     let choice = without_placebo(look, placebo, setting.baseline);
     let is_default = plan.arms[plan.baseline].is_default;
-    let outcome = verdict::outcome(&choice, setting.delta, is_default);
+    let mut outcome = verdict::outcome(&choice, setting.delta, is_default);
     let mut sentence = verdict::overall_sentence(outcome, &choice, setting);
+    let by_cpu = cpu.filter(|cpu| beside::decides(&choice.contrasts[0], cpu));
+    if let Some(cpu) = by_cpu {
+        outcome = ComparisonOutcome::Best(match cpu.decision {
+            Decision::Faster => cpu.arm,
+            _ => setting.baseline,
+        });
+        sentence.clone_from(&record.contrasts[0].sentence);
+    }
     if record.plan.screened_arms > 0 {
         let dropped = record.arms.iter().filter(|arm| arm.eliminated).count();
         sentence.push_str(&format!(

@@ -4,6 +4,7 @@
 //! kept whole or dropped whole, whatever interrupts it.
 
 mod confirmation;
+mod cpu_time;
 mod dropping;
 mod effort;
 mod screening;
@@ -20,11 +21,12 @@ use super::outcome::{self, ArmState, Moment, RunFailure, Trial};
 use super::plan::{ComparePlan, PlanError};
 use super::results::{DroppedArm, Results};
 use super::{Observer, PADDING, Progress};
+use cpu_time::CpuTime;
 use pinwise_machine::{CommandRunner, MachineError};
 use pinwise_record::{Comparison, Phase, RunRecord, Stopped};
 use pinwise_stats::Responses;
 use pinwise_stats::caveats::Circumstances;
-use pinwise_stats::confirm::Look;
+use pinwise_stats::confirm::{Look, Question};
 use pinwise_stats::describe::{mean, quantile};
 use pinwise_stats::halving;
 
@@ -83,6 +85,10 @@ struct Engine<'a> {
     /// The arm that ran last.
     last_arm: Option<usize>,
     look: Option<Look>,
+    /// What is asked of the runs: its error is that of wall-clock time alone.
+    question: Question,
+    /// CPU time, where it is judged, too.
+    cpu: Option<CpuTime>,
     confirmation_started: Duration,
     confirmation_ended: Duration,
     screened: usize,
@@ -105,6 +111,10 @@ struct WholeBlock {
     before: Vec<Option<usize>>,
     /// CPUs that others used meanwhile; `None` where a run does not say.
     load: Option<f64>,
+    /// CPU time, seconds, by arm.
+    cpu_s: Vec<Option<f64>>,
+    /// The largest share of a run's time in which it used a CPU.
+    cpu_share: f64,
 }
 
 /// A block that is over.
@@ -134,6 +144,8 @@ impl<'a> Engine<'a> {
             around: Circumstances::default(),
             last_arm: None,
             look: None,
+            question: plan.question(),
+            cpu: plan.judges_cpu_time().then(CpuTime::new),
             confirmation_started: started,
             confirmation_ended: started,
             screened: 0,
@@ -161,6 +173,8 @@ impl<'a> Engine<'a> {
             data: self.data,
             around: self.around,
             look: self.look,
+            question: self.question,
+            cpu_look: self.cpu.and_then(CpuTime::into_look),
             confirmation_time,
             screened: self.screened,
             warmup_blocks: self.warmup_blocks,
@@ -259,6 +273,8 @@ impl<'a> Engine<'a> {
             slots: vec![0; self.arms.len()],
             before: vec![None; self.arms.len()],
             load: None,
+            cpu_s: vec![None; self.arms.len()],
+            cpu_share: 0.0,
         };
         let mut is_whole = true;
         let mut throttled = false;
@@ -284,6 +300,9 @@ impl<'a> Engine<'a> {
                 self.warn_of_little(self.machine.now().saturating_sub(began));
             }
             whole.costs[arm] = run.metric.cost;
+            whole.cpu_s[arm] = run.cpu_s().filter(|cpu_s| *cpu_s > 0.0);
+            let share = whole.cpu_s[arm].map_or(0.0, |cpu_s| cpu_s / run.wall_s);
+            whole.cpu_share = whole.cpu_share.max(share);
             whole.slots[arm] = slot;
             whole.before[arm] = self.last_arm.replace(arm);
             throttled |= run.throttled.is_some_and(|times| times > 0);

@@ -7,6 +7,7 @@ use pinwise_format::{duration, percent, signed_percent};
 use pinwise_record::{
     Comparison, ContrastRecord, Direction, EffectRecord, GateOutcome, LimitRecord, MetricRecord,
 };
+use pinwise_stats::beside;
 use pinwise_stats::confirm::{Contrast, Look};
 use pinwise_stats::limit::{self, LimitStanding};
 use pinwise_stats::verdict::{self, ROOM, Setting};
@@ -17,6 +18,7 @@ const LONG_S: f64 = 3600.0;
 /// How an arm stands; `None` where nothing was said of a limit.
 pub(super) fn of(
     contrast: &Contrast,
+    cpu: Option<&Contrast>,
     metric: &MetricRecord,
     plan: &ComparePlan,
     setting: &Setting<'_>,
@@ -27,7 +29,8 @@ pub(super) fn of(
     let (low, high) = (end(contrast.interval.low), end(contrast.interval.high));
     let effect = metric.effect(contrast.estimate.exp(), low, high);
     let (worse, by) = (&metric.worse_word, percent(limit));
-    let (outcome, sentence) = match limit::standing(contrast, limit.ln_1p()) {
+    let log = limit.ln_1p();
+    let (outcome, sentence) = match limit::standing(contrast, log) {
         LimitStanding::Slower => (
             GateOutcome::Slower,
             format!(
@@ -42,13 +45,19 @@ pub(super) fn of(
                 at_worst(&effect, metric)
             ),
         ),
-        LimitStanding::Undecided => (
-            GateOutcome::Undecided,
-            format!(
-                "{arm} is undecided at {by}: {}.",
-                possible(contrast, &effect, limit, setting)
+        LimitStanding::Undecided => match cpu.filter(|cpu| beside::exceeds(contrast, cpu, log)) {
+            Some(cpu) => (
+                GateOutcome::Slower,
+                format!("By more than {by}, {}.", beside::words(contrast, cpu, setting)),
             ),
-        ),
+            None => (
+                GateOutcome::Undecided,
+                format!(
+                    "{arm} is undecided at {by}: {}.",
+                    possible(contrast, &effect, limit, setting)
+                ),
+            ),
+        },
     };
     Some(LimitRecord {
         limit,

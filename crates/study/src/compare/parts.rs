@@ -75,7 +75,7 @@ pub(super) fn of_cpu_time(contrast: &ContrastRecord, record: &Comparison) -> Opt
         contrast.wall_per_cpu_time.as_ref()?,
     );
     let is_open = contrast.verdict == ContrastVerdict::Undecided && !contrast.is_withheld();
-    if !is_open || record.metric.name != "wall" {
+    if !is_open || part.decides || record.metric.name != "wall" {
         return None;
     }
     let interval = logarithmic(part.low, part.high)?;

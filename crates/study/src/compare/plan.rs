@@ -107,6 +107,9 @@ pub struct ComparePlan {
     pub metric: Metric,
     /// Unit of the figure where the metric has none; empty where unknown.
     pub unit: String,
+    /// Is CPU time judged beside it? Only of two commands in one place: where a placement
+    /// is compared, CPU time may grow while wall-clock time stays.
+    pub with_cpu: bool,
     /// Figures of the method.
     pub tuning: Tuning,
     /// Time of the budget that the making of the plan took.
@@ -146,6 +149,7 @@ impl Default for ComparePlan {
             baseline: 0,
             metric: Metric::Wall,
             unit: String::new(),
+            with_cpu: false,
             tuning: Tuning::default(),
             spent_before: Duration::ZERO,
             seed: 0,
@@ -250,6 +254,11 @@ impl ComparePlan {
             is_rate: self.metric.better() == Better::Higher,
             is_open_ended: self.tuning.is_open_ended,
         }
+    }
+
+    /// Is CPU time judged beside wall-clock time? Of typical runs, and of two arms only.
+    pub(super) fn judges_cpu_time(&self) -> bool {
+        self.with_cpu && self.arms.len() == 2 && self.tuning.judge == Judge::Typical
     }
 
     /// The fewest blocks that allow a verdict on this many arms.

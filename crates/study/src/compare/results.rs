@@ -6,7 +6,7 @@ use super::outcome::ArmState;
 use pinwise_record::Stopped;
 use pinwise_stats::Responses;
 use pinwise_stats::caveats::Circumstances;
-use pinwise_stats::confirm::{Contrast, Look};
+use pinwise_stats::confirm::{Contrast, Look, Question};
 use pinwise_stats::diagnose::{self, Totals};
 
 /// An arm that was dropped before the end as clearly behind the best: what it showed
@@ -29,6 +29,13 @@ pub(super) fn totals(data: &Responses, arm: usize, baseline: usize) -> Option<To
     diagnose::totals(&costs(arm), &costs(baseline))
 }
 
+impl Results {
+    /// The CPU time of the only arm against the baseline's, where it was judged.
+    pub(super) fn cpu_contrast(&self) -> Option<&Contrast> {
+        self.cpu_look.as_ref()?.contrasts.first()
+    }
+}
+
 /// What the engine hands to the assembly of the record.
 pub(super) struct Results {
     pub(super) arms: Vec<ArmState>,
@@ -40,6 +47,10 @@ pub(super) struct Results {
     /// What happened around the runs of the data's blocks.
     pub(super) around: Circumstances,
     pub(super) look: Option<Look>,
+    /// What was asked.
+    pub(super) question: Question,
+    /// The last look at CPU time, where that was judged, too.
+    pub(super) cpu_look: Option<Look>,
     pub(super) confirmation_time: Duration,
     pub(super) screened: usize,
     pub(super) warmup_blocks: usize,

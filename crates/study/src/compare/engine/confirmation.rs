@@ -5,7 +5,7 @@ use super::{Block, CompareError, Engine, PROJECT_FROM, WholeBlock};
 use pinwise_format::duration;
 use pinwise_record::{Phase, Stopped};
 use pinwise_stats::Responses;
-use pinwise_stats::confirm::{Confirmation, Contrast, Decision, Look};
+use pinwise_stats::confirm::{Confirmation, Contrast, Decision, Look, Question};
 use pinwise_stats::diagnose::projected_half_width;
 use pinwise_stats::limit::{LimitStanding, standing};
 use pinwise_stats::sequential::{Depth, Schedule};
@@ -71,16 +71,17 @@ impl Engine<'_> {
         self.confirmation_started = self.machine.now();
         self.name_columns();
         ConfirmationRun {
-            statistics: Confirmation::new(
-                self.columns.len(),
-                self.baseline_column(),
-                self.plan.question(),
-            )
-            .with_limit(self.plan.tuning.log_limit()),
+            statistics: self.confirmation(self.question),
             schedule: self.plan.question().schedule(self.columns.len() - 1),
             looked_at: 0,
             has_projected: false,
         }
+    }
+
+    /// One of the arms as they are.
+    pub(super) fn confirmation(&self, question: Question) -> Confirmation {
+        Confirmation::new(self.columns.len(), self.baseline_column(), question)
+            .with_limit(self.plan.tuning.log_limit())
     }
 
     /// Goes on with the arms that are left; what their whole blocks showed is
@@ -134,6 +135,7 @@ impl Engine<'_> {
         if !self.data.push(&row) {
             return false;
         }
+        self.take_cpu_time(block);
         self.remember_circumstances(block);
         self.confirmation_ended = self.machine.now();
         let n = self.data.blocks();
@@ -184,6 +186,11 @@ impl Engine<'_> {
         if n <= run.looked_at {
             return false;
         }
+        // A claim that CPU time makes is shown beside wall-clock time.
+        let depth = match self.look_at_cpu_time(run, most, depth) {
+            true => Depth::Verdicts,
+            false => depth,
+        };
         let look = run
             .statistics
             .look(&self.data, &self.around, most as f64, depth);
@@ -221,9 +228,12 @@ impl Engine<'_> {
             limit.is_none_or(|limit| standing(contrast, limit) != LimitStanding::Undecided)
         };
         let contrasts = &look.contrasts;
-        contrasts.iter().all(is_precise)
-            && contrasts.iter().all(is_judged)
-            && (look.is_settled || !self.asks_which_is_best())
+        if !contrasts.iter().all(is_precise) {
+            return false;
+        }
+        self.is_decided_by_cpu_time()
+            || contrasts.iter().all(is_judged)
+                && (look.is_settled || !self.asks_which_is_best())
     }
 
     /// Does it go on until it is known which arm is best?

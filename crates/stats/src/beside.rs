@@ -1,0 +1,92 @@
+//! CPU time beside wall-clock time, where two commands run in one place.
+//!
+//! Others that want the CPUs make a program wait, and wall-clock time vary; its
+//! CPU time hardly knows of them. Where both commands run in the same place, "nothing
+//! changed" is true of both figures or of none, so that both can be asked, each
+//! with half of the error (Bonferroni). What wall-clock time loses by that it
+//! loses in vain where CPU time varies as much, so it is asked only where its
+//! differences are clearly smaller.
+//!
+//! Sizes without signs choose. Where nothing changed, each pair's differences are
+//! as likely with both signs turned round, whatever their sizes: the choice says
+//! nothing of the signs that are tested afterwards.
+
+use super::decision::Decision;
+use super::describe::quantile;
+use super::limit;
+use super::look::Contrast;
+use super::paired::Interval;
+use super::setting::Setting;
+
+/// CPU time is worth its half where the typical difference is below this share of
+/// that of wall-clock time. Half of the error takes a fifth more pairs, pairs go with
+/// the square, and six pairs tell sizes roughly.
+const WORTH: f64 = 0.8;
+
+/// Do these differences of CPU time, pair by pair `ln(ratio)`, deserve half of
+/// the error?
+#[must_use]
+pub fn is_worth_half(cpu: &[f64], wall: &[f64]) -> bool {
+    typical_size(cpu) < WORTH * typical_size(wall)
+}
+
+fn typical_size(differences: &[f64]) -> f64 {
+    let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
+    quantile(&sizes, 0.5)
+}
+
+/// Does CPU time decide what wall-clock time leaves open? Not where the latter
+/// excludes as large a change: what runs on more CPUs at once takes less time and
+/// more CPU time.
+#[must_use]
+pub fn decides(wall: &Contrast, cpu: &Contrast) -> bool {
+    wall.decision == Decision::Undecided
+        && match cpu.decision {
+            Decision::Slower => cpu.estimate <= wall.interval.high,
+            Decision::Faster => cpu.estimate >= wall.interval.low,
+            Decision::Same | Decision::Undecided => false,
+        }
+}
+
+/// The same of a limit, `ln(ratio)`: is more CPU time than that needed, where
+/// wall-clock time does not tell?
+#[must_use]
+pub fn exceeds(wall: &Contrast, cpu: &Contrast, limit: f64) -> bool {
+    limit::standing(wall, limit) == limit::LimitStanding::Undecided
+        && limit::is_slower(cpu, limit)
+        && cpu.estimate <= wall.interval.high
+}
+
+/// What CPU time decides and wall-clock time leaves open, as a clause: `new needs 2.1–3.0 %
+/// more CPU time than old; its wall-clock time is undecided: between −3.0 % and +8.0 %`.
+#[must_use]
+pub fn words(wall: &Contrast, cpu: &Contrast, setting: &Setting<'_>) -> String {
+    let [arm, baseline] = [wall.arm, setting.baseline].map(|column| &setting.names[column]);
+    let more = match cpu.decision {
+        Decision::Faster => "less",
+        _ => "more",
+    };
+    let Interval { low, high } = cpu.interval;
+    let sizes = setting.sizes(low, high);
+    let between = match wall.interval.half_width().is_finite() {
+        true => format!(": {}", setting.between(wall.interval)),
+        false => String::new(),
+    };
+    format!(
+        "{arm} needs {sizes} {more} CPU time than {baseline}; its wall-clock time is undecided{between}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_varies_as_much_is_not_worth_it() {
+        let wall = [0.1, -0.08, 0.12, -0.1, 0.09, 0.11];
+        let cpu = |share: f64| wall.map(|d| share * d);
+        assert!(is_worth_half(&cpu(0.5), &wall));
+        assert!(is_worth_half(&cpu(-0.5), &wall), "signs say nothing");
+        assert!(!is_worth_half(&cpu(0.9), &wall));
+    }
+}

@@ -1,0 +1,108 @@
+//! CPU time, judged beside wall-clock time where two commands run in one place.
+
+use super::confirmation::ConfirmationRun;
+use super::{Engine, WholeBlock};
+use pinwise_stats::Responses;
+use pinwise_stats::beside;
+use pinwise_stats::confirm::{Confirmation, Look, Question};
+use pinwise_stats::resolution::Figure;
+use pinwise_stats::sequential::Depth;
+
+/// A change of what is little is none of the program: it needs a CPU for half of its
+/// time at least, in the run that was disturbed least.
+const CPU_BOUND: f64 = 0.5;
+
+/// What is known of the CPU time of both arms.
+pub(super) struct CpuTime {
+    data: Responses,
+    /// CPU time over wall-clock time, the largest of all runs.
+    share: f64,
+    /// From the first look on.
+    statistics: Option<Confirmation>,
+    look: Option<Look>,
+}
+
+impl CpuTime {
+    pub(super) fn new() -> Self {
+        Self {
+            data: Responses::new(2),
+            share: 0.0,
+            statistics: None,
+            look: None,
+        }
+    }
+
+    /// The last look, where the program is bound by its CPU time.
+    pub(super) fn into_look(self) -> Option<Look> {
+        self.look.filter(|_| self.share >= CPU_BOUND)
+    }
+
+    fn seen(&self) -> Option<&Look> {
+        self.look.as_ref().filter(|_| self.share >= CPU_BOUND)
+    }
+}
+
+impl Engine<'_> {
+    /// Takes the CPU time of a block; without it in one run there is none to judge.
+    pub(super) fn take_cpu_time(&mut self, block: &WholeBlock) {
+        let columns = self.columns.iter();
+        let row: Option<Vec<f64>> = columns.map(|&arm| Some(block.cpu_s[arm]?.ln())).collect();
+        self.cpu = self.cpu.take().and_then(|mut cpu| {
+            cpu.share = cpu.share.max(block.cpu_share);
+            cpu.data.push(&row?).then_some(cpu)
+        });
+    }
+
+    /// Before the first look: is CPU time worth half of the error?
+    fn share_error(&mut self, run: &mut ConfirmationRun) {
+        let baseline = self.baseline_column();
+        let Some(cpu) = self.cpu.take_if(|cpu| cpu.statistics.is_none()) else {
+            return;
+        };
+        let differences = |data: &Responses| data.differences(1 - baseline, baseline);
+        if !beside::is_worth_half(&differences(&cpu.data), &differences(&self.data)) {
+            return;
+        }
+        self.question.alpha /= 2.0;
+        run.statistics = self.confirmation(self.question);
+        let question = Question {
+            figure: Figure::Measured,
+            ..self.question
+        };
+        self.cpu = Some(CpuTime {
+            statistics: Some(self.confirmation(question)),
+            ..cpu
+        });
+    }
+
+    /// Looks at CPU time; true where that shows a claim that was looked for.
+    pub(super) fn look_at_cpu_time(
+        &mut self,
+        run: &mut ConfirmationRun,
+        most: usize,
+        depth: Depth,
+    ) -> bool {
+        self.share_error(run);
+        let Some(cpu) = &mut self.cpu else {
+            return false;
+        };
+        let statistics = cpu.statistics.as_mut();
+        let look = statistics
+            .and_then(|statistics| statistics.look(&cpu.data, &self.around, most as f64, depth));
+        let is_claim = look.is_some() && depth == Depth::Claims;
+        cpu.look = look.or(cpu.look.take());
+        is_claim
+    }
+
+    /// Does CPU time decide what wall-clock time leaves open?
+    pub(super) fn is_decided_by_cpu_time(&self) -> bool {
+        let both = self.look.as_ref().zip(self.cpu.as_ref().and_then(CpuTime::seen));
+        both.is_some_and(|(wall, cpu)| {
+            let (wall, cpu) = (&wall.contrasts[0], &cpu.contrasts[0]);
+            match self.plan.tuning.log_limit() {
+                Some(limit) => beside::exceeds(wall, cpu, limit),
+                None => beside::decides(wall, cpu),
+            }
+        })
+    }
+}
