@@ -311,6 +311,7 @@ fn gates_are_chained_as_history_does() {
     place.sql(
         "UPDATE record SET body = json_set(body, '$.base.commit', 'c' || rowid,
          '$.head.commit', 'c' || (rowid + 1),
+         '$.benchmarks[0].link', json('{\"ratio\": 1.0, \"error\": 0.004, \"pairs\": 20}'),
          '$.started', '2026-01-0' || rowid || 'T00:00:00Z')",
     );
     let history = ["--format", "json", "record", "history"];

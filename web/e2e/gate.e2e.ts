@@ -57,9 +57,17 @@ test('gates of following commits are a history with its changes', async () => {
     name: `${at}`.repeat(8),
     commit: `${at}`.repeat(40),
   });
+  // The ratio that a history chains stands beside that of the verdict.
+  const link = (ratio: number): object => ({ ratio, error: 0.004, pairs: 20 });
+  const measured = gate['benchmarks'] as { ratio: number | null }[];
+  const benchmarks = measured.map((one) => ({
+    ...one,
+    link: one.ratio === null ? null : link(one.ratio),
+  }));
   const report = reportOf(
     [1, 2, 3].map((at) => ({
       ...gate,
+      benchmarks,
       id: `gate-${at}`,
       started: `2026-01-0${at}T00:00:00Z`,
       base: build('base', at),

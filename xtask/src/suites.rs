@@ -97,14 +97,16 @@ impl Tests {
     /// Lints and compiles everything: of fewer packages cargo would unite other
     /// features, and compile what they share again.
     pub(crate) fn build() -> Result<Self> {
+        let mut tests = Self::build_without_benches()?;
+        // Asked for benchmarks, cargo would make tests of the examples, too.
+        tests.take_from(test_build()?.arg("--benches"))?;
+        Ok(tests)
+    }
+
+    /// Leaves the benchmarks alone, each of which is linked with everything.
+    pub(crate) fn build_without_benches() -> Result<Self> {
         let mut tests = Self::default();
-        // Asked for benchmarks, cargo would make tests of the examples.
-        for targets in [None, Some("--benches")] {
-            let mut command = linted(cargo(&["test", "--no-run", "--locked", "--workspace"]))?;
-            command.args(targets);
-            command.args(["--quiet", "--message-format", "json-render-diagnostics"]);
-            tests.take_from(&mut command)?;
-        }
+        tests.take_from(&mut test_build()?)?;
         Ok(tests)
     }
 
@@ -217,6 +219,13 @@ impl Tests {
         let whole = self.programs.iter().filter(|program| program.name == WHOLE);
         run_all(whole.map(|program| (program, modules.clone())), Extent::All)
     }
+}
+
+/// The command that compiles tests and says what it made of which.
+fn test_build() -> Result<Command> {
+    let mut command = linted(cargo(&["test", "--no-run", "--locked", "--workspace"]))?;
+    command.args(["--quiet", "--message-format", "json-render-diagnostics"]);
+    Ok(command)
 }
 
 /// The package that cargo identifies by its folder: `path+file:///x/stats#pinwise-stats@0.1.0`,

@@ -250,6 +250,12 @@ proptest! {
         }
     }
 
+}
+
+proptest! {
+    // A case is 60 experiments.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
     /// Samples, clocks and elapsed times that vary: the truth is within nine of
     /// ten 95 % intervals at the least.
     #[test]
