@@ -359,7 +359,11 @@ fn pairs_to_find(cell: &Cell, replays: usize) -> Vec<usize> {
             let by_cpu = contrast.cpu_time.as_ref();
             let is_found = contrast.verdict == ContrastVerdict::Slower
                 || by_cpu.is_some_and(|cpu| cpu.decides && cpu.ratio > 1.0);
-            pairs.push(if is_found { record.blocks } else { cell.max_runs + 1 });
+            pairs.push(if is_found {
+                record.blocks
+            } else {
+                cell.max_runs + 1
+            });
         });
         pairs
     };

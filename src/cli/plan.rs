@@ -110,7 +110,7 @@ pub(super) fn compare(
         Some(kernel) => kernel.look(&topology, known(&topology).as_ref(), machine)?,
         None => None,
     };
-    let with_cpu = args.metric.is_none() && metric == Metric::Wall && are_builds(&arms);
+    let with_cpu = args.metric.is_none() && matches!(metric, Metric::Wall) && are_builds(&arms);
     Ok(ComparePlan {
         with_cpu,
         known: found

@@ -18,16 +18,16 @@ use pinwise_machine::Host;
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Kind, Placement, Realised, Wish};
 use pinwise_record::{
-    Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ComponentRecord, ContrastRecord, ContrastVerdict, Estimate,
-    JudgedRecord, LoadLevelRecord, LoadLevelsRecord, MetricRecord, Phase, PlacementKind,
-    PlacementRecord, PlanRecord, SplitRecord, Spread, Stopped, TotalsRecord, VerdictKind,
-    VerdictRecord, WorkloadRecord, again, no_verdict_yet, words,
+    Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ComponentRecord, ContrastRecord,
+    ContrastVerdict, Estimate, JudgedRecord, LoadLevelRecord, LoadLevelsRecord, MetricRecord,
+    Phase, PlacementKind, PlacementRecord, PlanRecord, SplitRecord, Spread, Stopped, TotalsRecord,
+    VerdictKind, VerdictRecord, WorkloadRecord, again, no_verdict_yet, words,
 };
 use pinwise_stats::beside;
 use pinwise_stats::caveats::{LoadLevel, LoadLevels, Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
-use pinwise_stats::paired::Interval;
 use pinwise_stats::describe::{describe, median_interval};
+use pinwise_stats::paired::Interval;
 use pinwise_stats::verdict::{self, Basis, ComparisonOutcome, Setting};
 use pinwise_topology::Topology;
 use pinwise_workload::{Better, Workload};
@@ -193,7 +193,9 @@ pub(super) fn close(
         is_rate: plan.metric.better() == Better::Higher,
         judge: plan.tuning.judge,
         resolution: results.look.as_ref().and_then(|look| look.resolution),
-        least: results.question.least_blocks(columns.len().saturating_sub(1)),
+        least: results
+            .question
+            .least_blocks(columns.len().saturating_sub(1)),
         spent: results.confirmation_time,
     };
     match &results.look {

@@ -48,7 +48,10 @@ pub(super) fn of(
         LimitStanding::Undecided => match cpu.filter(|cpu| beside::exceeds(contrast, cpu, log)) {
             Some(cpu) => (
                 GateOutcome::Slower,
-                format!("By more than {by}, {}.", beside::words(contrast, cpu, setting)),
+                format!(
+                    "By more than {by}, {}.",
+                    beside::words(contrast, cpu, setting)
+                ),
             ),
             None => (
                 GateOutcome::Undecided,

@@ -232,8 +232,7 @@ impl Engine<'_> {
             return false;
         }
         self.is_decided_by_cpu_time()
-            || contrasts.iter().all(is_judged)
-                && (look.is_settled || !self.asks_which_is_best())
+            || contrasts.iter().all(is_judged) && (look.is_settled || !self.asks_which_is_best())
     }
 
     /// Does it go on until it is known which arm is best?

@@ -96,7 +96,10 @@ impl Engine<'_> {
 
     /// Does CPU time decide what wall-clock time leaves open?
     pub(super) fn is_decided_by_cpu_time(&self) -> bool {
-        let both = self.look.as_ref().zip(self.cpu.as_ref().and_then(CpuTime::seen));
+        let both = self
+            .look
+            .as_ref()
+            .zip(self.cpu.as_ref().and_then(CpuTime::seen));
         both.is_some_and(|(wall, cpu)| {
             let (wall, cpu) = (&wall.contrasts[0], &cpu.contrasts[0]);
             match self.plan.tuning.log_limit() {
