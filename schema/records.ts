@@ -1479,6 +1479,8 @@ export type ComparisonStudy = "compare" | "aa" | "bench" | "reproduce" | (string
 
 /** A part of what a difference is made of, in the typical run. */
 export interface ComponentRecord {
+  /** Is it the verdict on the arm, which wall-clock time leaves open? */
+  decides?: boolean | null;
   /** `ratio` as a change. */
   effect?: EffectRecord | null;
   /** Upper end. */
