@@ -66,7 +66,7 @@ const QUIET: &str = "sd = 0.01";
 
 /// Arms of the same centre and more: what it is, the noise of both, what is
 /// true of the second arm alone and its effect, runs per arm.
-const UNLIKE: [(&str, &str, &str, f64, usize); 27] = [
+const UNLIKE: [(&str, &str, &str, f64, usize); 28] = [
     ("spread 1:2", QUIET, "sd = 0.01732", 1.0, 40),
     ("spread 1:2", QUIET, "sd = 0.01732", 1.0, 130),
     ("spread 1:3", QUIET, "sd = 0.02828", 1.0, 130),
@@ -176,6 +176,13 @@ const UNLIKE: [(&str, &str, &str, f64, usize); 27] = [
         "warms up, 20 % over 8 runs",
         "light_cpu",
         "cold_factor = 1.2\ncold_runs = 8.0",
+        1.0,
+        130,
+    ),
+    (
+        "warms up, 10 % over 60 runs",
+        QUIET,
+        "cold_factor = 1.1\ncold_runs = 60.0",
         1.0,
         130,
     ),

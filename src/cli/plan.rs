@@ -1,6 +1,7 @@
 //! From arguments to a plan: commands, placements and parameters become arms.
 
 mod candidates;
+mod figure;
 mod host;
 mod interrupts;
 mod kernel;
@@ -19,13 +20,13 @@ use super::recipes::Ready;
 use super::subject;
 use super::terminal::Terminal;
 use candidates::{Candidate, candidates, command_of};
+use figure::{are_builds, metric, unit};
 use pinwise_format::count;
 use pinwise_machine::linux::{random_seed, time_of_day};
 use pinwise_machine::{Binding, CommandRunner, Output};
 use pinwise_placement::{Placement, Realised, defaults, merge_equivalent};
 use pinwise_record::{ComparisonStudy, TopologyRecord};
 use pinwise_stats::confirm::Score;
-use pinwise_study::bench::METRIC;
 use pinwise_study::compare::{ArmPlan, ComparePlan, Tuning};
 use pinwise_study::probe::advised;
 use pinwise_topology::Topology;
@@ -132,26 +133,6 @@ pub(super) fn compare(
     })
 }
 
-/// Two commands in one place, by their typical runs?
-fn are_builds(arms: &[ArmPlan]) -> bool {
-    let [one, other] = arms else { return false };
-    let is_same_command = one.workload.command == other.workload.command;
-    !is_same_command
-        && one.place == other.place
-        && one.binding == other.binding
-        && one.host == other.host
-}
-
-/// What is compared: what was asked for, else the figure of the recipe or kernel.
-fn metric(args: &CompareArgs, recipe: Option<&Ready>, is_kernel: bool) -> anyhow::Result<Metric> {
-    Ok(match (&args.metric, recipe) {
-        (Some(text), _) => text.parse().context("--metric")?,
-        (None, Some(recipe)) => recipe.metric.clone(),
-        (None, None) if is_kernel => METRIC.parse()?,
-        (None, None) => Metric::Wall,
-    })
-}
-
 /// The placements that suit the program, whose threads are counted.
 fn suitable(
     kernel: Option<&kernel::Asked>,
@@ -188,12 +169,6 @@ fn named_places(args: &CompareArgs, candidates: usize) -> anyhow::Result<Option<
     } else {
         None
     })
-}
-
-/// The unit of the recipe's figure, where that is what is compared.
-fn unit(args: &CompareArgs, recipe: Option<&Ready>) -> String {
-    let recipe = recipe.filter(|_| args.metric.is_none());
-    recipe.map_or(String::new(), |recipe| recipe.unit.clone())
 }
 
 /// The commands to compare, with their surroundings.

@@ -259,6 +259,24 @@ fn after_effects_and_warm_up_are_found() {
     at_most(0.06, &even, even.by_time);
 }
 
+/// Two commands in one place, where others make wall-clock time vary: CPU time decides, and
+/// says nothing of equal ones.
+#[test]
+fn cpu_time_decides_what_others_hide() {
+    for name in ["aa_bg", "aa_cpu1"] {
+        let cell = |effect: f64| Cell {
+            with_cpu: true,
+            ..Cell::new(&recorded(&format!("{name}.csv.xz")), 2, effect, 80)
+        };
+        let slower = measure(&cell(1.02), 100);
+        at_least(0.8, &slower, slower.found);
+        assert_eq!(slower.wrong_direction, 0, "{slower:?}");
+        let equal = measure(&cell(1.0), 200);
+        at_most(0.05, &equal, equal.false_claims);
+        covers(&equal);
+    }
+}
+
 #[test]
 fn what_depends_on_load_is_not_recommended() {
     let under_load = Cell {

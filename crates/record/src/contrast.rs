@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::gate::GateOutcome;
 use super::metric::EffectRecord;
 use super::named::named;
+use super::outcome::GateOutcome;
 
 named! {
     /// How an arm stands against the baseline.

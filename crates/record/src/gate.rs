@@ -12,6 +12,7 @@ use super::finding::Finding;
 use super::host::HostRecord;
 use super::metric::{EffectRecord, MetricRecord};
 use super::named::named;
+use super::outcome::GateOutcome;
 use super::{Entry, StoredRecord};
 use pinwise_format::count;
 
@@ -94,27 +95,6 @@ pub struct GatePlanRecord {
     pub open_ended: bool,
     /// How pairs count.
     pub score: BlockScore,
-}
-
-named! {
-    /// What became of a benchmark.
-    GateOutcome {
-        /// Surely slower, and by the smallest effect or more as estimated: the
-        /// gate fails.
-        Slower = "slower",
-        /// Surely faster.
-        Faster = "faster",
-        /// Not slower by the smallest effect: it passes.
-        Passed = "passed",
-        /// Neither is sure.
-        Undecided = "undecided",
-        /// A run failed or had no figure: it cannot be judged.
-        Failed = "failed",
-        /// Only the base has it.
-        Missing = "missing",
-        /// Only the head has it: there is nothing to compare with.
-        New = "new",
-    }
 }
 
 /// A benchmark and what became of it.

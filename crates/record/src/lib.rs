@@ -50,6 +50,7 @@ mod measured;
 mod memory;
 mod metric;
 mod named;
+mod outcome;
 mod placements;
 mod prediction;
 mod profile;
@@ -106,8 +107,8 @@ pub use fleet::{
     FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
 };
 pub use gate::{
-    BuildRecord, GATE_SCHEMA, GateBenchmark, GateCpuTime, GateDecision, GateLink, GateOutcome,
-    GatePair, GatePlanRecord, GateRecord, GateVerdict,
+    BuildRecord, GATE_SCHEMA, GateBenchmark, GateCpuTime, GateDecision, GateLink, GatePair,
+    GatePlanRecord, GateRecord, GateVerdict,
 };
 pub use gate_history::{GateHistory, HistoryChange, HistoryStep};
 pub use host::HostRecord;
@@ -126,6 +127,7 @@ pub use measured::{
 };
 pub use memory::{LocalShare, MemoryRecord, NodePagesRecord};
 pub use metric::{Direction, EffectRecord, HeadlineRecord, MetricRecord, words};
+pub use outcome::GateOutcome;
 pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPlacements};
 pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};
 pub use profile::{

@@ -101,7 +101,8 @@ pub struct CompareArgs {
     )]
     pub parameter_lists: Vec<String>,
     /// The figure to compare; see Metrics below
-    /// [default: wall, or the recipe's; of a kernel its own seconds]
+    /// [default: wall, with CPU time beside it where two commands run in one
+    /// place; the recipe's; of a kernel its own seconds]
     #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
     pub metric: Option<String>,
     /// Compare the others with this arm [default: os-default, else the first]

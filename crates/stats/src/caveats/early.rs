@@ -14,10 +14,10 @@ const FEW_BLOCKS: usize = 16;
 const SUSPICIOUS: f64 = 1.5;
 /// The same of a difference that fades, in few blocks, in more and in many: 10 %
 /// that are gone after sixty blocks stand out from noise of 1 % after twenty.
-const FADING: [(usize, f64); 3] = [(FEW_BLOCKS, 0.25), (32, 0.5), (usize::MAX, 1.25)];
+const FADING: [(usize, f64); 3] = [(FEW_BLOCKS, 0.5), (32, 1.0), (usize::MAX, 1.25)];
 /// A difference whose second half is at least this share of its first does not
 /// fade.
-const STEADY: f64 = 0.98;
+const STEADY: f64 = 0.97;
 /// Of fewer blocks than this, the effect where an arm followed itself is looked
 /// at before a claim. With [`LEFT_OVER`] and [`APART`] chosen by replay: an arm that
 /// gains 5 % after the other is found in 88 % of experiments, 54 % without.

@@ -3,13 +3,17 @@
 use super::{Judged, LEAST_SHARE, Split, typical};
 use crate::interaction;
 
+/// Chance of a false alarm, over all arms. A warm-up of a few runs is hard to see, and a
+/// verdict that is one of it is wrong, so it is larger than that of the other tests.
+const ALARM_OF_TIME: f64 = 0.025;
+
 impl Judged {
     /// Warming up, filling caches, throttling: most happens early, so time
     /// counts by its logarithm. What as many blocks again would undo, were it to
     /// go on like this, is no answer even where the second half still gives it.
     pub(super) fn time(&self, differences: &[f64]) -> Option<Split> {
         let count = differences.len();
-        if !self.is_alarming(interaction::z(differences, &ln_time(count))?) {
+        if !self.is_beyond(interaction::z(differences, &ln_time(count))?, ALARM_OF_TIME) {
             return None;
         }
         let third = count / 3;

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use super::advice;
+use super::contrast;
 use super::findings;
 use super::limit;
 use super::outcome::ArmState;
-use super::parts;
 use super::plan::{ArmPlan, ComparePlan};
 use super::recommendation;
-use super::results::{self, Results};
+use super::results::Results;
 use super::steadiness;
 use crate::host::host_record;
 use crate::launchers;
@@ -18,17 +18,14 @@ use pinwise_machine::Host;
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Kind, Placement, Realised, Wish};
 use pinwise_record::{
-    Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ComponentRecord, ContrastRecord,
-    ContrastVerdict, Estimate, JudgedRecord, LoadLevelRecord, LoadLevelsRecord, MetricRecord,
-    Phase, PlacementKind, PlacementRecord, PlanRecord, SplitRecord, Spread, Stopped, TotalsRecord,
-    VerdictKind, VerdictRecord, WorkloadRecord, again, no_verdict_yet, words,
+    Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ContrastRecord, Estimate, MetricRecord,
+    Phase, PlacementKind, PlacementRecord, PlanRecord, Spread, Stopped, VerdictKind, VerdictRecord,
+    WorkloadRecord, again, no_verdict_yet, words,
 };
 use pinwise_stats::beside;
-use pinwise_stats::caveats::{LoadLevel, LoadLevels, Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
 use pinwise_stats::describe::{describe, median_interval};
-use pinwise_stats::paired::Interval;
-use pinwise_stats::verdict::{self, Basis, ComparisonOutcome, Setting};
+use pinwise_stats::verdict::{self, ComparisonOutcome, Setting};
 use pinwise_topology::Topology;
 use pinwise_workload::{Better, Workload};
 
@@ -206,7 +203,7 @@ pub(super) fn close(
                 .iter()
                 .map(|c| ContrastRecord {
                     limit: limit::of(c, results.cpu_contrast(), &record.metric, plan, &setting),
-                    ..contrast_record(c, &look, &setting, &results, &columns)
+                    ..contrast::record(c, &look, &setting, &results, &columns)
                 })
                 .collect();
             let place = |name: &str| plan.arms.iter().position(|arm| arm.name == name);
@@ -259,123 +256,6 @@ fn with_dropped(look: &Look, results: &Results) -> Look {
         });
     }
     look
-}
-
-fn contrast_record(
-    contrast: &Contrast,
-    look: &Look,
-    setting: &Setting<'_>,
-    results: &Results,
-    columns: &[usize],
-) -> ContrastRecord {
-    let later = contrast.arm.checked_sub(results.columns.len());
-    let dropped = later.and_then(|at| results.dropped.get(at));
-    let blocks = dropped.map_or(look.blocks, |dropped| dropped.blocks);
-    let basis = Basis {
-        blocks,
-        is_dropped: blocks < look.blocks,
-    };
-    let is_open = contrast.decision == Decision::Undecided && !contrast.caveats.withholds();
-    let can_go_on = is_open && !basis.is_dropped && contrast.interval.half_width().is_finite();
-    let more = can_go_on.then(|| verdict::time_needed(contrast, setting).as_secs_f64());
-    let arm = &results.arms[columns[contrast.arm]];
-    let baseline = &results.arms[columns[setting.baseline]];
-    let totals = match dropped {
-        Some(dropped) => dropped.totals,
-        None => results::totals(&results.data, contrast.arm, setting.baseline),
-    };
-    let parts = parts::of(contrast, &arm.runs, &baseline.runs);
-    let [mut cpu_time, wall_per_cpu_time] = parts.map_or([None, None], |parts| parts.map(Some));
-    let mut sentence = verdict::contrast_sentence(contrast, basis, setting);
-    if let Some(cpu) = results.cpu_contrast() {
-        let part = cpu_time.insert(component(cpu));
-        part.decides = beside::decides(contrast, cpu);
-        if part.decides {
-            sentence = format!("{} ({basis}).", beside::words(contrast, cpu, setting));
-        }
-    }
-    ContrastRecord {
-        arm: setting.names[contrast.arm].clone(),
-        baseline: setting.names[setting.baseline].clone(),
-        ratio: contrast.estimate.exp(),
-        low: finite(contrast.interval.low.exp(), contrast.interval.low),
-        high: finite(contrast.interval.high.exp(), contrast.interval.high),
-        confidence: contrast.confidence,
-        p_adjusted: contrast.p_adjusted,
-        verdict: match contrast.decision {
-            Decision::Faster => ContrastVerdict::Faster,
-            Decision::Slower => ContrastVerdict::Slower,
-            Decision::Same => ContrastVerdict::Same,
-            Decision::Undecided => ContrastVerdict::Undecided,
-        },
-        effect: None,
-        beside: None,
-        dropped_after: basis.is_dropped.then_some(blocks),
-        sentence,
-        more_time_s: more,
-        cpu_time,
-        wall_per_cpu_time,
-        totals: totals.map(|t| TotalsRecord {
-            mean_ratio: t.mean_ratio,
-            p90_ratio: t.p90_ratio,
-            mean: String::new(),
-            p90: String::new(),
-        }),
-        limit: None,
-        others: contrast.caveats.others.iter().map(judged_record).collect(),
-        depends_on_load: contrast.caveats.depends_on_load(),
-        depends_on_tail: contrast.caveats.depends_on_tail(),
-        depends_on_order: contrast.caveats.depends_on_order(),
-        depends_on_time: contrast.caveats.depends_on_time(),
-        by_load: contrast.caveats.load.map(split_record),
-        load_levels: contrast.caveats.by_load.map(load_levels_record),
-        by_order: contrast.caveats.order.map(split_record),
-        by_time: contrast.caveats.time.map(split_record),
-        spread_ratio: None,
-        spread_low: None,
-        spread_high: None,
-        spread_p_adjusted: None,
-    }
-}
-
-fn component(cpu: &Contrast) -> ComponentRecord {
-    let end = |end: f64| finite(end.exp(), end);
-    let Interval { low, high } = cpu.interval;
-    ComponentRecord::new(cpu.estimate.exp(), (end(low), end(high)))
-}
-
-fn judged_record(other: &Other) -> JudgedRecord {
-    JudgedRecord {
-        judge: other.judge.to_string(),
-        ratio: other.estimate.exp(),
-        low: finite(other.interval.low.exp(), other.interval.low),
-        high: finite(other.interval.high.exp(), other.interval.high),
-        effect: None,
-    }
-}
-
-fn split_record(split: Split) -> SplitRecord {
-    SplitRecord {
-        first: split.first.exp(),
-        second: split.second.exp(),
-    }
-}
-
-fn load_levels_record(levels: LoadLevels) -> LoadLevelsRecord {
-    let level = |level: LoadLevel| LoadLevelRecord {
-        foreign_cpus: level.load,
-        ratio: level.difference.exp(),
-        change: String::new(),
-    };
-    LoadLevelsRecord {
-        light: level(levels.light),
-        medium: levels.medium.map(level),
-        heavy: level(levels.heavy),
-    }
-}
-
-fn finite(value: f64, check: f64) -> Option<f64> {
-    check.is_finite().then_some(value)
 }
 
 fn conclude(

@@ -12,6 +12,7 @@ mod advice;
 mod assemble;
 mod budget;
 mod caveats;
+mod contrast;
 mod engine;
 mod findings;
 mod limit;

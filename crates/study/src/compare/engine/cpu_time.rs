@@ -53,19 +53,21 @@ impl Engine<'_> {
         });
     }
 
-    /// Before the first look: is CPU time worth half of the error?
+    /// Before the first look: is CPU time worth a share of the error?
     fn share_error(&mut self, run: &mut ConfirmationRun) {
         let baseline = self.baseline_column();
         let Some(cpu) = self.cpu.take_if(|cpu| cpu.statistics.is_none()) else {
             return;
         };
         let differences = |data: &Responses| data.differences(1 - baseline, baseline);
-        if !beside::is_worth_half(&differences(&cpu.data), &differences(&self.data)) {
+        if !beside::is_worth_asking(&differences(&cpu.data), &differences(&self.data)) {
             return;
         }
-        self.question.alpha /= 2.0;
+        let [of_cpu, of_wall] = beside::divide(self.question.alpha);
+        self.question.alpha = of_wall;
         run.statistics = self.confirmation(self.question);
         let question = Question {
+            alpha: of_cpu,
             figure: Figure::Measured,
             ..self.question
         };
