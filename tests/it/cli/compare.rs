@@ -1,6 +1,8 @@
 //! What can be compared: commands, parameters, figures; what gates say; what
 //! becomes of commands that fail.
 
+use crate::replay::recorded;
+
 use super::{Ran, Stage};
 
 const PROGRAMS: &str = "compare --machine sim:programs.toml --seed 3 --max-runs 30";
@@ -332,4 +334,36 @@ fn characters_for_a_shell_are_pointed_out() {
         "compare --machine sim:same.toml --seed 1 --max-runs 8 --place os-default --place cpu:0 'prog > out'",
     );
     assert!(ran.err.contains("--shell"), "{ran}");
+}
+
+/// Others make wall-clock time vary: two commands in one place are told apart by CPU time, and
+/// where only wall-clock time is asked for, they are not.
+#[test]
+fn two_commands_beside_others_are_told_apart_by_cpu_time() {
+    let stage = Stage::new();
+    stage.write(
+        "loaded.toml",
+        &format!(
+            "topology = \"core:2 pu:1\"\n[workload.old]\nbase_s = 0.2\n\
+             [workload.new]\nbase_s = 0.206\n[noise]\n{}\n",
+            recorded("aa_cpu1.csv.xz")
+        ),
+    );
+    let line = "compare --machine sim:loaded.toml --seed 1 --max-runs 60";
+    let commands = "--command old --command new";
+    stage.snapshot("compared-by-cpu-time", &format!("{line} {commands}"));
+    let record = |more: &str| stage.json(&format!("{line} {more} {commands}"));
+    let found = record("");
+    let contrast = &found["contrasts"][0];
+    assert_eq!(contrast["verdict"], "undecided");
+    assert_eq!(contrast["cpu_time"]["decides"], true);
+    assert_eq!(found["verdict"]["kind"], "best");
+    assert_eq!(found["best"], "old");
+    let by_wall = record("--metric wall");
+    assert_eq!(by_wall["contrasts"][0]["cpu_time"]["decides"], false);
+    assert_eq!(by_wall["verdict"]["kind"], "undecided");
+    // More CPU time than is allowed fails, too.
+    let status = |limit: &str| stage.run(&format!("{line} --fail-if-slower {limit} {commands}")).status;
+    assert_eq!(status("1%"), 1);
+    assert_eq!(status("3%"), 3);
 }
