@@ -1,5 +1,5 @@
 use super::*;
-use crate::chain::changes;
+use crate::chain::{Change, changes};
 use crate::confirm::Score;
 use crate::judge::Judge;
 use crate::normal;
