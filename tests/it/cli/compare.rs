@@ -363,7 +363,11 @@ fn two_commands_beside_others_are_told_apart_by_cpu_time() {
     assert_eq!(by_wall["contrasts"][0]["cpu_time"]["decides"], false);
     assert_eq!(by_wall["verdict"]["kind"], "undecided");
     // More CPU time than is allowed fails, too.
-    let status = |limit: &str| stage.run(&format!("{line} --fail-if-slower {limit} {commands}")).status;
+    let status = |limit: &str| {
+        stage
+            .run(&format!("{line} --fail-if-slower {limit} {commands}"))
+            .status
+    };
     assert_eq!(status("1%"), 1);
     assert_eq!(status("3%"), 3);
 }
