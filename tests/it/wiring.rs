@@ -429,7 +429,7 @@ fn replay_refuses_what_is_no_matrix() {
         assert!(out.is_empty() && err.contains(expected), "{text:?}: {err}");
         assert_eq!(err.lines().count(), 1, "{err}");
     }
-    let output = replayed(",\n4,\n", &["--format", "svg"]);
+    let output = replayed(",\n4,\n", &["--format", "xml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(texts(&output).1.contains("--format"));
 }

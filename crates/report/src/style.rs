@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use super::WIDTH;
 
-/// Backgrounds of a heat map, from cool to hot: green, sand, orange, red,
+/// Backgrounds of figures, from cool to hot: green, sand, orange, red,
 /// purple of the 256-colour palette. Black reads well on all of them.
 pub(super) const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
 pub(super) const BLACK: u8 = 16;
@@ -82,7 +82,7 @@ impl Palette {
         self.paint(Style::new().effects(Effects::DIMMED), text)
     }
 
-    /// A cell of a heat map: `class` counts from 0, the coolest, to `last`.
+    /// A figure by its class: `class` counts from 0, the coolest, to `last`.
     #[must_use]
     pub fn heat(self, class: usize, last: usize, text: &str) -> String {
         let place = (class * (HEAT.len() - 1)).checked_div(last).unwrap_or(0);

@@ -1,8 +1,8 @@
 //! What probes found, as text: where it contradicts the system first, then the
-//! latency matrix, the levels, and the figures.
+//! range of the latencies, the levels, and the figures.
 
 mod figures;
-mod heat_map;
+pub(super) mod matrix;
 mod over_time;
 
 use super::style::{Palette, paragraph, shortened};
@@ -16,7 +16,7 @@ const GROUPS_NAMED: usize = 8;
 /// Everything that was measured, for a terminal.
 pub(super) fn measured(found: &Measured, palette: Palette) -> String {
     let mut text = verdicts(found, palette);
-    text.push_str(&heat_map::heat_map(found, palette));
+    text.push_str(&matrix::latencies(found, palette));
     text.push_str(&levels(found, palette));
     text.push_str(&figures::figures(found, palette));
     text.push_str(&over_time::drift(found, palette));
