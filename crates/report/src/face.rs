@@ -4,7 +4,7 @@ use super::measured::matrix::pair_rows;
 use super::style::{Palette, paragraph, quantity, visible};
 use super::table::Table;
 use super::{ProfileShown, WIDTH, bench, export, search, top, trace_rows};
-use pinwise_format::round_bytes;
+use pinwise_format::{count, round_bytes};
 use pinwise_placement::InterruptCpus;
 use pinwise_record::{
     AnyRecord, Applied, AppliedInterrupt, AppliedMemory, Entry, PackedError, Summary,
@@ -141,10 +141,7 @@ pub fn applied(record: &Applied) -> String {
             record.observations
         ),
     };
-    let threads = match record.threads {
-        1 => "1 thread".to_owned(),
-        threads => format!("{threads} threads"),
-    };
+    let threads = count(record.threads, "thread");
     let memory = record.memory.as_ref().map_or_else(String::new, moved);
     let interrupts = moved_interrupts(&record.interrupts);
     format!(

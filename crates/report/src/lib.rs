@@ -97,7 +97,7 @@ pub use search::{search, search_rows};
 pub use spin::{
     spin_advice, spin_attach, spin_check, spin_pause, spin_prediction, spin_replay, spin_scan,
 };
-pub use style::{Palette, in_columns, visible};
+pub use style::{Palette, in_columns, visible, visible_lines};
 pub use table::Table;
 pub use topology::topology;
 pub use trace::{tiers, trace};

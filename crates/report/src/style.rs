@@ -200,7 +200,8 @@ pub fn visible(text: &str) -> String {
 }
 
 /// Like [`visible`], but lines stay lines.
-pub(super) fn visible_lines(text: &str) -> String {
+#[must_use]
+pub fn visible_lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(visible).collect();
     lines.join("\n")
 }
@@ -300,6 +301,29 @@ fn named_cells(header: &[&str], row: &[String]) -> String {
         .collect();
     let first = row.first().map_or("", |cell| cell.trim());
     paragraph("  ", "    ", &format!("{first}: {}", named.join(", "))) + "\n"
+}
+
+/// `13.9–14.6 ns`: the unit once, where both have the same.
+pub(super) fn range(low: &str, high: &str) -> String {
+    if low == high {
+        return low.to_owned();
+    }
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((bare, unit)), Some((_, other))) if unit == other => format!("{bare}–{high}"),
+        _ => format!("{low}–{high}"),
+    }
+}
+
+/// `2.8·10^17`
+pub(super) fn power_of_ten(value: f64) -> String {
+    let written = format!("{value:.1e}");
+    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    format!("{digits}·10^{exponent}")
+}
+
+/// A cell of a Markdown table.
+pub(super) fn markdown_cell(text: &str) -> String {
+    visible(text).replace('|', "\\|")
 }
 
 /// A value of a metric with its unit, which a program may have chosen.

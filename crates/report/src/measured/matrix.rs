@@ -1,8 +1,7 @@
 //! The latency matrix: its range as text, its pairs as rows. The page draws it.
 
-use super::figures::range;
 use super::heading;
-use crate::style::{Palette, paragraph};
+use crate::style::{Palette, paragraph, range};
 use crate::table::{Cell, Holds, Table};
 use pinwise_format::{count, nanoseconds};
 use pinwise_record::Measured;
