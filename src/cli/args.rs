@@ -161,14 +161,12 @@ pub enum Format {
     Text,
     /// Exactly the stored record.
     Json,
-    /// One line per run.
+    /// One line per run, or per pair of CPUs of a measured machine.
     Csv,
     /// A table.
     Markdown,
     /// A page for a browser.
     Html,
-    /// Machines only: a drawing, with the latency matrix where it was measured.
-    Svg,
     /// Machines only: hwloc 2 XML, with what was measured as groups and
     /// distances.
     Xml,

@@ -26,13 +26,6 @@ pub(super) fn in_form(format: Format, record: &AnyRecord, id: &str) -> anyhow::R
         (Format::Markdown | Format::Hyperfine, _) => bail!(
             "record {id} is a {kind}: --format text, json, html, or csv of one with rows (Markdown is of comparisons and gates, hyperfine's JSON of comparisons)"
         ),
-        (Format::Svg, _) => pinwise_report::picture(record)
-            .with_context(|| {
-                format!(
-                    "--format svg draws machines; {id} is a {kind}: --format html shows its charts"
-                )
-            })?
-            .into_bytes(),
         (Format::Xml, AnyRecord::Topology(record)) => {
             pinwise_report::topology_xml(&record.to_topology(), record).into_bytes()
         }

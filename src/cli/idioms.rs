@@ -90,7 +90,7 @@ const OPTIONS: [(&[&str], &str, &str); 18] = [
     (
         &["--svg", "--png"],
         "explain",
-        "--format svg draws the machine",
+        "pinwise record report last draws a measured machine; --format xml is for lstopo",
     ),
     (&["-S"], "shell", "--shell=SHELL passes commands to a shell"),
     (
@@ -154,7 +154,7 @@ const OPTIONS: [(&[&str], &str, &str); 18] = [
             "--only",
         ],
         "explain",
-        "--format svg draws it and --format xml writes hwloc's; CPUs have the kernel's numbers",
+        "--format xml writes hwloc's, which lstopo draws; CPUs have the kernel's numbers",
     ),
     // These stand before any command.
     (

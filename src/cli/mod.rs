@@ -104,7 +104,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
     let is_known = match (&cli.command, cli.global.format) {
         (_, Format::Text | Format::Json) => true,
-        (Command::Topology(_), format) => matches!(format, Format::Svg | Format::Xml),
+        (Command::Topology(_), format) => format == Format::Xml,
         (Command::Bench(bench), Format::Csv) => {
             matches!(bench.action, Some(BenchAction::Jitter(_)))
         }
@@ -113,7 +113,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     };
     if !is_known {
         terminal.error(
-            "--format: this command prints text or json (topology also svg and xml, bench jitter csv); pinwise record show last --format FORMAT prints its record in another form",
+            "--format: this command prints text or json (topology also xml, bench jitter csv); pinwise record show last --format FORMAT prints its record in another form",
         );
         return Exit::Error;
     }

@@ -15,7 +15,7 @@ use pinwise_machine::linux::{
 };
 use pinwise_record::RuleChange;
 use pinwise_study::rules::{RuleEnforcer, RuleEvent, RulesPlan, keep, survey};
-use pinwise_workload::rules::{Position, RulesError};
+use pinwise_workload::{Position, TomlError};
 
 pub(super) fn rules(
     global: &Global,
@@ -47,9 +47,9 @@ fn load(file: &Path) -> anyhow::Result<RulesPlan> {
 }
 
 /// Files that decide who gets what, and that others may change.
-fn open_files(plan: &RulesPlan, file: &Path) -> Vec<RulesError> {
-    let start = Position { line: 1, column: 1 };
-    let own = writable_by_others(file, None).map(|who| (start, format!("these rules: {who}")));
+fn open_files(plan: &RulesPlan, file: &Path) -> Vec<TomlError> {
+    let own =
+        writable_by_others(file, None).map(|who| (Position::START, format!("these rules: {who}")));
     let executables = plan.rules.executable_paths().into_iter();
     let executables = executables.filter_map(|(rule, path)| {
         let who = writable_by_others(&path, rule.user_id)?;
@@ -60,9 +60,8 @@ fn open_files(plan: &RulesPlan, file: &Path) -> Vec<RulesError> {
         ))
     });
     let all = own.into_iter().chain(executables);
-    all.map(|(position, what)| RulesError {
-        position,
-        reason: format!("{what}: anything could be put there"),
+    all.map(|(position, what)| {
+        TomlError::new(position, format!("{what}: anything could be put there"))
     })
     .collect()
 }

@@ -15,7 +15,8 @@ use serde_json::json;
 use super::args::{Global, ServeArgs};
 use super::terminal::Terminal;
 use super::{Exit, location, named_folder, temporary_folder};
-use pinwise_machine::linux::{Scratch, own_user, owner_of_peer, random_bytes};
+use pinwise_kernels::Scratch;
+use pinwise_machine::linux::{own_user, owner_of_peer, random_bytes};
 use pinwise_serve::{Secret, Server, Site};
 use pinwise_store::Location;
 
@@ -86,7 +87,8 @@ struct Redirect {
 impl Redirect {
     fn write(address: &str) -> anyhow::Result<Self> {
         let parent = named_folder("XDG_RUNTIME_DIR").unwrap_or_else(temporary_folder);
-        let folder = Scratch::create(&parent).context("a folder for the browser's first page")?;
+        let folder = Scratch::create(&parent, "pinwise-serve-")
+            .context("a folder for the browser's first page")?;
         let path = folder.path().join("open.html");
         let page = format!(
             "<!doctype html>\n<meta charset=\"utf-8\">\n<title>pinwise</title>\n<meta http-equiv=\"refresh\" content=\"0; url={address}\">\n<a href=\"{address}\">The records</a>\n"

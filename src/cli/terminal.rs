@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use super::args::{ColorChoice, Format, Global};
-use pinwise_report::{Palette, visible};
+use pinwise_report::{Palette, visible_lines};
 
 /// What is known of the streams, and the only way to write to them.
 #[derive(Debug, Clone, Copy)]
@@ -233,10 +233,6 @@ fn without_number(sentence: &str) -> String {
         message = format!("{before}{after}");
     }
     rest.map_or(message.clone(), |rest| format!("{message}\n{rest}"))
-}
-
-fn visible_lines(text: &str) -> String {
-    text.lines().map(visible).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

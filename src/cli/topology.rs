@@ -55,7 +55,7 @@ pub(super) fn topology(
     }
     linux::name_models(&mut topology);
     if args.from.is_none() && global.machine == "local" {
-        if !matches!(terminal.format(), Format::Svg | Format::Xml) {
+        if terminal.format() != Format::Xml {
             linux::read_interrupts(&mut topology);
         }
         warnings.extend(linux::read_links(&mut topology));
@@ -73,7 +73,6 @@ pub(super) fn show(
 ) -> anyhow::Result<()> {
     match terminal.format() {
         Format::Json => terminal.print_json(record),
-        Format::Svg => terminal.print(&pinwise_report::topology_svg(topology, record)),
         Format::Xml => terminal.print(&pinwise_report::topology_xml(topology, record)),
         _ => terminal.print(&pinwise_report::topology(
             topology,

@@ -1,10 +1,9 @@
-//! The faces of a measured machine: text, drawing, hwloc XML and the diff, on
+//! The faces of a measured machine: text, hwloc XML and the diff, on
 //! machines whose figures are made up and known.
 
 mod diff;
 mod fixture;
 mod hostile;
-mod svg;
 mod text;
 pub(crate) mod xml;
 

@@ -2,18 +2,28 @@
 
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { chromium } from 'playwright-core';
+import { chromium, firefox } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
 
 let browser: Browser;
 
+const inChromium = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+  });
+
+/**
+ * The distribution's Firefox, over WebDriver BiDi. Playwright 1.65 needs its
+ * `emulation.setMediaFeaturesOverride`, which Firefox ESR 153 lacks.
+ */
+export const inFirefox = (executablePath: string): Promise<Browser> =>
+  firefox.launch({ channel: 'moz-firefox', executablePath });
+
 /** Starts the browser before the tests of a file and ends it after them. */
-export function useBrowser(): void {
+export function useBrowser(launch = inChromium): void {
   beforeAll(async () => {
-    browser = await chromium.launch({
-      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-      args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-    });
+    browser = await launch();
   });
   afterAll(async () => {
     await browser?.close();

@@ -2,12 +2,10 @@
 // without complaint, hovers hit, commands are chosen and copied.
 
 import { existsSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
 
-import type { Browser, Page } from 'puppeteer-core';
-import puppeteer from 'puppeteer-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
+import { inFirefox, open, useBrowser, type Look, type Opened } from './browser';
 import { KINDS, recordOf, reportOf } from './records';
 
 const FIREFOX = [
@@ -19,44 +17,22 @@ const FIREFOX = [
 if (FIREFOX === undefined)
   console.log('SKIPPED: no Firefox (apt-get install firefox-esr)');
 
-let browser: Browser;
-beforeAll(async () => {
-  if (FIREFOX === undefined) return;
-  browser = await puppeteer.launch({
-    browser: 'firefox',
-    executablePath: FIREFOX,
-    headless: true,
-  });
-});
-afterAll(async () => {
-  await browser?.close();
-});
-
-/** Opens a report; what its scripts and the console complain of. */
-async function open(
-  file: string,
-  size = { width: 1280, height: 860 },
-): Promise<{ page: Page; errors: string[] }> {
-  const page = await browser.newPage();
-  await page.setViewport(size);
-  const errors: string[] = [];
-  page.on('pageerror', (error) => errors.push(String(error)));
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warn')
-      errors.push(message.text());
-  });
-  await page.goto(pathToFileURL(file).href);
-  await page.waitForSelector('main h1');
-  await page.evaluate(
+/** Opens a report, once it is drawn. */
+async function openDrawn(file: string, look?: Look): Promise<Opened> {
+  const opened = await open(file, look);
+  await opened.page.waitForSelector('main h1');
+  await opened.page.evaluate(
     () =>
       new Promise((done) =>
         requestAnimationFrame(() => requestAnimationFrame(() => done(null))),
       ),
   );
-  return { page, errors };
+  return opened;
 }
 
 describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
+  useBrowser(() => inFirefox(FIREFOX!));
+
   test.for(KINDS)(
     'a record of kind %s is drawn, wide and narrow',
     async (kind) => {
@@ -65,7 +41,7 @@ describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
         return console.log(`SKIPPED: this machine makes no ${kind}`);
       const file = reportOf([record]);
       for (const width of [1280, 390]) {
-        const { page, errors } = await open(file, { width, height: 800 });
+        const { page, errors, close } = await openDrawn(file, { width });
         expect(await page.$$('main div.problem')).toEqual([]);
         const seen = await page.evaluate(() => ({
           overflow:
@@ -79,14 +55,14 @@ describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
         }));
         expect(seen, `${width} px`).toEqual({ overflow: 0, empty: 0 });
         expect(errors).toEqual([]);
-        await page.close();
+        await close();
       }
     },
   );
 
   test('a pointer on a row shows its figures, a tab its command', async () => {
     const record = recordOf('comparison')!;
-    const { page, errors } = await open(reportOf([record]));
+    const { page, errors, close } = await openDrawn(reportOf([record]));
     const stage = (await page.$(
       'figure[data-chart^="Change against"] .stage',
     ))!;
@@ -120,11 +96,13 @@ describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
       ),
     ).toBe(record['again']);
     expect(errors).toEqual([]);
-    await page.close();
+    await close();
   });
 
   test('the timeline is painted', async () => {
-    const { page, errors } = await open(reportOf([recordOf('trace')!]));
+    const { page, errors, close } = await openDrawn(
+      reportOf([recordOf('trace')!]),
+    );
     await page.waitForSelector('canvas[data-frames]');
     const colours = await page.$eval('.lanes canvas', (element) => {
       const canvas = element as HTMLCanvasElement;
@@ -138,6 +116,6 @@ describe.runIf(FIREFOX !== undefined)('in Firefox', () => {
     });
     expect(colours).toBeGreaterThan(3);
     expect(errors).toEqual([]);
-    await page.close();
+    await close();
   });
 });

@@ -1,12 +1,13 @@
 // The machine: its drawing and its latency matrix as linked views, from both
 // sides where the measurement contradicts the report.
 
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
 import { open, useBrowser } from './browser';
-import { Bench } from './pinwise';
+import { Bench, OUTPUT } from './pinwise';
 import { recordOf, reportOf } from './records';
 
 useBrowser();
@@ -147,4 +148,45 @@ test('a small matrix is drawn as vectors, a large one on a canvas', async () => 
   ).toMatch(/^CPUs \d+ and \d+: [\d.]+ ns/);
   expect([...small.errors, ...large.errors]).toEqual([]);
   await large.close();
+});
+
+test('machine and matrix are saved as they are drawn, also from a canvas', async () => {
+  for (const [report, parts] of [
+    [contradicted(), ['as reported', 'as measured', 'From ']],
+    [agreeing('sim:package:2 l3:4 core:5 pu:2'), ['<image ', '80 CPUs']],
+  ] as const) {
+    const { page, errors, close } = await open(report, { width: 1280 });
+    await page.locator('.matrix svg, .matrix canvas').first().waitFor();
+    const saved = async (kind: string, what: string): Promise<Buffer> => {
+      const name = `Save as ${kind}: ${what}`;
+      const button = page.getByRole('button', { name });
+      await page
+        .locator('details.save')
+        .filter({ has: page.locator(`[aria-label="${name}"]`) })
+        .evaluate((menu) => menu.setAttribute('open', ''));
+      const coming = page.waitForEvent('download');
+      await button.click();
+      return readFileSync(await (await coming).path());
+    };
+    const drawings = [
+      (await saved('SVG', 'The machine')).toString(),
+      (await saved('SVG', 'Latency between CPUs')).toString(),
+    ];
+    drawings.forEach((drawing, at) =>
+      writeFileSync(
+        path.join(OUTPUT, `machine-${parts.length}-${at}.svg`),
+        drawing,
+      ),
+    );
+    for (const part of parts) expect(drawings.join('')).toContain(part);
+    expect(drawings.join('')).not.toContain('var(');
+    // No style sheet comes along: every CPU has its own colours.
+    const boxes = drawings[0]!.match(/<g class="cpu[^>]*><rect [^>]*>/g)!;
+    expect(boxes.length).toBeGreaterThan(7);
+    expect(boxes.every((box) => / fill="rgb.* stroke="/.test(box))).toBe(true);
+    const png = await saved('PNG', 'The machine');
+    expect(png.subarray(1, 4).toString()).toBe('PNG');
+    expect(errors).toEqual([]);
+    await close();
+  }
 });

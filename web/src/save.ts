@@ -20,6 +20,8 @@ export interface Saved {
 const SCALE = 2;
 export const HEADING = 30;
 const KEY = 22;
+/** Pixels that a letter of the words above a drawing takes at most, about. */
+const WIDEST_LETTER = 7;
 const HEADER = ['x axis', 'x', 'y axis', 'y', 'series', 'low', 'high', 'value'];
 
 /** A menu of kinds to save as. */
@@ -75,6 +77,45 @@ export function drawingKinds(
 /** "pinwise-every-run.svg". */
 export const fileName = (name: string, ending: string): string =>
   `pinwise-${partName(name) || 'chart'}.${ending}`;
+
+/** A drawing that the page's style sheet paints, and the words above it. */
+export type Captioned = readonly [
+  words: string,
+  drawn: SVGElement | HTMLCanvasElement,
+];
+
+/** A menu that saves drawings below each other. */
+export const picturesMenu = (
+  name: string,
+  pictures: () => readonly Captioned[],
+): HTMLElement =>
+  saveMenu(
+    name,
+    drawingKinds(name, () => picturesOf(name, pictures())),
+  );
+
+function picturesOf(name: string, pictures: readonly Captioned[]): SVGElement {
+  let [width, top] = [0, HEADING];
+  const drawn = pictures.flatMap(([words, one]) => {
+    const { width: wide, height } = one.getBoundingClientRect();
+    const size = { y: top + KEY, width: wide, height };
+    const copy =
+      one instanceof HTMLCanvasElement
+        ? svg('image', { ...size, href: one.toDataURL() })
+        : (one.cloneNode(true) as SVGElement);
+    if (one instanceof SVGElement) {
+      copy.setAttribute('y', String(size.y));
+      settle(one, copy, STYLED);
+    }
+    const text = svg('text', { x: 4, y: top + 14 }, words);
+    width = Math.max(width, wide, words.length * WIDEST_LETTER);
+    top += KEY + height + 8;
+    return [text, copy];
+  });
+  const { fontFamily, color } = getComputedStyle(document.body);
+  const size = { width: Math.ceil(width) + 8, height: Math.ceil(top) };
+  return sheet({ name, summary: '', size, fontFamily, color }, drawn);
+}
 
 /** Has the browser keep a file. */
 export function download(blob: Blob, name: string): void {
@@ -214,21 +255,37 @@ function legendOf(
   return { elements, height: y + KEY - HEADING };
 }
 
-const PAINT = ['fill', 'stroke'] as const;
+const PAINT = ['fill', 'stroke'];
+/** What the style sheet says of the parts of a drawing by their class. */
+const STYLED = [
+  ...PAINT,
+  'stroke-width',
+  'stroke-dasharray',
+  'opacity',
+  'paint-order',
+];
 
-/** Writes what the page's style says of a drawing into a copy of it. */
-function settle(from: Element, to: Element): void {
+/** Writes what the page's style says of a drawing into a copy of it: of `styled` all, else what is a variable. */
+function settle(
+  from: Element,
+  to: Element,
+  styled: readonly string[] = [],
+): void {
   const style = getComputedStyle(from);
   for (const name of PAINT)
     if (to.getAttribute(name)?.includes('var('))
-      to.setAttribute(name, style[name]);
+      to.setAttribute(name, style.getPropertyValue(name));
+  for (const name of styled)
+    to.setAttribute(name, style.getPropertyValue(name));
   if (from instanceof SVGTextElement) {
     to.setAttribute('font-size', style.fontSize);
     to.setAttribute('font-weight', style.fontWeight);
   } else {
     to.removeAttribute('font-family');
   }
-  [...from.children].forEach((child, at) => settle(child, to.children[at]!));
+  [...from.children].forEach((child, at) =>
+    settle(child, to.children[at]!, styled),
+  );
 }
 
 const svgBlob = (drawing: SVGElement): Blob =>

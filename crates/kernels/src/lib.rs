@@ -1,4 +1,5 @@
-//! Code that is timed: the loops of probes, and the built-in workloads.
+//! Code that is timed: the loops of probes, and the built-in workloads; and a
+//! private folder for what they write.
 //!
 //! Nothing here knows topologies, machines or statistics.
 //!
@@ -32,4 +33,7 @@
 )]
 
 pub mod loops;
+mod scratch;
 pub mod work;
+
+pub use scratch::Scratch;

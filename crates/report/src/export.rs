@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::comparison::{effect, interval_heading, or_dash, traced_markdown};
-use super::style::{quantity, visible};
+use super::style::{markdown_cell as cell, quantity, visible};
 use super::table::{Cell, Holds, Table};
 use pinwise_record::{Comparison, RunRecord};
 
@@ -76,7 +76,6 @@ pub(super) fn run_cells(run: &RunRecord) -> [Cell; 21] {
 /// A Markdown table of the arms and the verdict below it.
 #[must_use]
 pub fn markdown(record: &Comparison) -> String {
-    let cell = |text: &str| visible(text).replace('|', "\\|");
     let mut text = format!(
         "| arm | CPUs | typical {} | against {} | {} | verdict |\n|:---|:---|---:|---:|:---|:---|\n",
         cell(&record.metric.name),

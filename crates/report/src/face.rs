@@ -1,10 +1,10 @@
-//! Any record, as text, rows, Markdown or a picture: which function lays it
-//! out. A kind that is missing here does not compile.
+//! Any record, as text or rows: which function lays it out. A kind that is missing here does not compile.
 
+use super::measured::matrix::pair_rows;
 use super::style::{Palette, paragraph, quantity, visible};
 use super::table::Table;
 use super::{ProfileShown, WIDTH, bench, export, search, top, trace_rows};
-use pinwise_format::round_bytes;
+use pinwise_format::{count, round_bytes};
 use pinwise_placement::InterruptCpus;
 use pinwise_record::{
     AnyRecord, Applied, AppliedInterrupt, AppliedMemory, Entry, PackedError, Summary,
@@ -72,17 +72,9 @@ pub fn rows(record: &AnyRecord) -> Result<Option<Table>, PackedError> {
         AnyRecord::Jitter(record) => Some(super::jitter_rows(record)),
         AnyRecord::Trace(record) => Some(trace_rows::rows(record)?),
         AnyRecord::Search(record) => Some(search::search_rows(record)),
+        AnyRecord::Topology(record) => record.measured.as_deref().map(pair_rows),
         _ => None,
     })
-}
-
-/// A record as a drawing (SVG); `None` of a kind that has none.
-#[must_use]
-pub fn picture(record: &AnyRecord) -> Option<String> {
-    match record {
-        AnyRecord::Topology(record) => Some(super::topology_svg(&record.to_topology(), record)),
-        _ => None,
-    }
 }
 
 /// What is known of a record that could not be read whole: its line of the
@@ -149,10 +141,7 @@ pub fn applied(record: &Applied) -> String {
             record.observations
         ),
     };
-    let threads = match record.threads {
-        1 => "1 thread".to_owned(),
-        threads => format!("{threads} threads"),
-    };
+    let threads = count(record.threads, "thread");
     let memory = record.memory.as_ref().map_or_else(String::new, moved);
     let interrupts = moved_interrupts(&record.interrupts);
     format!(

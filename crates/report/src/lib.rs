@@ -1,4 +1,4 @@
-//! Records as people and other programs read them: text, CSV, Markdown, SVG,
+//! Records as people and other programs read them: text, CSV, Markdown,
 //! hyperfine's JSON and hwloc's XML.
 //!
 //! Pure functions from a record to a string. Nothing is computed here that is
@@ -45,7 +45,6 @@ mod history;
 mod jitter;
 mod kernel;
 mod markup;
-mod matrix;
 mod measured;
 pub mod page;
 mod placement;
@@ -59,7 +58,6 @@ mod rules;
 mod search;
 mod spin;
 mod style;
-mod svg;
 mod table;
 pub mod top;
 mod topology;
@@ -77,7 +75,7 @@ pub use diff::topology_diff;
 pub use doctor::doctor;
 pub use emission::emission;
 pub use export::{hyperfine, markdown, run_rows};
-pub use face::{applied, partly, picture, rows, text};
+pub use face::{applied, partly, rows, text};
 pub use fleet::fleet_report;
 pub use fleet_diff::fleet_diff;
 pub use fleet_node::{fleet_node, fleet_plan};
@@ -99,8 +97,7 @@ pub use search::{search, search_rows};
 pub use spin::{
     spin_advice, spin_attach, spin_check, spin_pause, spin_prediction, spin_replay, spin_scan,
 };
-pub use style::{Palette, in_columns, visible};
-pub use svg::topology_svg;
+pub use style::{Palette, in_columns, visible, visible_lines};
 pub use table::Table;
 pub use topology::topology;
 pub use trace::{tiers, trace};

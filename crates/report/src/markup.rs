@@ -1,4 +1,4 @@
-//! Text for XML and SVG: strings of hosts and records must not become markup,
+//! Text for XML and HTML: strings of hosts and records must not become markup,
 //! nor make a file that a parser refuses.
 
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! The placements of a machine: how many, and the even ones by name.
 
-use super::style::{Palette, columns, cpu_noun, paragraph, table, visible, width};
+use super::style::{Palette, columns, cpu_noun, paragraph, power_of_ten, table, visible, width};
 use pinwise_format::{count, grouped_digits};
 use pinwise_record::{PlacementsRecord, ShapeRecord, ThreadPlacements};
 
@@ -81,12 +81,8 @@ fn lines(shape: &ShapeRecord) -> String {
 /// `18,145`, `6,856,396,806,172,085 (6.9·10^15)`.
 fn many(digits: &str) -> String {
     let plain = grouped_digits(digits);
-    let rounded = digits.parse().map(|value: f64| format!("{value:.1e}"));
-    let rounded = rounded.unwrap_or_default();
-    match rounded.split_once('e') {
-        Some((factor, power)) if digits.len() > PLAIN_DIGITS => {
-            format!("{plain} ({factor}·10^{power})")
-        }
+    match digits.parse() {
+        Ok(value) if digits.len() > PLAIN_DIGITS => format!("{plain} ({})", power_of_ten(value)),
         _ => plain,
     }
 }

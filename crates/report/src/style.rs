@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use super::WIDTH;
 
-/// Backgrounds of a heat map, from cool to hot: green, sand, orange, red,
+/// Backgrounds of figures, from cool to hot: green, sand, orange, red,
 /// purple of the 256-colour palette. Black reads well on all of them.
 pub(super) const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
 pub(super) const BLACK: u8 = 16;
@@ -82,7 +82,7 @@ impl Palette {
         self.paint(Style::new().effects(Effects::DIMMED), text)
     }
 
-    /// A cell of a heat map: `class` counts from 0, the coolest, to `last`.
+    /// A figure by its class: `class` counts from 0, the coolest, to `last`.
     #[must_use]
     pub fn heat(self, class: usize, last: usize, text: &str) -> String {
         let place = (class * (HEAT.len() - 1)).checked_div(last).unwrap_or(0);
@@ -200,7 +200,8 @@ pub fn visible(text: &str) -> String {
 }
 
 /// Like [`visible`], but lines stay lines.
-pub(super) fn visible_lines(text: &str) -> String {
+#[must_use]
+pub fn visible_lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(visible).collect();
     lines.join("\n")
 }
@@ -300,6 +301,29 @@ fn named_cells(header: &[&str], row: &[String]) -> String {
         .collect();
     let first = row.first().map_or("", |cell| cell.trim());
     paragraph("  ", "    ", &format!("{first}: {}", named.join(", "))) + "\n"
+}
+
+/// `13.9–14.6 ns`: the unit once, where both have the same.
+pub(super) fn range(low: &str, high: &str) -> String {
+    if low == high {
+        return low.to_owned();
+    }
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((bare, unit)), Some((_, other))) if unit == other => format!("{bare}–{high}"),
+        _ => format!("{low}–{high}"),
+    }
+}
+
+/// `2.8·10^17`
+pub(super) fn power_of_ten(value: f64) -> String {
+    let written = format!("{value:.1e}");
+    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    format!("{digits}·10^{exponent}")
+}
+
+/// A cell of a Markdown table.
+pub(super) fn markdown_cell(text: &str) -> String {
+    visible(text).replace('|', "\\|")
 }
 
 /// A value of a metric with its unit, which a program may have chosen.

@@ -4,7 +4,7 @@
 use super::devices;
 use super::measured;
 use super::style::{Palette, cpu_noun, paragraph, visible};
-use pinwise_format::{round_bytes, trimmed};
+use pinwise_format::{count, round_bytes, trimmed};
 use pinwise_record::TopologyRecord;
 use pinwise_topology::{Cache, CpuSet, Level, Node, NodeKind, Topology};
 
@@ -69,18 +69,17 @@ fn heading(record: &TopologyRecord, palette: Palette) -> String {
 
 fn availability(record: &TopologyRecord, palette: Palette) -> String {
     let counts = &record.counts;
-    let plural = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
     let llcs = if counts.llcs == 0 {
         "caches not reported".to_owned()
     } else {
-        plural(counts.llcs, "last-level cache")
+        count(counts.llcs, "last-level cache")
     };
     let mut text = format!(
         "{}, {}, {llcs}, {}, {}\n",
-        plural(counts.cpus, "CPU"),
-        plural(counts.cores, "core"),
-        plural(counts.numa_nodes, "NUMA node"),
-        plural(counts.packages, "package"),
+        count(counts.cpus, "CPU"),
+        count(counts.cores, "core"),
+        count(counts.numa_nodes, "NUMA node"),
+        count(counts.packages, "package"),
     );
     let offline: Vec<String> = record
         .cpus

@@ -333,10 +333,9 @@ fn sharing(record: &TraceRecord) -> String {
 fn idle(record: &TraceRecord) -> Option<String> {
     let idle = &record.figures.idle_while_waiting;
     let episodes = idle.episodes.filter(|&episodes| episodes > 0)?;
-    let times = if episodes == 1 { "time" } else { "times" };
     Some(format!(
-        "queued for 1 ms and more while a CPU idled: {} {times}, {} in all, longest {}",
-        grouped(episodes),
+        "queued for 1 ms and more while a CPU idled: {}, {} in all, longest {}",
+        count_of(episodes, "time", "times"),
         seconds(idle.seconds?),
         seconds(idle.longest_s?)
     ))

@@ -23,6 +23,7 @@ pub mod rules;
 pub mod study_file;
 pub mod suite;
 mod threads;
+pub mod toml_error;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,6 +35,7 @@ pub use pattern::Pattern;
 pub use prometheus::{Missing, Query, two_readings};
 pub use recipe::{ChoiceError, Chosen, Parameter, Program, Recipe, RecipeError};
 pub use threads::{missing_thread_variables, thread_variables};
+pub use toml_error::{Position, TomlError};
 
 /// Which ways of ending count as success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

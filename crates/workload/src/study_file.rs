@@ -17,6 +17,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::toml_error::{self, Position, TomlError};
+
 /// Largest file, bytes.
 const LARGEST: usize = 1024 * 1024;
 /// Most steps of a fleet, repetitions counted.
@@ -34,32 +36,7 @@ pub struct StudyStep {
     /// Longest time.
     pub timeout: Option<Duration>,
     /// Where its arguments stand.
-    pub position: StudyPosition,
-}
-
-/// A place in a study file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StudyPosition {
-    /// From 1.
-    pub line: usize,
-    /// From 1, in characters.
-    pub column: usize,
-}
-
-impl std::fmt::Display for StudyPosition {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{}:{}", self.line, self.column)
-    }
-}
-
-/// What is wrong with a study file, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{position}: {reason}")]
-pub struct StudyError {
-    /// Where.
-    pub position: StudyPosition,
-    /// What.
-    pub reason: String,
+    pub position: Position,
 }
 
 #[derive(Deserialize)]
@@ -81,83 +58,82 @@ struct RawStep {
 /// The steps of a study file, repetitions as steps `NAME-1`, `NAME-2` …
 ///
 /// # Errors
-/// [`StudyError`] where it is none.
-pub fn parse(text: &str) -> Result<Vec<StudyStep>, StudyError> {
-    let start = StudyPosition { line: 1, column: 1 };
-    let whole = |reason: String| StudyError {
-        position: start,
-        reason,
-    };
-    if text.len() > LARGEST {
-        let reason = format!("larger than {} KiB: this is not a study", LARGEST / 1024);
-        return Err(whole(reason));
-    }
-    let raw: RawStudy = toml::from_str(text).map_err(|error| StudyError {
-        position: position(text, error.span().map_or(0, |span| span.start)),
-        reason: error.message().trim().replace(['\n', '\r'], " "),
-    })?;
+/// [`TomlError`] where it is none.
+pub fn parse(text: &str) -> Result<Vec<StudyStep>, TomlError> {
+    let raw: RawStudy = toml_error::read(text, LARGEST, "this is not a study")?;
     if raw.step.is_empty() {
-        return Err(whole("there is no step: write [[step]]".to_owned()));
+        let reason = "there is no step: write [[step]]";
+        return Err(TomlError::new(Position::START, reason));
     }
     let mut steps: Vec<StudyStep> = Vec::new();
     for value in &raw.step {
         for step in read_step(text, value.get_ref())? {
             if steps.iter().any(|other| other.name == step.name) {
                 let reason = format!("name: there is a step '{}' already", step.name);
-                return Err(error(text, &value.get_ref().name, reason));
+                return Err(TomlError::in_value(text, &value.get_ref().name, reason));
             }
             steps.push(step);
         }
         if steps.len() > MOST_STEPS {
             let reason = format!("more than {MOST_STEPS} steps");
-            return Err(error(text, &value.get_ref().name, reason));
+            return Err(TomlError::in_value(text, &value.get_ref().name, reason));
         }
     }
     Ok(steps)
 }
 
-fn read_step(text: &str, raw: &RawStep) -> Result<Vec<StudyStep>, StudyError> {
-    check_name(raw.name.get_ref()).map_err(|reason| error(text, &raw.name, reason))?;
+fn read_step(text: &str, raw: &RawStep) -> Result<Vec<StudyStep>, TomlError> {
+    check_name(raw.name.get_ref())
+        .map_err(|reason| TomlError::in_value(text, &raw.name, reason))?;
     let run = raw.run.get_ref();
     if run.is_empty() {
         let reason = "run: it is empty (write run = [\"topology\", \"--measure\"])";
-        return Err(error(text, &raw.run, reason.to_owned()));
+        return Err(TomlError::in_value(text, &raw.run, reason));
     }
     if run.iter().any(|word| word.contains('\0')) {
-        return Err(error(text, &raw.run, "run: it holds a NUL byte".to_owned()));
+        return Err(TomlError::in_value(
+            text,
+            &raw.run,
+            "run: it holds a NUL byte",
+        ));
     }
-    let timeout = match &raw.timeout {
-        None => None,
-        Some(value) => {
-            let time = humantime::parse_duration(value.get_ref()).ok();
-            let time = time.filter(|time| !time.is_zero());
-            let bad = || {
-                let reason = "timeout: write a time, such as 90s or 10m".to_owned();
-                error(text, value, reason)
-            };
-            Some(time.ok_or_else(bad)?)
-        }
-    };
+    let timeout = read_timeout(text, raw.timeout.as_ref())?;
     let repeat = match &raw.repeat {
         None => None,
         Some(value) => {
             let number = usize::try_from(*value.get_ref()).ok();
             let number = number.filter(|number| (1..=MOST_STEPS).contains(number));
             let reason = format!("repeat: write a number from 1 to {MOST_STEPS}");
-            Some(number.ok_or_else(|| error(text, value, reason))?)
+            Some(number.ok_or_else(|| TomlError::in_value(text, value, reason))?)
         }
     };
     let step = |name: String| StudyStep {
         name,
         run: run.clone(),
         timeout,
-        position: position(text, raw.run.span().start),
+        position: Position::find(text, raw.run.span().start),
     };
     let name = raw.name.get_ref();
     Ok(match repeat {
         None => vec![step(name.clone())],
         Some(times) => (1..=times).map(|n| step(format!("{name}-{n}"))).collect(),
     })
+}
+
+/// A time such as `90s`.
+pub(super) fn read_timeout(
+    text: &str,
+    value: Option<&Spanned<String>>,
+) -> Result<Option<Duration>, TomlError> {
+    let Some(value) = value else { return Ok(None) };
+    let time = humantime::parse_duration(value.get_ref()).ok();
+    match time.filter(|time| !time.is_zero()) {
+        Some(time) => Ok(Some(time)),
+        None => {
+            let reason = "timeout: write a time, such as 90s or 10m";
+            Err(TomlError::in_value(text, value, reason))
+        }
+    }
 }
 
 /// Is this a name that can stand in a file's name and in a record's id?
@@ -183,26 +159,6 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn error<T>(text: &str, value: &Spanned<T>, reason: String) -> StudyError {
-    StudyError {
-        position: position(text, value.span().start),
-        reason,
-    }
-}
-
-pub(super) fn position(text: &str, at: usize) -> StudyPosition {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    let before = &text[..at];
-    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    StudyPosition {
-        line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
-        column: before[start..].chars().count() + 1,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,7 +173,7 @@ mod tests {
         assert_eq!(names, ["a", "b-1", "b-2"]);
         assert_eq!(steps[0].timeout, Some(Duration::from_secs(120)));
         assert_eq!(steps[2].run, ["bench", "fft"]);
-        assert_eq!(steps[1].position, StudyPosition { line: 7, column: 7 });
+        assert_eq!(steps[1].position, Position { line: 7, column: 7 });
     }
 
     #[test]

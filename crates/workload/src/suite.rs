@@ -28,7 +28,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::framework::Framework;
-use super::study_file::{StudyError, StudyPosition, error, position};
+use super::study_file::read_timeout;
+use super::toml_error::{self, Position, TomlError};
 use super::{Command, Metric, Pattern};
 
 /// Largest file, bytes.
@@ -64,7 +65,7 @@ pub struct SuiteEntry {
     /// Added to the inherited environment.
     pub environment: Vec<(String, String)>,
     /// Where it stands.
-    pub position: StudyPosition,
+    pub position: Position,
 }
 
 impl PartialEq for SuiteEntry {
@@ -121,21 +122,12 @@ struct RawBenchmark {
 /// The benchmarks of a suite file.
 ///
 /// # Errors
-/// [`StudyError`] says what is wrong, and where.
-pub fn parse(text: &str) -> Result<Suite, StudyError> {
-    let whole = |reason: &str| StudyError {
-        position: StudyPosition { line: 1, column: 1 },
-        reason: reason.to_owned(),
-    };
-    if text.len() > LARGEST {
-        return Err(whole("larger than 1 MiB: this is not a suite"));
-    }
-    let raw: RawSuite = toml::from_str(text).map_err(|error| StudyError {
-        position: position(text, error.span().map_or(0, |span| span.start)),
-        reason: error.message().trim().replace(['\n', '\r'], " "),
-    })?;
+/// [`TomlError`] says what is wrong, and where.
+pub fn parse(text: &str) -> Result<Suite, TomlError> {
+    let raw: RawSuite = toml_error::read(text, LARGEST, "this is not a suite")?;
     if raw.benchmark.is_empty() {
-        return Err(whole("there is no benchmark: write [[benchmark]]"));
+        let reason = "there is no benchmark: write [[benchmark]]";
+        return Err(TomlError::new(Position::START, reason));
     }
     let usual = match &raw.min_effect {
         Some(value) => effect(text, value)?,
@@ -144,7 +136,7 @@ pub fn parse(text: &str) -> Result<Suite, StudyError> {
     let build = match &raw.build {
         Some(value) if value.get_ref().trim().is_empty() => {
             let reason = "build: it is empty (write build = \"make\", or leave it out)";
-            return Err(error(text, value, reason.to_owned()));
+            return Err(TomlError::in_value(text, value, reason));
         }
         Some(value) => Some(value.get_ref().clone()),
         None => None,
@@ -162,37 +154,28 @@ pub fn parse(text: &str) -> Result<Suite, StudyError> {
             && benchmarks.iter().any(is_twin)
         {
             let reason = format!("name: there is a benchmark '{}' already", name.get_ref());
-            return Err(error(text, name, reason));
+            return Err(TomlError::in_value(text, name, reason));
         }
         benchmarks.push(entry);
         if benchmarks.len() > MOST_BENCHMARKS {
             let reason = format!("more than {MOST_BENCHMARKS} benchmarks");
-            return Err(error(text, &value.get_ref().run, reason));
+            return Err(TomlError::in_value(text, &value.get_ref().run, reason));
         }
     }
     Ok(Suite { build, benchmarks })
 }
 
-fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, StudyError> {
+fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, TomlError> {
     let command = Command::from_line(raw.run.get_ref())
-        .map_err(|why| error(text, &raw.run, format!("run: {why}")))?;
+        .map_err(|why| TomlError::in_value(text, &raw.run, format!("run: {why}")))?;
     if let Some(mark) = command.shell_characters() {
         let reason = format!("run: '{mark}' is for a shell: write run = \"sh -c '…'\"");
-        return Err(error(text, &raw.run, reason));
+        return Err(TomlError::in_value(text, &raw.run, reason));
     }
     if let Some((name, value)) = command.program().split_once('=') {
         let reason = format!("run: write environment = {{ {name} = \"{value}\" }} for '{name}=…'");
-        return Err(error(text, &raw.run, reason));
+        return Err(TomlError::in_value(text, &raw.run, reason));
     }
-    let timeout = match &raw.timeout {
-        None => None,
-        Some(value) => {
-            let time = humantime::parse_duration(value.get_ref()).ok();
-            let time = time.filter(|time| !time.is_zero());
-            let bad = || error(text, value, "timeout: write a time, such as 90s".to_owned());
-            Some(time.ok_or_else(bad)?)
-        }
-    };
     Ok(SuiteEntry {
         content: content(text, raw, &command)?,
         command,
@@ -200,13 +183,13 @@ fn read_entry(text: &str, raw: &RawBenchmark, usual: f64) -> Result<SuiteEntry, 
             Some(value) => effect(text, value)?,
             None => usual,
         },
-        timeout,
+        timeout: read_timeout(text, raw.timeout.as_ref())?,
         environment: raw.environment.clone().into_iter().collect(),
-        position: position(text, raw.run.span().start),
+        position: Position::find(text, raw.run.span().start),
     })
 }
 
-fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteContent, StudyError> {
+fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteContent, TomlError> {
     let name = match &raw.name {
         None => String::new(),
         Some(name) => checked_name(text, name)?,
@@ -214,7 +197,7 @@ fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteCon
     let Some(adapter) = &raw.adapter else {
         if let Some(filter) = &raw.filter {
             let reason = "filter: only the benchmarks of an adapter can be filtered";
-            return Err(error(text, filter, reason.to_owned()));
+            return Err(TomlError::in_value(text, filter, reason));
         }
         let metric = match &raw.metric {
             None => None,
@@ -222,7 +205,7 @@ fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteCon
                 value
                     .get_ref()
                     .parse()
-                    .map_err(|why| error(text, value, format!("metric: {why}")))?,
+                    .map_err(|why| TomlError::in_value(text, value, format!("metric: {why}")))?,
             ),
         };
         return Ok(SuiteContent::Single {
@@ -235,25 +218,25 @@ fn content(text: &str, raw: &RawBenchmark, command: &Command) -> Result<SuiteCon
     };
     if let Some(metric) = &raw.metric {
         let reason = "metric: an adapter reads its framework's own figure; leave it out";
-        return Err(error(text, metric, reason.to_owned()));
+        return Err(TomlError::in_value(text, metric, reason));
     }
     Ok(SuiteContent::Framework {
         framework: adapter
             .get_ref()
             .parse()
-            .map_err(|why| error(text, adapter, format!("adapter: {why}")))?,
+            .map_err(|why| TomlError::in_value(text, adapter, format!("adapter: {why}")))?,
         filter: match &raw.filter {
             None => None,
             Some(value) => Some(
                 Pattern::parse(value.get_ref())
-                    .map_err(|why| error(text, value, format!("filter: {why}")))?,
+                    .map_err(|why| TomlError::in_value(text, value, format!("filter: {why}")))?,
             ),
         },
         prefix: name,
     })
 }
 
-fn checked_name(text: &str, name: &Spanned<String>) -> Result<String, StudyError> {
+fn checked_name(text: &str, name: &Spanned<String>) -> Result<String, TomlError> {
     let given = name.get_ref();
     let reason = if given.trim().is_empty() {
         "name: it is empty".to_owned()
@@ -264,11 +247,11 @@ fn checked_name(text: &str, name: &Spanned<String>) -> Result<String, StudyError
     } else {
         return Ok(given.clone());
     };
-    Err(error(text, name, reason))
+    Err(TomlError::in_value(text, name, reason))
 }
 
 /// `1%` or `0.01`.
-fn effect(text: &str, value: &Spanned<String>) -> Result<f64, StudyError> {
+fn effect(text: &str, value: &Spanned<String>) -> Result<f64, TomlError> {
     let given = value.get_ref().trim();
     let number = match given.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|value| value / 100.0),
@@ -277,7 +260,7 @@ fn effect(text: &str, value: &Spanned<String>) -> Result<f64, StudyError> {
     let share = number.ok().filter(|share| *share > 0.0 && *share < 1.0);
     share.ok_or_else(|| {
         let reason = "min_effect: write a share, such as \"2%\"".to_owned();
-        error(text, value, reason)
+        TomlError::in_value(text, value, reason)
     })
 }
 

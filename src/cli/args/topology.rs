@@ -15,12 +15,13 @@ use crate::cli::values::{parse_duration, parse_whole};
   pinwise topology
   pinwise topology --measure
   pinwise topology --measure --watch 60s --format json
-  pinwise topology --measure --format svg > machine.svg
   pinwise topology --explain one-per-core
   pinwise topology --machine sim:node.toml --explain near:gpu1
   pinwise topology --placements
   pinwise topology --from machine.xml --format json
   pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology
+
+The page of pinwise record report last draws what was measured.
 
 Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
 spread, balanced, p-cores, e-cores, one-core, one-llc, one-numa, one-package

@@ -7,7 +7,7 @@ use super::{locate, parse, text_of};
 use crate::cli::args::CompareArgs;
 use crate::cli::temporary_folder;
 use crate::cli::terminal::Terminal;
-use pinwise_machine::linux::Scratch;
+use pinwise_kernels::Scratch;
 use pinwise_machine::{CommandRunner, MachineError};
 use pinwise_workload::{Chosen, Command, Metric, Recipe, Workload};
 
@@ -39,7 +39,8 @@ pub(in crate::cli) fn open(
         return simulated(&recipe, &choices).map(Some);
     }
     let programs = locate(&recipe)?;
-    let folder = Scratch::create(&temporary_folder()).context("a folder for the recipe's input")?;
+    let folder = Scratch::create(&temporary_folder(), "pinwise-recipe-")
+        .context("a folder for the recipe's input")?;
     let path = folder
         .path()
         .to_str()

@@ -11,8 +11,8 @@ use crate::cli::{Exit, files};
 use pinwise_record::{TopologyDiff, TopologyRecord};
 
 pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
-    if matches!(terminal.format(), Format::Svg | Format::Xml) {
-        bail!("--format svg and xml draw one machine: a diff is text or json");
+    if terminal.format() == Format::Xml {
+        bail!("--format xml describes one machine: a diff is text or json");
     }
     let names = [a, b].map(|path| path.display().to_string());
     let (of_a, of_b) = (record_of("A", a)?, record_of("B", b)?);

@@ -13,8 +13,8 @@ pub(super) fn placements(
     topology: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    if matches!(terminal.format(), Format::Svg | Format::Xml) {
-        bail!("--format svg and xml draw a machine: placements are text or json");
+    if terminal.format() == Format::Xml {
+        bail!("--format xml describes a machine: placements are text or json");
     }
     let threads = match asked {
         Some(threads) => vec![checked(threads, topology).context("--placements")?],

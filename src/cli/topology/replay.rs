@@ -11,8 +11,8 @@ use pinwise_record::ReplayRecord;
 use pinwise_wiring::{Evidence, PairMatrix, infer};
 
 pub(super) fn replay(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
-    if matches!(terminal.format(), Format::Svg | Format::Xml) {
-        bail!("--format: replay prints text or json; it has a matrix, but no machine to draw");
+    if terminal.format() == Format::Xml {
+        bail!("--format: replay prints text or json; it has a matrix, but no machine to describe");
     }
     let shown = file.display();
     let text = files::read_file(file).with_context(|| format!("topology replay {shown}"))?;

@@ -194,9 +194,9 @@ const WORDS: [(&str, &str); 62] = [
     ("lstopo out.svg", "pinwise topology"),
     ("hwloc-ls", "pinwise topology"),
     ("topology --of xml", "--format xml"),
-    ("topology --whole-io", "--format svg"),
+    ("topology --whole-io", "--format xml"),
     ("topology -p", "kernel's numbers"),
-    ("topology --only core", "--format svg"),
+    ("topology --only core", "--format xml"),
     ("--hardware", "pinwise topology"),
     ("-H", "pinwise topology"),
     ("-s", "pinwise topology"),
@@ -220,7 +220,7 @@ const WORDS: [(&str, &str); 62] = [
     ("profile ./prog", "pinwise profile -- ./prog"),
     ("trace -p 1", "--pid PID"),
     ("trace -a", "--all"),
-    ("topology --svg", "--format svg"),
+    ("topology --svg", "pinwise record report"),
 ];
 
 #[test]

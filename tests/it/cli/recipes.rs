@@ -254,7 +254,11 @@ fn what_a_killed_pinwise_left_is_removed_by_the_next() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(left(&tmp).len(), 1);
+    assert_eq!(
+        left(&tmp).len(),
+        2,
+        "the folder, and the file with its lock"
+    );
     let (_, err, status) = run(
         &stage,
         "compare --recipe ./tiny.toml --parameter threads=1,2 --max-runs 2",

@@ -273,7 +273,7 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
             assert!(err.contains(bad) && err.contains(part), "{err}");
         }
     }
-    let (_, err, status) = desk.run(&["good.json", "good.json", "--format", "svg"]);
+    let (_, err, status) = desk.run(&["good.json", "good.json", "--format", "xml"]);
     assert_eq!(status, 2);
     assert!(err.contains("a diff is text or json"), "{err}");
 }

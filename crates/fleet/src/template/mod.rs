@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use fill::{PLACEHOLDERS, Quoting};
-pub use parse::{Template, TemplateError};
+pub use parse::Template;
 
 use fill::{Values, fill};
 

@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::fill::{ACCOUNT, PLACEHOLDERS, Piece, Quoting, pieces};
 use crate::launcher::Stage;
+use pinwise_workload::toml_error::{self, Position, TomlError};
 
 /// Largest file, bytes.
 const LARGEST: usize = 256 * 1024;
@@ -29,18 +30,6 @@ pub struct Template {
     pub(super) parallel: usize,
     pub(super) prefix: Option<String>,
     pub(super) arguments: Vec<String>,
-}
-
-/// What is wrong with a template, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{line}:{column}: {reason}")]
-pub struct TemplateError {
-    /// From 1.
-    pub line: usize,
-    /// From 1, in characters.
-    pub column: usize,
-    /// What.
-    pub reason: String,
 }
 
 #[derive(Deserialize)]
@@ -104,17 +93,10 @@ impl Template {
     /// Reads a template.
     ///
     /// # Errors
-    /// [`TemplateError`] where it is none.
-    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+    /// [`TomlError`] where it is none.
+    pub fn parse(text: &str) -> Result<Self, TomlError> {
         let source = Source(text);
-        if text.len() > LARGEST {
-            let reason = format!("larger than {} KiB: this is not a template", LARGEST / 1024);
-            return Err(source.error_at(0, reason));
-        }
-        let raw: RawTemplate = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            source.error_at(at, error.message().to_owned())
-        })?;
+        let raw: RawTemplate = toml_error::read(text, LARGEST, "this is not a template")?;
         let submit = raw.submit.get_ref();
         if submit.command.is_none() && submit.script.is_none() {
             let reason = "[submit]: it has neither command nor script".to_owned();
@@ -159,25 +141,11 @@ impl Template {
 struct Source<'a>(&'a str);
 
 impl Source<'_> {
-    fn error_at(&self, at: usize, reason: String) -> TemplateError {
-        let mut at = at.min(self.0.len());
-        while !self.0.is_char_boundary(at) {
-            at -= 1;
-        }
-        let before = &self.0[..at];
-        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        TemplateError {
-            line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
-            column: before[start..].chars().count() + 1,
-            reason: reason.trim().replace(['\n', '\r'], " "),
-        }
+    fn error<T>(&self, value: &Spanned<T>, reason: String) -> TomlError {
+        TomlError::in_value(self.0, value, reason)
     }
 
-    fn error<T>(&self, value: &Spanned<T>, reason: String) -> TemplateError {
-        self.error_at(value.span().start, reason)
-    }
-
-    fn name(&self, value: &Spanned<String>) -> Result<String, TemplateError> {
+    fn name(&self, value: &Spanned<String>) -> Result<String, TomlError> {
         let name = value.get_ref();
         match crate::hostlist::is_plain(name) {
             true => Ok(name.clone()),
@@ -193,7 +161,7 @@ impl Source<'_> {
         &self,
         value: Option<&Spanned<String>>,
         refused: &[&str],
-    ) -> Result<Option<String>, TemplateError> {
+    ) -> Result<Option<String>, TomlError> {
         let Some(value) = value else {
             return Ok(None);
         };
@@ -220,12 +188,13 @@ impl Source<'_> {
                     "no such placeholder: {{{name}}} (for braces of a shell write {{{{{name}}}}})"
                 ),
             };
-            return Err(self.error_at(span.start + within, reason));
+            let position = Position::find(self.0, span.start + within);
+            return Err(TomlError::new(position, reason));
         }
         Ok(Some(text.clone()))
     }
 
-    fn regex(&self, value: &Spanned<String>) -> Result<Regex, TemplateError> {
+    fn regex(&self, value: &Spanned<String>) -> Result<Regex, TomlError> {
         let built = RegexBuilder::new(value.get_ref())
             .size_limit(LARGEST_REGEX)
             .multi_line(true)
@@ -233,7 +202,7 @@ impl Source<'_> {
         built.map_err(|error| self.error(value, format!("no regular expression: {error}")))
     }
 
-    fn job(&self, submit: &Spanned<RawSubmit>) -> Result<Option<Regex>, TemplateError> {
+    fn job(&self, submit: &Spanned<RawSubmit>) -> Result<Option<Regex>, TomlError> {
         let raw = submit.get_ref();
         match (&raw.command, &raw.job) {
             (Some(_), Some(value)) => {
@@ -256,7 +225,7 @@ impl Source<'_> {
         }
     }
 
-    fn states(&self, raw: &[RawState]) -> Result<Vec<(Regex, Stage)>, TemplateError> {
+    fn states(&self, raw: &[RawState]) -> Result<Vec<(Regex, Stage)>, TomlError> {
         let state = |state: &RawState| {
             let stage = match state.stage.get_ref().as_str() {
                 "queued" => Stage::Queued,
@@ -273,7 +242,7 @@ impl Source<'_> {
         raw.iter().map(state).collect()
     }
 
-    fn quoting(&self, value: Option<&Spanned<String>>) -> Result<Quoting, TemplateError> {
+    fn quoting(&self, value: Option<&Spanned<String>>) -> Result<Quoting, TomlError> {
         let Some(value) = value else {
             return Ok(Quoting::Shell);
         };
@@ -284,7 +253,7 @@ impl Source<'_> {
         }
     }
 
-    fn ending(&self, value: Option<&Spanned<String>>) -> Result<String, TemplateError> {
+    fn ending(&self, value: Option<&Spanned<String>>) -> Result<String, TomlError> {
         let Some(value) = value else {
             return Ok(".sh".to_owned());
         };
@@ -299,7 +268,7 @@ impl Source<'_> {
         }
     }
 
-    fn parallel(&self, value: Option<&Spanned<i64>>) -> Result<usize, TemplateError> {
+    fn parallel(&self, value: Option<&Spanned<i64>>) -> Result<usize, TomlError> {
         let Some(value) = value else {
             return Ok(1);
         };
@@ -309,7 +278,7 @@ impl Source<'_> {
         number.ok_or_else(|| self.error(value, reason))
     }
 
-    fn prefix(&self, value: Option<&Spanned<String>>) -> Result<Option<String>, TemplateError> {
+    fn prefix(&self, value: Option<&Spanned<String>>) -> Result<Option<String>, TomlError> {
         value.map(|value| self.name(value)).transpose()
     }
 }

@@ -28,12 +28,12 @@ mod pins;
 mod probe;
 mod process_stat;
 mod processes;
+mod program_paths;
 mod ranks;
 mod replay;
 mod ring;
 mod run;
 mod sample;
-mod scratch;
 mod signals;
 mod spawn;
 mod start;
@@ -69,12 +69,12 @@ pub use probe::available_memory_bytes;
 pub use processes::{
     LinuxProcesses, ProcessWatch, may_set_any_nice, own_user_is_root, user_id, writable_by_others,
 };
+pub use program_paths::find_program;
 pub use ranks::{RankCommand, run_side_by_side};
 pub use sample::{
     Chain as SampleChain, Record as SampleRecord, Records as SampleRecords,
     Registers as SampleRegisters,
 };
-pub use scratch::{Scratch, find_program};
 pub use start::{check_memory_policy, execute};
 pub use tree::process_name;
 pub use usage::watch_usage;

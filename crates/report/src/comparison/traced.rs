@@ -1,6 +1,6 @@
 //! What the scheduler did with the arms, in one traced run each.
 
-use super::super::style::{Palette, paragraph, shortened, table, visible};
+use super::super::style::{Palette, markdown_cell as cell, paragraph, shortened, table, visible};
 use pinwise_format::seconds;
 use pinwise_record::{Arm, ArmTrace, Comparison, LowerBound, MigrationCounts};
 
@@ -50,7 +50,6 @@ pub(crate) fn markdown(record: &Comparison) -> String {
     if arms.is_empty() {
         return String::new();
     }
-    let cell = |text: &str| visible(text).replace('|', "\\|");
     let mut text = format!(
         "\nWhat the scheduler did (one traced run each):\n\n| {} |\n|:---|---:|---:|---:|:---|---:|---:|\n",
         HEADER.join(" | ")

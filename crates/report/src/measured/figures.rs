@@ -1,7 +1,7 @@
 //! Figures of single CPUs, caches, memory, clocks and the scheduler, as text.
 
 use super::heading;
-use crate::style::{Palette, paragraph, shortened, table};
+use crate::style::{Palette, paragraph, range, shortened, table};
 use pinwise_format::{nanoseconds, round_bytes, three_digits};
 use pinwise_record::{
     BandwidthRecord, ClockRecord, LadderPoint, LadderRecord, LoadedLatencyRecord, Measured, Median,
@@ -43,17 +43,6 @@ fn interval(median: &Median, figure: impl Fn(f64) -> String) -> String {
             format!("{} ({bare})", figure(median.value))
         }
         _ => figure(median.value),
-    }
-}
-
-/// `13.9–14.6 ns`: the unit once, where both have the same.
-pub(super) fn range(low: &str, high: &str) -> String {
-    if low == high {
-        return low.to_owned();
-    }
-    match (low.rsplit_once(' '), high.rsplit_once(' ')) {
-        (Some((bare, unit)), Some((_, other))) if unit == other => format!("{bare}–{high}"),
-        _ => format!("{low}–{high}"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What probes found, as text: where it contradicts the system first, then the
-//! latency matrix, the levels, and the figures.
+//! range of the latencies, the levels, and the figures.
 
 mod figures;
-mod heat_map;
+pub(super) mod matrix;
 mod over_time;
 
 use super::style::{Palette, paragraph, shortened};
@@ -16,8 +16,14 @@ const GROUPS_NAMED: usize = 8;
 /// Everything that was measured, for a terminal.
 pub(super) fn measured(found: &Measured, palette: Palette) -> String {
     let mut text = verdicts(found, palette);
-    text.push_str(&heat_map::heat_map(found, palette));
-    text.push_str(&levels(found, palette));
+    text.push_str(&matrix::latencies(found, palette));
+    let found_levels = Levels {
+        levels: &found.levels,
+        flat: found.flat,
+        cannot_tell: found.cannot_tell.as_deref(),
+        notes: &found.notes,
+    };
+    text.push_str(&levels(&found_levels, palette));
     text.push_str(&figures::figures(found, palette));
     text.push_str(&over_time::drift(found, palette));
     text.push_str(&over_time::effort(&found.effort, palette));
@@ -110,13 +116,22 @@ pub(super) fn level_noun(level: &LevelName) -> String {
     .to_owned()
 }
 
-fn levels(found: &Measured, palette: Palette) -> String {
+/// What an inference found, or why nothing.
+pub(super) struct Levels<'a> {
+    pub(super) levels: &'a [MeasuredLevel],
+    pub(super) flat: bool,
+    pub(super) cannot_tell: Option<&'a str>,
+    pub(super) notes: &'a [String],
+}
+
+/// Each level with its groups and what speaks for it.
+pub(super) fn levels(found: &Levels<'_>, palette: Palette) -> String {
     let mut text = heading("Levels found", palette);
     let mut say = |sentence: &str| {
         let folded = paragraph("  ", "    ", sentence);
         text.push_str(&format!("{folded}\n"));
     };
-    if let Some(reason) = &found.cannot_tell {
+    if let Some(reason) = found.cannot_tell {
         say(reason);
     }
     if found.flat {
@@ -124,10 +139,10 @@ fn levels(found: &Measured, palette: Palette) -> String {
     } else if found.levels.is_empty() && found.cannot_tell.is_none() {
         say("None.");
     }
-    for level in &found.levels {
+    for level in found.levels {
         level_lines(level, &mut say);
     }
-    for note in &found.notes {
+    for note in found.notes {
         text.push_str(&format!("{}\n", paragraph("  ! ", "    ", note)));
     }
     text
@@ -153,7 +168,7 @@ fn level_lines(level: &MeasuredLevel, say: &mut impl FnMut(&str)) {
 }
 
 /// `8 groups of 2 CPUs (0-1, 2-3, …)`: how many of which size, and the first.
-pub(super) fn folded_groups(groups: &[String]) -> String {
+fn folded_groups(groups: &[String]) -> String {
     let sizes: Vec<usize> = groups
         .iter()
         .map(|list| list.parse::<CpuSet>().map_or(0, |set| set.len()))

@@ -7,7 +7,7 @@ mod words;
 use std::time::Duration;
 
 use super::comparison::{findings, place, what_to_do};
-use super::style::{self, Palette, columns, paragraph, shortened};
+use super::style::{Palette, columns, paragraph, shortened, visible};
 use pinwise_format::{count, duration, percent};
 use pinwise_record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
 pub use rows::search_rows;
@@ -45,11 +45,6 @@ pub fn search(record: &SearchRecord, palette: Palette) -> String {
     text.push_str(&palette.faint(&method(record, palette)));
     text.push('\n');
     text
-}
-
-/// One line, whatever it holds.
-fn visible(text: &str) -> String {
-    style::visible(text)
 }
 
 fn heading(record: &SearchRecord, palette: Palette) -> String {

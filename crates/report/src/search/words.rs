@@ -1,6 +1,6 @@
 //! Names, costs and large numbers of a search, in words.
 
-use crate::style::{columns, quantity, table, visible, width};
+use crate::style::{columns, power_of_ten, quantity, range, table, visible, width};
 use pinwise_format::{count, percent};
 use pinwise_record::{Direction, SearchModelRecord, SearchRecord, SpaceRecord};
 
@@ -116,12 +116,7 @@ pub(super) fn value_range(record: &SearchRecord, low: f64, high: f64) -> String 
         Direction::Higher => (value(record, high), value(record, low)),
         Direction::Lower | Direction::Other(_) => (value(record, low), value(record, high)),
     };
-    match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, of_low)), Some((_, of_high))) if of_low == of_high => {
-            format!("{number}–{high}")
-        }
-        _ => format!("{low}–{high}"),
-    }
+    range(&low, &high)
 }
 
 /// `45 shapes of 2.8·10^17 placements of 128 threads.`
@@ -155,9 +150,7 @@ fn large(placements: f64) -> String {
         let ending = if placements > 1.5 { "s" } else { "" };
         return format!("{placements:.0} placement{ending}");
     }
-    let written = format!("{placements:.1e}");
-    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
-    format!("{digits}·10^{exponent} placements")
+    format!("{} placements", power_of_ten(placements))
 }
 
 /// What the model is worth.

@@ -13,7 +13,7 @@ mod devices;
 use std::collections::BTreeSet;
 
 use super::markup::escape;
-use super::matrix::latency;
+use super::measured::matrix::latency;
 use pinwise_record::{LevelName, Measured, TopologyRecord};
 use pinwise_topology::{Cache, CacheType, Cpu, CpuSet, Device, Identity, Node, NumaNode, Topology};
 

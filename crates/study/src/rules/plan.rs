@@ -2,7 +2,8 @@
 
 use pinwise_placement::{Kind, Placement, Wish};
 use pinwise_topology::{CpuSet, Restriction, Topology};
-use pinwise_workload::rules::{At, Rules, RulesError};
+use pinwise_workload::TomlError;
+use pinwise_workload::rules::{At, Rules};
 
 /// What a rule wants of a process's CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl RulesPlan {
         text: &str,
         topology: &Topology,
         find_user: impl FnMut(&str) -> Option<u32>,
-    ) -> Result<Self, RulesError> {
+    ) -> Result<Self, TomlError> {
         let mut rules = Rules::parse(text)?;
         rules.look_users_up(find_user)?;
         let topology = within(topology, &topology.online);
@@ -102,11 +103,8 @@ fn is_default(place: &Placement) -> bool {
     place.wish == Wish::OsDefault
 }
 
-fn placement(place: &At<String>, topology: &Topology) -> Result<Placement, RulesError> {
-    let error = |reason: String| RulesError {
-        position: place.position,
-        reason: format!("place: {}", reason.replace(['\n', '\r'], " ")),
-    };
+fn placement(place: &At<String>, topology: &Topology) -> Result<Placement, TomlError> {
+    let error = |reason: String| TomlError::new(place.position, format!("place: {reason}"));
     let placement: Placement = place
         .value
         .parse()

@@ -5,6 +5,8 @@
 //! optimal partitioning (Jackson et al. 2005) with a second kind of segment
 //! that any climb fits.
 
+use pinwise_stats::describe::quantile;
+
 use super::Point;
 
 /// A plateau and the knee that ends it.
@@ -109,23 +111,18 @@ fn in_bins(samples: &[Sample], width: f64) -> Vec<Sample> {
     while let Some(first) = rest.first() {
         let (bin, after) = rest.split_at(rest.partition_point(|s| s.x < first.x + width));
         bins.push(Sample {
-            x: median(bin.iter().map(|s| s.x).collect()),
-            y: median(bin.iter().map(|s| s.y).collect()),
-            deviation: median(bin.iter().map(|s| s.deviation).collect()),
+            x: median(bin.iter().map(|s| s.x)),
+            y: median(bin.iter().map(|s| s.y)),
+            deviation: median(bin.iter().map(|s| s.deviation)),
         });
         rest = after;
     }
     bins
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => values[half],
-        _ => f64::midpoint(values[half - 1], values[half]),
-    }
+/// The median; NaN of nothing.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    quantile(&values.collect::<Vec<f64>>(), 0.5)
 }
 
 /// Deviation of a point, from what the neighbours of each say of it: on a
@@ -133,8 +130,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn noise(samples: &[Sample]) -> f64 {
     let bends = samples
         .windows(3)
-        .map(|w| (w[0].y - 2.0 * w[1].y + w[2].y).abs())
-        .collect();
+        .map(|w| (w[0].y - 2.0 * w[1].y + w[2].y).abs());
     let sd = 1.4826 * median(bends) / 6.0f64.sqrt();
     if sd.is_finite() {
         sd.clamp(LEAST_NOISE, MOST_NOISE)
@@ -155,7 +151,7 @@ fn climb(samples: &mut [Sample]) {
         {
             blocks.pop();
             start = before;
-            level = median(samples[start..end].iter().map(|s| s.y).collect());
+            level = median(samples[start..end].iter().map(|s| s.y));
         }
         blocks.push((start, level));
     }

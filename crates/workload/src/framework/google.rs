@@ -7,10 +7,12 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use pinwise_stats::describe::median;
+
 use super::error::FrameworkError;
 use super::json::{figure, report};
 use super::pattern::exactly;
-use super::time::{median, seconds};
+use super::time::seconds;
 
 pub(super) const LIST: &[&str] = &["--benchmark_list_tests=true"];
 
@@ -71,7 +73,7 @@ pub(super) fn read(benchmark: &str, output: &str) -> Result<f64, FrameworkError>
         .filter(|entry| entry.aggregate_name.is_none());
     let times = runs.map(|entry| entry.seconds(benchmark));
     let times: Vec<f64> = times.collect::<Result<_, _>>()?;
-    median(times).ok_or_else(|| FrameworkError::absent(benchmark))
+    median(&times).ok_or_else(|| FrameworkError::absent(benchmark))
 }
 
 impl Entry {

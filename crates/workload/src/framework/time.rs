@@ -58,13 +58,3 @@ pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
         }
     }
 }
-
-/// The median; `None` of nothing.
-pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2)?;
-    if values.len() % 2 == 1 {
-        return Some(upper);
-    }
-    Some(f64::midpoint(values[values.len() / 2 - 1], upper))
-}

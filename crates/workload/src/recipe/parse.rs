@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{FOLDER, Measured, Parameter, Program, Recipe, Server};
+use crate::toml_error::{Position, in_one_line};
 use crate::{Command, Metric, Pattern};
 
 /// Largest recipe, bytes: they are a page or two.
@@ -36,11 +37,6 @@ fn key_of(key: &str) -> String {
         "" => String::new(),
         key => format!("{key}: "),
     }
-}
-
-/// Keys and values may hold line breaks; an error is one line.
-fn in_one_line(text: &str) -> String {
-    text.trim().replace(['\n', '\r'], " ")
 }
 
 type Text = Spanned<String>;
@@ -106,8 +102,7 @@ struct Source<'a>(&'a str);
 
 impl Source<'_> {
     fn line(&self, at: usize) -> usize {
-        let before = self.0.as_bytes().iter().take(at);
-        1 + before.filter(|&&byte| byte == b'\n').count()
+        Position::find(self.0, at).line
     }
 
     fn error<T>(&self, value: &Spanned<T>, key: &str, reason: impl Into<String>) -> RecipeError {

@@ -12,25 +12,9 @@ mod warnings;
 
 pub use glob::Glob;
 
-use std::fmt;
-
 use regex_lite::Regex;
 
-/// A place in the file: line and column, both from 1; columns count
-/// characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    /// Line, from 1.
-    pub line: usize,
-    /// Character in the line, from 1.
-    pub column: usize,
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}:{}", self.line, self.column)
-    }
-}
+use crate::toml_error::{Position, TomlError};
 
 /// Something with its place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,16 +23,6 @@ pub struct At<T> {
     pub value: T,
     /// Where.
     pub position: Position,
-}
-
-/// What is wrong with a file of rules, or odd about it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{position}: {reason}")]
-pub struct RulesError {
-    /// Where.
-    pub position: Position,
-    /// What, in one line, with the key.
-    pub reason: String,
 }
 
 /// A user, as a rule names one.
@@ -95,7 +69,7 @@ pub struct Rules {
     /// The rules.
     pub rules: Vec<Rule>,
     /// What is odd: nothing that keeps the rules from being applied.
-    pub warnings: Vec<RulesError>,
+    pub warnings: Vec<TomlError>,
 }
 
 /// What rules ask of a process; `None` where it is unknown. Each is asked
@@ -117,7 +91,7 @@ impl Rules {
     /// # Errors
     /// The first mistake, with its line and column; then no rule is to be
     /// applied.
-    pub fn parse(text: &str) -> Result<Self, RulesError> {
+    pub fn parse(text: &str) -> Result<Self, TomlError> {
         parse::parse(text)
     }
 
@@ -140,16 +114,15 @@ impl Rules {
     pub fn look_users_up(
         &mut self,
         mut find: impl FnMut(&str) -> Option<u32>,
-    ) -> Result<(), RulesError> {
+    ) -> Result<(), TomlError> {
         for rule in &mut self.rules {
             let Some(user) = &rule.user else { continue };
             rule.user_id = match &user.value {
                 User::Id(id) => Some(*id),
-                User::Name(name) => Some(find(name).ok_or_else(|| RulesError {
-                    position: user.position,
-                    reason: parse::in_one_line(&format!(
-                        "user: no such user here: '{name}', so the rule would never match"
-                    )),
+                User::Name(name) => Some(find(name).ok_or_else(|| {
+                    let reason =
+                        format!("user: no such user here: '{name}', so the rule would never match");
+                    TomlError::new(user.position, reason)
                 })?),
             };
         }

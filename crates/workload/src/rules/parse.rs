@@ -7,7 +7,8 @@ use regex_lite::RegexBuilder;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{At, Executable, Glob, Position, Rule, Rules, RulesError, User};
+use super::{At, Executable, Glob, Rule, Rules, User};
+use crate::toml_error::{self, Position, TomlError};
 
 /// Largest file, bytes.
 const LARGEST: usize = 1024 * 1024;
@@ -46,43 +47,20 @@ enum RawUser {
     Name(String),
 }
 
-/// Errors quote keys and values, which may hold line breaks; an error is one
-/// line.
-pub(super) fn in_one_line(text: &str) -> String {
-    text.trim().replace(['\n', '\r'], " ")
-}
-
 /// The text, to find the line of something in it.
 struct Source<'a>(&'a str);
 
 impl Source<'_> {
-    fn position(&self, at: usize) -> Position {
-        let mut at = at.min(self.0.len());
-        while !self.0.is_char_boundary(at) {
-            at -= 1;
-        }
-        let before = &self.0[..at];
-        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
-        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Position {
-            line,
-            column: before[start..].chars().count() + 1,
-        }
-    }
-
     fn at<T>(&self, value: &Spanned<T>) -> Position {
-        self.position(value.span().start)
+        Position::find(self.0, value.span().start)
     }
 
-    fn error<T>(&self, value: &Spanned<T>, reason: &str) -> RulesError {
-        RulesError {
-            position: self.at(value),
-            reason: in_one_line(reason),
-        }
+    fn error<T>(&self, value: &Spanned<T>, reason: &str) -> TomlError {
+        TomlError::in_value(self.0, value, reason)
     }
 
     /// A text that is not empty.
-    fn text<'a>(&self, value: &'a Spanned<String>, key: &str) -> Result<&'a str, RulesError> {
+    fn text<'a>(&self, value: &'a Spanned<String>, key: &str) -> Result<&'a str, TomlError> {
         let text = value.get_ref().as_str();
         if text.trim().is_empty() {
             return Err(self.error(value, &format!("{key}: it is empty")));
@@ -93,31 +71,22 @@ impl Source<'_> {
         Ok(text)
     }
 
-    fn glob(&self, value: &Spanned<String>, key: &str) -> Result<Glob, RulesError> {
+    fn glob(&self, value: &Spanned<String>, key: &str) -> Result<Glob, TomlError> {
         let text = self.text(value, key)?;
         Glob::parse(text).map_err(|reason| self.error(value, &format!("{key}: {reason}")))
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<Rules, RulesError> {
+pub(super) fn parse(text: &str) -> Result<Rules, TomlError> {
     let source = Source(text);
-    let whole = |reason: String| RulesError {
-        position: source.position(0),
-        reason,
-    };
-    if text.len() > LARGEST {
-        let reason = format!("larger than {} KiB: these are not rules", LARGEST / 1024);
-        return Err(whole(reason));
-    }
-    let raw: RawRules = toml::from_str(text).map_err(|error| RulesError {
-        position: source.position(error.span().map_or(0, |span| span.start)),
-        reason: in_one_line(error.message()),
-    })?;
+    let raw: RawRules = toml_error::read(text, LARGEST, "these are not rules")?;
     if raw.rule.is_empty() {
-        return Err(whole("there is no rule: write [[rule]]".to_owned()));
+        let reason = "there is no rule: write [[rule]]";
+        return Err(TomlError::new(Position::START, reason));
     }
     if raw.rule.len() > MOST {
-        return Err(whole(format!("more than {MOST} rules")));
+        let reason = format!("more than {MOST} rules");
+        return Err(TomlError::new(Position::START, reason));
     }
     let mut rules: Vec<Rule> = Vec::with_capacity(raw.rule.len());
     let mut warnings = Vec::new();
@@ -132,13 +101,11 @@ pub(super) fn parse(text: &str) -> Result<Rules, RulesError> {
             return Err(source.error(&value.get_ref().name, &reason));
         }
         if let Some(earlier) = rules.iter().find(|earlier| covers(earlier, &rule)) {
-            warnings.push(RulesError {
-                position: rule.name.position,
-                reason: in_one_line(&format!(
-                    "rule '{}' can never match: '{}' before it takes all of its processes",
-                    rule.name.value, earlier.name.value
-                )),
-            });
+            let reason = format!(
+                "rule '{}' can never match: '{}' before it takes all of its processes",
+                rule.name.value, earlier.name.value
+            );
+            warnings.push(TomlError::new(rule.name.position, reason));
         }
         rules.push(rule);
     }
@@ -162,7 +129,7 @@ fn covers(earlier: &Rule, later: &Rule) -> bool {
         .all(|pattern| takes_all(pattern) || later.patterns.contains(pattern))
 }
 
-fn rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, RulesError> {
+fn rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, TomlError> {
     let raw = value.get_ref();
     let name = name(source, &raw.name)?;
     let executable = executable(source, raw.executable.as_ref())?;
@@ -204,7 +171,7 @@ fn rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, RulesErro
     })
 }
 
-fn name(source: &Source<'_>, value: &Spanned<String>) -> Result<At<String>, RulesError> {
+fn name(source: &Source<'_>, value: &Spanned<String>) -> Result<At<String>, TomlError> {
     let name = source.text(value, "name")?;
     if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
         let reason = format!("name: at most {LONGEST_NAME} characters, none a control character");
@@ -219,7 +186,7 @@ fn name(source: &Source<'_>, value: &Spanned<String>) -> Result<At<String>, Rule
 fn executable(
     source: &Source<'_>,
     value: Option<&Spanned<String>>,
-) -> Result<Option<Executable>, RulesError> {
+) -> Result<Option<Executable>, TomlError> {
     let Some(value) = value else { return Ok(None) };
     let glob = source.glob(value, "executable")?;
     if !value.get_ref().contains('/') {
@@ -233,10 +200,7 @@ fn executable(
     Ok(Some(Executable::Path(glob)))
 }
 
-fn cgroup(
-    source: &Source<'_>,
-    value: Option<&Spanned<String>>,
-) -> Result<Option<Glob>, RulesError> {
+fn cgroup(source: &Source<'_>, value: Option<&Spanned<String>>) -> Result<Option<Glob>, TomlError> {
     let Some(value) = value else { return Ok(None) };
     let glob = source.glob(value, "cgroup")?;
     if !glob.may_begin_with_slash() {
@@ -250,7 +214,7 @@ fn cgroup(
 fn user(
     source: &Source<'_>,
     value: Option<&Spanned<RawUser>>,
-) -> Result<Option<At<User>>, RulesError> {
+) -> Result<Option<At<User>>, TomlError> {
     let Some(value) = value else { return Ok(None) };
     let user = match value.get_ref() {
         RawUser::Id(id) => User::Id(*id),
@@ -271,7 +235,7 @@ fn user(
 fn command_line(
     source: &Source<'_>,
     value: Option<&Spanned<String>>,
-) -> Result<Option<regex_lite::Regex>, RulesError> {
+) -> Result<Option<regex_lite::Regex>, TomlError> {
     let Some(value) = value else { return Ok(None) };
     let mut builder = RegexBuilder::new(source.text(value, "command-line")?);
     let built = builder.size_limit(LARGEST_REGEX).build();
@@ -279,7 +243,7 @@ fn command_line(
     Ok(Some(regex))
 }
 
-fn nice(source: &Source<'_>, value: Option<&Spanned<i64>>) -> Result<Option<At<i32>>, RulesError> {
+fn nice(source: &Source<'_>, value: Option<&Spanned<i64>>) -> Result<Option<At<i32>>, TomlError> {
     let Some(value) = value else { return Ok(None) };
     let nice = i32::try_from(*value.get_ref()).ok();
     let nice = nice.filter(|nice| NICE.contains(&i64::from(*nice)));

@@ -7,12 +7,13 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use super::{At, Executable, Rule, Rules, RulesError, parse};
+use super::{At, Executable, Rule, Rules};
+use crate::toml_error::TomlError;
 
 impl Rules {
     /// Rules that processes can match for which they may not be meant.
     #[must_use]
-    pub fn warnings(&self) -> Vec<RulesError> {
+    pub fn warnings(&self) -> Vec<TomlError> {
         let rules = self.rules.iter().filter(|rule| rule.gives_something());
         let open = rules.filter(|rule| rule.user.is_none());
         open.flat_map(|rule| [raised(rule), name_only(rule)])
@@ -44,29 +45,31 @@ impl Rule {
     }
 }
 
-fn raised(rule: &Rule) -> Option<RulesError> {
+fn raised(rule: &Rule) -> Option<TomlError> {
     let nice = rule.nice.as_ref().filter(|nice| nice.value < 0)?;
-    Some(RulesError {
-        position: nice.position,
-        reason: parse::in_one_line(&format!(
+    Some(TomlError::new(
+        nice.position,
+        format!(
             "nice: rule '{}' without user raises the priority of any user's process \
              that matches, with whatever LD_PRELOAD put into it; add user",
             rule.name.value
-        )),
-    })
+        ),
+    ))
 }
 
-fn name_only(rule: &Rule) -> Option<RulesError> {
+fn name_only(rule: &Rule) -> Option<TomlError> {
     let Some(Executable::Name(glob)) = &rule.executable else {
         return None;
     };
     let name = glob.to_string();
-    (!name.trim_matches('*').is_empty()).then(|| RulesError {
-        position: rule.name.position,
-        reason: parse::in_one_line(&format!(
-            "rule '{}': executable = \"{name}\" matches any file of that name, in any \
+    (!name.trim_matches('*').is_empty()).then(|| {
+        TomlError::new(
+            rule.name.position,
+            format!(
+                "rule '{}': executable = \"{name}\" matches any file of that name, in any \
              user's folder; write its path, or add user",
-            rule.name.value
-        )),
+                rule.name.value
+            ),
+        )
     })
 }

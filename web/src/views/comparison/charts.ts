@@ -13,6 +13,7 @@ import {
   contrastRows,
   dotsSummary,
   isRate,
+  QUANTILE_COLUMNS,
   quantileRows,
   ratioLines,
   ratioSummary,
@@ -193,14 +194,7 @@ export function dotsPlan(
     ],
     table: {
       caption: 'Runs of each arm',
-      columns: [
-        { name: 'Arm' },
-        { name: 'Runs', isNumber: true },
-        ...['least', '10 %', 'median', '90 %', '99 %', 'most'].map((name) => ({
-          name,
-          isNumber: true,
-        })),
-      ],
+      columns: QUANTILE_COLUMNS,
       rows: quantileRows(lines, unit),
     },
   };

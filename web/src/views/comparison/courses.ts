@@ -8,7 +8,14 @@ import type { Comparison } from '../../records';
 import { numberColumns } from '../../table';
 import { along, metricName } from './charts';
 import type { ArmLine, Moment } from './shape';
-import { moments, quantileRows, steps, timeSummary, wander } from './shape';
+import {
+  moments,
+  QUANTILE_COLUMNS,
+  quantileRows,
+  steps,
+  timeSummary,
+  wander,
+} from './shape';
 
 /** Arms that are distinguished by colour and shape; of more, all dots look alike. */
 const MOST_APART = 8;
@@ -217,14 +224,7 @@ export function spreadPlan(
     ],
     table: {
       caption: 'Quantiles of each arm',
-      columns: [
-        { name: 'Arm' },
-        { name: 'Runs', isNumber: true },
-        ...['least', '10 %', 'median', '90 %', '99 %', 'most'].map((name) => ({
-          name,
-          isNumber: true,
-        })),
-      ],
+      columns: QUANTILE_COLUMNS,
       rows: quantileRows(lines, unit),
     },
   };

@@ -354,6 +354,13 @@ export function steps(values: readonly number[]): [number, number][] {
       ];
 }
 
+export const QUANTILE_COLUMNS = [
+  { name: 'Arm' },
+  ...['Runs', 'least', '10 %', 'median', '90 %', '99 %', 'most'].map(
+    (name) => ({ name, isNumber: true }),
+  ),
+];
+
 /** Rows of quantiles: arm, runs, p10, p50, p90, p99, longest. */
 export function quantileRows(
   lines: readonly ArmLine[],

@@ -3,8 +3,10 @@
 // the keyboard's focus, arrow keys go to its neighbours.
 
 import { fill, h, svg, visible } from '../../dom';
-import { count } from '../../format';
+import { count, quantity } from '../../format';
 import { onPrint } from '../../print';
+import type { Captioned } from '../../save';
+import { picturesMenu } from '../../save';
 import type { Table } from '../../table';
 import { tableElement, numberColumns } from '../../table';
 import { onTheme, theme } from '../../theme';
@@ -136,6 +138,17 @@ export function drawing(
     status,
     ...explanations(machine),
     figures,
+    picturesMenu('The machine', () => [
+      ...[...legend.querySelectorAll<SVGElement>('svg.ramp')].map(
+        (ramp): Captioned => [rangeWords(now), ramp],
+      ),
+      ...[...stage.querySelectorAll<SVGElement>('.side > svg')].map(
+        (side): Captioned => [
+          side.getAttribute('aria-label')!.split(';')[0]!,
+          side,
+        ],
+      ),
+    ]),
   );
   return {
     element,
@@ -143,6 +156,12 @@ export function drawing(
     dispose: () => stops.forEach((stop) => stop()),
   };
 }
+
+/** The ends of a scale. */
+const rangeWords = (now: Colouring): string =>
+  now.kind === 'scale'
+    ? `From ${quantity(now.low, now.unit)} to ${quantity(now.high, now.unit)}:`
+    : '';
 
 /** What the drawing's marks mean, and what it leaves out. */
 function explanations(machine: Machine): HTMLElement[] {

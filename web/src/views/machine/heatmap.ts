@@ -8,6 +8,7 @@ import type { Table } from '../../table';
 import { tableElement } from '../../table';
 import { onPrint } from '../../print';
 import { onTheme, theme } from '../../theme';
+import { picturesMenu } from '../../save';
 import type { Part } from '../../view';
 import { scaleLegend } from './legend';
 import type { Cells, Shown } from './cells';
@@ -127,6 +128,13 @@ export function heatmap(
     status,
     outlineWords(),
     matrixTable(measured),
+    picturesMenu('Latency between CPUs', () => [
+      [
+        `From ${quantity(ends.low, 'ns')} to ${quantity(ends.high, 'ns')}:`,
+        legend.querySelector('svg')!,
+      ],
+      [summary, matrix.firstElementChild as SVGElement | HTMLCanvasElement],
+    ]),
   );
   return {
     element,

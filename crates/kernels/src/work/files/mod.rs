@@ -5,8 +5,8 @@
 //! what SIGKILL left behind is removed by the next run in the same folder.
 
 mod folder;
+mod held_signals;
 mod law;
-mod scratch;
 mod tree;
 
 pub(super) use tree::TREE;

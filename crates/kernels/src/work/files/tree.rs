@@ -15,8 +15,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::folder::Folder;
+use super::held_signals::{HeldSignals, is_ending};
 use super::law;
-use super::scratch::{Scratch, is_ending};
+use crate::Scratch;
 use crate::work::digest::Digest;
 use crate::work::{Group, Job, Kernel, KernelError, Random, Setup, Size, Worker, Wrong};
 
@@ -41,6 +42,8 @@ pub(in crate::work) const TREE: Kernel = Kernel {
     prepare,
 };
 
+/// Beginning of the names of folders.
+const PREFIX: &str = "pinwise-tree-";
 /// Bytes that a unit copies, or nearly so: about 10 ms.
 const PART: u64 = 6_800_000;
 /// Bytes that are read at once.
@@ -99,7 +102,11 @@ fn named(name: &str) -> CString {
 }
 
 fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
-    let scratch = Scratch::new(&setup.folder)?;
+    let signals = HeldSignals::hold();
+    let scratch = Scratch::create(&setup.folder, PREFIX).map_err(|error| KernelError::System {
+        action: "making a folder".to_owned(),
+        reason: error.to_string(),
+    })?;
     let mut tree = Tree {
         plan: TreePlan::new(part_bytes(setup.size)),
         digests: Vec::new(),
@@ -107,6 +114,7 @@ fn prepare(setup: &Setup) -> Result<Box<dyn Job>, KernelError> {
         failure: Mutex::new(None),
         bytes: setup.size,
         scratch,
+        _signals: signals,
     };
     tree.refuse_where_full(setup)?;
     for part in 0..parts(setup.size) {
@@ -129,6 +137,8 @@ struct Tree {
     bytes: u64,
     /// Removed with all that is in it when this value is dropped.
     scratch: Scratch,
+    /// Lets signals through after all is removed, so it stands last.
+    _signals: HeldSignals,
 }
 
 impl Tree {

@@ -121,7 +121,7 @@ pub(super) fn is_ours(folder: &Path) -> bool {
 /// Makes a journal with this text in the place of the one that may be there,
 /// locked before it has its name: one without a lock is one whose writer has
 /// gone.
-pub(in crate::linux) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
+pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
     use std::io::Write;
     let first = with_ending(path, ".new");
     remove(&first);
@@ -173,7 +173,7 @@ pub(super) fn journals(folders: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Opens a journal whose writer has gone, and locks it; `None` where the writer
 /// or its guardian is still there.
-pub(in crate::linux) fn open_left(path: &Path) -> io::Result<Option<File>> {
+pub(super) fn open_left(path: &Path) -> io::Result<Option<File>> {
     locked(open(path)?, Duration::ZERO)
 }
 

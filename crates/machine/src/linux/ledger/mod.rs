@@ -35,7 +35,6 @@ pub use act::UndoOutcome;
 pub use entry::{Change, ChangeJournal, Entry};
 pub use fault::{Fault, POINTS as FAULT_POINTS};
 pub use folder::journal_folders;
-pub(super) use folder::{open_left, write_journal};
 pub(super) use host::check_undone;
 pub use leftover::{Leftover, LeftoverState, leftovers};
 pub use memory::{MovedMemory, PageRange};

@@ -6,6 +6,7 @@ use pinwise_placement::InterruptCpus;
 use pinwise_topology::interrupts::Queue;
 use proptest::prelude::*;
 
+use super::folder::write_journal;
 use super::writer::LONG;
 use super::*;
 use crate::HostSetting;

@@ -2,54 +2,44 @@
 //!
 //! Beside each folder lies a file of the same name that its owner keeps
 //! locked; the lock ends with the owner, however that ends. Only folders of
-//! this user, of this name, and with a lock that nobody holds are removed.
-
-#![expect(
-    unsafe_code,
-    reason = "signal masks and the user's number have no safe form"
-)]
+//! this user, of this name, and with a lock that nobody holds are removed; no
+//! link is followed.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::work::KernelError;
-
-/// Beginnings of the names of folders, and of what is beside them.
-const PREFIX: &str = "pinwise-tree-";
+/// Ending of the files beside folders.
 const LOCK: &str = "lock";
 /// Names that are tried before giving up.
 const TRIES: u32 = 1000;
 
 /// A private folder. It is removed when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub struct Scratch {
     path: PathBuf,
     lock_path: PathBuf,
     /// Locked as long as it is open.
     _lock: File,
-    /// Lets signals through after all is removed, so it stands last.
-    _signals: HeldSignals,
 }
 
 impl Scratch {
-    /// Removes what runs that are no more left in `parent`, and makes a folder
-    /// there.
+    /// Removes what processes that are no more left in `parent` under names
+    /// that begin with `prefix`, and makes a folder there.
     ///
     /// # Errors
-    /// [`KernelError::System`] where the folder cannot be made.
-    pub(super) fn new(parent: &Path) -> Result<Self, KernelError> {
-        let failed = |error: io::Error| KernelError::System {
-            action: format!("making a folder in {}", parent.display()),
-            reason: error.to_string(),
+    /// The system's words, with the path.
+    pub fn create(parent: &Path, prefix: &str) -> io::Result<Self> {
+        let failed = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", parent.display()))
         };
-        let signals = HeldSignals::hold();
-        remove_left_over(parent);
+        let parent = parent.canonicalize().map_err(failed)?;
+        remove_left_over(&parent, prefix);
         for number in 0..TRIES {
-            let name = format!("{PREFIX}{}-{number}", std::process::id());
+            let name = format!("{prefix}{:016x}", RandomState::new().hash_one(number));
             let path = parent.join(name);
             let lock_path = path.with_extension(LOCK);
             let Some(lock) = locked_anew(&lock_path).map_err(failed)? else {
@@ -59,7 +49,6 @@ impl Scratch {
                 path,
                 lock_path,
                 _lock: lock,
-                _signals: signals,
             };
             DirBuilder::new()
                 .mode(0o700)
@@ -71,7 +60,8 @@ impl Scratch {
     }
 
     /// Where it is.
-    pub(super) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -111,7 +101,7 @@ fn remove(path: &Path, lock_path: &Path) {
     clippy::disallowed_methods,
     reason = "the Edge lists where its files are"
 )]
-fn remove_left_over(parent: &Path) {
+fn remove_left_over(parent: &Path, prefix: &str) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
     };
@@ -119,7 +109,7 @@ fn remove_left_over(parent: &Path) {
         let lock_path = entry.path();
         let name = entry.file_name();
         let is_lock = lock_path.extension() == Some(OsStr::new(LOCK));
-        let is_named = name.to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let is_named = name.to_str().is_some_and(|name| name.starts_with(prefix));
         if !(is_lock && is_named) {
             continue;
         }
@@ -138,82 +128,22 @@ fn lock_of_the_gone(path: &Path) -> Option<File> {
         .custom_flags(libc::O_NOFOLLOW)
         .open(path)
         .ok()?;
+    #[expect(unsafe_code, reason = "the user's number has no safe form")]
     // SAFETY: the call has no preconditions and cannot fail.
-    let is_ours = file.metadata().ok()?.uid() == unsafe { libc::geteuid() };
+    let own = unsafe { libc::geteuid() };
+    let is_ours = file.metadata().ok()?.uid() == own;
     (is_ours && file.try_lock().is_ok()).then_some(file)
-}
-
-/// SIGINT, SIGTERM and SIGHUP are kept waiting for the calling thread and for
-/// threads that it starts, and let through when this value is dropped, on the
-/// thread that made it. Those that were ignored before stay ignored.
-#[derive(Debug)]
-struct HeldSignals {
-    before: Box<libc::sigset_t>,
-}
-
-impl HeldSignals {
-    fn hold() -> Self {
-        let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-        let held = held_signals();
-        // SAFETY: both sets are initialised, as zeros are an empty set.
-        let before = unsafe {
-            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const held, before.as_mut_ptr());
-            before.assume_init()
-        };
-        Self {
-            before: Box::new(before),
-        }
-    }
-}
-
-impl Drop for HeldSignals {
-    fn drop(&mut self) {
-        // SAFETY: the set is initialised.
-        unsafe {
-            libc::pthread_sigmask(
-                libc::SIG_SETMASK,
-                &raw const *self.before,
-                std::ptr::null_mut(),
-            );
-        }
-    }
-}
-
-/// Those of the three that would end this process.
-fn held_signals() -> libc::sigset_t {
-    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: all pointers are valid for the calls; zeros are valid in both
-    // structures.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-            libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
-            if action.assume_init().sa_sigaction == libc::SIG_DFL {
-                libc::sigaddset(set.as_mut_ptr(), signal);
-            }
-        }
-        set.assume_init()
-    }
-}
-
-/// Does a signal that was held wait to end this process?
-pub(super) fn is_ending() -> bool {
-    let mut pending = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the pointer is valid; zeros are an empty set.
-    let pending = unsafe {
-        libc::sigpending(pending.as_mut_ptr());
-        pending.assume_init()
-    };
-    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP]
-        .into_iter()
-        // SAFETY: the set is initialised.
-        .any(|signal| unsafe { libc::sigismember(&raw const pending, signal) } == 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PREFIX: &str = "pinwise-test-";
+
+    fn create(parent: &Path) -> io::Result<Scratch> {
+        Scratch::create(parent, PREFIX)
+    }
 
     fn names(parent: &Path) -> Vec<String> {
         let mut names: Vec<String> = std::fs::read_dir(parent)
@@ -227,9 +157,10 @@ mod tests {
     #[test]
     fn a_folder_is_there_and_then_gone() {
         let parent = tempfile::tempdir().unwrap();
-        let one = Scratch::new(parent.path()).unwrap();
-        let other = Scratch::new(parent.path()).unwrap();
+        let one = create(parent.path()).unwrap();
+        let other = create(parent.path()).unwrap();
         assert_ne!(one.path(), other.path());
+        assert_eq!(one.path().metadata().unwrap().mode() & 0o777, 0o700);
         std::fs::create_dir(one.path().join("a")).unwrap();
         std::fs::write(one.path().join("a/b"), "c").unwrap();
         drop(one);
@@ -241,7 +172,7 @@ mod tests {
     #[test]
     fn what_the_killed_left_is_removed_and_nothing_else() {
         let parent = tempfile::tempdir().unwrap();
-        let alive = Scratch::new(parent.path()).unwrap();
+        let alive = create(parent.path()).unwrap();
         let dead = parent.path().join(format!("{PREFIX}1-0"));
         std::fs::create_dir_all(dead.join("a/b")).unwrap();
         std::fs::write(dead.with_extension(LOCK), "").unwrap();
@@ -250,18 +181,18 @@ mod tests {
         std::fs::write(parent.path().join("other.lock"), "").unwrap();
         let link = parent.path().join(format!("{PREFIX}3-0.lock"));
         std::os::unix::fs::symlink("other.lock", &link).unwrap();
-        drop(Scratch::new(parent.path()).unwrap());
+        drop(create(parent.path()).unwrap());
         assert!(!dead.exists() && alive.path().is_dir());
         drop(alive);
         assert_eq!(
             names(parent.path()),
-            ["other.lock", "pinwise-tree-2-0", "pinwise-tree-3-0.lock"]
+            ["other.lock", "pinwise-test-2-0", "pinwise-test-3-0.lock"]
         );
     }
 
     #[test]
     fn a_folder_that_cannot_be_made_is_reported() {
-        let error = Scratch::new(Path::new("/proc/nothing")).unwrap_err();
+        let error = create(Path::new("/proc/nothing")).unwrap_err();
         assert!(error.to_string().contains("/proc/nothing"), "{error}");
     }
 }

@@ -1,0 +1,59 @@
+//! Where programs are: in folders that a pattern names, or where a shell looks.
+
+use std::path::Path;
+
+use super::{search_path, spawn};
+
+/// The first of these programs that is there: in `folders`, in which a `*`
+/// stands for any name (the last in order is taken: of versions the newest),
+/// then where a shell looks. `None` where there is none.
+#[must_use]
+pub fn find_program(names: &[String], folders: &[String]) -> Option<String> {
+    let search = search_path();
+    let special: Vec<String> = folders.iter().flat_map(|folder| matching(folder)).collect();
+    let found = names.iter().find_map(|name| {
+        let paths = special.iter().map(|folder| format!("{folder}/{name}"));
+        let mut wanted = paths.chain([name.clone()]);
+        wanted.find_map(|path| spawn::find_program(&path, &search).ok())
+    })?;
+    found.into_string().ok()
+}
+
+/// Folders that a pattern such as `/usr/lib/postgresql/*/bin` stands for,
+/// the last in natural order first.
+fn matching(pattern: &str) -> Vec<String> {
+    let Some((before, after)) = pattern.split_once('*') else {
+        return vec![pattern.to_owned()];
+    };
+    let mut names = super::capture::names(Path::new(before));
+    names.sort_by_key(|name| (name.parse::<u64>().unwrap_or(0), name.clone()));
+    names
+        .iter()
+        .rev()
+        .map(|name| format!("{before}{name}{after}"))
+        .collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_by_the_first_name_that_is_there() {
+        let names =
+            |list: &[&str]| -> Vec<String> { list.iter().map(|name| (*name).to_owned()).collect() };
+        let sh = find_program(&names(&["no-such-program-here", "sh"]), &[]).unwrap();
+        assert!(sh.ends_with("/sh"), "{sh}");
+        assert_eq!(find_program(&names(&["no-such-program-here"]), &[]), None);
+        let folder = tempfile::tempdir().unwrap();
+        for version in ["9", "15"] {
+            let bin = folder.path().join(version).join("bin");
+            std::fs::create_dir_all(&bin).unwrap();
+            std::os::unix::fs::symlink("/bin/sh", bin.join("sh")).unwrap();
+        }
+        let pattern = format!("{}/*/bin", folder.path().display());
+        let found = find_program(&names(&["sh"]), &[pattern]).unwrap();
+        assert!(found.ends_with("/15/bin/sh"), "{found}");
+    }
+}

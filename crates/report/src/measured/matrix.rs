@@ -1,0 +1,106 @@
+//! The latency matrix: its range as text, its pairs as rows. The page draws it.
+
+use super::heading;
+use crate::style::{Palette, paragraph, range};
+use crate::table::{Cell, Holds, Table};
+use pinwise_format::{count, nanoseconds};
+use pinwise_record::Measured;
+use pinwise_stats::describe::median;
+
+/// The figure of two rows of the record, whichever half it is in.
+pub(crate) fn latency(measured: &Measured, row: usize, column: usize) -> Option<f64> {
+    let at = |row: usize, column: usize| {
+        let entry = measured.latency_ns.get(row).and_then(|r| r.get(column));
+        entry.copied().flatten()
+    };
+    at(row, column)
+        .or_else(|| at(column, row))
+        .filter(|value| value.is_finite() && *value > 0.0)
+}
+
+fn is_measured(measured: &Measured, row: usize, column: usize) -> bool {
+    let at = |row: usize, column: usize| {
+        let entry = measured.is_measured.get(row).and_then(|r| r.get(column));
+        entry.is_some_and(|&known| known)
+    };
+    at(row, column) || at(column, row)
+}
+
+/// Rows and columns of every pair, each pair once.
+fn pairs(measured: &Measured) -> impl Iterator<Item = (usize, usize)> {
+    let rows = 0..measured.cpus.len();
+    rows.flat_map(|row| (0..row).map(move |column| (row, column)))
+}
+
+/// Fastest, slowest and median pair; empty where no pair was measured.
+pub(super) fn latencies(measured: &Measured, palette: Palette) -> String {
+    let values: Vec<f64> = pairs(measured)
+        .filter_map(|(row, column)| latency(measured, row, column))
+        .collect();
+    let Some(middle) = median(&values) else {
+        return String::new();
+    };
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(0.0, f64::max);
+    let mut sentence = format!(
+        "{} over {}",
+        range(&nanoseconds(low), &nanoseconds(high)),
+        count(values.len(), "pair")
+    );
+    if values.len() > 1 {
+        sentence.push_str(&format!(", median {}", nanoseconds(middle)));
+    }
+    let unknown = pairs(measured).count() - values.len();
+    if unknown > 0 {
+        sentence.push_str(&format!("; {} not measured", count(unknown, "pair")));
+    }
+    let folded = paragraph("  ", "    ", &format!("{sentence}."));
+    heading("One-way time of a cache line between two CPUs", palette) + &folded + "\n"
+}
+
+/// One row for each pair of CPUs with a figure: `a`, `b`, `latency_ns`, and
+/// whether it was measured (1) or taken from other pairs of its groups (0).
+pub(crate) fn pair_rows(measured: &Measured) -> Table {
+    let mut table = Table::new([
+        ("a", Holds::Whole),
+        ("b", Holds::Whole),
+        ("latency_ns", Holds::Number),
+        ("is_measured", Holds::Whole),
+    ]);
+    for (row, column) in pairs(measured) {
+        if let Some(value) = latency(measured, row, column) {
+            table.push([
+                Cell::whole(measured.cpus[column]),
+                Cell::whole(measured.cpus[row]),
+                Cell::number(value),
+                Cell::whole(u8::from(is_measured(measured, row, column))),
+            ]);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_with_gaps_in_either_half_is_listed() {
+        let measured = Measured {
+            cpus: vec![4, 5, 9],
+            latency_ns: vec![
+                vec![None, Some(14.0)],
+                vec![],
+                vec![Some(f64::NAN), Some(90.0)],
+            ],
+            is_measured: vec![vec![false, true]],
+            ..Measured::default()
+        };
+        let csv = pair_rows(&measured).csv().unwrap();
+        assert_eq!(csv, "a,b,latency_ns,is_measured\n4,5,14,1\n5,9,90,0\n");
+        let text = latencies(&measured, Palette::default());
+        let sentence = "  14.0–90.0 ns over 2 pairs, median 52.0 ns; 1 pair not measured.\n";
+        assert!(text.ends_with(sentence), "{text}");
+        assert_eq!(latencies(&Measured::default(), Palette::default()), "");
+    }
+}
