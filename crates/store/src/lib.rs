@@ -240,15 +240,6 @@ impl Stored {
         whole.map_err(|error| self.refused(error.into()))
     }
 
-    /// The same as pages get it: with what older versions did not write.
-    ///
-    /// # Errors
-    /// As [`Stored::whole`].
-    pub fn completed(&self) -> Result<Box<RawValue>, StoreError> {
-        let whole = self.whole()?;
-        pinwise_record::completed(whole.get()).map_err(|error| self.refused(error.into()))
-    }
-
     /// The record of this kind that this is.
     ///
     /// # Errors
