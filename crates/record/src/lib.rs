@@ -184,8 +184,7 @@ pub use topology::{
 
 pub use timeline::{
     CpuSpans, LeftOutSpans, LossCause, PackedCpuRecord, PackedError, PackedSharingRecord,
-    PackedSlice, PackedSlicesRecord, PackedSpan, PackedWaitsRecord, SliceEnd, SliceRecord,
-    TimelineRecord,
+    PackedSlice, PackedSlicesRecord, PackedSpan, PackedWaitsRecord, SliceEnd, TimelineRecord,
 };
 pub use trace::{
     CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
