@@ -14,8 +14,7 @@ use pinwise_machine::{CommandRunner, Host, Machine, Tracer};
 use pinwise_placement::Placement;
 use pinwise_placement::emit::{self, Target};
 use pinwise_record::{
-    Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, EffectRecord, Stopped,
-    VerdictKind,
+    Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, Stopped, VerdictKind,
 };
 use pinwise_study::bench::builds;
 use pinwise_study::compare::{self, CompareError, ComparePlan};
@@ -278,12 +277,11 @@ fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
         let is_slower =
             |c: &&ContrastRecord| c.verdict == ContrastVerdict::Slower && c.ratio > 1.0 + limit;
         if let Some(contrast) = contrasts().find(is_slower) {
-            let effect = contrast.effect.as_ref();
             terminal.warn(&format!(
                 "{gate}: {} against {}: {}.",
                 contrast.arm,
                 contrast.baseline,
-                effect.map_or_else(String::new, EffectRecord::with_interval)
+                contrast.effect.with_interval()
             ));
             return Exit::GateFailed;
         }

@@ -117,7 +117,7 @@ pub use jitter::{
     JitterCauseRecord, JitterCpuRecord, JitterRecord,
 };
 pub use kernel::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
-pub use kind::{AnyRecord, Kind, Record, StoredRecord, completed, read};
+pub use kind::{AnyRecord, Kind, Record, StoredRecord, read};
 pub use measured::{
     Agreement, BandwidthRecord, CacheInclusion, ClockRecord, Contradiction, DriftPair, DriftRecord,
     DriftState, EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelName, LevelVerdict,

@@ -17,10 +17,10 @@ use pinwise_machine::Host;
 use pinwise_placement::emit::Tool;
 use pinwise_placement::{Kind, Placement, Realised, Wish};
 use pinwise_record::{
-    Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ContrastRecord, ContrastVerdict, Estimate,
-    JudgedRecord, LoadLevelRecord, LoadLevelsRecord, MetricRecord, Phase, PlacementKind,
-    PlacementRecord, PlanRecord, SplitRecord, Spread, Stopped, TotalsRecord, VerdictKind,
-    VerdictRecord, WorkloadRecord, again, no_verdict_yet, words,
+    Arm, COMPARISON_SCHEMA, CommandRecord, Comparison, ContrastRecord, ContrastVerdict,
+    EffectRecord, Estimate, JudgedRecord, LoadLevelRecord, LoadLevelsRecord, MetricRecord, Phase,
+    PlacementKind, PlacementRecord, PlanRecord, SplitRecord, Spread, Stopped, TotalsRecord,
+    VerdictKind, VerdictRecord, WorkloadRecord, again, no_verdict_yet, words,
 };
 use pinwise_stats::caveats::{LoadLevel, LoadLevels, Other, Split};
 use pinwise_stats::confirm::{Contrast, Decision, Look};
@@ -291,7 +291,7 @@ fn contrast_record(
             Decision::Same => ContrastVerdict::Same,
             Decision::Undecided => ContrastVerdict::Undecided,
         },
-        effect: None,
+        effect: EffectRecord::default(),
         beside: None,
         dropped_after: basis.is_dropped.then_some(blocks),
         sentence: verdict::contrast_sentence(contrast, basis, setting),
@@ -326,7 +326,7 @@ fn judged_record(other: &Other) -> JudgedRecord {
         ratio: other.estimate.exp(),
         low: finite(other.interval.low.exp(), other.interval.low),
         high: finite(other.interval.high.exp(), other.interval.high),
-        effect: None,
+        effect: EffectRecord::default(),
     }
 }
 
