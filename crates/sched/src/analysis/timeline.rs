@@ -1,6 +1,6 @@
-//! Slices, packed, while they are not too many, and spans of
-//! time that grow coarser as the trace grows longer. What is kept of slices and
-//! waits is bounded; beyond that memory is for CPUs, not for time.
+//! Slices, packed, while they are not too many, and spans of time that grow
+//! coarser as the trace grows longer. What is kept of slices and waits is
+//! bounded; beyond that memory is for CPUs, not for time.
 
 use super::super::summary::{
     CpuSlices, CpuSpans, LeftOut, MOST_PACKED, PackedSlices, SHORTEST_WAIT_NS, Slice, Timeline,

@@ -5,7 +5,6 @@ import { fromBase64 } from '../../base64';
 import { finite } from '../../numbers';
 import type {
   PackedSharingRecord,
-  PackedSlicesRecord,
   PackedWaitsRecord,
   TimelineRecord,
 } from '../../records';
