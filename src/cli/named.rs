@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::args::Global;
 use super::files::read_file;
 use super::opening::needed_store;
-use pinwise_record::{AnyRecord, Entry, Kind, RecordError, Summary, completed};
+use pinwise_record::{AnyRecord, Entry, Kind, RecordError, Summary};
 use pinwise_store::{StoreError, Stored};
 
 /// A record, its line of the history, and what lists say of it.
@@ -37,7 +37,7 @@ pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<Reported> {
     Ok(Reported {
         entry: stored.entry.clone(),
         summary: Summary::of(&stored.body),
-        record: stored.completed()?,
+        record: stored.whole()?,
     })
 }
 
@@ -49,7 +49,7 @@ fn of_file(path: &Path) -> anyhow::Result<Reported> {
     Ok(Reported {
         summary: Summary::of(&named.body),
         entry: named.entry,
-        record: completed(&named.body)?,
+        record: RawValue::from_string(named.body)?,
     })
 }
 

@@ -493,8 +493,7 @@ fn odd_names_of_nodes_never_reach_ssh() {
     }
 }
 
-/// Folders among those of nodes that no node made, as older versions let
-/// others make them.
+/// Folders among those of nodes that no node made.
 #[test]
 fn planted_folders_are_not_submitted() {
     let site = Site::new(QUICK);

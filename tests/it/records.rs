@@ -1,6 +1,5 @@
-//! Records that version 0.1 wrote: one of every kind in a file, the stored ones
-//! in a store, too. Whatever version reads them shows, exports, compares and
-//! reports them.
+//! One record of every kind in a file, the stored ones in a store, too: all are
+//! shown, exported, compared and reported.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// A folder with the store, which commands may upgrade.
+/// A folder with the store, in which commands may write.
 fn store() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");

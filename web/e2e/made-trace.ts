@@ -3,7 +3,10 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 
+import type { PackedSlicesRecord } from '../src/records';
+
 const SMALLEST_WAIT_NS = 10_000;
+const ENDS = ['blocked', 'preempted', 'ended', 'unreported'];
 
 /** Numbers that look like chance, the same ones every time (mulberry32). */
 function dice(seed: number): () => number {
@@ -32,6 +35,27 @@ export class Bytes {
   base64(): string {
     return Buffer.from(this.bytes).toString('base64');
   }
+}
+
+/** Thread, CPU, beginning and length in ns, and how it ended: `blocked` unless it says so. */
+export type MadeSlice = [number, number, number, number, string?];
+
+/** Slices packed as pinwise packs them; those of a CPU stand in the order of time. */
+export function packedSlices(slices: readonly MadeSlice[]): PackedSlicesRecord {
+  const threads = [...new Set(slices.map(([thread]) => thread))];
+  const cpus = [...new Set(slices.map(([, cpu]) => cpu))].map((cpu) => {
+    const own = slices.filter((slice) => slice[1] === cpu);
+    const bytes = new Bytes();
+    let time = 0;
+    for (const [thread, , start, length, end = 'blocked'] of own) {
+      bytes.varint(start - time);
+      bytes.varint(length);
+      bytes.varint(threads.indexOf(thread) * 4 + ENDS.indexOf(end));
+      time = start + length;
+    }
+    return { cpu, count: own.length, bytes: bytes.base64() };
+  });
+  return { form: 'varint/1', count: slices.length, threads, ends: ENDS, cpus };
 }
 
 export interface Made {
@@ -123,13 +147,11 @@ export function madeTrace({
       own_s: 1,
     })),
     timeline: {
-      most_slices: 20_000,
-      slices: null,
       packed: {
         form: 'varint/1',
         count: slices,
         threads: tids,
-        ends: ['blocked', 'preempted', 'ended', 'unreported'],
+        ends: ENDS,
         cpus: streams.map((stream, cpu) => ({
           cpu,
           count: stream.count,

@@ -21,7 +21,11 @@ pub(crate) fn check(commit: &str) -> Result<()> {
         return Ok(());
     }
     let mut table = Table::begin();
-    if files.iter().any(|file| file.starts_with("web/")) {
+    // Its types are made from the schema.
+    if files
+        .iter()
+        .any(|file| file.starts_with("web/") || file.starts_with("schema/"))
+    {
         table.run("page", web::build);
         table.run("tests of the page", web::unit);
     }

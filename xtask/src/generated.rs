@@ -12,7 +12,7 @@ use crate::records;
 const REFERENCE: &str = "cli.md";
 
 /// Writes the reference to `docs`, the schema of records and what is made from
-/// it, and man pages and completions to `target/generated`.
+/// it, and its tables, man pages and completions to `target/generated`.
 pub(crate) fn write() -> Result<()> {
     generate("reference", &root().join("docs"))?;
     records::write()?;
@@ -26,9 +26,8 @@ pub(crate) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Is the reference up to date, and what is made of the records' types?
+/// Is the reference up to date? That the schema is, a test of its crate says.
 pub(crate) fn check() -> Result<()> {
-    records::check()?;
     let folder = tempfile::tempdir()?;
     generate("reference", folder.path())?;
     let fresh = std::fs::read_to_string(folder.path().join(REFERENCE))?;

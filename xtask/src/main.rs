@@ -40,8 +40,8 @@ Usage: cargo xtask COMMAND
                     default, and of those that depend on them
   fuzz [SECONDS]    run every fuzz target under libFuzzer, 10 s each by default
   bless             accept the output that tests saw as the one they expect
-  gen [--check]     write docs/cli.md, schema/, docs/record-fields.md, man pages and
-                    completions (or check documents)
+  gen [--check]     write docs/cli.md and schema/, and to target/generated the fields of
+                    records, man pages and completions (or check docs/cli.md)
   web               build the page of reports and `serve` (with Node)
   bpf [--check]     compile the BPF program of traces (or check the object)
   package [--try]   binaries, archives, Debian packages, the C library and crates, in

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail};
 
 use crate::programs::{find, output, root, step};
+use crate::records;
 use crate::suites::Extent;
 
 /// The oldest Node that the page's tools run with.
@@ -20,6 +21,7 @@ fn folder() -> PathBuf {
 /// Builds the page, from packages as the lock file has them.
 pub(crate) fn build() -> Result<()> {
     packages()?;
+    records::write_types()?;
     step(&mut npm(&["run", "--silent", "types"]))?;
     let page = folder().join("dist/page.html");
     let before = std::fs::read(&page).ok().zip(modified(&page));

@@ -161,7 +161,7 @@ impl ProfileRecord {
         }
     }
 
-    /// A run; `None` where an older record does not have each by itself.
+    /// A run; `None` where it is not known what its time was seen at.
     fn repeat(&self, run: &super::ProfileRun) -> Option<Repeat> {
         let (waits_s, accesses_s) = (run.waits_s?, run.accesses_s);
         // Where the kernel was not sampled, its time is what the samples lack.

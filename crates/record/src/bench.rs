@@ -55,7 +55,6 @@ pub struct Bench {
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
     /// Labels of the user's.
-    #[serde(default)]
     pub tags: Vec<String>,
 }
 

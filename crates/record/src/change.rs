@@ -85,7 +85,7 @@ pub struct FigureChange {
     pub name: String,
     /// The baseline that `a` and `b` are ratios to; absent of a figure by
     /// itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
     /// Unit of the figures.
     pub unit: String,

@@ -37,7 +37,6 @@ pub const COMPARISON_SCHEMA: &str = "pinwise.comparison/1";
 /// A comparison: plan, runs, analysis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(remote = "Self")]
 pub struct Comparison {
     /// [`COMPARISON_SCHEMA`].
     pub schema: String,
@@ -49,10 +48,8 @@ pub struct Comparison {
     pub pinwise_version: String,
     /// The arguments that made it, without where it is stored; empty where no
     /// command line did.
-    #[serde(default)]
     pub argv: Vec<String>,
     /// The command that makes it again with the same seed; `null` likewise.
-    #[serde(default)]
     pub again: Option<String>,
     /// When it began, RFC 3339 in UTC.
     pub started: String,
@@ -79,18 +76,16 @@ pub struct Comparison {
     /// Why it ended; `null` while it runs or where it was killed.
     pub stopped: Option<Stopped>,
     /// The same in words, or that it has not ended.
-    #[serde(default)]
     pub ended: String,
     /// Whole blocks that the contrasts rest on.
     pub blocks: usize,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
     /// Labels of the user's.
-    #[serde(default)]
     pub tags: Vec<String>,
     /// The service that ran already and was placed in turns; `null` where
     /// every run started a command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceRecord>,
 }
 
@@ -124,16 +119,11 @@ pub struct PlanRecord {
     /// Whole blocks thrown away at the start.
     pub warmup_blocks: usize,
     /// What of the runs is judged: `typical`, `mean` or a percentile, `p90`.
-    #[serde(default = "typical")]
     pub judge: String,
     /// How blocks count where that is the typical run.
     pub score: BlockScore,
     /// Arms screened before the confirmation; 0 without screening.
     pub screened_arms: usize,
-}
-
-fn typical() -> String {
-    "typical".to_owned()
 }
 
 /// One thing that is compared.
@@ -166,10 +156,8 @@ pub struct Arm {
     pub invalid: Option<String>,
     /// How it came out, in a word of the metric's: `faster`, `baseline`,
     /// `failed`; empty before there is a verdict.
-    #[serde(default)]
     pub standing: String,
     /// What the scheduler did in one more, traced run; `null` where none was.
-    #[serde(default)]
     pub trace: Option<ArmTrace>,
 }
 
@@ -311,28 +299,23 @@ pub struct VerdictRecord {
     /// In words.
     pub sentence: String,
     /// The figure that says most; `null` where none stands out.
-    #[serde(default)]
     pub headline: Option<HeadlineRecord>,
     /// What to do; empty where that is to run one of the commands.
     pub advice: String,
     /// Commands that apply it, the plainest first; none where nothing is to be
     /// applied.
-    #[serde(default)]
     pub commands: Vec<CommandRecord>,
     /// Why the best arm has no commands although its placement could be applied;
-    /// `advice` says it in words. `null` otherwise, and in old records.
-    #[serde(default)]
+    /// `advice` says it in words. `null` otherwise.
     pub not_recommended: Option<NotRecommended>,
     /// What it is conditional on.
     pub condition: String,
     /// An arm that is as good and repeats better, in words; `null` without
     /// one.
-    #[serde(default)]
     pub steadiness: Option<String>,
     /// What the scheduler did in one traced run each of the arms that the
     /// verdict is about, in words; `null` without traces. It stands beside the
     /// verdict and proves nothing.
-    #[serde(default)]
     pub beside: Option<String>,
 }
 
@@ -394,7 +377,7 @@ impl Comparison {
     /// What it is about, in a few words: the command, or the commands.
     #[must_use]
     pub fn title(&self) -> String {
-        // `pinwise bench kernel NAME`, in older records `pinwise kernel NAME`.
+        // `pinwise bench kernel NAME`.
         let words = self.arms.first().map_or(&[][..], |arm| &arm.command);
         let kernel = words.iter().skip_while(|word| *word != "kernel").nth(1);
         if let (ComparisonStudy::Bench, Some(kernel)) = (&self.study, kernel) {

@@ -1,48 +1,25 @@
 //! What a comparison's figures come to, in the words of its metric: the effect
 //! of each contrast, the standing of each arm, the headline, the commands.
 //!
-//! Written once, by the study that ends; records of older versions get it when
-//! they are read, so that faces find it in all.
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+//! Written once, by the study that ends.
 
 use super::command_line::{CommandRecord, Placed};
 use super::contrast::LoadLevelsRecord;
 use super::metric::HeadlineRecord;
 use super::{
     Arm, Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, PlacementKind,
-    PlacementMemory, ServiceRecord, VerdictKind,
+    PlacementMemory, ServiceRecord,
 };
 use pinwise_format::{round_percent, shell};
-
-/// How older versions began advice that is a command.
-const OLD_COMMANDS: [&str; 2] = ["Run: ", "Apply it: "];
-
-impl Serialize for Comparison {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Comparison {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut record = Self::deserialize(deserializer)?;
-        if record.metric.complete() {
-            record.conclude();
-            record.complete_advice();
-        }
-        Ok(record)
-    }
-}
 
 impl Comparison {
     /// Writes what its figures come to into it.
     pub fn conclude(&mut self) {
         let metric = &self.metric;
         for contrast in &mut self.contrasts {
-            contrast.effect = Some(metric.effect(contrast.ratio, contrast.low, contrast.high));
+            contrast.effect = metric.effect(contrast.ratio, contrast.low, contrast.high);
             for other in &mut contrast.others {
-                other.effect = Some(metric.effect(other.ratio, other.low, other.high));
+                other.effect = metric.effect(other.ratio, other.low, other.high);
             }
             if let Some(totals) = &mut contrast.totals {
                 totals.mean = metric.effect(totals.mean_ratio, None, None).text;
@@ -81,22 +58,21 @@ impl Comparison {
     /// The best arm's contrast, or the only one; arms that are all the same
     /// have none that stands out.
     fn headline(&self) -> Option<HeadlineRecord> {
+        if self.study == ComparisonStudy::Noise {
+            return None;
+        }
         let is_best = |c: &&ContrastRecord| self.best.as_ref() == Some(&c.arm);
         let only = match self.contrasts.as_slice() {
             [only] => Some(only),
             _ => None,
         };
-        let contrast = self.contrasts.iter().find(is_best).or(only)?;
-        let effect = contrast
-            .effect
-            .as_ref()
-            .filter(|_| self.study != ComparisonStudy::Noise)?;
         let ContrastRecord {
             arm,
             baseline,
             confidence,
+            effect,
             ..
-        } = contrast;
+        } = self.contrasts.iter().find(is_best).or(only)?;
         Some(HeadlineRecord::new(
             effect,
             format!("{} of {arm} against {baseline}", self.metric.label),
@@ -127,21 +103,6 @@ impl Comparison {
     pub fn program_of(&self, arm: &Arm, given: impl Fn(&str) -> String) -> Option<String> {
         let is_started = self.service.is_none();
         is_started.then(|| placed(arm).program_of(given))
-    }
-
-    /// Older versions wrote the command into the advice.
-    fn complete_advice(&mut self) {
-        let is_command = OLD_COMMANDS
-            .iter()
-            .any(|start| self.verdict.advice.starts_with(start));
-        let best = self
-            .arms
-            .iter()
-            .find(|arm| self.best.as_ref() == Some(&arm.name));
-        if let (true, VerdictKind::Best, Some(best)) = (is_command, self.verdict.kind, best) {
-            self.verdict.commands = self.commands_of(best);
-            self.verdict.advice.clear();
-        }
     }
 }
 

@@ -42,27 +42,22 @@ pub struct ContrastRecord {
     pub p_adjusted: f64,
     /// The verdict; a lower cost is `faster` whatever the metric.
     pub verdict: ContrastVerdict,
-    /// `ratio` as a change of the metric; `null` in old records only.
-    #[serde(default)]
-    pub effect: Option<EffectRecord>,
+    /// `ratio` as a change of the metric.
+    pub effect: EffectRecord,
     /// Whole blocks after which the arm was dropped as clearly behind the best,
     /// on which this rests; `null` where it took part to the end.
-    #[serde(default)]
     pub dropped_after: Option<usize>,
     /// The verdict in words, with its interval.
     pub sentence: String,
     /// What else should be known of it, as a sentence; `null` without.
-    #[serde(default)]
     pub beside: Option<String>,
     /// Further time until the interval is ±`min_effect`, where undecided.
     pub more_time_s: Option<f64>,
     /// CPU time (user and system): blind to waiting, and so tighter than wall
     /// time where others want the CPUs. `null` where a run did not report it.
-    #[serde(default)]
     pub cpu_time: Option<ComponentRecord>,
     /// The rest of wall time: waiting, and threads that run at once. The product
     /// of both ratios is about that of wall time.
-    #[serde(default)]
     pub wall_per_cpu_time: Option<ComponentRecord>,
     /// Ratios of total and tail.
     pub totals: Option<TotalsRecord>,
@@ -72,46 +67,34 @@ pub struct ContrastRecord {
     pub limit: Option<LimitRecord>,
     /// The same contrast as other judges see it, each with an interval of its
     /// own at the same level.
-    #[serde(default)]
     pub others: Vec<JudgedRecord>,
     /// Does the ratio depend on load, in sign or by more than its size? Then
     /// there is no advice to run anything.
     pub depends_on_load: bool,
     /// Does another judge say the opposite? Then there is no verdict.
-    #[serde(default)]
     pub depends_on_tail: bool,
     /// Is the verdict one of which arm ran before? Then there is none.
-    #[serde(default)]
     pub depends_on_order: bool,
     /// Is the verdict only that of the first half? Then there is none.
-    #[serde(default)]
     pub depends_on_time: bool,
     /// The typical ratio under light and heavy load, where it differs; `null`
     /// where that is not shown.
-    #[serde(default)]
     pub by_load: Option<SplitRecord>,
     /// The typical ratio under light, medium and heavy load, whether it differs or
-    /// not; `null` where the load is not known or did not vary, and in old records.
-    #[serde(default)]
+    /// not; `null` where the load is not known or did not vary.
     pub load_levels: Option<LoadLevelsRecord>,
     /// After the same predecessor and elsewhere, as `by_load`.
-    #[serde(default)]
     pub by_order: Option<SplitRecord>,
     /// Early and late, likewise.
-    #[serde(default)]
     pub by_time: Option<SplitRecord>,
     /// Spread of the arm's runs around their local level over that of the
     /// baseline's: below 1 repeats better. `null` with too few blocks.
-    #[serde(default)]
     pub spread_ratio: Option<f64>,
     /// Lower end of its interval, `null` likewise.
-    #[serde(default)]
     pub spread_low: Option<f64>,
     /// Upper end.
-    #[serde(default)]
     pub spread_high: Option<f64>,
     /// p-value adjusted for the arms; as `p_adjusted` otherwise.
-    #[serde(default)]
     pub spread_p_adjusted: Option<f64>,
 }
 
@@ -167,10 +150,8 @@ pub struct TotalsRecord {
     /// 90th percentile over that of the baseline.
     pub p90_ratio: f64,
     /// The first as a change of the metric, in words.
-    #[serde(default)]
     pub mean: String,
     /// The second, likewise.
-    #[serde(default)]
     pub p90: String,
 }
 
@@ -186,9 +167,8 @@ pub struct JudgedRecord {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// `ratio` as a change of the metric; `null` in old records only.
-    #[serde(default)]
-    pub effect: Option<EffectRecord>,
+    /// `ratio` as a change of the metric.
+    pub effect: EffectRecord,
 }
 
 /// A part of what a difference is made of, in the typical run.
@@ -262,7 +242,6 @@ pub struct LoadLevelRecord {
     /// The arm's cost over that of the baseline.
     pub ratio: f64,
     /// `ratio` as a change of the metric, in words.
-    #[serde(default)]
     pub change: String,
 }
 

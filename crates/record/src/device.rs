@@ -48,30 +48,23 @@ pub struct DeviceRecord {
     /// Bridges and switches above it, outermost first, by PCI address.
     pub bridges: Vec<String>,
     /// Its interrupts by number; empty where they were not read.
-    #[serde(default)]
     pub interrupts: Vec<InterruptRecord>,
     /// CPUs that take those of its interrupts that were raised, as a list; `null`
     /// where none is known.
-    #[serde(default)]
     pub interrupted_cpus: Option<String>,
     /// Queues of a network card whose CPUs can be set; empty where they were not read.
-    #[serde(default)]
     pub queues: Vec<QueueRecord>,
     /// CPUs that process packets of its queues in place of those with the interrupts
     /// (RPS), as a list; `null` where none are set, or unknown.
-    #[serde(default)]
     pub rps_cpus: Option<String>,
     /// CPUs that have queues of their own to send on (XPS), as a list; `null` where
     /// none have, or unknown.
-    #[serde(default)]
     pub xps_cpus: Option<String>,
     /// What lies between it and other GPUs, accelerators and network cards, nearest
     /// first, in the classes of `nvidia-smi topo -m`: `NV12 gpu1-3, PXB mlx5_0`;
     /// `null` for devices of other kinds.
-    #[serde(default)]
     pub ways: Option<String>,
     /// What is odd about its place, as a sentence.
-    #[serde(default)]
     pub note: Option<String>,
 }
 
@@ -86,7 +79,6 @@ pub struct InterruptRecord {
     /// How often it was raised since boot; `null` where unknown.
     pub count: Option<u64>,
     /// Does the kernel choose its CPUs, and lets nobody move it?
-    #[serde(default)]
     pub managed: bool,
 }
 

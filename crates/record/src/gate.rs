@@ -54,12 +54,10 @@ pub struct GateRecord {
     /// Why it ended; `null` while it runs or where it was killed.
     pub stopped: Option<Stopped>,
     /// The same in words, or that it has not ended.
-    #[serde(default)]
     pub ended: String,
     /// Time from start to end, seconds.
     pub elapsed_s: f64,
     /// Labels of the user's.
-    #[serde(default)]
     pub tags: Vec<String>,
 }
 
@@ -74,7 +72,6 @@ pub struct BuildRecord {
     /// The commit, where it was a revision; `null` of a folder as it stands.
     pub commit: Option<String>,
     /// Number of the build, where several were asked for.
-    #[serde(default)]
     pub variant: Option<u32>,
 }
 
@@ -113,7 +110,6 @@ pub struct GateBenchmark {
     pub outcome: GateOutcome,
     /// The same in the words of its figure, with what is likely where it passed:
     /// `passed (faster)`.
-    #[serde(default)]
     pub standing: String,
     /// The same as a full sentence.
     pub sentence: String,
@@ -129,7 +125,6 @@ pub struct GateBenchmark {
     /// Upper end.
     pub high: Option<f64>,
     /// Nominal level of that interval: that of the look it is of.
-    #[serde(default)]
     pub level: Option<f64>,
     /// Upper end of the interval of this benchmark alone: below 1 plus the
     /// smallest effect it passes.
@@ -138,15 +133,12 @@ pub struct GateBenchmark {
     pub effect: Option<EffectRecord>,
     /// The change that its outcome rests on: `+5.4 %`, `+2.1 % CPU` where CPU time
     /// decides; empty without one.
-    #[serde(default)]
     pub change: String,
     /// What is known of its CPU time, where that is judged beside its wall-clock time;
     /// `null` elsewhere.
-    #[serde(default)]
     pub cpu: Option<GateCpuTime>,
     /// The ratio as a history chains it; `null` of builds without commits, before the end
     /// and with too few pairs.
-    #[serde(default)]
     pub link: Option<GateLink>,
     /// p-value adjusted for looks and for the suite by the rate of false
     /// discoveries (Benjamini and Hochberg); `null` with too few pairs.
@@ -169,12 +161,10 @@ pub struct GateCpuTime {
     /// Upper end.
     pub high: Option<f64>,
     /// Nominal level of that interval: that of the look it is of.
-    #[serde(default)]
     pub level: Option<f64>,
     /// The same as a change.
     pub effect: EffectRecord,
     /// The ratio as a history chains it.
-    #[serde(default)]
     pub link: Option<GateLink>,
     /// The benchmark is slower by this alone: its wall-clock time does not show it.
     pub decides: bool,
@@ -206,10 +196,8 @@ pub struct GatePair {
     /// Did the head run first?
     pub head_first: bool,
     /// CPU time of the base, seconds; `null` where it was not read.
-    #[serde(default)]
     pub base_cpu_s: Option<f64>,
     /// CPU time of the head.
-    #[serde(default)]
     pub head_cpu_s: Option<f64>,
 }
 

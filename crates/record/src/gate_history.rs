@@ -43,7 +43,6 @@ pub struct HistoryStep {
     pub effect: EffectRecord,
     /// Standard deviation of the ratio between its records (sessions, hosts, builds)
     /// beyond their own errors, as a share; it is in the interval. 0 of one record.
-    #[serde(default)]
     pub between: f64,
     /// The change since the first commit of the history.
     pub since_first: EffectRecord,

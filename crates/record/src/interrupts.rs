@@ -44,10 +44,8 @@ pub struct InterruptCauseRecord {
     pub count: u64,
     /// What the kernel's own counter of it (`/proc/interrupts`, `/proc/softirqs`) rose by
     /// meanwhile; `null` where there is none.
-    #[serde(default)]
     pub counted: Option<u64>,
     /// The kernel counted clearly more than it reported: these figures are lower bounds.
-    #[serde(default)]
     pub is_lower_bound: bool,
     /// The time it took, seconds.
     pub seconds: f64,

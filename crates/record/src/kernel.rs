@@ -55,7 +55,6 @@ pub struct KernelRecord {
     pub isa_version: String,
     /// Which of several loops the threads chose; `null` where there was no
     /// choice.
-    #[serde(default)]
     pub chosen: Option<String>,
     /// How the work was shared out.
     pub split: KernelSplit,

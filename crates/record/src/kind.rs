@@ -253,22 +253,6 @@ impl AnyRecord {
     }
 }
 
-/// A record as pages get it: with what older versions did not write of what it
-/// means. One that is damaged is given as it is.
-///
-/// # Errors
-/// Where it is no JSON.
-pub fn completed(text: &str) -> serde_json::Result<Box<RawValue>> {
-    let read = match Kind::of_text(text) {
-        Ok(kind @ (Kind::Comparison | Kind::Search)) => kind.parse(text).ok(),
-        _ => None,
-    };
-    match read {
-        Some(record) => record.to_json(),
-        None => RawValue::from_string(text.to_owned()),
-    }
-}
-
 /// Reads a record of one kind.
 ///
 /// # Errors

@@ -118,7 +118,7 @@ pub use jitter::{
     JitterCauseRecord, JitterCpuRecord, JitterRecord,
 };
 pub use kernel::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
-pub use kind::{AnyRecord, Kind, Record, StoredRecord, completed, read};
+pub use kind::{AnyRecord, Kind, Record, StoredRecord, read};
 pub use measured::{
     Agreement, BandwidthRecord, CacheInclusion, ClockRecord, Contradiction, DriftPair, DriftRecord,
     DriftState, EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelName, LevelVerdict,
@@ -186,8 +186,7 @@ pub use topology::{
 
 pub use timeline::{
     CpuSpans, LeftOutSpans, LossCause, PackedCpuRecord, PackedError, PackedSharingRecord,
-    PackedSlice, PackedSlicesRecord, PackedSpan, PackedWaitsRecord, SliceEnd, SliceRecord,
-    TimelineRecord,
+    PackedSlice, PackedSlicesRecord, PackedSpan, PackedWaitsRecord, SliceEnd, TimelineRecord,
 };
 pub use trace::{
     CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,

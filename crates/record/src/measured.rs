@@ -199,7 +199,7 @@ pub struct LevelVerdict {
     pub verdict: Agreement,
     /// What this map says by itself, where earlier maps of the same boot say
     /// otherwise and `verdict` rests on all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub alone: Option<Agreement>,
     /// What the system says, as a sentence.
     pub claim: String,

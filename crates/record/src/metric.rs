@@ -28,14 +28,11 @@ pub struct MetricRecord {
     pub unit: String,
     /// Which direction is good.
     pub better: Direction,
-    /// What it is called in sentences; empty in old records.
-    #[serde(default)]
+    /// What it is called in sentences.
     pub label: String,
     /// What one with a lower cost is called: `faster`, `smaller`, `better`.
-    #[serde(default)]
     pub better_word: String,
     /// The opposite.
-    #[serde(default)]
     pub worse_word: String,
 }
 
@@ -58,23 +55,6 @@ impl MetricRecord {
             better_word: words.better.to_owned(),
             worse_word: words.worse.to_owned(),
         }
-    }
-
-    /// Gives a record of an older version its words; says whether they were
-    /// missing.
-    pub(super) fn complete(&mut self) -> bool {
-        if !self.label.is_empty() {
-            return false;
-        }
-        let metric: Option<Metric> = self.name.parse().ok();
-        let words = metric.as_ref().map_or(Words::OWN, words);
-        self.label = match &metric {
-            Some(metric) => label(metric).to_owned(),
-            None => "the metric".to_owned(),
-        };
-        self.better_word = words.better.to_owned();
-        self.worse_word = words.worse.to_owned();
-        true
     }
 
     /// A ratio of costs, with the ends of its interval, as a change of the
@@ -155,7 +135,7 @@ const fn label(metric: &Metric) -> &'static str {
 }
 
 /// A change of a figure, in the figure's own direction and ready to be shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EffectRecord {
     /// Unit of the numbers: `%`.
@@ -217,12 +197,6 @@ mod tests {
         assert_eq!([&record.better_word, &record.worse_word], words);
         let found = record.effect(0.8, Some(0.5), Some(0.9));
         assert_eq!([&found.text, &found.interval], effect);
-        let mut old: MetricRecord = serde_json::from_value(serde_json::json!({
-            "name": record.name, "unit": record.unit, "better": record.better
-        }))
-        .unwrap();
-        assert!(old.complete());
-        assert_eq!(old, record);
     }
 
     #[test]

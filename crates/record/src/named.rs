@@ -10,7 +10,7 @@ macro_rules! named {
     (
         $(#[$meta:meta])*
         $name:ident {
-            $($(#[$of_variant:meta])* $variant:ident = $word:literal $(or $older:literal)?,)+
+            $($(#[$of_variant:meta])* $variant:ident = $word:literal,)+
         }
     ) => {
         $(#[$meta])*
@@ -41,7 +41,7 @@ macro_rules! named {
         impl From<String> for $name {
             fn from(word: String) -> Self {
                 match word.as_str() {
-                    $($word $(| $older)? => Self::$variant,)+
+                    $($word => Self::$variant,)+
                     _ => Self::Other(word),
                 }
             }
@@ -83,12 +83,12 @@ macro_rules! named {
     (
         $(#[$meta:meta])*
         $name:ident from $source:ty {
-            $($(#[$of_variant:meta])* $variant:ident = $word:literal $(or $older:literal)?,)+
+            $($(#[$of_variant:meta])* $variant:ident = $word:literal,)+
         }
     ) => {
         named! {
             $(#[$meta])*
-            $name { $($(#[$of_variant])* $variant = $word $(or $older)?,)+ }
+            $name { $($(#[$of_variant])* $variant = $word,)+ }
         }
 
         impl From<$source> for $name {
@@ -111,8 +111,8 @@ mod tests {
         Way {
             /// By stairs.
             Stairs = "stairs",
-            /// By lift, which versions before called something else.
-            Lift = "lift" or "elevator",
+            /// By lift.
+            Lift = "lift",
         }
     }
 
@@ -149,7 +149,6 @@ mod tests {
         check("\"stairs\"", Way::Stairs);
         check("\"lift\"", Way::Lift);
         check("\"rope\"", Way::Other("rope".to_owned()));
-        assert_eq!(Way::from("elevator".to_owned()), Way::Lift);
         assert!(serde_json::from_str::<Way>("3").is_err());
     }
 }

@@ -73,7 +73,6 @@ pub struct ProfileRecord {
     pub pause: Option<ProfilePause>,
     /// What else was measured of the machine right afterwards; `null` where
     /// nothing was.
-    #[serde(default)]
     pub machine: Option<ProfileMachine>,
     /// Each run; of a process one.
     pub runs: Vec<ProfileRun>,
@@ -88,7 +87,6 @@ pub struct ProfileRecord {
     /// What else should be known, as full sentences.
     pub notes: Vec<String>,
     /// Labels of the user's.
-    #[serde(default)]
     pub tags: Vec<String>,
 }
 
@@ -159,16 +157,12 @@ pub struct ProfileRun {
     pub units: f64,
     /// CPU time of all its processes as the kernel counts it, seconds; `null`
     /// of a process that ran already.
-    #[serde(default)]
     pub used_cpu_s: Option<f64>,
     /// CPU time that waits in spin hints, by samples, seconds.
-    #[serde(default)]
     pub waits_s: Option<f64>,
     /// CPU time seen at accesses of memory, seconds.
-    #[serde(default)]
     pub accesses_s: Option<f64>,
     /// CPU time in code that could not be read, such as the kernel's, seconds.
-    #[serde(default)]
     pub unread_s: Option<f64>,
     /// Exit status, or 128 + signal; `null` of a process, and where `--for`
     /// ended it.
@@ -188,15 +182,11 @@ pub struct ProfileFigures {
     /// Of the rest, seen at accesses of memory: on an instruction that reads or
     /// writes memory other than the stack, or right after one; `null` where
     /// that is not known.
-    #[serde(default)]
     pub accesses: Option<AmountRecord>,
     /// In code that could not be read, such as the kernel's; `null` where that
     /// is not known.
-    #[serde(default)]
     pub unread: Option<AmountRecord>,
-    /// How complete the stacks are; `null` where there are none, and in records
-    /// that were made before there was this field.
-    #[serde(default)]
+    /// How complete the stacks are; `null` where there are none.
     pub stacks: Option<StacksRecord>,
     /// The longest own time first.
     pub functions: Vec<FunctionRecord>,

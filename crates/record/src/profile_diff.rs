@@ -35,7 +35,6 @@ pub struct ProfileDiff {
     pub pausing: Option<PausingRecord>,
     /// Which part of the difference stands where: of elapsed time where both
     /// know it, and of CPU time.
-    #[serde(default)]
     pub attributions: Vec<AttributionRecord>,
     /// The largest change of own time first, whatever its sign.
     pub functions: Vec<FunctionChangeRecord>,

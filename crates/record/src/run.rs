@@ -67,7 +67,7 @@ pub struct RunRecord {
     /// CPUs that the kernel granted, as a list.
     pub granted_cpus: String,
     /// What became of threads that were bound; absent where none were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<CoverageRecord>,
     /// CPU seconds that others used meanwhile.
     pub foreign_cpu_s: Option<f64>,

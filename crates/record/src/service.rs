@@ -16,19 +16,14 @@ pub struct ServiceRecord {
     /// Its command line.
     pub command: Vec<String>,
     /// The systemd unit, where it was named by one.
-    #[serde(default)]
     pub unit: Option<String>,
     /// The cgroup, where it was named by one or by a unit.
-    #[serde(default)]
     pub cgroup: Option<String>,
     /// Where its figure came from: a command or an address; `null`: not measured.
-    #[serde(default)]
     pub metric_source: Option<String>,
     /// How long each placement was measured at a time, seconds.
-    #[serde(default)]
     pub sample_s: Option<f64>,
     /// Time thrown away after each change of placement, seconds.
-    #[serde(default)]
     pub settle_s: Option<f64>,
 }
 
@@ -76,10 +71,8 @@ pub struct Applied {
     /// From the first change to the last, seconds.
     pub elapsed_s: f64,
     /// Memory that was moved; `null`: none was to be.
-    #[serde(default)]
     pub memory: Option<AppliedMemory>,
     /// Interrupts that were moved, and queues of network cards.
-    #[serde(default)]
     pub interrupts: Vec<AppliedInterrupt>,
 }
 

@@ -65,7 +65,6 @@ pub const PER_UNIT_FACTS: [&str; 3] = ["PAUSE", "core cycle", "memory load"];
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Labels of the user's.
-    #[serde(default)]
     pub tags: Vec<String>,
     /// Equal for records of the same question, so that their figures can be
     /// followed over time; `null` where there is none.
@@ -74,14 +73,11 @@ pub struct Summary {
     /// `null` where unknown.
     pub machine: Option<String>,
     /// Hashes of the programs' files, as the record has them; `null` where unknown.
-    #[serde(default)]
     pub program: Option<String>,
     /// What its verdict comes to, in the verdict's own word: `best`, `fail`;
     /// `null` of records without one.
-    #[serde(default)]
     pub outcome: Option<String>,
     /// Headline figures.
-    #[serde(default)]
     pub figures: Vec<Figure>,
 }
 

@@ -1,8 +1,8 @@
 //! Who ran where and when, who waited, and where cores shared needlessly.
 //!
-//! A few slices stand as objects, many as bytes: numbers as unsigned LEB128,
-//! the bytes as base64. `docs/records.md` describes the layout number by
-//! number. It does not judge what it keeps.
+//! They stand as bytes: numbers as unsigned LEB128, the bytes as base64.
+//! `docs/records.md` describes the layout number by number. It does not judge
+//! what it keeps.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,22 +18,14 @@ const FORM: &str = "varint/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimelineRecord {
-    /// Slices kept as objects at most.
-    pub most_slices: usize,
-    /// Every slice of traced threads; `null` where there were more.
-    pub slices: Option<Vec<SliceRecord>>,
-    /// Every slice of traced threads, packed; `null` where `slices` has them,
-    /// and where there were more than `most_packed`.
-    #[serde(default)]
+    /// Every slice of traced threads; `null` where there were more than
+    /// `most_packed`.
     pub packed: Option<PackedSlicesRecord>,
     /// Slices packed at most; a still longer trace has spans only.
-    #[serde(default)]
     pub most_packed: usize,
     /// The longest waits; `null` where the source does not report it.
-    #[serde(default)]
     pub waits: Option<PackedWaitsRecord>,
     /// When cores shared needlessly; `null` where the source does not report it.
-    #[serde(default)]
     pub sharing: Option<PackedSharingRecord>,
     /// Length of a span, seconds.
     pub span_s: f64,
@@ -51,7 +43,7 @@ named! {
         /// The thread ended.
         Ended = "ended",
         /// Nobody knows.
-        Unreported = "unreported" or "untold",
+        Unreported = "unreported",
     }
 }
 
@@ -69,24 +61,8 @@ named! {
         /// The CPU had yet to start.
         Starting = "starting",
         /// Nobody knows.
-        Unreported = "unreported" or "untold",
+        Unreported = "unreported",
     }
-}
-
-/// A thread on a CPU from one switch to the next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SliceRecord {
-    /// The thread.
-    pub thread: i32,
-    /// The CPU.
-    pub cpu: usize,
-    /// Its beginning, seconds since the trace's first moment.
-    pub start_s: f64,
-    /// Its length, seconds.
-    pub length_s: f64,
-    /// How it ended.
-    pub end: SliceEnd,
 }
 
 /// What a CPU did in each span, as shares of it (0 to 1).
@@ -183,7 +159,8 @@ pub struct LeftOutSpans {
     pub ns: u64,
 }
 
-/// A slice in whole nanoseconds since the trace's first moment.
+/// A thread on a CPU from one switch to the next, in whole nanoseconds since the
+/// trace's first moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackedSlice<'a> {
     /// The thread.

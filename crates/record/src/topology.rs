@@ -41,11 +41,9 @@ pub struct TopologyRecord {
     /// Kinds of CPU, slowest first; empty where all are alike.
     pub kinds: Vec<KindRecord>,
     /// Devices on the PCI bus, by address.
-    #[serde(default)]
     pub devices: Vec<DeviceRecord>,
     /// The nearest way from each GPU and other accelerator to the others and to
     /// the network cards.
-    #[serde(default)]
     pub device_paths: Vec<DevicePathRecord>,
     /// The same for machines of the same shape.
     pub shape_hash: String,

@@ -49,7 +49,7 @@ pub struct TraceRecord {
     /// Time of each core.
     pub cores: Vec<CoreTimeRecord>,
     /// What interrupts and softirqs took (`--interrupts`); `null` where nobody asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<InterruptsRecord>,
     /// Who ran where and when.
     pub timeline: TimelineRecord,
@@ -61,7 +61,6 @@ pub struct TraceRecord {
     /// What else should be known, as full sentences.
     pub notes: Vec<String>,
     /// Labels of the user's.
-    #[serde(default)]
     pub tags: Vec<String>,
 }
 
@@ -130,10 +129,10 @@ pub struct TraceFigures {
     pub lower_bounds: Vec<LowerBound>,
     /// What a quota on CPU time took; `null` where there is none, or nobody
     /// knows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled: Option<ThrottledRecord>,
     /// Where its memory was; `null` where nobody looked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryRecord>,
 }
 
@@ -298,7 +297,6 @@ pub struct WaitCauses {
     /// in a virtual machine also the hypervisor.
     pub starting_s: f64,
     /// A quota on CPU time was used up.
-    #[serde(default)]
     pub throttled_s: f64,
 }
 
@@ -370,7 +368,6 @@ pub struct LostRecord {
     pub contradictions: u64,
     /// Online CPUs without a single event: whether they idled is not known,
     /// and what follows from idle CPUs is a lower bound.
-    #[serde(default)]
     pub silent_cpus: u64,
     /// CPUs whose idle task's events did not arrive, so that threads left them
     /// that had never come: CPU time and time queued are lower bounds.
@@ -432,7 +429,6 @@ pub struct CpuTimeRecord {
     /// With nothing.
     pub idle_s: Option<f64>,
     /// With what nobody knows; 0 below half a percent of the trace.
-    #[serde(default)]
     pub unknown_s: Option<f64>,
     /// Switches on it.
     pub switches: Option<u64>,

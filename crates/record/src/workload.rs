@@ -17,17 +17,13 @@ pub struct WorkloadRecord {
     /// Time-out, seconds.
     pub timeout_s: Option<f64>,
     /// The recipe it was made from.
-    #[serde(default)]
     pub recipe: Option<String>,
     /// Run after every run that succeeded: its failure makes the run fail.
-    #[serde(default)]
     pub verify: Option<String>,
     /// Regular expression that the output had to hold.
-    #[serde(default)]
     pub expect: Option<String>,
     /// Hash of the command's file (FNV-1a, 64 bits, hexadecimal), which changes where
     /// the program was built anew; `null` where it is unknown, as on a simulated
     /// machine.
-    #[serde(default)]
     pub program: Option<String>,
 }

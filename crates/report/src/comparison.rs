@@ -120,7 +120,7 @@ pub(super) fn interval_heading(record: &Comparison) -> String {
 /// An arm's change against the baseline and the interval of that.
 pub(super) fn effect(record: &Comparison, arm: &Arm) -> [String; 2] {
     let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
-    match contrast.and_then(|c| c.effect.as_ref()) {
+    match contrast.map(|c| &c.effect) {
         Some(effect) => [effect.text.clone(), or_dash(&effect.interval).to_owned()],
         None if arm.name == record.baseline => [String::new(), String::new()],
         None => ["–".to_owned(), "–".to_owned()],

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::table::{Cell, Holds, Table};
 use super::trace_events::harmless;
-use pinwise_record::{PackedError, PackedSlice, SliceRecord, TraceRecord};
+use pinwise_record::{PackedError, PackedSlicesRecord, TraceRecord};
 
 /// One row for each slice of a traced thread: `thread`, `process`, `name`,
 /// `cpu`, `start_s` since the trace's first moment, `length_s`, `end`. Of a
@@ -15,31 +15,16 @@ use pinwise_record::{PackedError, PackedSlice, SliceRecord, TraceRecord};
 /// # Errors
 /// Packed slices that are damaged or of a newer layout.
 pub(super) fn rows(record: &TraceRecord) -> Result<Table, PackedError> {
-    let timeline = &record.timeline;
-    Ok(match (&timeline.slices, &timeline.packed) {
-        (Some(all), _) => slices(record, all.iter().cloned()),
-        (None, Some(packed)) => slices(record, in_order(packed.slices()?).map(unpacked)),
-        (None, None) => spans(record),
-    })
-}
-
-/// In the order of their end, as slices that are kept as objects.
-fn in_order(mut slices: Vec<PackedSlice<'_>>) -> impl Iterator<Item = PackedSlice<'_>> {
-    slices.sort_by_key(|slice| slice.start_ns + slice.length_ns);
-    slices.into_iter()
-}
-
-fn unpacked(slice: PackedSlice<'_>) -> SliceRecord {
-    SliceRecord {
-        thread: slice.thread,
-        cpu: slice.cpu,
-        start_s: slice.start_ns as f64 * 1e-9,
-        length_s: slice.length_ns as f64 * 1e-9,
-        end: slice.end.clone(),
+    match &record.timeline.packed {
+        Some(packed) => slices(record, packed),
+        None => Ok(spans(record)),
     }
 }
 
-fn slices(record: &TraceRecord, all: impl Iterator<Item = SliceRecord>) -> Table {
+/// In the order of their end.
+fn slices(record: &TraceRecord, packed: &PackedSlicesRecord) -> Result<Table, PackedError> {
+    let mut all = packed.slices()?;
+    all.sort_by_key(|slice| slice.start_ns + slice.length_ns);
     // The number may have come again; the busiest of its owners is first.
     let mut owners = HashMap::new();
     for thread in &record.threads {
@@ -61,12 +46,12 @@ fn slices(record: &TraceRecord, all: impl Iterator<Item = SliceRecord>) -> Table
             Cell::count(thread.and_then(|thread| thread.process)),
             Cell::text(harmless(thread.map_or("", |thread| &thread.name))),
             Cell::whole(slice.cpu),
-            Cell::number(slice.start_s),
-            Cell::number(slice.length_s),
+            Cell::number(slice.start_ns as f64 * 1e-9),
+            Cell::number(slice.length_ns as f64 * 1e-9),
             Cell::text(slice.end.as_str()),
         ]);
     }
-    table
+    Ok(table)
 }
 
 fn spans(record: &TraceRecord) -> Table {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::{
     Analysis, Blame, Event, EventKind, IDLE, Left, Sample, Scope, Summary, Tid, Tier, Wait, Why,
+    take_varint,
 };
 use pinwise_topology::{CpuSet, Topology};
 
@@ -81,7 +82,10 @@ fn time_goes_to_whom_it_belongs() {
     assert_eq!(result.migrations.core, 1);
     assert_eq!(result.migrations.total(), 1);
     assert_eq!(result.by_thread[0].cpus, [(2, 50 * MS), (0, 20 * MS)]);
-    assert_eq!(result.timeline.slices.unwrap().len(), 2);
+    assert_eq!(
+        slices(&result),
+        [(1, 10 * MS, 30 * MS), (1, 50 * MS, 100 * MS)]
+    );
 }
 
 #[test]
@@ -841,19 +845,34 @@ proptest! {
     }
 }
 
+/// Threads with their slices, unpacked: from when to when.
+fn slices(result: &Summary) -> Vec<(Tid, u64, u64)> {
+    let packed = result.timeline.packed.as_ref().unwrap();
+    let mut slices = Vec::new();
+    for cpu in &packed.cpus {
+        let mut rest = &cpu.bytes[..];
+        let mut time_ns = result.from_ns;
+        for _ in 0..cpu.count {
+            let mut take = || take_varint(&mut rest).unwrap();
+            let start_ns = time_ns + take();
+            time_ns = start_ns + take();
+            let thread = packed.threads[usize::try_from(take() >> 2).unwrap()];
+            slices.push((thread, start_ns, time_ns));
+        }
+        assert!(rest.is_empty());
+    }
+    slices
+}
+
 /// What is drawn is what is counted: no thread is at two places at once, and
 /// the parts sum to the wholes.
 #[track_caller]
 fn check_timeline(result: &Summary) {
     let timeline = &result.timeline;
-    let slices = timeline.slices.as_ref().unwrap();
-    let drawn: u64 = slices.iter().map(|s| s.end_ns - s.start_ns).sum();
+    let mut stays = slices(result);
+    let drawn: u64 = stays.iter().map(|(_, start, end)| end - start).sum();
     // Polling counts CPU time without seeing slices.
     assert!(drawn <= result.cpu_ns);
-    let mut stays: Vec<(Tid, u64, u64)> = slices
-        .iter()
-        .map(|slice| (slice.thread, slice.start_ns, slice.end_ns))
-        .collect();
     if let Some(waits) = &timeline.waits {
         stays.extend(waits.waits.iter().map(|w| (w.thread, w.start_ns, w.end_ns)));
         let kept: u64 = waits.waits.iter().map(|w| w.end_ns - w.start_ns).sum();

@@ -56,9 +56,8 @@ pub use merge::Merger;
 pub use migrations::Migrations;
 pub use summary::{
     Avoidable, Blame, Causes, CoreSummary, CpuSlices, CpuSpans, CpuSummary, EPISODE_NS,
-    IdleWaiting, LeftOut, MOST_PACKED, MOST_SLICES, PackedSlices, SHORTEST_WAIT_NS, Sharing,
-    SharingSpan, SharingSpans, Slice, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitSpans,
-    Waits, Why,
+    IdleWaiting, LeftOut, MOST_PACKED, PackedSlices, SHORTEST_WAIT_NS, Sharing, SharingSpan,
+    SharingSpans, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitSpans, Waits, Why,
 };
 pub use tier::{Availability, Refusal, Scope, Tier};
 pub use tracepoint::{Field, Format as TracepointFormat, FormatError, States};

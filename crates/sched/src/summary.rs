@@ -264,10 +264,7 @@ pub struct CoreSummary {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     /// Every slice of followed threads; `None` where there were more than
-    /// [`MOST_SLICES`].
-    pub slices: Option<Vec<Slice>>,
-    /// The same of a longer trace, packed; `None` where `slices` has them, and
-    /// above [`MOST_PACKED`].
+    /// [`MOST_PACKED`].
     pub packed: Option<PackedSlices>,
     /// The longest waits; `None` where the source does not see switches.
     pub waits: Option<WaitSpans>,
@@ -279,10 +276,7 @@ pub struct Timeline {
     pub spans: Vec<CpuSpans>,
 }
 
-/// Slices kept at most: a record of some MB.
-pub const MOST_SLICES: usize = 20_000;
-
-/// Slices packed at most: some 7 bytes each.
+/// Slices kept at most: some 7 bytes each.
 pub const MOST_PACKED: usize = 2_000_000;
 
 /// Shorter waits are not kept one by one.
@@ -400,7 +394,7 @@ pub enum Blame {
 
 /// A thread on a CPU from one switch to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slice {
+pub(crate) struct Slice {
     /// The thread.
     pub thread: Tid,
     /// The CPU.

@@ -125,7 +125,7 @@ async fn record(
     State(state): State<Arc<AppState>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    let read = state.reader.read(move |store| store.load(&id)?.completed());
+    let read = state.reader.read(move |store| store.load(&id)?.whole());
     Ok(json(String::from(Box::<str>::from(read.await?))))
 }
 

@@ -66,7 +66,7 @@ impl Look {
         let growth = store.growth(id);
         let stored = store.load(id)?;
         Ok(Self {
-            body: String::from(Box::<str>::from(stored.completed()?)),
+            body: String::from(Box::<str>::from(stored.whole()?)),
             is_complete: stored.entry.is_complete,
             id: stored.entry.id,
             growth,

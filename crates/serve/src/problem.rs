@@ -55,10 +55,10 @@ impl From<StoreError> for Problem {
                 format!("The store {path} is damaged: {reason}."),
                 "Move it away to start anew, or serve another with --store.",
             ),
-            StoreError::Newer { path, found, known } => Self::new(
+            StoreError::OtherVersion { path, found, known } => Self::new(
                 away,
-                format!("The store {path} has schema {found}, this pinwise knows {known}."),
-                "A newer pinwise has changed it: start pinwise serve of that version.",
+                format!("The store {path} has schema {found}, this pinwise reads schema {known}."),
+                "Start pinwise serve of the version that wrote it, or serve another store with --store.",
             ),
             StoreError::Open { path, reason } => Self::new(
                 away,
@@ -139,7 +139,7 @@ mod tests {
         );
         check(StoreError::Locked { path: path() }, 503, "locked");
         check(
-            StoreError::Newer {
+            StoreError::OtherVersion {
                 path: path(),
                 found: 9,
                 known: 1,

@@ -113,16 +113,16 @@ pub enum StoreError {
         /// What is missing.
         reason: String,
     },
-    /// Written by a newer pinwise.
+    /// Written by a pinwise whose stores have another schema.
     #[error(
-        "the store {path} has schema {found}, this pinwise knows {known}; a newer pinwise reads it"
+        "the store {path} has schema {found}, this pinwise reads schema {known} (use the pinwise that wrote it, or choose another store with --store)"
     )]
-    Newer {
+    OtherVersion {
         /// The file.
         path: String,
         /// Its schema.
         found: i64,
-        /// The newest known.
+        /// The one that this pinwise reads and writes.
         known: i64,
     },
     /// The disk is full or writing failed.
@@ -238,15 +238,6 @@ impl Stored {
             _ => RawValue::from_string(self.body.clone()),
         };
         whole.map_err(|error| self.refused(error.into()))
-    }
-
-    /// The same as pages get it: with what older versions did not write.
-    ///
-    /// # Errors
-    /// As [`Stored::whole`].
-    pub fn completed(&self) -> Result<Box<RawValue>, StoreError> {
-        let whole = self.whole()?;
-        pinwise_record::completed(whole.get()).map_err(|error| self.refused(error.into()))
     }
 
     /// The record of this kind that this is.

@@ -59,7 +59,7 @@ impl Postgres {
             has_waiting: false,
             is_read_only: Cell::new(false),
         };
-        schema::bring_up_to_date(&store.link)?;
+        schema::make_tables(&store.link)?;
         store.deliver();
         Ok(store)
     }

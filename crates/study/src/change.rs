@@ -177,9 +177,7 @@ fn compared(side: Side<'_>) -> ComparedRecord {
 /// What records say of the machine, wherever they say it.
 #[derive(Default, Deserialize)]
 struct Surroundings {
-    #[serde(default)]
     host: Option<Named>,
-    #[serde(default)]
     machine: Option<Named>,
     shape_hash: Option<String>,
     pinwise_version: Option<String>,

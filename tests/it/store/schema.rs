@@ -16,12 +16,12 @@ fn of_many_that_come_at_once_one_makes_the_tables() {
             scope.spawn(|| place.open().list(1).unwrap());
         }
     });
-    assert_eq!(select(&url, "SELECT schema FROM pinwise.version"), ["2"]);
+    assert_eq!(select(&url, "SELECT schema FROM pinwise.version"), ["1"]);
 }
 
 #[test]
-fn a_newer_schema_is_refused_and_left_as_it_is() {
-    let Some(url) = database("store::a_newer_schema_is_refused_and_left_as_it_is") else {
+fn another_schema_is_refused_and_left_as_it_is() {
+    let Some(url) = database("store::another_schema_is_refused_and_left_as_it_is") else {
         return;
     };
     let place = Place::database(url.clone());
@@ -29,7 +29,7 @@ fn a_newer_schema_is_refused_and_left_as_it_is() {
     execute(&url, "UPDATE pinwise.version SET schema = 99");
     let error = place.try_open().unwrap_err();
     assert!(
-        matches!(error, StoreError::Newer { found: 99, .. }),
+        matches!(error, StoreError::OtherVersion { found: 99, .. }),
         "{error}"
     );
     assert_eq!(select(&url, "SELECT schema FROM pinwise.version"), ["99"]);
@@ -37,8 +37,8 @@ fn a_newer_schema_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_migration_that_is_cut_off_leaves_nothing() {
-    let Some(url) = database("store::a_migration_that_is_cut_off_leaves_nothing") else {
+fn tables_that_cannot_all_be_made_leave_nothing() {
+    let Some(url) = database("store::tables_that_cannot_all_be_made_leave_nothing") else {
         return;
     };
     // Something of the user's that stands where a table would go.

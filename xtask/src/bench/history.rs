@@ -103,10 +103,18 @@ print(len(rows.fetchall()))"])
     command
 }
 
-/// Makes the store as older versions left it, in one transaction, and lets
-/// pinwise bring it up to date.
+/// Lets pinwise make the store with one record, and puts the others beside it in one
+/// transaction: as many comparisons would take days.
 fn fill(setting: &Setting, path: &Path) -> Result<()> {
-    let sample = sample(setting)?;
+    let store = format!("sqlite:{}", path.display());
+    let mut first = Command::new(&setting.pinwise);
+    first
+        .args(["--machine", "sim:core:2 pu:1", "--store", &store])
+        .args(["--format", "json", "compare", "--place", "os-default"])
+        .args(["--place", "cpu:0", "--max-runs", "16", "--seed", "1"])
+        .args(["--precision", "0.0001%", "--", "prog"]);
+    // A real record of some 20 KB.
+    let sample: Value = serde_json::from_str(&output(&mut first)?)?;
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let rows = setting.folder.path().join("rows.jsonl");
     let mut text = String::new();
@@ -119,48 +127,37 @@ fn fill(setting: &Setting, path: &Path) -> Result<()> {
     command.args(["-c", LOAD]).arg(path).arg(&rows);
     output(&mut command)?;
     std::fs::remove_file(rows)?;
-    let mut first = Command::new(&setting.pinwise);
-    first
-        .args(["--store", &format!("sqlite:{}", path.display())])
+    let mut list = Command::new(&setting.pinwise);
+    list.args(["--store", &store])
         .args(["record", "history", "--limit", "1", "--format", "json"]);
-    let listed: Value = serde_json::from_str(&output(&mut first)?)?;
+    let listed: Value = serde_json::from_str(&output(&mut list)?)?;
     if listed["total"] != RECORDS {
         bail!("the store has {} records, not {RECORDS}", listed["total"]);
     }
     Ok(())
 }
 
-/// The schema of the first version, which every later one can read.
+/// Puts records into a store in place of the one that is there, with their lines of
+/// the history as pinwise writes them.
 const LOAD: &str = "import sqlite3, sys, json
 store = sqlite3.connect(sys.argv[1])
-store.executescript('''
-CREATE TABLE record (id TEXT PRIMARY KEY NOT NULL, schema TEXT NOT NULL, time TEXT NOT NULL,
-    host TEXT NOT NULL, title TEXT NOT NULL, verdict TEXT NOT NULL, complete INTEGER NOT NULL,
-    body TEXT NOT NULL);
-CREATE INDEX record_by_time ON record (time);
-CREATE TABLE run (record TEXT NOT NULL REFERENCES record (id) ON DELETE CASCADE,
-    number INTEGER NOT NULL, arm INTEGER NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (record, number)) WITHOUT ROWID;
-PRAGMA user_version = 1;
-''')
+store.execute('PRAGMA foreign_keys = ON')
+outline = json.loads(store.execute('SELECT body FROM outline').fetchone()[0])
 with store, open(sys.argv[2]) as rows:
-    for line in rows:
+    store.execute('DELETE FROM record')
+    for number, line in enumerate(rows):
         r = json.loads(line)
-        store.execute('INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, 1, ?)', (r['id'], r['schema'],
-            r['started'], r['host']['hostname'], ' '.join(r['arms'][0]['command']),
-            r['verdict']['sentence'], line.strip()))
+        title = ' '.join(r['arms'][0]['command'])
+        entry = (r['id'], r['schema'], r['started'], r['host']['hostname'], title,
+            r['verdict']['sentence'])
+        outline.update(tags=r['tags'], subject=title)
+        words = '\\n'.join([r['id'], title, entry[3], entry[5]] + r['tags']).lower()
+        store.execute('INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, 1, ?)', entry + (line.strip(),))
+        store.execute('INSERT INTO line VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?)',
+            (number, *entry, title, words))
+        store.execute('INSERT INTO outline VALUES (?, ?)', (number, json.dumps(outline)))
+        store.executemany('INSERT INTO tag VALUES (?, ?)', [(tag, number) for tag in r['tags']])
 ";
-
-/// A real record of some 20 KB.
-fn sample(setting: &Setting) -> Result<Value> {
-    let mut command = Command::new(&setting.pinwise);
-    command
-        .args(["--machine", "sim:core:2 pu:1", "--store", "none"])
-        .args(["--format", "json", "compare", "--place", "os-default"])
-        .args(["--place", "cpu:0", "--max-runs", "16", "--seed", "1"])
-        .args(["--precision", "0.0001%", "--", "prog"]);
-    Ok(serde_json::from_str(&output(&mut command)?)?)
-}
 
 fn record(sample: &Value, number: u64, random: &mut ChaCha8Rng) -> Result<Value> {
     let mut record = sample.clone();

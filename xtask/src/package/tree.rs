@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::write;
 use crate::generated;
 use crate::programs::{output, root, step};
+use crate::records;
 
 /// Man pages and completions, made by a binary that runs here.
 pub(super) fn documents(binary: Option<&Path>) -> Result<TempDir> {
@@ -61,6 +62,7 @@ pub(super) fn command(
     }
     let folder = share.join("doc/pinwise");
     copy(&root().join("README.md"), &folder.join("README.md"))?;
+    write(&folder.join("record-fields.md"), &records::tables()?)?;
     legal(&folder, third_parties)
 }
 

@@ -40,7 +40,7 @@ pub struct Difference {
     /// A stable name of what differs, such as `kernel` or `units`.
     pub what: String,
     /// The level it is about, where it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     /// How it is in A; `null` where A does not say.
     pub a: Value,

@@ -22,7 +22,6 @@ pub struct FleetDiff {
     /// Figures that both have.
     pub figures: Vec<FleetFigureChange>,
     /// Which part of the difference of a profiled workload stands where.
-    #[serde(default)]
     pub attributions: Vec<FleetAttribution>,
     /// Figures that one of them lacks.
     pub only_one: Vec<String>,
@@ -87,9 +86,7 @@ pub struct FleetFigureChange {
     pub high: Option<f64>,
     /// p-value of "the ratio is 1", adjusted for the number of figures
     /// (Benjamini and Hochberg 1995); `null` as the interval.
-    #[serde(default)]
     pub p_adjusted: Option<f64>,
     /// Found to differ: by 1 % or more, at a rate of false discoveries of 5 %.
-    #[serde(default)]
     pub differs: bool,
 }

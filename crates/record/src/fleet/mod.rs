@@ -39,7 +39,6 @@ pub struct FleetRecord {
     /// The number of the user who submitted it; `null` where that was not
     /// written down. Whoever can write a store can write this, too: it chooses
     /// what `last` means, and permits nothing.
-    #[serde(default)]
     pub user: Option<u32>,
     /// Version of pinwise.
     pub pinwise: String,
@@ -52,19 +51,14 @@ pub struct FleetRecord {
     /// How many nodes were asked for.
     pub asked: usize,
     /// The folder that submitter and nodes share; `null` of a simulated fleet.
-    #[serde(default)]
     pub folder: Option<String>,
     /// Jobs that were submitted, those of resumptions behind.
-    #[serde(default)]
     pub jobs: Vec<FleetJob>,
     /// Nodes that were not asked, each with the reason.
-    #[serde(default)]
     pub left_out: Vec<String>,
     /// Faults of a simulated fleet; empty of a real one.
-    #[serde(default)]
     pub planted: Vec<PlantedFault>,
     /// Labels of the user's.
-    #[serde(default)]
     pub tags: Vec<String>,
 }
 
@@ -77,7 +71,6 @@ pub struct FleetStep {
     /// Arguments of pinwise, such as `["topology", "--measure"]`.
     pub arguments: Vec<String>,
     /// Longest time, seconds.
-    #[serde(default)]
     pub timeout_s: Option<f64>,
 }
 

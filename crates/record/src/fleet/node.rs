@@ -34,19 +34,15 @@ pub struct FleetNode {
     /// `numa-nodes-per-package`, `governor`, `boost`, `transparent-hugepages`,
     /// `kernel-command-line` … Names and microcode, kernel and hypervisor stand
     /// in `host`, too.
-    #[serde(default)]
     pub settings: BTreeMap<String, String>,
     /// What it ran.
     pub steps: Vec<NodeStep>,
     /// Headline figures of all records of the node.
-    #[serde(default)]
     pub figures: Vec<NodeFigure>,
     /// How far the node's clock was ahead of the submitter's or the shared
     /// folder's, seconds; `null` where it is unknown.
-    #[serde(default)]
     pub clock_ahead_s: Option<f64>,
     /// Labels: the fleet's among them.
-    #[serde(default)]
     pub tags: Vec<String>,
 }
 
@@ -63,10 +59,8 @@ pub struct NodeStep {
     /// The attempt that this is of, from 1.
     pub attempt: u32,
     /// Why it failed.
-    #[serde(default)]
     pub why: Option<String>,
     /// How long it took, seconds.
-    #[serde(default)]
     pub elapsed_s: Option<f64>,
 }
 

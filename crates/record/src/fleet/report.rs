@@ -26,7 +26,6 @@ pub struct FleetReport {
     /// The host on which it was found.
     pub host: String,
     /// Labels of the user's, and the fleet's.
-    #[serde(default)]
     pub tags: Vec<String>,
     /// Nodes asked for.
     pub asked: usize,

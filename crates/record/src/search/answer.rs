@@ -91,19 +91,15 @@ pub struct LeastRecord {
     pub measured: bool,
     /// Fresh pairs of it, or of a smaller one that they did not confirm, and
     /// the best arm.
-    #[serde(default)]
     pub pairs: usize,
     /// Do those pairs say that it is within the limit? With an error of 5 %;
     /// the interval is then theirs.
-    #[serde(default)]
     pub confirmed: bool,
     /// In words: "4 cores of one LLC: 98 % of the best".
     pub sentence: String,
     /// What that rests on, in words; empty where nothing smaller will do.
-    #[serde(default)]
     pub basis: String,
     /// Commands that run it, where it is not the best arm itself.
-    #[serde(default)]
     pub commands: Vec<CommandRecord>,
 }
 
@@ -144,19 +140,15 @@ pub struct SearchVerdict {
     /// In words.
     pub sentence: String,
     /// The figure that says most; `null` without a confirmation.
-    #[serde(default)]
     pub headline: Option<HeadlineRecord>,
     /// What else was found, as sentences.
-    #[serde(default)]
     pub beside: Vec<String>,
     /// What to do, or what is missing.
     pub advice: String,
     /// Commands that run the best arm; none where that is `os-default`.
-    #[serde(default)]
     pub commands: Vec<CommandRecord>,
     /// Why the best arm has no commands although it could be run; `advice` says it in
-    /// words. `null` otherwise, and in old records.
-    #[serde(default)]
+    /// words. `null` otherwise.
     pub not_recommended: Option<NotRecommended>,
     /// What it is conditional on.
     pub condition: String,

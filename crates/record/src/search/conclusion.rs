@@ -1,10 +1,7 @@
 //! What a search's figures come to, in the words of its metric: effects over
 //! the range that candidates span, the headline, the commands.
 //!
-//! Written once, when the search writes its record; records of older versions
-//! get it when they are read.
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+//! Written once, when the search writes its record.
 
 use super::{SearchAnswer, SearchArm, SearchRecord};
 use crate::command_line::{CommandRecord, Placed};
@@ -14,22 +11,6 @@ use pinwise_workload::{Command, thread_variables};
 
 /// Standard deviations to the end of a 90 % interval.
 const TO_END: f64 = 1.645;
-
-impl Serialize for SearchRecord {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for SearchRecord {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut record = Self::deserialize(deserializer)?;
-        if record.metric.complete() {
-            record.conclude();
-        }
-        Ok(record)
-    }
-}
 
 impl SearchRecord {
     /// Writes what its figures come to into it.

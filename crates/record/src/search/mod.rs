@@ -37,7 +37,6 @@ named! {
 /// `pinwise search --resume` goes on with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(remote = "Self")]
 pub struct SearchRecord {
     /// [`SEARCH_SCHEMA`].
     pub schema: String,
@@ -47,10 +46,8 @@ pub struct SearchRecord {
     pub pinwise_version: String,
     /// The arguments that made it, without where it is stored; empty where no
     /// command line did.
-    #[serde(default)]
     pub argv: Vec<String>,
     /// The command that makes it again with the same seed; `null` likewise.
-    #[serde(default)]
     pub again: Option<String>,
     /// When it began, RFC 3339 in UTC.
     pub started: String,
@@ -88,7 +85,6 @@ pub struct SearchRecord {
     pub confirmation: Option<ConfirmationRecord>,
     /// The best shape on other CPUs, in pairs beside those that it was found
     /// on; without an answer or `confirmation_pairs` nothing.
-    #[serde(default)]
     pub other_cpus: Vec<OtherCpusRecord>,
     /// The least resource that is nearly as good; `null` where unknown, and
     /// where CPUs of one shape differ.
@@ -96,9 +92,7 @@ pub struct SearchRecord {
     /// The result.
     pub verdict: SearchVerdict,
     /// Indifference zone that was used: `plan.within`, or half the standard
-    /// deviation of a run where that is more, but not above 3 % for that; 0 in
-    /// records of versions that had none.
-    #[serde(default)]
+    /// deviation of a run where that is more, but not above 3 % for that.
     pub zone: f64,
     /// On a simulated machine: true cost of `best` over the true best, minus
     /// 1; `null` elsewhere and without a best arm.
@@ -110,13 +104,11 @@ pub struct SearchRecord {
     /// Why it ended; `null` while it runs or where it was cut off.
     pub stopped: Option<Stopped>,
     /// The same in words, or that it has not ended.
-    #[serde(default)]
     pub ended: String,
     /// Time from start to end, s; without pauses between interruption and
     /// resumption.
     pub elapsed_s: f64,
     /// Labels of the user's.
-    #[serde(default)]
     pub tags: Vec<String>,
 }
 
@@ -130,7 +122,6 @@ pub struct SearchPlanRecord {
     pub default_threads: Option<usize>,
     /// Threads of `os-default` as a run before the search showed them; `null`
     /// where they were set.
-    #[serde(default)]
     pub counted_threads: Option<usize>,
     /// Is the number of threads set by the environment of each run?
     pub sets_threads: bool,
@@ -150,14 +141,11 @@ pub struct SearchPlanRecord {
     /// Time for everything, s.
     pub budget_s: Option<f64>,
     /// Runs of `os-default` thrown away at the start.
-    #[serde(default)]
     pub warmup: usize,
     /// Does any exit status count as success?
-    #[serde(default)]
     pub any_status: bool,
     /// What became of the command's output: `discard`, `keep`, `inherit`, or
     /// the folder that got it.
-    #[serde(default)]
     pub output: String,
 }
 
@@ -275,14 +263,12 @@ pub struct PredictedArm {
     /// Expected over that of `os-default`.
     pub ratio: f64,
     /// The same as a change of the metric, in words.
-    #[serde(default)]
     pub change: String,
     /// Runs of the arm that count.
     pub runs: usize,
     /// What its own runs alone say; `null` without any.
     pub measured: Option<Estimate>,
     /// What was expected before the arm's first run, where it had one.
-    #[serde(alias = "foretold")]
     pub first_prediction: Option<FirstPredictionRecord>,
     /// Probability that it beats the best arm by more than the indifference
     /// zone.
@@ -320,11 +306,9 @@ pub struct ProgressPoint {
     /// Upper end.
     pub high: f64,
     /// Probability that some arm beats it by more than the indifference zone.
-    #[serde(alias = "doubt")]
     pub probability_of_better: f64,
     /// What taking it is expected to lose to the best of all, as a share of
     /// the best one's cost.
-    #[serde(default)]
     pub expected_loss: f64,
     /// On a simulated machine: the leader's true cost over the true best,
     /// minus 1.
@@ -351,7 +335,6 @@ pub struct SearchModelRecord {
     pub inflation: f64,
     /// Median error of predictions made before an arm's first run, as a share;
     /// `null` with fewer than three.
-    #[serde(alias = "foretold_error")]
     pub prediction_error: Option<f64>,
     /// What predictions were worth.
     pub judgement: ModelJudgement,
@@ -372,10 +355,8 @@ pub struct FeatureRecord {
     /// The effect over the range that candidates span, from the one that has
     /// least of it to the one that has most, with its 90 % interval, as a change
     /// of the metric; `null` where they are alike.
-    #[serde(default)]
     pub change: Option<EffectRecord>,
     /// Is it more than twice its standard deviation from none?
-    #[serde(default)]
     pub is_clear: bool,
 }
 

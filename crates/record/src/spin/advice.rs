@@ -43,7 +43,6 @@ pub struct AdviceRecord {
     /// The algorithm's id; `null` for a program's own.
     pub algorithm: Option<String>,
     /// Versions of the runtime that take the value; `null` where there are none.
-    #[serde(default)]
     pub versions: Option<String>,
     /// Its name.
     pub setting: String,

@@ -38,7 +38,6 @@ pub struct SpinAttachRecord {
     pub cpu_s: f64,
     /// CPU time of the command as the kernel counted it, s; `null` of a process that
     /// ran already.
-    #[serde(default)]
     pub counted_cpu_s: Option<f64>,
     /// Records that found no room.
     pub lost: u64,
@@ -67,7 +66,6 @@ pub struct SpinAttachRecord {
     /// What else should be known, as full sentences.
     pub notes: Vec<String>,
     /// Labels of the user's.
-    #[serde(default)]
     pub tags: Vec<String>,
 }
 

@@ -38,7 +38,6 @@ pub struct SpinScan {
     /// The files.
     pub binaries: Vec<ScannedBinary>,
     /// Files that could not be read.
-    #[serde(default)]
     pub skipped: Vec<SkippedFile>,
     /// The chips that gaps are reported for.
     pub chips: Vec<ScanChip>,

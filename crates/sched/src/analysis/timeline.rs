@@ -1,10 +1,10 @@
-//! Slices while they are few, packed while they are not too many, and spans of
-//! time that grow coarser as the trace grows longer. What is kept of slices and
-//! waits is bounded; beyond that memory is for CPUs, not for time.
+//! Slices, packed, while they are not too many, and spans of time that grow
+//! coarser as the trace grows longer. What is kept of slices and waits is
+//! bounded; beyond that memory is for CPUs, not for time.
 
 use super::super::summary::{
-    CpuSlices, CpuSpans, LeftOut, MOST_PACKED, MOST_SLICES, PackedSlices, SHORTEST_WAIT_NS, Slice,
-    Timeline, Wait, WaitSpans,
+    CpuSlices, CpuSpans, LeftOut, MOST_PACKED, PackedSlices, SHORTEST_WAIT_NS, Slice, Timeline,
+    Wait, WaitSpans,
 };
 use super::super::{Left, Tid, put_varints};
 use super::longest::{Longest, Span};
@@ -20,7 +20,6 @@ const SHORTEST_NS: u64 = 100_000;
 #[derive(Debug)]
 pub(super) struct Drawing {
     from_ns: Option<u64>,
-    slices: Option<Vec<Slice>>,
     packing: Option<Packing>,
     waits: Longest<Wait>,
     span_ns: u64,
@@ -31,7 +30,6 @@ impl Drawing {
     pub(super) const fn new() -> Self {
         Self {
             from_ns: None,
-            slices: Some(Vec::new()),
             packing: Some(Packing::new()),
             waits: Longest::new(MOST_WAITS, SHORTEST_WAIT_NS),
             span_ns: SHORTEST_NS,
@@ -51,13 +49,6 @@ impl Drawing {
                 self.packing = None;
             } else {
                 packing.add(slice, self.from_ns.unwrap_or(slice.start_ns), place);
-            }
-        }
-        if let Some(slices) = &mut self.slices {
-            if slices.len() == MOST_SLICES {
-                self.slices = None;
-            } else {
-                slices.push(slice);
             }
         }
     }
@@ -111,7 +102,6 @@ impl Drawing {
         self.make_room(elapsed_ns);
         let (mut waits, count, ns) = self.waits.finish();
         waits.sort_by_key(|wait| (wait.start_ns, wait.thread));
-        let packed = self.packing.filter(|_| self.slices.is_none());
         let many = usize::try_from(elapsed_ns.div_ceil(self.span_ns)).unwrap_or(SPANS);
         let is_used = |spans: &[Vec<u64>; 2]| spans.iter().any(|s| !s.is_empty());
         let padded = |mut spans: Vec<u64>| {
@@ -120,8 +110,7 @@ impl Drawing {
         };
         let numbered = (0u32..).zip(self.cpus);
         Timeline {
-            slices: self.slices,
-            packed: packed.map(Packing::finish),
+            packed: self.packing.map(Packing::finish),
             waits: Some(WaitSpans {
                 waits,
                 left_out: LeftOut { count, ns },
@@ -275,29 +264,6 @@ mod tests {
         drawing.begin(0);
         drawing.busy(0, true, 0, u64::MAX);
         assert!(drawing.finish(u64::MAX).spans[0].own_ns.len() <= SPANS);
-    }
-
-    #[test]
-    fn too_many_slices_are_given_up() {
-        let mut drawing = Drawing::new();
-        let slice = Slice {
-            thread: 1,
-            cpu: 0,
-            start_ns: 0,
-            end_ns: 1,
-            left: Left::Blocked,
-        };
-        let mut place = None;
-        for _ in 0..MOST_SLICES {
-            drawing.slice(slice, &mut place);
-        }
-        assert!(drawing.slices.is_some());
-        drawing.slice(slice, &mut place);
-        let reported = drawing.finish(1);
-        assert!(reported.slices.is_none());
-        let packed = reported.packed.unwrap();
-        assert_eq!(packed.threads, [1]);
-        assert_eq!(packed.cpus[0].count, MOST_SLICES as u64 + 1);
     }
 
     #[test]

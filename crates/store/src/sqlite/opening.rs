@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::schema::{self, MIGRATIONS};
+use super::schema::{self, VERSION};
 use super::{Sqlite, is_of_the_moment};
 use crate::StoreError;
 use crate::journal;
@@ -39,13 +39,15 @@ impl Sqlite {
     /// for nobody else's eyes.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be opened, is locked, damaged or newer.
+    /// [`StoreError`] where it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         make_private(path)?;
         let mut store = Self::connect(path, Access::Writing)?;
         store.refuse_others()?;
         store.prepare().map_err(|error| store.explain(&error))?;
-        store.migrate().map_err(|error| store.explain(&error))?;
+        store
+            .create_tables()
+            .map_err(|error| store.explain(&error))?;
         store
             .adopt_orphans()
             .map_err(|error| store.explain(&error))?;
@@ -55,7 +57,7 @@ impl Sqlite {
     /// Opens a store for reading. One that is missing is empty, and is not made.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be opened, is locked, damaged or newer.
+    /// [`StoreError`] where it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open_to_read(path: &Path) -> Result<Self, StoreError> {
         if let Some(absent) = Self::absent(path)? {
             return Ok(absent);
@@ -63,8 +65,8 @@ impl Sqlite {
         let store = Self::connect_to_read(path)?;
         store.refuse_others()?;
         let version = store.version().map_err(|error| store.explain(&error))?;
-        if version < known() {
-            // Its tables are not yet those that are read.
+        if version != VERSION {
+            // The file is empty: its tables are not made yet.
             drop(store);
             return Self::open(path);
         }
@@ -79,7 +81,7 @@ impl Sqlite {
     /// and is not made.
     ///
     /// # Errors
-    /// [`StoreError`] where it cannot be opened, is locked, damaged or newer.
+    /// [`StoreError`] where it cannot be opened, is locked, damaged or of another version.
     pub(crate) fn open_to_change(path: &Path) -> Result<Self, StoreError> {
         match Self::absent(path)? {
             Some(absent) => Ok(absent),
@@ -96,7 +98,9 @@ impl Sqlite {
             Err(error) => return Err(cannot_open(path, &error)),
         }
         let mut store = Self::connect(path, Access::Absent)?;
-        store.migrate().map_err(|error| store.explain(&error))?;
+        store
+            .create_tables()
+            .map_err(|error| store.explain(&error))?;
         Ok(Some(store))
     }
 
@@ -175,14 +179,17 @@ impl Sqlite {
         changed
     }
 
-    /// Looks before anything is changed: a newer store, and what is none, are
-    /// left as they are.
+    /// Looks before anything is changed: a store of another version, and what is
+    /// none, are left as they are.
     fn refuse_others(&self) -> Result<(), StoreError> {
         let found = self.version().map_err(|error| self.explain(&error))?;
         let path = self.path.display().to_string();
-        if found > known() {
-            let known = known();
-            return Err(StoreError::Newer { path, found, known });
+        if found != 0 && found != VERSION {
+            return Err(StoreError::OtherVersion {
+                path,
+                found,
+                known: VERSION,
+            });
         }
         if found == 0 && self.has_tables().map_err(|error| self.explain(&error))? {
             let reason = "it is a database of another program".to_owned();
@@ -203,11 +210,11 @@ impl Sqlite {
         Ok(found && self.version()? == 0)
     }
 
-    fn migrate(&mut self) -> rusqlite::Result<()> {
-        if self.version()? == known() {
+    fn create_tables(&mut self) -> rusqlite::Result<()> {
+        if self.version()? == VERSION {
             return Ok(());
         }
-        schema::migrate(&mut self.connection)
+        schema::create(&mut self.connection)
     }
 
     /// Takes in the journals whose writers are gone.
@@ -227,10 +234,6 @@ impl Sqlite {
 
 /// A connection is used by one thread at a time.
 const UNSHARED: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
-
-fn known() -> i64 {
-    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
-}
 
 /// Why a folder, or what would keep its reader waiting, is no store.
 const NO_FILE: &str = "it is not a file";

@@ -3,7 +3,7 @@
 use super::parts;
 use super::results::{self, Results};
 use pinwise_record::{
-    ComponentRecord, ContrastRecord, ContrastVerdict, JudgedRecord, LoadLevelRecord,
+    ComponentRecord, ContrastRecord, ContrastVerdict, EffectRecord, JudgedRecord, LoadLevelRecord,
     LoadLevelsRecord, SplitRecord, TotalsRecord,
 };
 use pinwise_stats::beside;
@@ -60,7 +60,7 @@ pub(super) fn record(
             Decision::Same => ContrastVerdict::Same,
             Decision::Undecided => ContrastVerdict::Undecided,
         },
-        effect: None,
+        effect: EffectRecord::default(),
         beside: None,
         dropped_after: basis.is_dropped.then_some(blocks),
         sentence,
@@ -102,7 +102,7 @@ fn judged_record(other: &Other) -> JudgedRecord {
         ratio: other.estimate.exp(),
         low: finite(other.interval.low.exp(), other.interval.low),
         high: finite(other.interval.high.exp(), other.interval.high),
-        effect: None,
+        effect: EffectRecord::default(),
     }
 }
 

@@ -416,6 +416,7 @@ fn what_is_missing_is_a_finding() {
         "schema": "pinwise.fleet/1", "id": "f", "started": "2026-01-01T00:00:00Z",
         "host": "here", "pinwise": "1", "launcher": "slurm", "steps": [],
         "nodes": ["n0", "n1", "n2", "n3"], "asked": 4, "left_out": ["n4: drained"],
+        "jobs": [], "planted": [], "tags": [],
     }))
     .unwrap();
     let report = report(

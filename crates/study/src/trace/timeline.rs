@@ -1,36 +1,24 @@
-//! The analysis's timeline as the record has it: few slices as objects, many
-//! slices, waits and sharing as packed numbers.
+//! The analysis's timeline as the record has it: slices, waits and sharing as
+//! packed numbers.
 
 use std::collections::BTreeMap;
 
 use super::seconds;
 use pinwise_record::{
     CpuSpans, LeftOutSpans, PackedCpuRecord, PackedSharingRecord, PackedSlicesRecord, PackedSpan,
-    PackedWaitsRecord, SliceRecord, TimelineRecord,
+    PackedWaitsRecord, TimelineRecord,
 };
 use pinwise_sched::{
-    Blame, LeftOut, MOST_PACKED, MOST_SLICES, PackedSlices, SHORTEST_WAIT_NS, SharingSpans,
-    Timeline, WaitSpans, Why,
+    Blame, LeftOut, MOST_PACKED, PackedSlices, SHORTEST_WAIT_NS, SharingSpans, Timeline, WaitSpans,
+    Why,
 };
 
 pub(super) fn record(listed: &Timeline, from_ns: u64) -> TimelineRecord {
-    let slice = |slice: &pinwise_sched::Slice| SliceRecord {
-        thread: slice.thread,
-        cpu: slice.cpu as usize,
-        start_s: seconds(slice.start_ns.saturating_sub(from_ns)),
-        length_s: seconds(slice.end_ns - slice.start_ns),
-        end: slice.left.into(),
-    };
     let shares = |spans: &[u64]| -> Vec<f64> {
         let share = |&ns: &u64| (ns as f64 / listed.span_ns as f64 * 1e4).round() / 1e4;
         spans.iter().map(share).collect()
     };
     TimelineRecord {
-        most_slices: MOST_SLICES,
-        slices: listed
-            .slices
-            .as_ref()
-            .map(|slices| slices.iter().map(slice).collect()),
         packed: listed.packed.as_ref().map(packed),
         most_packed: MOST_PACKED,
         waits: listed.waits.as_ref().map(|listed| waits(listed, from_ns)),
@@ -117,8 +105,8 @@ fn sharing(listed: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
 mod tests {
     use super::super::{About, TraceRecorder};
     use crate::host::host_record;
-    use pinwise_record::{HostRecord, TraceRecord, TraceSource, TraceTier};
-    use pinwise_sched::{Event, EventKind, IDLE, Left, MOST_SLICES, Tier};
+    use pinwise_record::{HostRecord, SliceEnd, TraceRecord, TraceSource, TraceTier};
+    use pinwise_sched::{Event, EventKind, IDLE, Left, Tier};
     use pinwise_sim::SimulatedMachine;
     use pinwise_topology::Topology;
     use proptest::prelude::*;
@@ -132,12 +120,16 @@ mod tests {
         )
     }
 
+    /// Thread, CPU, beginning and length in ns.
+    type Seen = (i32, usize, u64, u64, SliceEnd);
+
     /// Two threads take turns on CPU 0 and 1, this many slices each of this many
-    /// ns, with gaps between.
-    fn record(slices: usize, lengths: &[u64], gaps: &[u64]) -> TraceRecord {
+    /// ns, with gaps between: the record, and the slices.
+    fn record(slices: usize, lengths: &[u64], gaps: &[u64]) -> (TraceRecord, Vec<Seen>) {
         let topology = Topology::from_synthetic("package:1 core:2 pu:2").unwrap();
         let mut book = TraceRecorder::new(&topology, Tier::Bpf.scope());
         let mut time_ns = 50;
+        let mut seen = Vec::new();
         let mut take = |time_ns, cpu, what| book.take(&[Event { time_ns, cpu, what }]);
         for cpu in 0..4 {
             let (prev, left, next) = (IDLE, Left::Blocked, IDLE);
@@ -154,11 +146,13 @@ mod tests {
             };
             let (prev, next) = (IDLE, thread);
             take(time_ns, cpu, EventKind::Switch { prev, left, next });
-            time_ns += lengths[at % lengths.len()];
+            let length_ns = lengths[at % lengths.len()];
+            seen.push((thread, cpu as usize, time_ns - 50, length_ns, left.into()));
+            time_ns += length_ns;
             let (prev, next) = (thread, IDLE);
             take(time_ns, cpu, EventKind::Switch { prev, left, next });
         }
-        book.close(About {
+        let record = book.close(About {
             source: TraceSource::Machine,
             tier: TraceTier::Simulated,
             host: host(),
@@ -166,7 +160,8 @@ mod tests {
             throttled: None,
             notes: Vec::new(),
             tags: Vec::new(),
-        })
+        });
+        (record, seen)
     }
 
     proptest! {
@@ -176,24 +171,19 @@ mod tests {
             lengths in prop::collection::vec(1u64..1 << 36, 1..7),
             gaps in prop::collection::vec(0u64..1 << 36, 1..7),
         ) {
-            let few = record(MOST_SLICES, &lengths, &gaps);
-            prop_assert!(few.timeline.packed.is_none());
-            let many = record(MOST_SLICES + 100, &lengths, &gaps);
-            prop_assert!(many.timeline.slices.is_none());
-            let packed = many.timeline.packed.as_ref().unwrap();
-            prop_assert_eq!(packed.count, MOST_SLICES as u64 + 100);
+            let (record, seen) = record(20_000, &lengths, &gaps);
+            let packed = record.timeline.packed.as_ref().unwrap();
+            prop_assert_eq!(packed.count, 20_000);
             let mut listed = packed.slices().unwrap();
             listed.sort_by_key(|slice| (slice.start_ns + slice.length_ns, slice.start_ns));
             let sum: u64 = listed.iter().map(|slice| slice.length_ns).sum();
-            let cpu_ns = (many.figures.totals.cpu_s * 1e9).round();
+            let cpu_ns = (record.figures.totals.cpu_s * 1e9).round();
             prop_assert!((sum as f64 - cpu_ns).abs() <= 1e-9 * cpu_ns);
-            for (slice, packed) in few.timeline.slices.unwrap().iter().zip(listed) {
-                prop_assert_eq!(slice.thread, packed.thread);
-                prop_assert_eq!(slice.cpu, packed.cpu);
-                prop_assert_eq!(&slice.end, packed.end);
-                prop_assert!((slice.start_s - packed.start_ns as f64 * 1e-9).abs() < 1e-9 * slice.start_s.max(1.0));
-                prop_assert!((slice.length_s - packed.length_ns as f64 * 1e-9).abs() < 1e-9);
-            }
+            let listed: Vec<Seen> = listed
+                .into_iter()
+                .map(|s| (s.thread, s.cpu, s.start_ns, s.length_ns, s.end.clone()))
+                .collect();
+            prop_assert_eq!(listed, seen);
         }
     }
 }

@@ -4,11 +4,8 @@
 import { fromBase64 } from '../../base64';
 import { finite } from '../../numbers';
 import type {
-  Having,
   PackedSharingRecord,
-  PackedSlicesRecord,
   PackedWaitsRecord,
-  SliceRecord,
   TimelineRecord,
 } from '../../records';
 import type { Steps } from './steps';
@@ -87,40 +84,9 @@ function room(count: number, threads: number[], ends: string[]): Slices {
   };
 }
 
-/** The slices of a timeline, packed or not; null where it has spans only. */
-export function* slicesOf(timeline: TimelineRecord): Steps<Slices | null> {
-  if (timeline.slices) return fromObjects(timeline.slices);
-  return timeline.packed ? yield* fromPacked(timeline.packed) : null;
-}
-
-type Whole = Having<SliceRecord, 'thread' | 'cpu' | 'start_s' | 'length_s'>;
-
-function fromObjects(list: readonly SliceRecord[]): Slices {
-  const sorted = list
-    .filter((slice): slice is Whole =>
-      [slice.thread, slice.cpu, slice.start_s, slice.length_s].every(finite),
-    )
-    .sort((a, b) => a.cpu - b.cpu || a.start_s - b.start_s);
-  const slices = room(sorted.length, [], []);
-  const threads = new Map<number, number>();
-  const ends = new Map<string, number>();
-  const place = <T>(of: Map<T, number>, all: T[], value: T): number => {
-    const known = of.get(value);
-    if (known !== undefined) return known;
-    of.set(value, all.length);
-    return all.push(value) - 1;
-  };
-  sorted.forEach((slice, at) => {
-    slices.start[at] = slice.start_s * 1e9;
-    slices.length[at] = slice.length_s * 1e9;
-    slices.cpu[at] = slice.cpu;
-    slices.thread[at] = place(threads, slices.threads, slice.thread);
-    slices.end[at] = place(ends, slices.ends, slice.end ?? 'unreported');
-  });
-  return slices;
-}
-
-function* fromPacked(packed: PackedSlicesRecord): Steps<Slices> {
+/** The slices of a timeline; null where it has spans only. */
+export function* slicesOf({ packed }: TimelineRecord): Steps<Slices | null> {
+  if (!packed) return null;
   const { cpus, threads, ends } = packed;
   if (packed.form !== FORM || !cpus || !threads || !ends)
     throw damaged('slices');

@@ -2,31 +2,17 @@
 
 import { describe as group, expect, test } from 'vitest';
 
-import { Bytes, madeTrace } from '../../../e2e/made-trace';
+import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
 import type { Slices } from './decode';
 import { slicesOf, waitsOf } from './decode';
 import type { Ordered } from './lanes';
 import { byCpu, byThread, sliceAt, Summer } from './lanes';
-import type { LowerBound, SliceRecord, TraceRecord } from '../../records';
+import type { LowerBound, TraceRecord } from '../../records';
 import { describe } from './describe';
 import { previousCpus, timeOrder } from './order';
 import { panned, rowName, sceneOf, ticks, within, zoomed } from './scene';
 import { finish } from './steps';
 import * as shape from './shape';
-
-const slice = (
-  thread: number,
-  cpu: number,
-  start: number,
-  length: number,
-  end = 'blocked',
-): SliceRecord => ({
-  thread,
-  cpu,
-  start_s: start * 1e-9,
-  length_s: length * 1e-9,
-  end,
-});
 
 /** Thread 7 runs on CPU 0, then 1, then 2; thread 9 on CPU 1 between. CPUs 0 and 1 are a core. */
 const SMALL: TraceRecord = {
@@ -41,12 +27,12 @@ const SMALL: TraceRecord = {
     { thread: 7, name: 'sev\u0007en', cpu_s: 1 },
   ],
   timeline: {
-    slices: [
-      slice(7, 2, 60_000, 10_000, 'ended'),
-      slice(7, 0, 0, 20_000),
-      slice(9, 1, 5_000, 30_000),
-      slice(7, 1, 40_000, 10_000, 'preempted'),
-    ],
+    packed: packedSlices([
+      [7, 2, 60_000, 10_000, 'ended'],
+      [7, 0, 0, 20_000],
+      [9, 1, 5_000, 30_000],
+      [7, 1, 40_000, 10_000, 'preempted'],
+    ]),
   },
 };
 
@@ -173,13 +159,13 @@ group('rows', () => {
   });
 
   test('give a column to whom had most of it', () => {
-    const list = [
-      slice(1, 0, 0, 30),
-      slice(2, 0, 30, 25),
-      slice(1, 0, 60, 10),
-      slice(2, 0, 70, 20),
-    ];
-    const many = finish(slicesOf({ slices: list }))!;
+    const packed = packedSlices([
+      [1, 0, 0, 30],
+      [2, 0, 30, 25],
+      [1, 0, 60, 10],
+      [2, 0, 70, 20],
+    ]);
+    const many = finish(slicesOf({ packed }))!;
     const lanes = byCpu(ordered(many), [0]);
     const { share, colour, count } = new Summer(1, lanes.colours).sum(
       lanes,

@@ -3,8 +3,8 @@
 
 import { describe as group, expect, test, vi } from 'vitest';
 
-import { Bytes, madeTrace } from '../../../e2e/made-trace';
-import type { CpuSpans, SliceRecord, TraceRecord } from '../../records';
+import { Bytes, madeTrace, packedSlices } from '../../../e2e/made-trace';
+import type { CpuSpans, TraceRecord } from '../../records';
 import { DARK, LIGHT } from '../../theme';
 import type { Shown } from './address';
 import { fromParams, toParams } from './address';
@@ -32,20 +32,6 @@ import { totalsOf, totalsTable } from './totals';
 vi.hoisted(() => {
   const query = { matches: false, addEventListener: () => undefined };
   Object.assign(globalThis, { matchMedia: () => query });
-});
-
-const slice = (
-  thread: number,
-  cpu: number,
-  start: number,
-  length: number,
-  end = 'blocked',
-): SliceRecord => ({
-  thread,
-  cpu,
-  start_s: start * 1e-9,
-  length_s: length * 1e-9,
-  end,
 });
 
 interface Queued {
@@ -87,12 +73,12 @@ const TRACE = {
     { thread: 7, name: 'worker seven' },
   ],
   timeline: {
-    slices: [
-      slice(7, 0, 0, 20_000),
-      slice(9, 1, 5_000, 30_000),
-      slice(7, 1, 40_000, 10_000, 'preempted'),
-      slice(7, 2, 60_000, 10_000, 'ended'),
-    ],
+    packed: packedSlices([
+      [7, 0, 0, 20_000],
+      [9, 1, 5_000, 30_000],
+      [7, 1, 40_000, 10_000, 'preempted'],
+      [7, 2, 60_000, 10_000, 'ended'],
+    ]),
     waits: packed([
       { thread: 7, cpu: 0, start: 30_000, length: 10_000, cause: 2 },
       { thread: 7, cpu: 2, start: 50_000, length: 10_000, cause: 0 },
