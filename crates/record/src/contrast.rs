@@ -63,7 +63,6 @@ pub struct ContrastRecord {
     pub totals: Option<TotalsRecord>,
     /// How it stands against the slow-down that was allowed (`--fail-if-slower`); `null`
     /// where none was named.
-    #[serde(default)]
     pub limit: Option<LimitRecord>,
     /// The same contrast as other judges see it, each with an interval of its
     /// own at the same level.
@@ -183,7 +182,6 @@ pub struct ComponentRecord {
     /// Upper end.
     pub high: Option<f64>,
     /// Is it the verdict on the arm, which wall-clock time leaves open?
-    #[serde(default)]
     pub decides: bool,
     /// `ratio` as a change.
     pub effect: EffectRecord,

@@ -35,7 +35,6 @@ fn matching(pattern: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
 mod tests {
     use super::*;
 

@@ -405,7 +405,7 @@ export function coreTable(record: TraceRecord): Table | null {
 /** What the timeline shows, as a sentence with figures. */
 export function timelineSummary(record: TraceRecord): string {
   const timeline = record.timeline;
-  const slices = timeline?.slices?.length ?? timeline?.packed?.count ?? null;
+  const slices = timeline?.packed?.count ?? null;
   const span = seconds(record.elapsed_s);
   const cpus = count(
     record.cpus?.length ?? timeline?.spans?.length ?? 0,
