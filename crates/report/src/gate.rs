@@ -280,8 +280,12 @@ mod tests {
         let effect = |percent: f64| EffectRecord::of_percent(percent, (Some(1.0), Some(9.0)));
         let benchmark = |decides: bool| -> GateBenchmark {
             serde_json::from_value(serde_json::json!({
-                "name": "b", "command": ["b"], "metric": { "name": "wall", "unit": "s", "better": "lower" },
-                "min_effect": 0.01, "outcome": "slower", "sentence": "", "pairs": [],
+                "name": "b", "command": ["b"], "metric": {
+                    "name": "wall", "unit": "s", "better": "lower", "label": "wall-clock time",
+                    "better_word": "faster", "worse_word": "slower",
+                },
+                "min_effect": 0.01, "outcome": "slower", "standing": "", "sentence": "",
+                "change": "", "pairs": [],
                 "effect": effect(2.0),
                 "cpu": { "ratio": 1.05, "effect": effect(5.0), "decides": decides },
             }))
