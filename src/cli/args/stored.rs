@@ -158,7 +158,8 @@ pub struct PruneArgs {
 
 Every record can be shown as text and json. What has runs has csv, one line per
 run, and a measured machine, one per pair of CPUs; a comparison is also a
-markdown table and hyperfine's JSON, a machine hwloc's xml; html is the page of `pinwise record report`.")]
+markdown table and hyperfine's JSON, a machine hwloc's xml; html is the page of
+`pinwise record report`.")]
 pub struct ShowArgs {
     /// The record's id, its beginning, `last`, or `last~1` for the one before
     pub id: String,
