@@ -474,7 +474,7 @@ fn a_process_is_looked_at_and_left_alone() {
     assert_eq!(record["exit"], Value::Null);
     assert!(running.0.try_wait().unwrap().is_none(), "it was ended");
     // One that ends while it is looked at is no error.
-    let short = start("0.5");
+    let short = start("5");
     let pid = short.0.id().to_string();
     let look = [
         "--format", "json", "spin", "attach", "--for", "20s", "--pid", &pid,

@@ -272,6 +272,8 @@ export function madeDiff(): Fields {
     ratio,
     low,
     high,
+    p_adjusted: null,
+    differs: low! > 1 || high! < 1,
   }));
   return {
     schema: 'pinwise.fleet-diff/1',
@@ -279,6 +281,7 @@ export function madeDiff(): Fields {
     b: { fleet: 'made', group: 'EPYC 7001', nodes: 20 },
     settings: [{ name: 'kernel', a: '6.1', b: '6.12' }],
     figures,
+    attributions: [],
     only_one: ['wiring · PAUSE'],
     sentence: 'The second has kernel 0 at 2.1 times the time of the first.',
   };

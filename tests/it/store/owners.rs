@@ -1,7 +1,5 @@
 //! A database that several users share.
 
-use pinwise_store::Store;
-
 use super::server::{Server, execute, select};
 use super::{Place, comparison};
 
@@ -112,35 +110,4 @@ fn past_the_store_others_cannot_change_a_record_either() {
     assert_eq!(store.load("hers").unwrap(), before);
     let tags = select(&shared.url, "SELECT count(*) FROM pinwise.tag");
     assert_eq!(tags, ["0"]);
-}
-
-/// What the tables were before rows had owners stays, and is of who brings them
-/// up to date.
-#[test]
-fn records_of_an_older_database_get_an_owner() {
-    let Some(url) = super::server::database("store::records_of_an_older_database_get_an_owner")
-    else {
-        return;
-    };
-    let place = Place::database(url.clone());
-    let record = comparison("old");
-    place.open().keep(&record).unwrap();
-    let tables = ["record", "run", "line", "outline", "tag"];
-    for table in tables {
-        execute(
-            &url,
-            &format!(
-                "ALTER TABLE pinwise.{table} DISABLE ROW LEVEL SECURITY;
-                 DROP POLICY all_read ON pinwise.{table}; DROP POLICY own_added ON pinwise.{table};
-                 DROP POLICY own_changed ON pinwise.{table}; DROP POLICY own_removed ON pinwise.{table};
-                 ALTER TABLE pinwise.{table} DROP COLUMN owner CASCADE"
-            ),
-        );
-    }
-    execute(&url, "UPDATE pinwise.version SET schema = 1");
-    let store: Store = place.open();
-    assert!(store.load("old").unwrap().comparison().unwrap() == record);
-    let owner = select(&url, "SELECT owner FROM pinwise.record");
-    assert_eq!(owner, ["postgres"]);
-    assert_eq!(select(&url, "SELECT schema FROM pinwise.version"), ["2"]);
 }
