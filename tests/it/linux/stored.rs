@@ -129,7 +129,10 @@ fn damaged_and_newer_stores() {
     is_refused(
         &trial,
         "newer.db",
-        &["the store newer.db has schema 99", "use the pinwise that wrote it"],
+        &[
+            "the store newer.db has schema 99",
+            "use the pinwise that wrote it",
+        ],
     );
     let after = std::fs::read(trial.path("newer.db")).unwrap();
     assert!(after == before, "a newer store is left as it was");
