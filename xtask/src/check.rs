@@ -48,7 +48,8 @@ fn run_built(table: &mut Table, built: &Tests, extent: Extent) {
     let mut examples = Timed::new("examples in the documentation");
     let mut page = Timed::new("tests of the page");
     let mut browser = Timed::new("page in a browser");
-    let mut whole = Timed::new("tests of the command");
+    let mut long = Timed::new("long tests of the command");
+    let mut whole = Timed::new("other tests of the command");
     std::thread::scope(|scope| {
         scope.spawn(|| {
             units.run(|| built.run_units(extent));
@@ -58,9 +59,10 @@ fn run_built(table: &mut Table, built: &Tests, extent: Extent) {
             page.run(web::unit);
             browser.run(|| web::in_browser(built.command(), extent));
         });
+        scope.spawn(|| long.run(|| built.run_long(extent)));
         whole.run(|| built.run_whole(extent));
     });
-    table.add([units, page, whole, browser, examples]);
+    table.add([units, page, long, whole, browser, examples]);
     if extent == Extent::All {
         table.run("tests that need the machine", || built.run_apart());
     }
