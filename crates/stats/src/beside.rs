@@ -25,6 +25,10 @@ const WORTH: f64 = 0.8;
 /// What CPU time gets of the error, where it is asked.
 const SHARE: f64 = 2.0 / 3.0;
 
+/// CPU time is judged of programs that need it for half of their time at least, in the
+/// run that was disturbed least: a change of what is little is none of the program.
+pub const CPU_BOUND: f64 = 0.5;
+
 /// The errors that CPU time and wall-clock time get of this one.
 #[must_use]
 pub fn divide(alpha: f64) -> [f64; 2] {

@@ -13,8 +13,8 @@
 //! * *Time*: do they change while the experiment goes on, early on most of all?
 //! * *Tail*: do mean and 90th percentile say the opposite of the typical run?
 //!
-//! The first three are tests by [`interaction`], each at 1 % over all arms: among
-//! equal arms all caveats together speak up in one of twenty comparisons at most.
+//! The first three are tests by [`interaction`], those on load and order at 1 % over
+//! all arms, that on time at 2.5 %.
 //! That one fires does not make a verdict wrong: it stands where the blocks
 //! that are certain (after equal predecessors; of the second half) give it,
 //! too, or where the change in time is small beside the difference itself: half

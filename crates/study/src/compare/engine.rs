@@ -174,7 +174,7 @@ impl<'a> Engine<'a> {
             around: self.around,
             look: self.look,
             question: self.question,
-            cpu_look: self.cpu.and_then(CpuTime::into_look),
+            cpu_look: self.cpu.as_ref().and_then(CpuTime::look).cloned(),
             confirmation_time,
             screened: self.screened,
             warmup_blocks: self.warmup_blocks,

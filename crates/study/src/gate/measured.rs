@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pinwise_record::{GateLink, GatePair, Stopped};
 use pinwise_stats::Responses;
+use pinwise_stats::beside::CPU_BOUND;
 use pinwise_stats::caveats::Circumstances;
 use pinwise_stats::chain::Link;
 use pinwise_stats::fixed_width::FixedWidth;
@@ -12,10 +13,6 @@ use pinwise_stats::regression::{Regression, RegressionLook, Standing};
 /// Index of each build among the columns.
 pub(super) const BASE: usize = 0;
 pub(super) const HEAD: usize = 1;
-
-/// CPU time is judged of programs that need it for half of their time at least, in the
-/// run that was disturbed least: a change of what is little is none of the program.
-const CPU_BOUND: f64 = 0.5;
 
 /// A figure of a benchmark and what is known of it.
 #[derive(Debug, Clone)]

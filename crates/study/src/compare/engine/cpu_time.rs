@@ -3,14 +3,10 @@
 use super::confirmation::ConfirmationRun;
 use super::{Engine, WholeBlock};
 use pinwise_stats::Responses;
-use pinwise_stats::beside;
+use pinwise_stats::beside::{self, CPU_BOUND};
 use pinwise_stats::confirm::{Confirmation, Look, Question};
 use pinwise_stats::resolution::Figure;
 use pinwise_stats::sequential::Depth;
-
-/// A change of what is little is none of the program: it needs a CPU for half of its
-/// time at least, in the run that was disturbed least.
-const CPU_BOUND: f64 = 0.5;
 
 /// What is known of the CPU time of both arms.
 pub(super) struct CpuTime {
@@ -33,11 +29,7 @@ impl CpuTime {
     }
 
     /// The last look, where the program is bound by its CPU time.
-    pub(super) fn into_look(self) -> Option<Look> {
-        self.look.filter(|_| self.share >= CPU_BOUND)
-    }
-
-    fn seen(&self) -> Option<&Look> {
+    pub(super) fn look(&self) -> Option<&Look> {
         self.look.as_ref().filter(|_| self.share >= CPU_BOUND)
     }
 }
@@ -101,7 +93,7 @@ impl Engine<'_> {
         let both = self
             .look
             .as_ref()
-            .zip(self.cpu.as_ref().and_then(CpuTime::seen));
+            .zip(self.cpu.as_ref().and_then(CpuTime::look));
         both.is_some_and(|(wall, cpu)| {
             let (wall, cpu) = (&wall.contrasts[0], &cpu.contrasts[0]);
             match self.plan.tuning.log_limit() {
